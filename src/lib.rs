@@ -1,0 +1,42 @@
+//! firelay: from one cluster spec, one bootable document per node.
+//!
+//! The modules stand in the order in which the data flows; each imports only what stands above it.
+//!
+//! ```text
+//! cluster.yaml ─▶ Spec ─▶ Plan ─▶ Pki, Manifests ─▶ NodeFiles ─▶ Document ─▶ Artifact
+//!                 spec/   plan/   pki/ addons/      node/        document/   delivery/
+//!                           ▲       ▲
+//!                    profiles/    firelay.secrets.yaml
+//! ```
+//!
+//! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only
+//! `commands`, the bundle's load and save, and the tree writer touch the disk.
+
+pub mod secret;
+
+pub mod diagnostic;
+pub mod yaml;
+
+pub mod spec;
+
+pub mod profile;
+
+pub mod plan;
+
+pub mod secrets;
+
+pub mod pki;
+
+pub mod template;
+
+pub mod addons;
+
+pub mod node;
+
+pub mod document;
+
+pub mod delivery;
+
+pub mod cli;
+
+pub mod commands;

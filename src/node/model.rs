@@ -1,0 +1,83 @@
+//! Format-neutral content of a node.
+
+use std::sync::Arc;
+
+/// Text of a file. Shared between nodes where it is the same.
+pub type Text = Arc<str>;
+
+/// A regular file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFile {
+    /// Absolute path.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// Content; firelay writes text only. Owner and group are always root.
+    pub content: Text,
+}
+
+/// A directory that must exist with this mode before files are laid in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeDirectory {
+    /// Absolute path.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// A symbolic link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLink {
+    /// Absolute path of the link.
+    pub path: String,
+    /// What it points to.
+    pub target: String,
+}
+
+/// A systemd unit under /etc/systemd/system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeUnit {
+    /// `firelay.service`.
+    pub name: String,
+    /// Content.
+    pub content: Text,
+    /// Enabled by the document. A unit that the chain enables later says false.
+    pub enabled: bool,
+    /// Drop-ins as `(file name, content)`.
+    pub dropins: Vec<(String, Text)>,
+}
+
+/// A user of `access.users`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct NodeUser {
+    pub name: String,
+    pub groups: Vec<String>,
+    pub ssh_authorized_keys: Vec<String>,
+    /// Passwordless root.
+    pub sudo: bool,
+    pub shell: String,
+}
+
+/// What a node is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFiles {
+    /// Host name to set; `None` for pools.
+    pub hostname: Option<String>,
+    /// Directories, parents first.
+    pub directories: Vec<NodeDirectory>,
+    /// Files; those that many nodes share come first.
+    pub files: Vec<NodeFile>,
+    /// Links.
+    pub links: Vec<NodeLink>,
+    /// Units.
+    pub units: Vec<NodeUnit>,
+    /// Units that must not run.
+    pub masked_units: Vec<String>,
+    /// Packages to install.
+    pub packages: Vec<String>,
+    /// Keys of the image's default user.
+    pub ssh_authorized_keys: Vec<String>,
+    /// Further users.
+    pub users: Vec<NodeUser>,
+}

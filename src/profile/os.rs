@@ -1,0 +1,89 @@
+//! Operating systems.
+
+use serde::Deserialize;
+
+use crate::spec::Arch;
+
+/// The document that an OS reads at first boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DocumentFormat {
+    /// `#cloud-config`.
+    CloudInit,
+    /// Ignition JSON.
+    Ignition,
+}
+
+/// Who manages the network interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum NetworkStack {
+    SystemdNetworkd,
+    NetworkManager,
+    Wicked,
+    Ifupdown,
+}
+
+/// What firelay does about SELinux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Selinux {
+    /// The OS has none.
+    Absent,
+    /// Left as it is.
+    Keep,
+    /// Set to permissive, now and for later boots.
+    Permissive,
+}
+
+/// Where things are laid on this OS.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OsPaths {
+    /// Binaries that firelay fetches.
+    pub bin: String,
+    /// firelay's own scripts.
+    pub lib: String,
+    /// CNI plugins.
+    pub cni_bin: String,
+    /// Kubelet's volume plugins; must be writable.
+    pub volume_plugins: String,
+}
+
+/// `profiles/os/NAME.yaml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OsProfile {
+    /// The profile's name, equal to the file's.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What it reads at first boot.
+    pub document: DocumentFormat,
+    /// Ignition specification to emit; only with `document: ignition`.
+    pub ignition_version: Option<String>,
+    /// Architectures with images.
+    pub architectures: Vec<Arch>,
+    /// Where things go.
+    pub paths: OsPaths,
+    /// Where preinstalled binaries of distribution packages are.
+    pub package_bin: String,
+    /// Who manages the interfaces.
+    pub network: NetworkStack,
+    /// systemd-resolved is the resolver.
+    pub resolved: bool,
+    /// What to do about SELinux.
+    pub selinux: Selinux,
+    /// Packages that the stock image lacks and a node needs.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Kernel modules beyond those every node loads.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Units that would get in the way and are masked (reboot managers, a second runtime).
+    #[serde(default)]
+    pub mask_units: Vec<String>,
+    /// Groups that give a user root.
+    pub sudo_group: String,
+}

@@ -1,0 +1,69 @@
+//! Platforms: what they take as user-data, and how many bytes of it.
+
+use serde::Deserialize;
+
+/// A form in which user-data is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encoding {
+    /// The document itself.
+    Plain,
+    /// base64 of the document.
+    Base64,
+    /// gzip of the document, as bytes.
+    Gzip,
+    /// base64 of gzip of the document.
+    GzipBase64,
+}
+
+/// Which bytes a platform counts against its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// What the instance will read: before base64, after gzip.
+    Decoded,
+    /// What is sent over the API: after base64.
+    Encoded,
+}
+
+/// What a platform takes from one document format.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserData {
+    /// Terraform attribute, metadata key or file that takes it.
+    pub attribute: String,
+    /// Encodings to try, in order; the first that fits is used.
+    pub encodings: Vec<Encoding>,
+    /// Most bytes; absent when there is no practical limit.
+    pub limit: Option<u64>,
+    /// Which bytes count.
+    pub counted: Counted,
+    /// The document may be compressed inside itself: `gz+b64` files in cloud-init, a `data:` URL in Ignition.
+    /// Tried after the encodings above.
+    pub inner_compression: bool,
+}
+
+/// `profiles/platform/NAME.yaml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlatformProfile {
+    /// The profile's name, equal to the file's.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// cloud-init documents; absent when the platform cannot carry them.
+    pub cloud_init: Option<UserData>,
+    /// Ignition documents; absent when the platform cannot carry them.
+    pub ignition: Option<UserData>,
+    /// A `meta-data` file is read beside the user-data of cloud-init.
+    #[serde(default)]
+    pub meta_data: bool,
+    /// A `network-config` file is read beside the user-data of cloud-init.
+    #[serde(default)]
+    pub network_config: bool,
+    /// The platform sets the host name itself, and what firelay sets would be overwritten.
+    #[serde(default)]
+    pub sets_hostname: bool,
+    /// Who else can read the user-data, for people.
+    pub readable_by: String,
+}
