@@ -1,1 +1,150 @@
-//! (module in progress)
+//! The command line, as types: `firelay VERB [SPEC]`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// From one cluster spec, one bootable document per node.
+#[derive(Debug, Parser)]
+#[command(
+    name = "firelay",
+    version,
+    about = "From one cluster spec, one bootable cloud-init or Ignition document per Kubernetes node",
+    long_about = "firelay works out every certificate, token, configuration and manifest of a Kubernetes cluster and writes \
+                  for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
+                  Ansible, no management cluster.",
+    after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
+                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing or wrong, \
+                  5 a policy failed (size).",
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Print a commented starter spec
+    Init(Init),
+    /// Parse, validate and resolve a spec; print every finding
+    Check(Check),
+    /// Make and inspect the secrets bundle
+    #[command(subcommand)]
+    Secrets(SecretsVerb),
+    /// Write one bootable document per node
+    Render(Render),
+    /// Show the bytes of each document against its platform's limit
+    Size(Size),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+/// Verbs on the bundle.
+#[derive(Debug, Subcommand)]
+pub enum SecretsVerb {
+    /// Make a bundle for a spec; never overwrites one
+    New(Inputs),
+    /// Show what a bundle is, without a secret
+    Show(SecretsShow),
+}
+
+/// The spec and the bundle.
+#[derive(Debug, Args)]
+pub struct Inputs {
+    /// The cluster spec; `-` is stdin
+    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    pub spec: PathBuf,
+    /// The secrets bundle [default: firelay.secrets.yaml beside the spec]
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+}
+
+/// How a verb reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For machines
+    Json,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The cluster's name
+    #[arg(long, default_value = "my-cluster")]
+    pub name: String,
+    /// Write to a file that must not exist yet, instead of stdout
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The cluster spec; `-` is stdin
+    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    pub spec: PathBuf,
+    /// Warnings are errors
+    #[arg(long)]
+    pub strict: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `secrets show`.
+#[derive(Debug, Args)]
+pub struct SecretsShow {
+    /// The secrets bundle
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS", default_value = "firelay.secrets.yaml")]
+    pub secrets: PathBuf,
+    /// Only the fingerprint, which names the bundle without revealing it
+    #[arg(long)]
+    pub fingerprint: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `render`.
+#[derive(Debug, Args)]
+pub struct Render {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The directory to write
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Make a bundle if there is none
+    #[arg(long)]
+    pub new_secrets: bool,
+    /// The cluster exists: no document carries `kubeadm init`
+    #[arg(long)]
+    pub founded: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `size`.
+#[derive(Debug, Args)]
+pub struct Size {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Only this node
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}

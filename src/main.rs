@@ -1,1 +1,17 @@
-fn main() {}
+//! Parses the arguments, runs one command, and turns its outcome into an exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use firelay::{cli::Cli, commands};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::run(&cli.verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
