@@ -1,1 +1,28 @@
-//! (module in progress)
+//! One file a verb; the only place that composes the stages and touches clock, randomness and disk.
+
+mod assembly;
+mod check;
+mod completions;
+mod failure;
+mod init;
+mod project;
+mod render;
+mod secrets;
+mod size;
+
+pub use failure::Failure;
+
+use crate::cli::{SecretsVerb, Verb};
+
+/// Runs a verb.
+pub fn run(verb: &Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Init(args) => init::run(args),
+        Verb::Check(args) => check::run(args),
+        Verb::Secrets(SecretsVerb::New(args)) => secrets::new(args),
+        Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
+        Verb::Render(args) => render::run(args),
+        Verb::Size(args) => size::run(args),
+        Verb::Completions { shell } => completions::run(*shell),
+    }
+}

@@ -1,0 +1,66 @@
+//! How a verb ends when it does not end well: what to print, and the exit code of the contract.
+
+use std::{error::Error, io, path::Path};
+
+use anstream::eprintln;
+
+/// A verb's bad end. The variants are the exit codes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// 1: could not run.
+    Io(String),
+    /// 2: usage.
+    Usage(String),
+    /// 3: the spec is refused; the findings are printed already.
+    Refused(String),
+    /// 4: secrets are missing, wrong or sealed.
+    Secrets(String),
+    /// 5: verification or a policy failed.
+    Policy(String),
+}
+
+impl Failure {
+    /// 1, with everything that an error says about its causes.
+    pub fn io(error: &(dyn Error + 'static)) -> Self {
+        Self::Io(chain(error))
+    }
+
+    /// 1, for a file.
+    pub fn file(verb: &str, path: &Path, error: &io::Error) -> Self {
+        Self::Io(format!("cannot {verb} {}: {error}", path.display()))
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Io(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+            Self::Secrets(_) => 4,
+            Self::Policy(_) => 5,
+        }
+    }
+
+    /// Says it on stderr.
+    pub fn print(&self) {
+        let (Self::Io(text) | Self::Usage(text) | Self::Refused(text) | Self::Secrets(text) | Self::Policy(text)) = self;
+        if !text.is_empty() {
+            eprintln!("error: {text}");
+        }
+    }
+}
+
+/// An error and its causes, in one line.
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}

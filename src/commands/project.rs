@@ -1,0 +1,167 @@
+//! A spec read, checked and resolved, and the bundle that goes with it.
+
+use std::{
+    io::{self, IsTerminal, Read},
+    path::{Path, PathBuf},
+};
+
+use time::OffsetDateTime;
+
+use super::failure::{Failure, chain};
+use crate::{
+    cli::Inputs,
+    diagnostic::{self, Diagnostic, Source},
+    plan::{self, Plan},
+    profile::Profiles,
+    secrets::{self, Bundle, BundleRequest},
+    spec,
+};
+
+/// Name of a bundle that no flag names.
+const BUNDLE: &str = "firelay.secrets.yaml";
+
+/// A resolved spec.
+pub struct Project {
+    /// Where it was read.
+    pub source: Source,
+    /// What it means.
+    pub plan: Plan,
+    /// The profiles it was resolved with.
+    pub profiles: Profiles,
+    /// What may be meant otherwise.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What became of a spec.
+pub type Outcome = Result<Project, (Source, Vec<Diagnostic>)>;
+
+impl Project {
+    /// Reads and resolves; the findings come back with their source.
+    pub fn open(path: &Path) -> Result<Outcome, Failure> {
+        let source = read(path)?;
+        let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+        let resolved = spec::parse(&source).and_then(|spec| plan::resolve(&spec, &profiles));
+        Ok(match resolved {
+            Ok((plan, warnings)) => Ok(Self { source, plan, profiles, warnings }),
+            Err(findings) => Err((source, findings)),
+        })
+    }
+
+    /// As [`Project::open`], with every finding printed and errors turned into exit code 3.
+    pub fn load(path: &Path) -> Result<Self, Failure> {
+        match Self::open(path)? {
+            Ok(project) => {
+                print_findings(&project.source, &project.warnings);
+                Ok(project)
+            }
+            Err((source, findings)) => {
+                print_findings(&source, &findings);
+                Err(Failure::Refused(refusal(&source, &findings)))
+            }
+        }
+    }
+
+    /// Loads the bundle, or with `create` makes one if there is none.
+    pub fn bundle(&self, inputs: &Inputs, create: bool) -> Result<Bundle, Failure> {
+        let path = bundle_path(inputs);
+        if create && !path.exists() {
+            return self.new_bundle(&path);
+        }
+        if !path.exists() {
+            return Err(Failure::Secrets(missing(inputs, &path)));
+        }
+        let loaded = secrets::load(&path).map_err(|error| Failure::Secrets(chain(&error)))?;
+        if loaded.exposed {
+            anstream::eprintln!("warning: others than its owner can read {0}: chmod 600 {0}", path.display());
+        }
+        self.belongs(&loaded.bundle, &path)?;
+        Ok(loaded.bundle)
+    }
+
+    /// Makes a bundle and saves it where none is.
+    pub fn new_bundle(&self, path: &Path) -> Result<Bundle, Failure> {
+        let request = BundleRequest {
+            cluster: self.plan.name.clone(),
+            algorithm: self.plan.pki.algorithm,
+            ca_validity: self.plan.pki.ca_validity,
+            backdate: self.plan.pki.backdate,
+        };
+        let bundle = Bundle::create(&request, OffsetDateTime::now_utc(), &mut getrandom::fill)
+            .and_then(|bundle| secrets::save_new(path, &bundle).map(|()| bundle));
+        let bundle = bundle.map_err(|error| match error {
+            secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
+            error => Failure::io(&error),
+        })?;
+        anstream::eprintln!("wrote {} ({}); keep it safe: it is the cluster", path.display(), bundle.fingerprint());
+        Ok(bundle)
+    }
+
+    fn belongs(&self, bundle: &Bundle, path: &Path) -> Result<(), Failure> {
+        if bundle.cluster == self.plan.name {
+            return Ok(());
+        }
+        Err(Failure::Secrets(format!(
+            "{} holds the secrets of cluster {}, the spec describes cluster {}: name the right bundle with --secrets",
+            path.display(),
+            bundle.cluster,
+            self.plan.name
+        )))
+    }
+}
+
+/// The bundle's path: the flag's, or beside the spec.
+pub fn bundle_path(inputs: &Inputs) -> PathBuf {
+    let beside = || inputs.spec.parent().unwrap_or(Path::new("")).join(BUNDLE);
+    inputs.secrets.clone().unwrap_or_else(beside)
+}
+
+/// Prints findings for people on stderr.
+pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
+    if !findings.is_empty() {
+        let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        anstream::eprint!("{}", diagnostic::render(source, findings, color));
+    }
+}
+
+/// `cluster.yaml is refused: 2 errors`.
+pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
+    let errors = findings.iter().filter(|finding| finding.severity == diagnostic::Severity::Error).count();
+    let plural = if errors == 1 { "" } else { "s" };
+    format!("{} is refused: {errors} error{plural}", source.name)
+}
+
+fn missing(inputs: &Inputs, path: &Path) -> String {
+    let secrets = match &inputs.secrets {
+        Some(path) => format!(" --secrets {}", path.display()),
+        None => String::new(),
+    };
+    format!(
+        "there is no secrets bundle at {}\n  = help: make one with: firelay secrets new {}{secrets}",
+        path.display(),
+        inputs.spec.display()
+    )
+}
+
+fn read(path: &Path) -> Result<Source, Failure> {
+    let (name, bytes) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map_err(|error| Failure::file("read", Path::new("<stdin>"), &error))?;
+        ("<stdin>".to_owned(), bytes)
+    } else {
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        (path.display().to_string(), bytes)
+    };
+    let text = String::from_utf8(bytes)
+        .map_err(|error| Failure::Refused(format!("{name} is not UTF-8 (byte {})", error.utf8_error().valid_up_to())))?;
+    Ok(Source { name, text })
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::Io(format!(
+            "there is no spec at {0}\n  = help: write a starter with: firelay init {0}",
+            path.display()
+        )),
+        _ => Failure::file("read", path, error),
+    }
+}
