@@ -1,5 +1,19 @@
 //! Certificates, keys and kubeconfigs: the same plan and bundle give the same bytes.
 
+mod authorities;
+mod control_plane;
+mod derivation;
+mod error;
+mod etcd;
+mod kubeconfig;
+mod kubelet;
+mod leaf;
 mod model;
+mod names;
+mod node;
 
+pub use authorities::{Authorities, ca_cert_hash};
+pub use error::Error;
+pub use kubeconfig::admin_kubeconfig;
 pub use model::*;
+pub use node::issue;

@@ -1,5 +1,16 @@
 //! `firelay.secrets.yaml`: roots only, made once. Clock and randomness come in as values.
 
+mod authority;
 mod bundle;
+mod document;
+mod error;
+mod file;
+mod key;
+mod random;
 
-pub use bundle::*;
+pub use authority::{Authority, OpenAuthority};
+pub use bundle::{Bundle, BundleRequest};
+pub use error::Error;
+pub use file::{Loaded, load, save_new};
+pub use key::{PrivateKey, to_pem};
+pub use random::Random;

@@ -1,0 +1,127 @@
+//! kubeadm's tree of a control plane (`phases/certs/certlist.go`, `phases/kubeconfig`), whole.
+
+use super::{
+    Error,
+    authorities::Ca,
+    etcd,
+    kubeconfig::{self, ADMINISTRATORS},
+    leaf::{Leaf, Usage},
+    names::Names,
+    node::Desk,
+};
+use crate::spec::CaKeys;
+
+/// kubeadm's `localAPIEndpoint.bindPort`.
+const API_PORT: u16 = 6443;
+
+pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
+    lay_roots(desk);
+    lay_authority_keys(desk);
+    issue_api_server(desk)?;
+    if !desk.plan.etcd.external {
+        etcd::issue_leaves(desk, "pki/etcd")?;
+    }
+    issue_kubeconfigs(desk)
+}
+
+/// `pki/ca.crt` is laid on every node.
+fn lay_roots(desk: &mut Desk<'_>) {
+    let bundle = desk.bundle;
+    desk.certificate("pki/front-proxy-ca.crt", &bundle.front_proxy.certificate);
+    desk.certificate("pki/etcd/ca.crt", &bundle.etcd.certificate);
+    desk.secret("pki/sa.key", bundle.service_account_key.clone());
+    desk.secret(
+        "pki/sa.pub",
+        crate::secret::Secret::new(bundle.service_account_public.clone()),
+    );
+}
+
+/// ca.key is on all control planes or on none: a controller manager without it, once leader, would sign no request.
+fn lay_authority_keys(desk: &mut Desk<'_>) {
+    let (bundle, keys) = (desk.bundle, desk.plan.pki.ca_keys);
+    if keys != CaKeys::None {
+        desk.secret("pki/ca.key", bundle.kubernetes.key.clone());
+    }
+    if keys == CaKeys::ControlPlane {
+        desk.secret("pki/front-proxy-ca.key", bundle.front_proxy.key.clone());
+    }
+    if keys == CaKeys::ControlPlane && !desk.plan.etcd.external {
+        desk.secret("pki/etcd/ca.key", bundle.etcd.key.clone());
+    }
+}
+
+fn issue_api_server(desk: &mut Desk<'_>) -> Result<(), Error> {
+    let client = |ca, common_name: &str| Leaf::new(ca, Usage::Client, common_name);
+    let server = Leaf::new(Ca::Kubernetes, Usage::Server, "kube-apiserver").names(api_server_names(desk));
+    let organization = desk
+        .plan
+        .kubernetes
+        .profile
+        .apiserver_kubelet_client_organization
+        .clone();
+    let kubelet_client = client(Ca::Kubernetes, "kube-apiserver-kubelet-client").organization(organization);
+    desk.pair("pki/apiserver", &server)?;
+    desk.pair("pki/apiserver-kubelet-client", &kubelet_client)?;
+    desk.pair("pki/front-proxy-client", &client(Ca::FrontProxy, "front-proxy-client"))?;
+    desk.pair(
+        "pki/apiserver-etcd-client",
+        &client(Ca::Etcd, "kube-apiserver-etcd-client"),
+    )
+}
+
+/// kubeadm's names, and beyond them each further address of the node and kube-vip's address.
+fn api_server_names(desk: &Desk<'_>) -> Names {
+    let (plan, node) = (desk.plan, desk.node);
+    Names::default()
+        .with(&node.name)
+        .with("kubernetes")
+        .with("kubernetes.default")
+        .with("kubernetes.default.svc")
+        .with(&format!("kubernetes.default.svc.{}", plan.kubernetes.dns.domain))
+        .with_addresses([plan.network.api_service])
+        .with_addresses(node.addresses.iter().copied())
+        .with(&plan.endpoint.host)
+        .with_addresses(plan.endpoint.address)
+        .with_all(&plan.pki.extra_sans)
+}
+
+fn issue_kubeconfigs(desk: &mut Desk<'_>) -> Result<(), Error> {
+    let (endpoint, local) = (kubeconfig::endpoint(desk.plan), local(desk)?);
+    issue_kubeconfig(desk, "admin", &endpoint, "kubernetes-admin", Some(ADMINISTRATORS))?;
+    if desk.node.founder {
+        issue_kubeconfig(
+            desk,
+            "super-admin",
+            &endpoint,
+            "kubernetes-super-admin",
+            Some("system:masters"),
+        )?;
+    }
+    issue_kubeconfig(
+        desk,
+        "controller-manager",
+        &local,
+        "system:kube-controller-manager",
+        None,
+    )?;
+    issue_kubeconfig(desk, "scheduler", &local, "system:kube-scheduler", None)
+}
+
+fn issue_kubeconfig(
+    desk: &mut Desk<'_>,
+    name: &str,
+    server: &str,
+    user: &str,
+    organization: Option<&str>,
+) -> Result<(), Error> {
+    let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, user).organization(organization.map(str::to_owned));
+    desk.kubeconfig(name, server, user, &leaf)
+}
+
+/// The node's own API server.
+pub(super) fn local(desk: &Desk<'_>) -> Result<String, Error> {
+    let address = desk.node.addresses.first().ok_or_else(|| Error::Address {
+        node: desk.node.name.clone(),
+    })?;
+    Ok(kubeconfig::url(&address.to_string(), API_PORT))
+}

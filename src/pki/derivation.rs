@@ -1,0 +1,55 @@
+//! Leaf keys and serials, derived from the bundle's seed (docs/adr/0001-derived-leaf-keys.md).
+
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::secrets::{Bundle, PrivateKey};
+
+/// The seed, ready to be expanded, and the epoch that all leaves share.
+pub(super) struct Derivation {
+    hkdf: Hkdf<Sha256>,
+    epoch: [u8; 4],
+}
+
+impl Derivation {
+    pub(super) fn new(bundle: &Bundle) -> Self {
+        Self {
+            hkdf: bundle.derivation(),
+            epoch: bundle.epoch.to_be_bytes(),
+        }
+    }
+
+    /// The P-256 key of a label. `info` is the purpose, the label, the epoch and a counter, which moves on while the
+    /// 32 bytes are not a scalar of the group: one time in 2^32.
+    pub(super) fn key(&self, label: &str) -> PrivateKey {
+        let mut counter = 0u32;
+        loop {
+            let scalar: Zeroizing<[u8; 32]> = self.expand(&[
+                b"leaf key\0",
+                label.as_bytes(),
+                b"\0",
+                &self.epoch,
+                &counter.to_be_bytes(),
+            ]);
+            if let Some(key) = PrivateKey::p256(&scalar) {
+                return key;
+            }
+            counter += 1;
+        }
+    }
+
+    /// A serial of 63 bits, not zero, for a label and the SHA-256 of all else that the certificate says.
+    pub(super) fn serial(&self, label: &str, content: &[u8; 32]) -> u64 {
+        let bytes: Zeroizing<[u8; 8]> = self.expand(&[b"serial\0", label.as_bytes(), b"\0", content]);
+        (u64::from_be_bytes(*bytes) >> 1).max(1)
+    }
+
+    fn expand<const SIZE: usize>(&self, info: &[&[u8]]) -> Zeroizing<[u8; SIZE]> {
+        let mut bytes = Zeroizing::new([0; SIZE]);
+        self.hkdf
+            .expand_multi_info(info, bytes.as_mut_slice())
+            .expect("HKDF-SHA-256 gives up to 8160 bytes, and no more than 32 are asked for");
+        bytes
+    }
+}

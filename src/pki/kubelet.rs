@@ -1,0 +1,60 @@
+//! The kubelet: who it is towards the API server, and its serving certificate.
+
+use super::{
+    Error,
+    authorities::Ca,
+    control_plane,
+    kubeconfig::{self, Credentials},
+    leaf::{Leaf, Usage},
+    names::Names,
+    node::Desk,
+};
+use crate::{secret::Secret, spec::JoinIdentity};
+
+/// The kubelet rotates through this link, so kubelet.conf names it for certificate and key. Embedded data would make
+/// the kubelet ask for a new certificate at once (`pkg/kubelet/certificate/bootstrap`).
+const CURRENT: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+
+/// A pool's machines have no name yet, and get nothing.
+pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
+    if desk.node.pool {
+        return Ok(());
+    }
+    desk.pair("kubelet/kubelet", &leaf(desk, Usage::Server).names(names(desk)))?;
+    match desk.node.identity {
+        JoinIdentity::Certificate => issue_client(desk),
+        JoinIdentity::Token => Ok(()),
+    }
+}
+
+fn issue_client(desk: &mut Desk<'_>) -> Result<(), Error> {
+    let issued = desk.sign("kubelet/client", &leaf(desk, Usage::Client))?;
+    desk.secret(
+        "kubelet/client.pem",
+        Secret::new(issued.certificate + issued.key.expose()),
+    );
+    let server = if desk.node.roles.control_plane {
+        control_plane::local(desk)?
+    } else {
+        kubeconfig::endpoint(desk.plan)
+    };
+    let user = user(desk);
+    let config = kubeconfig::kubeconfig(desk.plan, desk.bundle, &server, &user, &Credentials::File(CURRENT))?;
+    desk.secret("kubeconfig/kubelet.conf", config);
+    Ok(())
+}
+
+/// Node authorizer and NodeRestriction know a kubelet by this name and group.
+fn leaf(desk: &Desk<'_>, usage: Usage) -> Leaf {
+    Leaf::new(Ca::Kubernetes, usage, user(desk)).organization("system:nodes".to_owned())
+}
+
+fn user(desk: &Desk<'_>) -> String {
+    format!("system:node:{}", desk.node.name)
+}
+
+fn names(desk: &Desk<'_>) -> Names {
+    Names::default()
+        .with(&desk.node.name)
+        .with_addresses(desk.node.addresses.iter().copied())
+}

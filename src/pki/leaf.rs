@@ -1,0 +1,195 @@
+//! Leaf certificates as kubeadm makes them (`pkiutil.NewSignedCert`), always P-256.
+
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose,
+    PublicKeyData, SanType, SerialNumber, string::PrintableString,
+};
+use sha2::{Digest, Sha256};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{Authorities, Error, authorities::Ca, names::Names};
+use crate::{
+    plan::Plan,
+    secret::Secret,
+    secrets::{Bundle, OpenAuthority, PrivateKey, to_pem},
+};
+
+/// Extended key usage.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Usage {
+    Server,
+    Client,
+    ServerAndClient,
+}
+
+impl Usage {
+    fn purposes(self) -> Vec<ExtendedKeyUsagePurpose> {
+        match self {
+            Self::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
+            Self::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
+            Self::ServerAndClient => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+        }
+    }
+}
+
+/// What a leaf says.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    ca: Ca,
+    common_name: String,
+    organization: Option<String>,
+    usage: Usage,
+    names: Names,
+}
+
+impl Leaf {
+    pub(super) fn new(ca: Ca, usage: Usage, common_name: impl Into<String>) -> Self {
+        Self {
+            ca,
+            common_name: common_name.into(),
+            organization: None,
+            usage,
+            names: Names::default(),
+        }
+    }
+
+    pub(super) fn organization(self, organization: impl Into<Option<String>>) -> Self {
+        Self {
+            organization: organization.into(),
+            ..self
+        }
+    }
+
+    pub(super) fn names(self, names: Names) -> Self {
+        Self { names, ..self }
+    }
+}
+
+/// A signed leaf.
+pub(super) struct Issued {
+    /// PEM of the certificate.
+    pub(super) certificate: String,
+    /// PEM of the key.
+    pub(super) key: Secret<String>,
+    /// When it ends.
+    pub(super) not_after: OffsetDateTime,
+}
+
+/// Signs a leaf. `label` names it within the cluster, and key and serial follow from it.
+pub(super) fn sign(
+    plan: &Plan,
+    authorities: &Authorities,
+    bundle: &Bundle,
+    label: &str,
+    leaf: &Leaf,
+) -> Result<Issued, Error> {
+    let authority = authorities.get(leaf.ca);
+    let key = authorities.derivation.key(label);
+    let mut params = CertificateParams::default();
+    (params.not_before, params.not_after) = validity(plan, bundle, leaf.ca, authority)?;
+    params.distinguished_name = leaf.subject();
+    params.subject_alt_names = leaf.alternative_names(label)?;
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    params.extended_key_usages = leaf.usage.purposes();
+    params.use_authority_key_identifier_extension = true;
+    let content = leaf.digest(authority, &key, &params);
+    params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
+    let certificate = params
+        .signed_by(&key, &authority.issuer)
+        .map_err(|source| Error::Sign {
+            label: label.to_owned(),
+            source,
+        })?;
+    Ok(Issued {
+        certificate: to_pem("CERTIFICATE", certificate.der()),
+        key: key.to_pem(),
+        not_after: params.not_after,
+    })
+}
+
+/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but not beyond the CA: a verifier needs both alive.
+fn validity(
+    plan: &Plan,
+    bundle: &Bundle,
+    ca: Ca,
+    authority: &OpenAuthority,
+) -> Result<(OffsetDateTime, OffsetDateTime), Error> {
+    if authority.not_after <= bundle.issued_at {
+        let ended = authority.not_after.format(&Rfc3339).unwrap_or_default();
+        return Err(Error::Ended {
+            authority: ca.name(),
+            ended,
+        });
+    }
+    let not_before = bundle
+        .issued_at
+        .checked_sub(plan.pki.backdate)
+        .filter(|moment| moment.year() >= 1950);
+    let not_after = bundle
+        .issued_at
+        .saturating_add(plan.pki.leaf_validity)
+        .min(authority.not_after);
+    Ok((not_before.ok_or(Error::Validity)?, not_after))
+}
+
+impl Leaf {
+    /// `O` before `CN`, as Go writes them.
+    fn subject(&self) -> DistinguishedName {
+        let mut subject = DistinguishedName::new();
+        if let Some(organization) = &self.organization {
+            subject.push(DnType::OrganizationName, text(organization));
+        }
+        subject.push(DnType::CommonName, text(&self.common_name));
+        subject
+    }
+
+    fn alternative_names(&self, label: &str) -> Result<Vec<SanType>, Error> {
+        let name = |name: &String| Error::Name {
+            label: label.to_owned(),
+            name: name.clone(),
+        };
+        let hosts = self
+            .names
+            .hosts
+            .iter()
+            .map(|host| host.as_str().try_into().map(SanType::DnsName).map_err(|_| name(host)));
+        let addresses = self
+            .names
+            .addresses
+            .iter()
+            .map(|address| Ok(SanType::IpAddress(*address)));
+        hosts.chain(addresses).collect()
+    }
+
+    /// SHA-256 of all that the certificate says but its serial, each part with its length before it: a certificate
+    /// that changes gets another serial, as RFC 5280 §4.1.2.2 wants.
+    fn digest(&self, authority: &OpenAuthority, key: &PrivateKey, params: &CertificateParams) -> [u8; 32] {
+        let mut parts = vec![
+            authority.public_key.clone(),
+            key.der_bytes().to_vec(),
+            self.common_name.clone().into_bytes(),
+            format!("{:?} {:?}", self.organization, self.usage).into_bytes(),
+            params.not_before.unix_timestamp().to_be_bytes().to_vec(),
+            params.not_after.unix_timestamp().to_be_bytes().to_vec(),
+        ];
+        parts.extend(self.names.hosts.iter().map(|host| host.clone().into_bytes()));
+        parts.extend(
+            self.names
+                .addresses
+                .iter()
+                .map(|address| address.to_string().into_bytes()),
+        );
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+}
+
+/// PrintableString where it can be, as Go does, else UTF8String.
+fn text(value: &str) -> DnValue {
+    PrintableString::try_from(value).map_or_else(|_| DnValue::Utf8String(value.to_owned()), DnValue::PrintableString)
+}

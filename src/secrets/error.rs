@@ -1,0 +1,63 @@
+//! What can go wrong with a bundle. No message repeats what the file holds.
+
+use std::{io, path::PathBuf};
+
+/// Why a bundle could not be made, read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not the YAML of a bundle.
+    #[error("{name}{place}: {problem}")]
+    Syntax {
+        /// File.
+        name: String,
+        /// `:LINE:COLUMN`, or nothing.
+        place: String,
+        /// What is wrong there, without the value.
+        problem: String,
+    },
+    /// A field is not what it has to be.
+    #[error("{name}: {field}: {problem}")]
+    Field {
+        /// File.
+        name: String,
+        /// Dotted path of the field.
+        field: &'static str,
+        /// What is wrong, without the value.
+        problem: &'static str,
+    },
+    /// The dates of a new CA cannot be written in a certificate.
+    #[error("the validity of a new CA leaves the years 1950 to 9999; choose a shorter pki.caValidity or pki.backdate")]
+    Validity,
+    /// The system gave no randomness.
+    #[error("the system gave no randomness: {0}")]
+    Random(#[source] getrandom::Error),
+    /// A key could not be generated, or a CA not be signed.
+    #[error("a CA could not be generated: {0}")]
+    Generate(#[source] rcgen::Error),
+    /// The bundle could not be put into YAML.
+    #[error("the bundle could not be written as YAML")]
+    Emit,
+    /// The file could not be read.
+    #[error("cannot read the secrets {}: {source}", path.display())]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file could not be written.
+    #[error("cannot write the secrets {}: {source}", path.display())]
+    Write {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of that name is there.
+    #[error("{} exists and is never overwritten: a new bundle is a new cluster; name another file", path.display())]
+    Exists {
+        /// File.
+        path: PathBuf,
+    },
+}
