@@ -54,7 +54,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     for (name, template) in steps(node, founder) {
         files.push(script(node, &format!("steps/{name}"), template, &context)?);
     }
-    files.push(NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)));
+    files.push(NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)?));
     files.push(NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)));
     files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)));
     Ok(files)
@@ -62,7 +62,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
 
 /// `firelay.service`, the one unit that the document enables.
 pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
-    let content = template::render("boot/firelay.service.j2", &context(plan, node, false))?;
+    let content = render(node, "boot/firelay.service.j2", &context(plan, node, false))?;
     Ok(NodeUnit { name: "firelay.service".into(), content: content.into(), enabled: true, dropins: Vec::new() })
 }
 
@@ -76,9 +76,22 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
     }
 }
 
+#[derive(Debug, Serialize)]
+struct Environment<'a> {
+    variables: Vec<(&'a str, String)>,
+}
+
+fn render<S: Serialize>(node: &NodePlan, name: &str, context: &S) -> Result<String, Error> {
+    template::render(name, context).map_err(|source| Error::Template {
+        node: node.name.clone(),
+        file: name.to_owned(),
+        source,
+    })
+}
+
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {
     let path = format!("{}/{name}", node.os.paths.lib);
-    Ok(NodeFile::new(&path, 0o755, template::render(template, context)?))
+    Ok(NodeFile::new(&path, 0o755, render(node, template, context)?))
 }
 
 /// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
@@ -98,10 +111,10 @@ fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, 
     .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
 }
 
-fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> String {
+fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<String, Error> {
     let flag = |on: bool| if on { "1" } else { "" }.to_owned();
     let endpoint = &plan.endpoint;
-    let variables = [
+    let variables = vec![
         ("CLUSTER", plan.name.clone()),
         ("NODE", if node.pool { String::new() } else { node.name.clone() }),
         ("NAMED", flag(!node.pool)),
@@ -125,7 +138,7 @@ fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> String {
         ("SELINUX", if node.os.selinux == Selinux::Permissive { "permissive" } else { "" }.to_owned()),
         ("ADMIN_LABELS", node.admin_labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")),
     ];
-    variables.into_iter().map(|(name, value)| format!("FL_{name}={}\n", template::shell_word(&value))).collect()
+    render(node, "boot/node.env.j2", &Environment { variables })
 }
 
 fn role(node: &NodePlan) -> String {

@@ -1,0 +1,16 @@
+# Everything that CI runs.
+ci:
+    tests/run
+
+# Rewrite the golden files after looking at what changed.
+bless:
+    FIRELAY_BLESS=1 cargo test --test errors --test golden
+
+# Wall time, memory and bytes for 10 to 5,000 nodes, beside as many OpenSSL key pairs.
+bench:
+    tests/bench
+
+# Format and lint.
+lint:
+    cargo fmt
+    cargo clippy --all-targets -- --deny warnings

@@ -1,0 +1,134 @@
+//! All files and units of one node, in the order in which a document lists them.
+
+use std::sync::Arc;
+
+use time::OffsetDateTime;
+
+use super::{
+    Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
+    boot::{self, Validity},
+    containerd, etcd, kernel,
+    kubeadm::{self, JoinCredentials},
+    network, registry, tools, units,
+};
+use crate::{
+    addons::{Implied, Phase},
+    pki::{NodePki, PkiFile},
+    plan::{NodePlan, Plan},
+    profile::ContainerdProfile,
+};
+
+/// Where firelay lays what is secret; every other directory keeps the system's mode.
+const STAGING: &str = "/etc/firelay";
+
+/// What every node of a cluster is assembled from.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Token and CA hash.
+    pub credentials: JoinCredentials,
+    /// Manifests in the order of applying.
+    pub phases: Vec<Phase>,
+    /// What the plugins need of a node.
+    pub implied: Implied,
+    /// How this version of containerd is configured.
+    pub containerd: Arc<ContainerdProfile>,
+    /// Begin of every leaf's validity.
+    pub not_before: OffsetDateTime,
+    /// The cluster exists: nobody founds.
+    pub founded: bool,
+}
+
+/// Everything of one node. Files that many nodes share come first: they compress best side by side.
+pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Error> {
+    let plan = shared.plan;
+    let founder = node.founder && !shared.founded;
+    let validity = Validity { not_before: shared.not_before, not_after: pki.expires };
+    let mut files = boot::files(plan, node, validity, founder)?;
+    files.extend(host(shared, node)?);
+    if node.roles.etcd {
+        files.push(etcd::environment(plan, node));
+    }
+    files.extend(cluster(shared, node, founder)?);
+    files.extend(pki.files.iter().map(staged));
+    Ok(NodeFiles {
+        hostname: (!node.pool).then(|| node.name.clone()),
+        directories: directories(),
+        files,
+        links: Vec::new(),
+        units: units(plan, node)?,
+        masked_units: node.os.mask_units.clone(),
+        packages: node.os.packages.clone(),
+        ssh_authorized_keys: plan.access.ssh_authorized_keys.iter().map(|key| key.value.clone()).collect(),
+        users: users(plan),
+    })
+}
+
+fn directories() -> Vec<NodeDirectory> {
+    vec![NodeDirectory { path: STAGING.into(), mode: 0o700 }]
+}
+
+/// Kernel, network and runtime.
+fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    let plan = shared.plan;
+    if !node.roles.kubernetes() {
+        return Ok(Vec::new());
+    }
+    let mut files: Vec<_> = kernel::sysctl(plan, node).into_iter().collect();
+    files.extend(kernel::modules(plan, node, &shared.implied.modules));
+    files.extend(network::files(node, &shared.implied.unmanaged_interfaces)?);
+    files.extend(shared.implied.files.iter().map(|(path, content)| NodeFile::new(path, 0o644, content.clone())));
+    files.extend(containerd::files(plan, node, &shared.containerd)?);
+    files.extend(registry::files(plan, node)?);
+    files.extend(tools::files(plan, node)?);
+    Ok(files)
+}
+
+/// kubeadm's configuration and, on the founder, the manifests.
+fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<NodeFile>, Error> {
+    let plan = shared.plan;
+    let mut files = Vec::new();
+    if !node.roles.kubernetes() {
+        return Ok(files);
+    }
+    for (name, content) in kubeadm::patches(plan, node)? {
+        files.push(NodeFile::new(&format!("{STAGING}/kubeadm/patches/{name}"), 0o600, content));
+    }
+    if founder {
+        for phase in &shared.phases {
+            for (name, content) in &phase.files {
+                files.push(NodeFile::new(&format!("{STAGING}/addons/{}/{name}", phase.name), 0o600, content.clone()));
+            }
+        }
+        let init = kubeadm::init(plan, node, &shared.credentials.token)?;
+        files.push(NodeFile::new(&format!("{STAGING}/kubeadm/init.yaml"), 0o600, init.expose().as_str()));
+    }
+    let join = kubeadm::join(plan, node, &shared.credentials)?;
+    files.push(NodeFile::new(&format!("{STAGING}/kubeadm/join.yaml"), 0o600, join.expose().as_str()));
+    Ok(files)
+}
+
+fn staged(file: &PkiFile) -> NodeFile {
+    NodeFile::new(&format!("{STAGING}/{}", file.path), file.mode, file.content.expose().as_str())
+}
+
+fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
+    let mut all = vec![boot::unit(plan, node)?];
+    all.extend(units::kubelet(node)?);
+    all.extend(units::containerd(node)?);
+    all.extend(units::etcd(node)?);
+    Ok(all)
+}
+
+fn users(plan: &Plan) -> Vec<NodeUser> {
+    let texts = |list: &[crate::yaml::Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+    let user = |user: &crate::spec::User| NodeUser {
+        name: user.name.value.clone(),
+        groups: texts(&user.groups),
+        ssh_authorized_keys: texts(&user.ssh_authorized_keys),
+        sudo: user.sudo,
+        shell: user.shell.as_ref().map_or_else(|| "/bin/bash".into(), |shell| shell.value.clone()),
+    };
+    plan.access.users.iter().map(user).collect()
+}
