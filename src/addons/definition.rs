@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use crate::template;
+use crate::{template, yaml};
 
 /// A transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -61,13 +61,7 @@ impl Definition {
     /// Reads `templates/FOLDER/addon.yaml`.
     pub fn load(folder: &str) -> Result<Self, Error> {
         let file = format!("{folder}/addon.yaml");
-        let text = template::source(&file).ok_or_else(|| Error::Definition {
-            file: file.clone(),
-            reason: "not part of this build".to_owned(),
-        })?;
-        serde_yaml::from_str(text).map_err(|error| Error::Definition {
-            file,
-            reason: error.to_string(),
-        })
+        let text = template::source(&file).ok_or_else(|| Error::Missing { file: file.clone() })?;
+        yaml::parse(&format!("templates/{file}"), text).map_err(Error::Definition)
     }
 }

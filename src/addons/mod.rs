@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use definition::{Port, Protocol};
 use flannel::Flannel;
 
-use crate::{plan::Plan, template};
+use crate::{plan::Plan, template, yaml};
 
 /// A file's name within its phase, and its content.
 pub type PhaseFile = (String, String);
@@ -47,12 +47,13 @@ pub struct Implied {
 #[non_exhaustive]
 pub enum Error {
     /// An `addon.yaml` is not what its type says.
-    #[error("templates/{file} is not valid: {reason}")]
-    Definition {
+    #[error("add-on refused: {0}")]
+    Definition(#[source] yaml::Diagnostics),
+    /// An `addon.yaml` is not part of this build.
+    #[error("templates/{file} is missing")]
+    Missing {
         /// Path below `templates/`.
         file: String,
-        /// What the decoder said.
-        reason: String,
     },
     /// A manifest could not be rendered.
     #[error(transparent)]
