@@ -136,6 +136,7 @@ fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Strin
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if keeps_swap(plan, node) { "keep" } else { "" }.to_owned()),
         ("SELINUX", if node.os.selinux == Selinux::Permissive { "permissive" } else { "" }.to_owned()),
+        ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
         ("ADMIN_LABELS", node.admin_labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")),
     ];
     render(node, "boot/node.env.j2", &Environment { variables })

@@ -89,8 +89,6 @@ pub struct OsProfile {
     /// Units that would get in the way and are masked (reboot managers, a second runtime).
     #[serde(default)]
     pub mask_units: Vec<String>,
-    /// Groups that give a user root.
-    pub sudo_group: String,
 }
 
 impl OsProfile {
