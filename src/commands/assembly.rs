@@ -1,0 +1,65 @@
+//! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
+
+use super::{
+    failure::{Failure, chain},
+    project::Project,
+};
+use crate::{
+    addons,
+    delivery::{self, Artifact},
+    node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
+    pki::{self, Authorities, NodePki},
+    plan::NodePlan,
+    secrets::Bundle,
+};
+
+/// Everything that the nodes of a cluster share, computed once.
+pub struct Assembly<'a> {
+    bundle: &'a Bundle,
+    authorities: Authorities,
+    shared: Shared<'a>,
+}
+
+impl<'a> Assembly<'a> {
+    /// Opens the authorities and renders the manifests.
+    pub fn new(project: &'a Project, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
+        let plan = &project.plan;
+        let authorities = Authorities::open(bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
+        let shared = Shared {
+            plan,
+            credentials: JoinCredentials {
+                token: bundle.bootstrap_token.clone(),
+                ca_cert_hash: pki::ca_cert_hash(&authorities),
+            },
+            phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
+            implied: addons::implied(plan).map_err(|error| Failure::io(&error))?,
+            not_before: bundle.issued_at - plan.pki.backdate,
+            founded,
+        };
+        Ok(Self { bundle, authorities, shared })
+    }
+
+    /// Certificates, keys and kubeconfigs of a node.
+    pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
+        pki::issue(self.shared.plan, &self.authorities, self.bundle, node).map_err(|error| Failure::Secrets(chain(&error)))
+    }
+
+    /// All files of a node.
+    pub fn files(&self, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Failure> {
+        node::assemble(&self.shared, node, pki).map_err(|error| Failure::io(&error))
+    }
+
+    /// What the node's platform takes.
+    pub fn artifact(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Failure> {
+        delivery::package(&self.shared.plan.name, node, files).map_err(|error| match error {
+            delivery::Error::TooLarge(overrun) => Failure::Policy(overrun.to_string()),
+            error => Failure::io(&error),
+        })
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
+        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle)
+            .map_err(|error| Failure::Secrets(chain(&error)))
+    }
+}
