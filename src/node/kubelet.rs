@@ -1,0 +1,114 @@
+//! KubeletConfiguration v1beta1 and the flags that have no field in it.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::plan::{NodePlan, Plan};
+
+/// kubelet's own `volumePluginDir`.
+const VOLUME_PLUGINS: &str = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec";
+
+/// What firelay says. kubeadm itself adds the DNS domain, the CA file, the static pod path, certificate rotation,
+/// the runtime's socket and, on each node, `resolvConf`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KubeletConfiguration<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    /// The other half of `SystemdCgroup` in containerd's configuration.
+    cgroup_driver: &'static str,
+    #[serde(rename = "clusterDNS")]
+    cluster_dns: [IpAddr; 1],
+    /// Only for a kubelet that knows it and does not yet refuse cgroup v1 by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fail_cgroup_v1: Option<bool>,
+    /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it.
+    shutdown_grace_period: &'static str,
+    shutdown_grace_period_critical_pods: &'static str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    feature_gates: &'a BTreeMap<String, bool>,
+}
+
+/// The cluster's KubeletConfiguration, the user's fields merged over firelay's.
+pub fn configuration(plan: &Plan) -> Value {
+    let known = |field: &str| plan.kubernetes.profile.kubelet_fields.iter().any(|name| name == field);
+    let own = KubeletConfiguration {
+        api_version: "kubelet.config.k8s.io/v1beta1",
+        kind: "KubeletConfiguration",
+        cgroup_driver: "systemd",
+        cluster_dns: [plan.network.cluster_dns],
+        fail_cgroup_v1: known("failCgroupV1").then_some(true),
+        shutdown_grace_period: "60s",
+        shutdown_grace_period_critical_pods: "20s",
+        feature_gates: &plan.kubernetes.feature_gates,
+    };
+    merged(&own, &plan.kubernetes.kubelet_config)
+}
+
+/// Fields in which the kubelet of this node differs from the cluster's; empty when in none.
+pub fn patch(node: &NodePlan) -> Map<String, Value> {
+    let own = volume_plugin_directory(node).map(|directory| ("volumePluginDir".to_owned(), directory.into()));
+    let user = node.kubelet_config.iter().map(|(name, value)| (name.clone(), value.clone()));
+    own.into_iter().chain(user).collect()
+}
+
+/// Flags for what has no field: `node-ip`, unless the address is known only on the machine, and `node-labels`.
+pub fn arguments(node: &NodePlan) -> Vec<(&'static str, String)> {
+    let addresses: Vec<_> = node.addresses.iter().map(ToString::to_string).collect();
+    let labels: Vec<_> = node.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    [("node-ip", addresses), ("node-labels", labels)]
+        .into_iter()
+        .filter(|(_, values)| !values.is_empty())
+        .map(|(name, values)| (name, values.join(",")))
+        .collect()
+}
+
+/// The OS's directory of volume plugins, when it is not kubelet's own.
+pub fn volume_plugin_directory(node: &NodePlan) -> Option<&str> {
+    let directory = node.os.paths.volume_plugins.as_str();
+    (directory.trim_end_matches('/') != VOLUME_PLUGINS).then_some(directory)
+}
+
+/// The user's fields over firelay's, as a JSON merge patch has it (RFC 7396): objects merge, all else replaces,
+/// `null` removes.
+pub(super) fn merged(own: &impl Serialize, user: &BTreeMap<String, Value>) -> Value {
+    let mut value = serde_json::to_value(own).expect("a struct of strings, numbers and flags converts");
+    let user = user.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    merge(&mut value, Value::Object(user));
+    value
+}
+
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    for (name, value) in patch {
+        let target = target.as_object_mut().expect("made an object above");
+        if value.is_null() {
+            target.shift_remove(&name);
+        } else {
+            merge(target.entry(name).or_insert(Value::Null), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn merging_follows_rfc_7396() {
+        let own = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": 3});
+        let user = [("b", json!({"c": [2, 3], "f": {"g": null, "h": 1}})), ("e", Value::Null)];
+        let user = user.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(merged(&own, &user), json!({"a": 1, "b": {"c": [2, 3], "d": 2, "f": {"h": 1}}}));
+    }
+}
