@@ -2,6 +2,7 @@
 
 mod error;
 mod model;
+mod render;
 
 pub mod containerd;
 pub mod etcd;

@@ -15,6 +15,7 @@ use time::Duration;
 pub use init::init;
 pub use join::{JoinCredentials, join};
 pub use patches::{PATCHES_DIRECTORY, patches};
+pub(super) use registration::CRI_SOCKET;
 
 use crate::plan::{JoinPlan, NodePlan};
 

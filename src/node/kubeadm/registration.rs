@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// containerd's socket. kubeadm would look for it, and refuses to choose when it finds a second runtime.
-pub(super) const CRI_SOCKET: &str = "unix:///run/containerd/containerd.sock";
+pub(in crate::node) const CRI_SOCKET: &str = "unix:///run/containerd/containerd.sock";
 
 /// `NodeRegistrationOptions`.
 #[derive(Serialize)]
