@@ -11,14 +11,12 @@ use crate::{
 
 /// The shim of runc and of everything with runc's command line; the one that knows the options below.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
-/// containerd's own directory of CNI plugins.
-const CNI_BIN: &str = "/opt/cni/bin";
 
 #[derive(Serialize)]
 struct Context<'a> {
     sandbox_image: &'a str,
     snapshotter: &'a str,
-    cni_bin: Option<&'a str>,
+    cni_bin: &'a str,
     runtimes: Vec<Runtime<'a>>,
 }
 
@@ -54,17 +52,11 @@ pub fn files(plan: &Plan, node: &NodePlan, profile: &ContainerdProfile) -> Resul
     let context = Context {
         sandbox_image: &plan.runtime.sandbox_image,
         snapshotter: &plan.runtime.snapshotter,
-        cni_bin: cni_bin(node),
+        cni_bin: &node.os.paths.cni_bin,
         runtimes: std::iter::once(Runtime::RUNC).chain(plan.runtime.runtimes.iter().map(Runtime::of)).collect(),
     };
     let template = format!("runtime/config-v{}.toml.j2", profile.config_version);
     let mut files = vec![render::file(node, "/etc/containerd/config.toml", &template, &context)?];
     files.extend(registry::files(plan, node)?);
     Ok(files)
-}
-
-/// The OS's directory of CNI plugins, when it is not containerd's own.
-pub(super) fn cni_bin(node: &NodePlan) -> Option<&str> {
-    let directory = node.os.paths.cni_bin.as_str();
-    (directory != CNI_BIN).then_some(directory)
 }

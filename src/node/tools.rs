@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Error, NodeFile, containerd, kubeadm::CRI_SOCKET, render};
+use super::{Error, NodeFile, kubeadm::CRI_SOCKET, render};
 use crate::{
     plan::{NodePlan, Plan},
     yaml,
@@ -20,14 +20,14 @@ struct Crictl {
 #[derive(Serialize)]
 struct Nerdctl<'a> {
     snapshotter: &'a str,
-    cni_bin: Option<&'a str>,
+    cni_bin: &'a str,
 }
 
 /// `/etc/crictl.yaml` and, where nerdctl is installed, `/etc/nerdctl/nerdctl.toml`.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let mut files = vec![crictl(node)?];
     if plan.runtime.nerdctl {
-        let context = Nerdctl { snapshotter: &plan.runtime.snapshotter, cni_bin: containerd::cni_bin(node) };
+        let context = Nerdctl { snapshotter: &plan.runtime.snapshotter, cni_bin: &node.os.paths.cni_bin };
         files.push(render::file(node, "/etc/nerdctl/nerdctl.toml", "runtime/nerdctl.toml.j2", &context)?);
     }
     Ok(files)

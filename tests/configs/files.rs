@@ -76,5 +76,6 @@ fn crictl_and_nerdctl_find_containerd() {
     let files = tools::files(&plan, &plan.nodes[2]).unwrap();
     let crictl = json!({"runtime-endpoint": "unix:///run/containerd/containerd.sock", "timeout": 30});
     assert_eq!(tool::yaml(&files[0].content), [crictl]);
-    assert_eq!(tool::toml(&files[1].content), json!({"namespace": "k8s.io", "snapshotter": "overlayfs"}));
+    let nerdctl = json!({"namespace": "k8s.io", "snapshotter": "overlayfs", "cni_path": "/opt/cni/bin"});
+    assert_eq!(tool::toml(&files[1].content), nerdctl);
 }
