@@ -65,6 +65,18 @@ struct Backend {
 struct Context {
     images: BTreeMap<String, String>,
     net_conf: String,
+    /// `status.hostIP` is an IPv6 address. flanneld (`pkg/ipmatch/match.go`, `main.go`) then needs it as its public
+    /// address to find the interface of a dual-stack node, and listens for probes on IPv4 alone unless told.
+    ipv6_first: bool,
+    /// Without kube-proxy nothing answers at the API's service address.
+    api: Option<Api>,
+}
+
+/// Where pods reach the API; both as text, as environment variables are.
+#[derive(Serialize)]
+struct Api {
+    host: String,
+    port: String,
 }
 
 impl Flannel {
@@ -97,6 +109,11 @@ impl Flannel {
                 .map(|(role, image)| (role, plan.image(&image)))
                 .collect(),
             net_conf: serde_json::to_string(&self.net_conf(plan)).map_err(Error::Json)?,
+            ipv6_first: matches!(plan.network.pods.first(), Some(IpNet::V6(_))),
+            api: plan.kubernetes.kube_proxy.is_none().then(|| Api {
+                host: plan.endpoint.host.clone(),
+                port: plan.endpoint.port.to_string(),
+            }),
         };
         let manifest = template::render("cni/flannel/flannel.yaml.j2", &context)?;
         Ok(vec![("flannel.yaml".to_owned(), manifest)])
