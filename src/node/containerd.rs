@@ -31,8 +31,12 @@ struct Runtime<'a> {
 
 impl<'a> Runtime<'a> {
     /// runc is found by the PATH of containerd's unit, so it needs no `BinaryName`.
-    const RUNC: Runtime<'static> =
-        Runtime { name: "runc", kind: RUNC_SHIM, binary: None, systemd_cgroup: Some(true) };
+    const RUNC: Runtime<'static> = Runtime {
+        name: "runc",
+        kind: RUNC_SHIM,
+        binary: None,
+        systemd_cgroup: Some(true),
+    };
 
     fn of(runtime: &'a OciRuntime) -> Self {
         let kind = runtime.kind.value.as_str();
@@ -53,7 +57,9 @@ pub fn files(plan: &Plan, node: &NodePlan, profile: &ContainerdProfile) -> Resul
         sandbox_image: &plan.runtime.sandbox_image,
         snapshotter: &plan.runtime.snapshotter,
         cni_bin: &node.os.paths.cni_bin,
-        runtimes: std::iter::once(Runtime::RUNC).chain(plan.runtime.runtimes.iter().map(Runtime::of)).collect(),
+        runtimes: std::iter::once(Runtime::RUNC)
+            .chain(plan.runtime.runtimes.iter().map(Runtime::of))
+            .collect(),
     };
     let template = format!("runtime/config-v{}.toml.j2", profile.config_version);
     let mut files = vec![render::file(node, "/etc/containerd/config.toml", &template, &context)?];

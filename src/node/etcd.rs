@@ -20,15 +20,28 @@ pub fn client_url(member: &NodePlan) -> String {
 /// metrics in plain text on 127.0.0.1:2381 as kubeadm's own members have them. The user's flags win.
 pub fn environment(plan: &Plan, node: &NodePlan) -> NodeFile {
     let mut variables = own(plan, node);
-    variables.extend(plan.etcd.extra_args.iter().map(|(name, value)| (variable(name), value.clone())));
-    let content: String =
-        variables.into_iter().map(|(name, value)| format!("{name}={}\n", quoted(&value))).collect();
-    NodeFile { path: "/etc/etcd/etcd.env".to_owned(), mode: 0o644, content: content.into() }
+    variables.extend(
+        plan.etcd
+            .extra_args
+            .iter()
+            .map(|(name, value)| (variable(name), value.clone())),
+    );
+    let content: String = variables
+        .into_iter()
+        .map(|(name, value)| format!("{name}={}\n", quoted(&value)))
+        .collect();
+    NodeFile {
+        path: "/etc/etcd/etcd.env".to_owned(),
+        mode: 0o644,
+        content: content.into(),
+    }
 }
 
 fn own(plan: &Plan, node: &NodePlan) -> BTreeMap<String, String> {
-    let peers: Vec<_> =
-        plan.etcd_members().map(|member| format!("{}={}", member.name, url(address(member), 2380))).collect();
+    let peers: Vec<_> = plan
+        .etcd_members()
+        .map(|member| format!("{}={}", member.name, url(address(member), 2380)))
+        .collect();
     let (client, peer) = (client_url(node), url(address(node), 2380));
     let pki = |file: &str| format!("{PKI_DIRECTORY}/{file}");
     [
@@ -57,7 +70,10 @@ fn own(plan: &Plan, node: &NodePlan) -> BTreeMap<String, String> {
 }
 
 fn address(member: &NodePlan) -> IpAddr {
-    *member.addresses.first().expect("resolve() gives every etcd member an address")
+    *member
+        .addresses
+        .first()
+        .expect("resolve() gives every etcd member an address")
 }
 
 /// The loopback address of the member's own family, which its server certificate has.

@@ -23,8 +23,10 @@ const SYSCTLS: &[(&str, &str)] = &[
 ];
 
 /// Beside those, when pods have IPv6 addresses.
-const SYSCTLS_IPV6: &[(&str, &str)] =
-    &[("net.ipv6.conf.all.forwarding", "1"), ("net.ipv6.conf.default.forwarding", "1")];
+const SYSCTLS_IPV6: &[(&str, &str)] = &[
+    ("net.ipv6.conf.all.forwarding", "1"),
+    ("net.ipv6.conf.default.forwarding", "1"),
+];
 
 /// containerd's snapshotter, and the bridge on which the sysctls above depend.
 const MODULES: &[&str] = &["overlay", "br_netfilter"];
@@ -34,7 +36,9 @@ pub fn sysctl(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let ipv6 = plan.network.pods.iter().any(|range| range.addr().is_ipv6());
     let settings = SYSCTLS.iter().chain(if ipv6 { SYSCTLS_IPV6 } else { &[] });
     let content: String = settings.map(|(name, value)| format!("{name} = {value}\n")).collect();
-    node.roles.kubernetes().then(|| file("/etc/sysctl.d/90-firelay.conf", content))
+    node.roles
+        .kubernetes()
+        .then(|| file("/etc/sysctl.d/90-firelay.conf", content))
 }
 
 /// `/etc/modules-load.d/firelay.conf`; `None` on a node without a kubelet.
@@ -49,7 +53,9 @@ pub fn modules(plan: &Plan, node: &NodePlan, implied: &[String]) -> Option<NodeF
         }
     }
     let content: String = names.into_iter().map(|name| format!("{name}\n")).collect();
-    node.roles.kubernetes().then(|| file("/etc/modules-load.d/firelay.conf", content))
+    node.roles
+        .kubernetes()
+        .then(|| file("/etc/modules-load.d/firelay.conf", content))
 }
 
 /// kube-proxy loads none by itself; without nf_conntrack it fails to set that module's limits.
@@ -63,5 +69,9 @@ fn proxy_modules(plan: &Plan) -> &'static [&'static str] {
 }
 
 fn file(path: &str, content: String) -> NodeFile {
-    NodeFile { path: path.to_owned(), mode: 0o644, content: content.into() }
+    NodeFile {
+        path: path.to_owned(),
+        mode: 0o644,
+        content: content.into(),
+    }
 }

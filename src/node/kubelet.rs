@@ -21,7 +21,7 @@ struct KubeletConfiguration<'a> {
     cgroup_driver: &'static str,
     #[serde(rename = "clusterDNS")]
     cluster_dns: [IpAddr; 1],
-    /// Only for a kubelet that knows it and does not yet refuse cgroup v1 by itself.
+    /// Only for a kubelet that knows it; some minors accept cgroup v1 unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     fail_cgroup_v1: Option<bool>,
     /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it.
@@ -33,13 +33,13 @@ struct KubeletConfiguration<'a> {
 
 /// The cluster's KubeletConfiguration, the user's fields merged over firelay's.
 pub fn configuration(plan: &Plan) -> Value {
-    let known = |field: &str| plan.kubernetes.profile.kubelet_fields.iter().any(|name| name == field);
+    let profile = &plan.kubernetes.profile;
     let own = KubeletConfiguration {
         api_version: "kubelet.config.k8s.io/v1beta1",
         kind: "KubeletConfiguration",
         cgroup_driver: "systemd",
         cluster_dns: [plan.network.cluster_dns],
-        fail_cgroup_v1: known("failCgroupV1").then_some(true),
+        fail_cgroup_v1: profile.accepts_kubelet_field("failCgroupV1").then_some(true),
         shutdown_grace_period: "60s",
         shutdown_grace_period_critical_pods: "20s",
         feature_gates: &plan.kubernetes.feature_gates,
@@ -50,14 +50,21 @@ pub fn configuration(plan: &Plan) -> Value {
 /// Fields in which the kubelet of this node differs from the cluster's; empty when in none.
 pub fn patch(node: &NodePlan) -> Map<String, Value> {
     let own = volume_plugin_directory(node).map(|directory| ("volumePluginDir".to_owned(), directory.into()));
-    let user = node.kubelet_config.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let user = node
+        .kubelet_config
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone()));
     own.into_iter().chain(user).collect()
 }
 
 /// Flags for what has no field: `node-ip`, unless the address is known only on the machine, and `node-labels`.
 pub fn arguments(node: &NodePlan) -> Vec<(&'static str, String)> {
     let addresses: Vec<_> = node.addresses.iter().map(ToString::to_string).collect();
-    let labels: Vec<_> = node.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let labels: Vec<_> = node
+        .labels
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     [("node-ip", addresses), ("node-labels", labels)]
         .into_iter()
         .filter(|(_, values)| !values.is_empty())
@@ -85,17 +92,18 @@ fn merge(target: &mut Value, patch: Value) {
         *target = patch;
         return;
     };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
+    let mut object = match target.take() {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
     for (name, value) in patch {
-        let target = target.as_object_mut().expect("made an object above");
         if value.is_null() {
-            target.shift_remove(&name);
+            object.shift_remove(&name);
         } else {
-            merge(target.entry(name).or_insert(Value::Null), value);
+            merge(object.entry(name).or_insert(Value::Null), value);
         }
     }
+    *target = Value::Object(object);
 }
 
 #[cfg(test)]
@@ -107,8 +115,14 @@ mod tests {
     #[test]
     fn merging_follows_rfc_7396() {
         let own = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": 3});
-        let user = [("b", json!({"c": [2, 3], "f": {"g": null, "h": 1}})), ("e", Value::Null)];
+        let user = [
+            ("b", json!({"c": [2, 3], "f": {"g": null, "h": 1}})),
+            ("e", Value::Null),
+        ];
         let user = user.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        assert_eq!(merged(&own, &user), json!({"a": 1, "b": {"c": [2, 3], "d": 2, "f": {"h": 1}}}));
+        assert_eq!(
+            merged(&own, &user),
+            json!({"a": 1, "b": {"c": [2, 3], "d": 2, "f": {"h": 1}}})
+        );
     }
 }

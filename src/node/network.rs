@@ -18,7 +18,10 @@ pub fn files(node: &NodePlan, unmanaged: &[String], own_mac: &[String]) -> Resul
     if !node.roles.kubernetes() {
         return Ok(Vec::new());
     }
-    [daemon(node, unmanaged), link(node, own_mac)].into_iter().flatten().collect()
+    [daemon(node, unmanaged), link(node, own_mac)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn daemon(node: &NodePlan, unmanaged: &[String]) -> Option<Result<NodeFile, Error>> {

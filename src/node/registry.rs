@@ -40,7 +40,9 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
 fn hosts(node: &NodePlan, registry: &Registry) -> Result<NodeFile, Error> {
     let context = Context {
         server: registry.server.as_ref().map(|server| server.value.as_str()),
-        mirrors: numbered(registry).map(|(number, mirror)| Host::of(registry, number, mirror)).collect(),
+        mirrors: numbered(registry)
+            .map(|(number, mirror)| Host::of(registry, number, mirror))
+            .collect(),
     };
     let path = format!("{}/hosts.toml", directory(registry));
     let mut file = render::file(node, &path, "runtime/hosts.toml.j2", &context)?;
@@ -53,7 +55,11 @@ fn hosts(node: &NodePlan, registry: &Registry) -> Result<NodeFile, Error> {
 fn authorities(registry: &Registry) -> impl Iterator<Item = NodeFile> + '_ {
     numbered(registry).filter_map(|(number, mirror)| {
         let pem = mirror.ca.as_ref()?;
-        Some(NodeFile { path: authority(registry, number), mode: 0o644, content: pem.value.as_str().into() })
+        Some(NodeFile {
+            path: authority(registry, number),
+            mode: 0o644,
+            content: pem.value.as_str().into(),
+        })
     })
 }
 
@@ -84,7 +90,11 @@ impl<'a> Host<'a> {
 
 /// Pull and resolve, unless the user says otherwise: a mirror is seldom pushed to.
 fn capabilities(mirror: &Mirror) -> Vec<&'static str> {
-    let said: Vec<_> = mirror.capabilities.iter().map(|capability| capability_name(capability.value)).collect();
+    let said: Vec<_> = mirror
+        .capabilities
+        .iter()
+        .map(|capability| capability_name(capability.value))
+        .collect();
     if said.is_empty() { vec!["pull", "resolve"] } else { said }
 }
 
@@ -98,5 +108,8 @@ fn capability_name(capability: MirrorCapability) -> &'static str {
 
 /// `Authorization` of HTTP basic authentication (RFC 7617).
 fn basic(auth: &RegistryAuth) -> String {
-    format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", auth.username.value, auth.password.expose())))
+    format!(
+        "Basic {}",
+        BASE64_STANDARD.encode(format!("{}:{}", auth.username.value, auth.password.expose()))
+    )
 }

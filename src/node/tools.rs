@@ -27,15 +27,34 @@ struct Nerdctl<'a> {
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let mut files = vec![crictl(node)?];
     if plan.runtime.nerdctl {
-        let context = Nerdctl { snapshotter: &plan.runtime.snapshotter, cni_bin: &node.os.paths.cni_bin };
-        files.push(render::file(node, "/etc/nerdctl/nerdctl.toml", "runtime/nerdctl.toml.j2", &context)?);
+        let context = Nerdctl {
+            snapshotter: &plan.runtime.snapshotter,
+            cni_bin: &node.os.paths.cni_bin,
+        };
+        files.push(render::file(
+            node,
+            "/etc/nerdctl/nerdctl.toml",
+            "runtime/nerdctl.toml.j2",
+            &context,
+        )?);
     }
     Ok(files)
 }
 
 fn crictl(node: &NodePlan) -> Result<NodeFile, Error> {
     let path = "/etc/crictl.yaml";
-    let content = yaml::emit(&Crictl { runtime_endpoint: CRI_SOCKET, timeout: 30 })
-        .map_err(|source| Error::Yaml { node: node.name.clone(), file: path.to_owned(), source })?;
-    Ok(NodeFile { path: path.to_owned(), mode: 0o644, content: content.into() })
+    let content = yaml::emit(&Crictl {
+        runtime_endpoint: CRI_SOCKET,
+        timeout: 30,
+    })
+    .map_err(|source| Error::Yaml {
+        node: node.name.clone(),
+        file: path.to_owned(),
+        source,
+    })?;
+    Ok(NodeFile {
+        path: path.to_owned(),
+        mode: 0o644,
+        content: content.into(),
+    })
 }

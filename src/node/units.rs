@@ -19,7 +19,12 @@ pub fn kubelet(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     }
     let mut unit = unit(node, "kubelet.service")?;
     let name = "10-kubeadm.conf";
-    let dropin = render::text(node, name, "units/kubelet-10-kubeadm.conf.j2", &Context { bin_dir: &node.bin_dir })?;
+    let dropin = render::text(
+        node,
+        name,
+        "units/kubelet-10-kubeadm.conf.j2",
+        &Context { bin_dir: &node.bin_dir },
+    )?;
     unit.dropins.push((name.to_owned(), dropin));
     Ok(Some(unit))
 }
@@ -38,6 +43,16 @@ pub fn etcd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
 }
 
 fn unit(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
-    let content = render::text(node, name, &format!("units/{name}.j2"), &Context { bin_dir: &node.bin_dir })?;
-    Ok(NodeUnit { name: name.to_owned(), content, enabled: false, dropins: Vec::new() })
+    let content = render::text(
+        node,
+        name,
+        &format!("units/{name}.j2"),
+        &Context { bin_dir: &node.bin_dir },
+    )?;
+    Ok(NodeUnit {
+        name: name.to_owned(),
+        content,
+        enabled: false,
+        dropins: Vec::new(),
+    })
 }

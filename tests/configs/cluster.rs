@@ -20,11 +20,17 @@ pub fn os(name: &str) -> Arc<OsProfile> {
 }
 
 pub fn spanned<T>(value: T) -> Spanned<T> {
-    Spanned { value, span: Default::default() }
+    Spanned {
+        value,
+        span: Default::default(),
+    }
 }
 
 pub fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect()
 }
 
 pub fn node(name: &str, roles: RoleSet, address: &str) -> NodePlan {
@@ -33,7 +39,11 @@ pub fn node(name: &str, roles: RoleSet, address: &str) -> NodePlan {
         pool: false,
         roles,
         founder: false,
-        addresses: address.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect(),
+        addresses: address
+            .split(',')
+            .filter(|it| !it.is_empty())
+            .map(|it| it.parse().unwrap())
+            .collect(),
         mac: None,
         os: os("ubuntu-24.04"),
         platform: profiles().platform["nocloud"].clone(),
@@ -50,9 +60,21 @@ pub fn node(name: &str, roles: RoleSet, address: &str) -> NodePlan {
     }
 }
 
-pub const CONTROL_PLANE: RoleSet = RoleSet { control_plane: true, worker: false, etcd: false };
-pub const WORKER: RoleSet = RoleSet { control_plane: false, worker: true, etcd: false };
-pub const ETCD: RoleSet = RoleSet { control_plane: false, worker: false, etcd: true };
+pub const CONTROL_PLANE: RoleSet = RoleSet {
+    control_plane: true,
+    worker: false,
+    etcd: false,
+};
+pub const WORKER: RoleSet = RoleSet {
+    control_plane: false,
+    worker: true,
+    etcd: false,
+};
+pub const ETCD: RoleSet = RoleSet {
+    control_plane: false,
+    worker: false,
+    etcd: true,
+};
 
 fn nodes() -> Vec<NodePlan> {
     let taint = TaintPlan {
@@ -60,13 +82,22 @@ fn nodes() -> Vec<NodePlan> {
         value: String::new(),
         effect: TaintEffect::NoSchedule,
     };
-    let control_plane =
-        |name, address| NodePlan { taints: vec![taint.clone()], ..node(name, CONTROL_PLANE, address) };
+    let control_plane = |name, address| NodePlan {
+        taints: vec![taint.clone()],
+        ..node(name, CONTROL_PLANE, address)
+    };
     vec![
-        NodePlan { founder: true, ..control_plane("cp1", "10.0.0.11") },
+        NodePlan {
+            founder: true,
+            ..control_plane("cp1", "10.0.0.11")
+        },
         control_plane("cp2", "10.0.0.12"),
         node("worker-1", WORKER, "10.0.1.1"),
-        NodePlan { pool: true, identity: JoinIdentity::Token, ..node("burst", WORKER, "") },
+        NodePlan {
+            pool: true,
+            identity: JoinIdentity::Token,
+            ..node("burst", WORKER, "")
+        },
     ]
 }
 
@@ -80,8 +111,16 @@ fn kubernetes(profile: Arc<KubernetesProfile>) -> KubernetesPlan {
         controller_manager: ComponentPlan::default(),
         scheduler: ComponentPlan::default(),
         kubelet_config: BTreeMap::new(),
-        kube_proxy: Some(KubeProxyPlan { mode: None, config: BTreeMap::new() }),
-        dns: DnsPlan { domain: "cluster.local".into(), image_repository: None, image_tag: None, disabled: false },
+        kube_proxy: Some(KubeProxyPlan {
+            mode: None,
+            config: BTreeMap::new(),
+        }),
+        dns: DnsPlan {
+            domain: "cluster.local".into(),
+            image_repository: None,
+            image_tag: None,
+            disabled: false,
+        },
         patches: Vec::new(),
         skip_phases: Vec::new(),
         profile,
@@ -139,7 +178,10 @@ pub fn plan() -> Plan {
             extra_sans: Vec::new(),
             ca_keys: CaKeys::ControlPlane,
         },
-        join: JoinPlan { token_ttl: Duration::hours(24), wait_timeout: Duration::minutes(30) },
+        join: JoinPlan {
+            token_ttl: Duration::hours(24),
+            wait_timeout: Duration::minutes(30),
+        },
         nodes: nodes(),
     }
 }

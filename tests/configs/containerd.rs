@@ -23,7 +23,10 @@ const NASTY: &str = "it's \"50%\" \\ ä";
 
 fn profile(config_version: u8) -> ContainerdProfile {
     let releases = profiles().containerd.releases;
-    let profile = releases.iter().find(|release| release.config_version == config_version).unwrap();
+    let profile = releases
+        .iter()
+        .find(|release| release.config_version == config_version)
+        .unwrap();
     (**profile).clone()
 }
 
@@ -53,7 +56,9 @@ fn dump(binary: &str, content: &str) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, content).unwrap();
-    tool::toml(&tool::run(Command::new(binary).arg("--config").arg(path).args(["config", "dump"])))
+    tool::toml(&tool::run(
+        Command::new(binary).arg("--config").arg(path).args(["config", "dump"]),
+    ))
 }
 
 /// The version of the file that a release reads: 2 before containerd 2.0. `containerd github.com/… v1.7.24 …`.
@@ -96,7 +101,10 @@ fn check_runtimes(containerd: &Value) {
 #[test]
 fn containerd_takes_its_configuration() {
     let further = std::env::var("FIRELAY_CONTAINERD").unwrap_or_default();
-    for binary in ["containerd"].into_iter().chain(further.split(':').filter(|binary| !binary.is_empty())) {
+    for binary in ["containerd"]
+        .into_iter()
+        .chain(further.split(':').filter(|binary| !binary.is_empty()))
+    {
         if !tool::available(binary, "containerd_takes_its_configuration") {
             continue;
         }
@@ -133,7 +141,10 @@ fn mirror(url: &str) -> Mirror {
 #[test]
 fn a_registry_becomes_its_hosts_toml() {
     let mut plan = plan();
-    let auth = RegistryAuth { username: spanned("me".into()), password: Secret::new("p\"ä:ss".into()) };
+    let auth = RegistryAuth {
+        username: spanned("me".into()),
+        password: Secret::new("p\"ä:ss".into()),
+    };
     let second = Mirror {
         capabilities: vec![spanned(MirrorCapability::Push)],
         ca: Some(spanned("PEM\n".into())),
@@ -148,7 +159,11 @@ fn a_registry_becomes_its_hosts_toml() {
             server: Some(spanned("https://registry-1.docker.io".into())),
             mirrors: vec![mirror("http://a.example.com:5000"), second],
         },
-        Registry { host: spanned("_default".into()), server: None, mirrors: vec![mirror("https://c.example.com")] },
+        Registry {
+            host: spanned("_default".into()),
+            server: None,
+            mirrors: vec![mirror("https://c.example.com")],
+        },
     ];
     let files = files(&plan, 3);
     let listed: Vec<_> = files[1..].iter().map(|file| (file.path.as_str(), file.mode)).collect();

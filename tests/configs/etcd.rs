@@ -65,7 +65,10 @@ fn sh(script: &str, dir: &Path) -> Command {
 #[test]
 fn etcd_starts_with_its_environment() {
     let needed = ["etcd", "openssl", "unshare", "curl"];
-    if !needed.iter().all(|program| tool::available(program, "etcd_starts_with_its_environment")) {
+    if !needed
+        .iter()
+        .all(|program| tool::available(program, "etcd_starts_with_its_environment"))
+    {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -73,13 +76,22 @@ fn etcd_starts_with_its_environment() {
     let mut plan = one_member();
     plan.etcd.data_dir = format!("{place}/data");
     let environment = etcd::environment(&plan, plan.etcd_members().next().unwrap()).content;
-    fs::write(dir.path().join("etcd.env"), environment.replace(etcd::PKI_DIRECTORY, place)).unwrap();
+    fs::write(
+        dir.path().join("etcd.env"),
+        environment.replace(etcd::PKI_DIRECTORY, place),
+    )
+    .unwrap();
     tool::run(&mut sh(OPENSSL, dir.path()));
     let mut inside = Command::new("unshare");
-    inside.args(["--user", "--map-root-user", "--net", "sh", "-c", ETCD_RUN, "sh"]).arg(dir.path());
+    inside
+        .args(["--user", "--map-root-user", "--net", "sh", "-c", ETCD_RUN, "sh"])
+        .arg(dir.path());
     // 3.5 and 3.4 space their JSON differently.
     let said = tool::run(&mut inside).replace(' ', "");
-    assert!(said.contains(r#""peerURLs":["https://127.0.0.2:2380"],"clientURLs":["https://127.0.0.2:2379"]"#), "{said}");
+    assert!(
+        said.contains(r#""peerURLs":["https://127.0.0.2:2380"],"clientURLs":["https://127.0.0.2:2379"]"#),
+        "{said}"
+    );
 }
 
 #[test]

@@ -23,7 +23,10 @@ fn modules_come_from_the_proxy_the_os_and_the_plugin_without_repeats() {
     let worker = |plan: &firelay::plan::Plan| text(kernel::modules(plan, &plan.nodes[2], &implied));
     assert_eq!(worker(&plan), "overlay\nbr_netfilter\nnf_conntrack\nvxlan\n");
     let mode = Some(ProxyMode::Ipvs);
-    plan.kubernetes.kube_proxy = Some(KubeProxyPlan { mode, config: Default::default() });
+    plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
+        mode,
+        config: Default::default(),
+    });
     assert!(worker(&plan).contains("nf_conntrack\nip_vs\nip_vs_rr\nip_vs_wrr\nip_vs_sh\nvxlan\n"));
     plan.kubernetes.kube_proxy = None;
     assert_eq!(worker(&plan), "overlay\nbr_netfilter\nvxlan\n");
@@ -45,7 +48,11 @@ fn an_etcd_node_is_left_as_it_is() {
     let member = node("etcd1", ETCD, "10.0.2.1");
     assert!(kernel::sysctl(&plan, &member).is_none());
     assert!(kernel::modules(&plan, &member, &[]).is_none());
-    assert!(network::files(&member, &["cni0".into()], &["flannel*".into()]).unwrap().is_empty());
+    assert!(
+        network::files(&member, &["cni0".into()], &["flannel*".into()])
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -53,19 +60,33 @@ fn the_network_daemon_of_the_os_is_told() {
     let worker = plan().nodes[2].clone();
     let (unmanaged, own_mac) = (["cni0".to_owned(), "flannel*".to_owned()], ["flannel*".to_owned()]);
     let files = |os_name| {
-        let node = NodePlan { os: os(os_name), ..worker.clone() };
+        let node = NodePlan {
+            os: os(os_name),
+            ..worker.clone()
+        };
         let files = network::files(&node, &unmanaged, &own_mac).unwrap();
-        files.into_iter().map(|file| (file.path, file.content.to_string())).collect::<Vec<_>>()
+        files
+            .into_iter()
+            .map(|file| (file.path, file.content.to_string()))
+            .collect::<Vec<_>>()
     };
-    let link = ("/etc/systemd/network/10-firelay.link".to_owned(),
-        "[Match]\nOriginalName=flannel*\n[Link]\nMACAddressPolicy=none\n".to_owned());
+    let link = (
+        "/etc/systemd/network/10-firelay.link".to_owned(),
+        "[Match]\nOriginalName=flannel*\n[Link]\nMACAddressPolicy=none\n".to_owned(),
+    );
     let rocky = files("rocky-9");
     assert_eq!(rocky[0].0, "/etc/NetworkManager/conf.d/90-firelay.conf");
-    assert_eq!(rocky[0].1, "[keyfile]\nunmanaged-devices=interface-name:cni0;interface-name:flannel*\n");
+    assert_eq!(
+        rocky[0].1,
+        "[keyfile]\nunmanaged-devices=interface-name:cni0;interface-name:flannel*\n"
+    );
     assert_eq!(rocky[1], link);
     let ubuntu = files("ubuntu-24.04");
     assert_eq!(ubuntu[0].0, "/etc/systemd/networkd.conf.d/90-firelay.conf");
-    assert_eq!(ubuntu[0].1, "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n");
+    assert_eq!(
+        ubuntu[0].1,
+        "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n"
+    );
     assert_eq!(files("opensuse-leap-15.6"), [link]);
 }
 

@@ -18,11 +18,18 @@ use crate::{
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
 fn init(plan: &Plan) -> Vec<Value> {
-    tool::yaml(kubeadm::init(plan, plan.founder(), &Secret::new(TOKEN.into())).unwrap().expose())
+    tool::yaml(
+        kubeadm::init(plan, plan.founder(), &Secret::new(TOKEN.into()))
+            .unwrap()
+            .expose(),
+    )
 }
 
 fn join(plan: &Plan, node: &NodePlan) -> Value {
-    let credentials = JoinCredentials { token: Secret::new(TOKEN.into()), ca_cert_hash: "sha256:00ff".into() };
+    let credentials = JoinCredentials {
+        token: Secret::new(TOKEN.into()),
+        ca_cert_hash: "sha256:00ff".into(),
+    };
     let documents = tool::yaml(kubeadm::join(plan, node, &credentials).unwrap().expose());
     assert_eq!(documents.len(), 1);
     documents[0].clone()
@@ -136,7 +143,11 @@ fn full() -> Plan {
 fn every_setting_reaches_the_cluster_configuration() {
     let documents = init(&full());
     let gates = ("feature-gates", "Alpha=true,Beta=false");
-    let masks = [gates, ("node-cidr-mask-size-ipv4", "25"), ("node-cidr-mask-size-ipv6", "80")];
+    let masks = [
+        gates,
+        ("node-cidr-mask-size-ipv4", "25"),
+        ("node-cidr-mask-size-ipv6", "80"),
+    ];
     let mut api_server = component_document("profiling", &[gates]);
     api_server["certSANs"] = json!(["api.example.org"]);
     let expected = json!({
@@ -164,7 +175,10 @@ fn every_setting_reaches_the_cluster_configuration() {
     assert_eq!(documents[1], expected);
     assert_eq!(documents[0]["skipPhases"], json!(["addon/coredns"]));
     let gates = json!({"Alpha": true, "Beta": false});
-    assert_eq!((&documents[2]["featureGates"], &documents[3]["featureGates"]), (&gates, &gates));
+    assert_eq!(
+        (&documents[2]["featureGates"], &documents[3]["featureGates"]),
+        (&gates, &gates)
+    );
 }
 
 #[test]
@@ -200,7 +214,8 @@ fn a_disabled_kube_proxy_is_said_in_the_cluster_configuration() {
 fn external_members_are_named_by_address_of_either_family() {
     let mut plan = plan();
     plan.etcd.external = true;
-    plan.nodes.extend([node("etcd1", ETCD, "10.0.2.1"), node("etcd2", ETCD, "fd00::2")]);
+    plan.nodes
+        .extend([node("etcd1", ETCD, "10.0.2.1"), node("etcd2", ETCD, "fd00::2")]);
     let expected = json!({"external": {
         "endpoints": ["https://10.0.2.1:2379", "https://[fd00::2]:2379"],
         "caFile": "/etc/kubernetes/pki/etcd/ca.crt",
@@ -237,10 +252,19 @@ fn a_worker_joins_by_its_own_certificate_and_holds_no_token() {
 fn a_control_plane_joins_as_administrator() {
     let plan = plan();
     let document = join(&plan, &plan.nodes[1]);
-    assert_eq!(document["discovery"], json!({"file": {"kubeConfigPath": "/etc/firelay/kubeconfig/admin.conf"}}));
-    assert_eq!(document["controlPlane"], json!({"localAPIEndpoint": {"advertiseAddress": "10.0.0.12"}}));
+    assert_eq!(
+        document["discovery"],
+        json!({"file": {"kubeConfigPath": "/etc/firelay/kubeconfig/admin.conf"}})
+    );
+    assert_eq!(
+        document["controlPlane"],
+        json!({"localAPIEndpoint": {"advertiseAddress": "10.0.0.12"}})
+    );
     let registration = &document["nodeRegistration"];
-    assert_eq!(registration["ignorePreflightErrors"], json!(["FileAvailable--etc-kubernetes-kubelet.conf"]));
+    assert_eq!(
+        registration["ignorePreflightErrors"],
+        json!(["FileAvailable--etc-kubernetes-kubelet.conf"])
+    );
     assert_eq!(registration["taints"], control_plane_taint());
 }
 
@@ -263,13 +287,25 @@ fn a_pool_joins_by_token_under_the_name_of_its_host() {
 fn patches_are_laid_where_there_are_any() {
     let mut plan = plan();
     plan.kubernetes.patches = vec![
-        PatchPlan { target: PatchTarget::KubeApiserver, kind: PatchType::Json, content: "[]".into() },
-        PatchPlan { target: PatchTarget::Etcd, kind: PatchType::Strategic, content: "{}".into() },
+        PatchPlan {
+            target: PatchTarget::KubeApiserver,
+            kind: PatchType::Json,
+            content: "[]".into(),
+        },
+        PatchPlan {
+            target: PatchTarget::Etcd,
+            kind: PatchType::Strategic,
+            content: "{}".into(),
+        },
     ];
     plan.nodes[0].os = os("flatcar");
     plan.nodes[2].kubelet_config = [("maxPods".into(), json!(50))].into();
     let names = |node| -> Vec<_> {
-        kubeadm::patches(&plan, &plan.nodes[node]).unwrap().into_iter().map(|(name, _)| name).collect()
+        kubeadm::patches(&plan, &plan.nodes[node])
+            .unwrap()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
     };
     let users = ["kube-apiserver00+json.yaml", "etcd01+strategic.yaml"];
     assert_eq!(names(1), users);
@@ -278,10 +314,16 @@ fn patches_are_laid_where_there_are_any() {
     assert!(names(3).is_empty());
 
     let content = |node| tool::yaml(&kubeadm::patches(&plan, &plan.nodes[node]).unwrap().pop().unwrap().1);
-    assert_eq!(content(0), [json!({"volumePluginDir": "/var/lib/kubelet/volumeplugins"})]);
+    assert_eq!(
+        content(0),
+        [json!({"volumePluginDir": "/var/lib/kubelet/volumeplugins"})]
+    );
     assert_eq!(content(2), [json!({"maxPods": 50})]);
     let directory = json!({"directory": "/etc/firelay/kubeadm/patches"});
-    assert_eq!((&init(&plan)[0]["patches"], &join(&plan, &plan.nodes[2])["patches"]), (&directory, &directory));
+    assert_eq!(
+        (&init(&plan)[0]["patches"], &join(&plan, &plan.nodes[2])["patches"]),
+        (&directory, &directory)
+    );
     assert_eq!(join(&plan, &plan.nodes[3]).get("patches"), None);
 }
 
@@ -290,7 +332,10 @@ fn a_read_only_usr_moves_the_controller_managers_plugin_directory() {
     let mut plan = plan();
     plan.nodes[1].os = os("flatcar");
     let arguments = &init(&plan)[1]["controllerManager"]["extraArgs"];
-    assert_eq!(*arguments, json!([{"name": "flex-volume-plugin-dir", "value": "/var/lib/kubelet/volumeplugins"}]));
+    assert_eq!(
+        *arguments,
+        json!([{"name": "flex-volume-plugin-dir", "value": "/var/lib/kubelet/volumeplugins"}])
+    );
 }
 
 #[test]

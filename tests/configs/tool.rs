@@ -15,13 +15,21 @@ pub fn run(command: &mut Command) -> String {
 }
 
 fn succeeded(what: &str, output: &Output) {
-    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{what}: {}\n{stdout}\n{stderr}", output.status);
 }
 
 /// True when the program answers; else says on stderr which test is not run for want of it.
 pub fn available(program: &str, test: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
     if !found {
         eprintln!("skipped: {test}: {program} is missing");
     }
@@ -30,15 +38,21 @@ pub fn available(program: &str, test: &str) -> bool {
 
 /// A YAML stream as PyYAML (YAML 1.1, as cloud-init) reads it.
 pub fn yaml(text: &str) -> Vec<Value> {
-    python("import json, sys, yaml; json.dump(list(yaml.safe_load_all(sys.stdin)), sys.stdout)", text)
-        .as_array()
-        .unwrap()
-        .clone()
+    python(
+        "import json, sys, yaml; json.dump(list(yaml.safe_load_all(sys.stdin)), sys.stdout)",
+        text,
+    )
+    .as_array()
+    .unwrap()
+    .clone()
 }
 
 /// TOML as Python's tomllib reads it.
 pub fn toml(text: &str) -> Value {
-    python("import json, sys, tomllib; json.dump(tomllib.loads(sys.stdin.read()), sys.stdout)", text)
+    python(
+        "import json, sys, tomllib; json.dump(tomllib.loads(sys.stdin.read()), sys.stdout)",
+        text,
+    )
 }
 
 fn python(script: &str, input: &str) -> Value {

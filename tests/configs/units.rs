@@ -1,11 +1,6 @@
 //! Units, read by systemd.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::Command,
-};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use firelay::{
     node::{NodeUnit, units},
@@ -44,9 +39,19 @@ fn systemd_accepts_every_unit() {
     }
     let dir = tempfile::tempdir().unwrap();
     let bin_dir = stubs(dir.path());
-    let kubernetes = NodePlan { bin_dir: bin_dir.clone(), ..node("w", WORKER, "10.0.0.1") };
-    let etcd = NodePlan { bin_dir, ..node("e", ETCD, "10.0.0.2") };
-    let all = [units::kubelet(&kubernetes), units::containerd(&kubernetes), units::etcd(&etcd)];
+    let kubernetes = NodePlan {
+        bin_dir: bin_dir.clone(),
+        ..node("w", WORKER, "10.0.0.1")
+    };
+    let etcd = NodePlan {
+        bin_dir,
+        ..node("e", ETCD, "10.0.0.2")
+    };
+    let all = [
+        units::kubelet(&kubernetes),
+        units::containerd(&kubernetes),
+        units::etcd(&etcd),
+    ];
     for unit in all.map(|unit| unit.unwrap().unwrap()) {
         assert!(!unit.enabled);
         lay(dir.path(), &unit);
@@ -56,7 +61,12 @@ fn systemd_accepts_every_unit() {
             .output()
             .unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success() && said.is_empty(), "{}: {said}\n{}", unit.name, unit.content);
+        assert!(
+            output.status.success() && said.is_empty(),
+            "{}: {said}\n{}",
+            unit.name,
+            unit.content
+        );
     }
 }
 
@@ -77,7 +87,11 @@ fn units_are_only_where_they_belong() {
     assert!(units::etcd(&worker).unwrap().is_none());
     assert!(units::kubelet(&member).unwrap().is_none());
     assert!(units::containerd(&member).unwrap().is_none());
-    let image = NodePlan { preinstalled: true, bin_dir: "/usr/bin".into(), ..worker };
+    let image = NodePlan {
+        preinstalled: true,
+        bin_dir: "/usr/bin".into(),
+        ..worker
+    };
     assert!(units::containerd(&image).unwrap().is_none());
     assert!(units::kubelet(&image).unwrap().is_some());
 }

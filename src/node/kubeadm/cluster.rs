@@ -79,7 +79,12 @@ enum Etcd<'a> {
         peer_cert_sans: &'a [String],
     },
     #[serde(rename_all = "camelCase")]
-    External { endpoints: Vec<String>, ca_file: &'static str, cert_file: &'static str, key_file: &'static str },
+    External {
+        endpoints: Vec<String>,
+        ca_file: &'static str,
+        cert_file: &'static str,
+        key_file: &'static str,
+    },
 }
 
 #[derive(Serialize)]
@@ -157,7 +162,9 @@ impl<'a> ClusterConfiguration<'a> {
             image_repository: other_than(IMAGE_REPOSITORY, &kubernetes.image_repository),
             // Of the leaves that kubeadm makes when it renews: as firelay's, P-256 under whichever CA.
             encryption_algorithm: "ECDSA-P256",
-            certificate_validity_period: other_than(&LEAF_VALIDITY, &plan.pki.leaf_validity).copied().map(GoDuration),
+            certificate_validity_period: other_than(&LEAF_VALIDITY, &plan.pki.leaf_validity)
+                .copied()
+                .map(GoDuration),
             ca_certificate_validity_period: other_than(&CA_VALIDITY, &plan.pki.ca_validity).copied().map(GoDuration),
             feature_gates: &kubernetes.kubeadm_feature_gates,
             scheduler: Component::of(&kubernetes.scheduler, gates),
@@ -168,13 +175,21 @@ impl<'a> ClusterConfiguration<'a> {
 /// `HOST:PORT`, an IPv6 address in brackets.
 pub(super) fn endpoint(plan: &Plan) -> String {
     let (host, port) = (&plan.endpoint.host, plan.endpoint.port);
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
 }
 
 /// `feature-gates=A=true,B=false`, or nothing.
 fn feature_gates(gates: &BTreeMap<String, bool>) -> Vec<NameValue> {
     let value: Vec<_> = gates.iter().map(|(name, on)| format!("{name}={on}")).collect();
-    if value.is_empty() { Vec::new() } else { vec![NameValue::new("feature-gates", value.join(","))] }
+    if value.is_empty() {
+        Vec::new()
+    } else {
+        vec![NameValue::new("feature-gates", value.join(","))]
+    }
 }
 
 /// What kube-controller-manager needs beside kubeadm's arguments. The flags that take its signing key away when
@@ -182,7 +197,10 @@ fn feature_gates(gates: &BTreeMap<String, bool>) -> Vec<NameValue> {
 fn controller_manager(plan: &Plan, gates: &[NameValue]) -> Vec<NameValue> {
     let mask = |family, mask: Option<u8>, default| {
         let mask = mask.filter(|mask| *mask != default)?;
-        Some(NameValue::new(&format!("node-cidr-mask-size-{family}"), mask.to_string()))
+        Some(NameValue::new(
+            &format!("node-cidr-mask-size-{family}"),
+            mask.to_string(),
+        ))
     };
     let mut own = gates.to_vec();
     own.extend(mask("ipv4", plan.network.node_mask_ipv4, NODE_MASK_IPV4));
@@ -220,7 +238,11 @@ impl<'a> Networking<'a> {
 
 impl<'a> Etcd<'a> {
     fn of(plan: &'a Plan) -> Self {
-        if plan.etcd.external { Self::external(plan) } else { Self::local(&plan.etcd) }
+        if plan.etcd.external {
+            Self::external(plan)
+        } else {
+            Self::local(&plan.etcd)
+        }
     }
 
     fn local(etcd: &'a EtcdPlan) -> Self {
@@ -281,9 +303,14 @@ impl<'a> From<&'a VolumePlan> for Volume<'a> {
 
 impl<'a> Dns<'a> {
     fn of(dns: &'a DnsPlan) -> Option<Self> {
-        let image =
-            Image { image_repository: dns.image_repository.as_deref(), image_tag: dns.image_tag.as_deref() };
+        let image = Image {
+            image_repository: dns.image_repository.as_deref(),
+            image_tag: dns.image_tag.as_deref(),
+        };
         let said = image.image_repository.is_some() || image.image_tag.is_some() || dns.disabled;
-        said.then_some(Self { image, disabled: dns.disabled })
+        said.then_some(Self {
+            image,
+            disabled: dns.disabled,
+        })
     }
 }

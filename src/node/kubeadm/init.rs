@@ -55,7 +55,11 @@ pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secr
         .into_iter()
         .collect::<Result<Vec<String>, yaml::Error>>()
         .map(|documents| Secret::new(documents.join("---\n")))
-        .map_err(|source| Error::Yaml { node: node.name.clone(), file: "the kubeadm init configuration".into(), source })
+        .map_err(|source| Error::Yaml {
+            node: node.name.clone(),
+            file: "the kubeadm init configuration".into(),
+            source,
+        })
 }
 
 fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<String>) -> InitConfiguration<'a> {

@@ -46,7 +46,11 @@ enum Discovery<'a> {
     #[serde(rename_all = "camelCase")]
     File { kube_config_path: &'static str },
     #[serde(rename_all = "camelCase")]
-    BootstrapToken { token: &'a str, api_server_endpoint: String, ca_cert_hashes: [&'a str; 1] },
+    BootstrapToken {
+        token: &'a str,
+        api_server_endpoint: String,
+        ca_cert_hashes: [&'a str; 1],
+    },
 }
 
 #[derive(Serialize)]
@@ -66,18 +70,19 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
         kind: "JoinConfiguration",
         node_registration: NodeRegistration::of(node, laid_before(node)),
         discovery: discovery(plan, node, credentials),
-        control_plane: node
-            .roles
-            .control_plane
-            .then(|| ControlPlane { local_api_endpoint: LocalApiEndpoint::of(node) }),
+        control_plane: node.roles.control_plane.then(|| ControlPlane {
+            local_api_endpoint: LocalApiEndpoint::of(node),
+        }),
         patches: Patches::of(plan, node),
         timeouts: Timeouts::of(&plan.join),
     };
-    yaml::emit(&configuration).map(Secret::new).map_err(|source| Error::Yaml {
-        node: node.name.clone(),
-        file: "the kubeadm join configuration".into(),
-        source,
-    })
+    yaml::emit(&configuration)
+        .map(Secret::new)
+        .map_err(|source| Error::Yaml {
+            node: node.name.clone(),
+            file: "the kubeadm join configuration".into(),
+            source,
+        })
 }
 
 /// Preflight checks that fail because of files which firelay itself lays.
@@ -92,10 +97,12 @@ fn laid_before(node: &NodePlan) -> &'static [&'static str] {
 
 fn discovery<'a>(plan: &Plan, node: &NodePlan, credentials: &'a JoinCredentials) -> Discovery<'a> {
     match node.identity {
-        JoinIdentity::Certificate if node.roles.control_plane => {
-            Discovery::File { kube_config_path: "/etc/firelay/kubeconfig/admin.conf" }
-        }
-        JoinIdentity::Certificate => Discovery::File { kube_config_path: "/etc/kubernetes/kubelet.conf" },
+        JoinIdentity::Certificate if node.roles.control_plane => Discovery::File {
+            kube_config_path: "/etc/firelay/kubeconfig/admin.conf",
+        },
+        JoinIdentity::Certificate => Discovery::File {
+            kube_config_path: "/etc/kubernetes/kubelet.conf",
+        },
         JoinIdentity::Token => Discovery::BootstrapToken {
             token: credentials.token.expose(),
             api_server_endpoint: endpoint(plan),

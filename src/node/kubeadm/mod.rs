@@ -28,7 +28,10 @@ struct NameValue {
 
 impl NameValue {
     fn new(name: &str, value: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), value: value.into() }
+        Self {
+            name: name.to_owned(),
+            value: value.into(),
+        }
     }
 }
 
@@ -65,8 +68,13 @@ struct LocalApiEndpoint {
 
 impl LocalApiEndpoint {
     fn of(node: &NodePlan) -> Self {
-        let address = node.addresses.first().expect("resolve() gives every control plane an address");
-        Self { advertise_address: address.to_string() }
+        let address = node
+            .addresses
+            .first()
+            .expect("resolve() gives every control plane an address");
+        Self {
+            advertise_address: address.to_string(),
+        }
     }
 }
 
@@ -116,7 +124,10 @@ mod tests {
     fn the_user_wins_by_name_and_keeps_the_order() {
         let own = vec![NameValue::new("a", "1"), NameValue::new("b", "2")];
         let user = [("z", "3"), ("a", "4"), ("z", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let names: Vec<_> = arguments(own, &user).into_iter().map(|it| format!("{}={}", it.name, it.value)).collect();
+        let names: Vec<_> = arguments(own, &user)
+            .into_iter()
+            .map(|it| format!("{}={}", it.name, it.value))
+            .collect();
         assert_eq!(names, ["b=2", "z=3", "a=4", "z=5"]);
     }
 }

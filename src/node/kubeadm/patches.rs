@@ -22,7 +22,9 @@ impl Patches {
     /// `None` when the node has no patches and so no directory: kubeadm refuses one that is absent.
     pub(super) fn of(plan: &Plan, node: &NodePlan) -> Option<Self> {
         let any = user_patches(plan, node).next().is_some() || !kubelet::patch(node).is_empty();
-        any.then_some(Self { directory: PATCHES_DIRECTORY })
+        any.then_some(Self {
+            directory: PATCHES_DIRECTORY,
+        })
     }
 }
 
@@ -49,7 +51,11 @@ pub fn patches(plan: &Plan, node: &NodePlan) -> Result<Vec<(String, String)>, Er
 }
 
 fn user_patches<'a>(plan: &'a Plan, node: &NodePlan) -> impl Iterator<Item = &'a PatchPlan> {
-    let patches = if node.roles.control_plane { plan.kubernetes.patches.as_slice() } else { &[] };
+    let patches = if node.roles.control_plane {
+        plan.kubernetes.patches.as_slice()
+    } else {
+        &[]
+    };
     patches.iter()
 }
 

@@ -39,13 +39,20 @@ struct Taint<'a> {
 
 impl<'a> From<&'a TaintPlan> for Taint<'a> {
     fn from(taint: &'a TaintPlan) -> Self {
-        Self { key: &taint.key, value: &taint.value, effect: taint.effect }
+        Self {
+            key: &taint.key,
+            value: &taint.value,
+            effect: taint.effect,
+        }
     }
 }
 
 impl<'a> NodeRegistration<'a> {
     pub(super) fn of(node: &'a NodePlan, ignore_preflight_errors: &'static [&'static str]) -> Self {
-        let own = kubelet::arguments(node).into_iter().map(|(name, value)| NameValue::new(name, value)).collect();
+        let own = kubelet::arguments(node)
+            .into_iter()
+            .map(|(name, value)| NameValue::new(name, value))
+            .collect();
         Self {
             name: (!node.pool).then_some(node.name.as_str()),
             cri_socket: CRI_SOCKET,
