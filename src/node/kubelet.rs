@@ -24,9 +24,12 @@ struct KubeletConfiguration<'a> {
     /// Only for a kubelet that knows it; some minors accept cgroup v1 unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     fail_cgroup_v1: Option<bool>,
-    /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it.
-    shutdown_grace_period: &'static str,
-    shutdown_grace_period_critical_pods: &'static str,
+    /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it. Said only when the user says
+    /// nothing about it: kubelet refuses a mixture, as a part longer than the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shutdown_grace_period: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shutdown_grace_period_critical_pods: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     feature_gates: &'a BTreeMap<String, bool>,
 }
@@ -34,17 +37,19 @@ struct KubeletConfiguration<'a> {
 /// The cluster's KubeletConfiguration, the user's fields merged over firelay's.
 pub fn configuration(plan: &Plan) -> Value {
     let profile = &plan.kubernetes.profile;
+    let user = &plan.kubernetes.kubelet_config;
+    let shutdown = !user.keys().any(|field| field.starts_with("shutdownGracePeriod"));
     let own = KubeletConfiguration {
         api_version: "kubelet.config.k8s.io/v1beta1",
         kind: "KubeletConfiguration",
         cgroup_driver: "systemd",
         cluster_dns: [plan.network.cluster_dns],
         fail_cgroup_v1: profile.accepts_kubelet_field("failCgroupV1").then_some(true),
-        shutdown_grace_period: "60s",
-        shutdown_grace_period_critical_pods: "20s",
+        shutdown_grace_period: shutdown.then_some("60s"),
+        shutdown_grace_period_critical_pods: shutdown.then_some("20s"),
         feature_gates: &plan.kubernetes.feature_gates,
     };
-    merged(&own, &plan.kubernetes.kubelet_config)
+    merged(&own, user)
 }
 
 /// Fields in which the kubelet of this node differs from the cluster's; empty when in none.

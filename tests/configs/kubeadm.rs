@@ -202,6 +202,15 @@ fn the_users_kubelet_and_proxy_fields_win_and_objects_merge() {
 }
 
 #[test]
+fn the_users_shutdown_periods_stand_alone() {
+    let mut plan = plan();
+    plan.kubernetes.kubelet_config = [("shutdownGracePeriod".into(), json!("10s"))].into();
+    let kubelet = &init(&plan)[2];
+    assert_eq!(kubelet["shutdownGracePeriod"], "10s");
+    assert_eq!(kubelet.get("shutdownGracePeriodCriticalPods"), None);
+}
+
+#[test]
 fn a_disabled_kube_proxy_is_said_in_the_cluster_configuration() {
     let mut plan = plan();
     plan.kubernetes.kube_proxy = None;
