@@ -1,0 +1,112 @@
+//! What `kubeadm join` reads.
+
+use serde::Serialize;
+
+use super::{LocalApiEndpoint, Timeouts, cluster::endpoint, patches::Patches, registration::NodeRegistration};
+use crate::{
+    node::Error,
+    plan::{NodePlan, Plan},
+    secret::Secret,
+    spec::JoinIdentity,
+    yaml,
+};
+
+/// kubelet.conf is laid before kubeadm runs, with the node's own certificate.
+const KUBELET_CONF: &str = "FileAvailable--etc-kubernetes-kubelet.conf";
+/// ca.crt is laid before kubeadm runs; only a worker's join minds.
+const CA_CRT: &str = "FileAvailable--etc-kubernetes-pki-ca.crt";
+
+/// What a node shows to be let in.
+#[derive(Clone, Debug)]
+pub struct JoinCredentials {
+    /// The bundle's bootstrap token. Written only into the configuration of a node that joins by token.
+    pub token: Secret<String>,
+    /// `sha256:` and the hex digest of the CA's SubjectPublicKeyInfo.
+    pub ca_cert_hash: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JoinConfiguration<'a> {
+    api_version: &'a str,
+    kind: &'static str,
+    node_registration: NodeRegistration<'a>,
+    discovery: Discovery<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_plane: Option<ControlPlane>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patches: Option<Patches>,
+    timeouts: Timeouts,
+}
+
+/// `discovery`. `tlsBootstrapToken` is left to kubeadm, which takes the discovery token.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Discovery<'a> {
+    #[serde(rename_all = "camelCase")]
+    File { kube_config_path: &'static str },
+    #[serde(rename_all = "camelCase")]
+    BootstrapToken {
+        token: &'a str,
+        api_server_endpoint: String,
+        ca_cert_hashes: [&'a str; 1],
+    },
+}
+
+#[derive(Serialize)]
+struct ControlPlane {
+    #[serde(rename = "localAPIEndpoint")]
+    local_api_endpoint: LocalApiEndpoint,
+}
+
+/// The document of `kubeadm join --config`.
+///
+/// With a certificate a worker discovers through its own kubelet.conf. A control plane cannot: its kubelet.conf
+/// names its own API server, which is not up yet, so it discovers as administrator. With a token kubeadm asks the
+/// endpoint for cluster-info and pins the CA by its hash.
+pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<Secret<String>, Error> {
+    let configuration = JoinConfiguration {
+        api_version: &plan.kubernetes.profile.kubeadm_api,
+        kind: "JoinConfiguration",
+        node_registration: NodeRegistration::of(node, laid_before(node)),
+        discovery: discovery(plan, node, credentials),
+        control_plane: node.roles.control_plane.then(|| ControlPlane {
+            local_api_endpoint: LocalApiEndpoint::of(node),
+        }),
+        patches: Patches::of(plan, node),
+        timeouts: Timeouts::of(&plan.join),
+    };
+    yaml::emit(&configuration)
+        .map(Secret::new)
+        .map_err(|source| Error::Yaml {
+            node: node.name.clone(),
+            file: "the kubeadm join configuration".into(),
+            source,
+        })
+}
+
+/// Preflight checks that fail because of files which firelay itself lays.
+fn laid_before(node: &NodePlan) -> &'static [&'static str] {
+    match (node.identity, node.roles.control_plane) {
+        (JoinIdentity::Certificate, true) => &[KUBELET_CONF],
+        (JoinIdentity::Certificate, false) => &[KUBELET_CONF, CA_CRT],
+        (JoinIdentity::Token, true) => &[],
+        (JoinIdentity::Token, false) => &[CA_CRT],
+    }
+}
+
+fn discovery<'a>(plan: &Plan, node: &NodePlan, credentials: &'a JoinCredentials) -> Discovery<'a> {
+    match node.identity {
+        JoinIdentity::Certificate if node.roles.control_plane => Discovery::File {
+            kube_config_path: "/etc/firelay/kubeconfig/admin.conf",
+        },
+        JoinIdentity::Certificate => Discovery::File {
+            kube_config_path: "/etc/kubernetes/kubelet.conf",
+        },
+        JoinIdentity::Token => Discovery::BootstrapToken {
+            token: credentials.token.expose(),
+            api_server_endpoint: endpoint(plan),
+            ca_cert_hashes: [&credentials.ca_cert_hash],
+        },
+    }
+}

@@ -1,0 +1,133 @@
+//! kubeadm's configuration files (`cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go`).
+//!
+//! What kubeadm would set by itself is left out: a control plane's document has 16 KB on some platforms.
+//! Unknown fields are only a warning to kubeadm, so every field here is one that `types.go` has.
+
+mod cluster;
+mod init;
+mod join;
+mod patches;
+mod registration;
+
+use serde::{Serialize, Serializer};
+use time::Duration;
+
+pub use init::init;
+pub use join::{JoinCredentials, join};
+pub use patches::{PATCHES_DIRECTORY, patches};
+pub(super) use registration::CRI_SOCKET;
+
+use crate::plan::{JoinPlan, NodePlan};
+
+/// `{name, value}`: kubeadm's `Arg` and Kubernetes' `EnvVar`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct NameValue {
+    name: String,
+    value: String,
+}
+
+impl NameValue {
+    fn new(name: &str, value: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.into(),
+        }
+    }
+}
+
+/// firelay's arguments, less those that the user names too, then the user's in their order.
+fn arguments(own: Vec<NameValue>, user: &[(String, String)]) -> Vec<NameValue> {
+    own.into_iter()
+        .filter(|argument| user.iter().all(|(name, _)| *name != argument.name))
+        .chain(user.iter().map(|(name, value)| NameValue::new(name, value)))
+        .collect()
+}
+
+/// A duration as Go's `time.ParseDuration` reads it, `1h30m` or `0s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GoDuration(Duration);
+
+impl Serialize for GoDuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let seconds = self.0.whole_seconds().max(0);
+        let text: String = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')]
+            .into_iter()
+            .filter(|(count, _)| *count != 0)
+            .map(|(count, unit)| format!("{count}{unit}"))
+            .collect();
+        serializer.serialize_str(if text.is_empty() { "0s" } else { &text })
+    }
+}
+
+/// `localAPIEndpoint`. The port is always kubeadm's 6443: what differs is the endpoint's port, in front of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LocalApiEndpoint {
+    advertise_address: String,
+}
+
+impl LocalApiEndpoint {
+    fn of(node: &NodePlan) -> Self {
+        let address = node
+            .addresses
+            .first()
+            .expect("resolve() gives every control plane an address");
+        Self {
+            advertise_address: address.to_string(),
+        }
+    }
+}
+
+/// `timeouts`, raised: nobody is there to try again, and slow disks and far registries are common at first boot.
+/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Timeouts {
+    control_plane_component_health_check: GoDuration,
+    discovery: GoDuration,
+    #[serde(rename = "etcdAPICall")]
+    etcd_api_call: GoDuration,
+    kubelet_health_check: GoDuration,
+    #[serde(rename = "kubernetesAPICall")]
+    kubernetes_api_call: GoDuration,
+    tls_bootstrap: GoDuration,
+}
+
+impl Timeouts {
+    fn of(join: &JoinPlan) -> Self {
+        let minutes = |count| GoDuration(Duration::minutes(count));
+        Self {
+            control_plane_component_health_check: minutes(10),
+            discovery: GoDuration(join.wait_timeout),
+            etcd_api_call: minutes(15),
+            kubelet_health_check: minutes(10),
+            kubernetes_api_call: minutes(2),
+            tls_bootstrap: minutes(10),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short_and_whole() {
+        let text = |seconds| serde_json::to_string(&GoDuration(Duration::seconds(seconds))).unwrap();
+        assert_eq!(text(0), r#""0s""#);
+        assert_eq!(text(86_400), r#""24h""#);
+        assert_eq!(text(5_405), r#""1h30m5s""#);
+    }
+
+    #[test]
+    fn the_user_wins_by_name_and_keeps_the_order() {
+        let own = vec![NameValue::new("a", "1"), NameValue::new("b", "2")];
+        let user = [("z", "3"), ("a", "4"), ("z", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let names: Vec<_> = arguments(own, &user)
+            .into_iter()
+            .map(|it| format!("{}={}", it.name, it.value))
+            .collect();
+        assert_eq!(names, ["b=2", "z=3", "a=4", "z=5"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Registries: `/etc/containerd/certs.d/HOST/hosts.toml` (containerd `docs/hosts.md`).
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::Serialize;
+
+use super::{Error, NodeFile, render};
+use crate::{
+    plan::{NodePlan, Plan},
+    spec::{Mirror, MirrorCapability, Registry, RegistryAuth},
+};
+
+#[derive(Serialize)]
+struct Context<'a> {
+    server: Option<&'a str>,
+    mirrors: Vec<Host<'a>>,
+}
+
+#[derive(Serialize)]
+struct Host<'a> {
+    url: &'a str,
+    capabilities: Vec<&'static str>,
+    ca: Option<String>,
+    skip_verify: bool,
+    override_path: bool,
+    authorization: Option<String>,
+}
+
+/// Every registry's `hosts.toml` and, beside it, the CAs of its mirrors as `ca-N.crt`, N counting the mirrors from 1.
+///
+/// A `hosts.toml` with a password in it is 0600.
+pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    let mut files = Vec::new();
+    for registry in &plan.runtime.registries {
+        files.push(hosts(node, registry)?);
+        files.extend(authorities(registry));
+    }
+    Ok(files)
+}
+
+fn hosts(node: &NodePlan, registry: &Registry) -> Result<NodeFile, Error> {
+    let context = Context {
+        server: registry.server.as_ref().map(|server| server.value.as_str()),
+        mirrors: numbered(registry)
+            .map(|(number, mirror)| Host::of(registry, number, mirror))
+            .collect(),
+    };
+    let path = format!("{}/hosts.toml", directory(registry));
+    let mut file = render::file(node, &path, "runtime/hosts.toml.j2", &context)?;
+    if registry.mirrors.iter().any(|mirror| mirror.auth.is_some()) {
+        file.mode = 0o600;
+    }
+    Ok(file)
+}
+
+fn authorities(registry: &Registry) -> impl Iterator<Item = NodeFile> + '_ {
+    numbered(registry).filter_map(|(number, mirror)| {
+        let pem = mirror.ca.as_ref()?;
+        Some(NodeFile {
+            path: authority(registry, number),
+            mode: 0o644,
+            content: pem.value.as_str().into(),
+        })
+    })
+}
+
+fn numbered(registry: &Registry) -> impl Iterator<Item = (usize, &Mirror)> {
+    (1..).zip(&registry.mirrors)
+}
+
+fn directory(registry: &Registry) -> String {
+    format!("/etc/containerd/certs.d/{}", registry.host.value)
+}
+
+fn authority(registry: &Registry, number: usize) -> String {
+    format!("{}/ca-{number}.crt", directory(registry))
+}
+
+impl<'a> Host<'a> {
+    fn of(registry: &Registry, number: usize, mirror: &'a Mirror) -> Self {
+        Self {
+            url: &mirror.url.value,
+            capabilities: capabilities(mirror),
+            ca: mirror.ca.is_some().then(|| authority(registry, number)),
+            skip_verify: mirror.skip_verify,
+            override_path: mirror.override_path,
+            authorization: mirror.auth.as_ref().map(basic),
+        }
+    }
+}
+
+/// Pull and resolve, unless the user says otherwise: a mirror is seldom pushed to.
+fn capabilities(mirror: &Mirror) -> Vec<&'static str> {
+    let said: Vec<_> = mirror
+        .capabilities
+        .iter()
+        .map(|capability| capability_name(capability.value))
+        .collect();
+    if said.is_empty() { vec!["pull", "resolve"] } else { said }
+}
+
+fn capability_name(capability: MirrorCapability) -> &'static str {
+    match capability {
+        MirrorCapability::Pull => "pull",
+        MirrorCapability::Resolve => "resolve",
+        MirrorCapability::Push => "push",
+    }
+}
+
+/// `Authorization` of HTTP basic authentication (RFC 7617).
+fn basic(auth: &RegistryAuth) -> String {
+    format!(
+        "Basic {}",
+        BASE64_STANDARD.encode(format!("{}:{}", auth.username.value, auth.password.expose()))
+    )
+}

@@ -1,0 +1,60 @@
+//! Configuration of the tools that people use on a node: crictl and nerdctl.
+
+use serde::Serialize;
+
+use super::{Error, NodeFile, kubeadm::CRI_SOCKET, render};
+use crate::{
+    plan::{NodePlan, Plan},
+    yaml,
+};
+
+/// `/etc/crictl.yaml`. The image endpoint is the runtime's when it is not named.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Crictl {
+    runtime_endpoint: &'static str,
+    /// Seconds; crictl's own 2 are too few for a pull.
+    timeout: u32,
+}
+
+#[derive(Serialize)]
+struct Nerdctl<'a> {
+    snapshotter: &'a str,
+    cni_bin: &'a str,
+}
+
+/// `/etc/crictl.yaml` and, where nerdctl is installed, `/etc/nerdctl/nerdctl.toml`.
+pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    let mut files = vec![crictl(node)?];
+    if plan.runtime.nerdctl {
+        let context = Nerdctl {
+            snapshotter: &plan.runtime.snapshotter,
+            cni_bin: &node.os.paths.cni_bin,
+        };
+        files.push(render::file(
+            node,
+            "/etc/nerdctl/nerdctl.toml",
+            "runtime/nerdctl.toml.j2",
+            &context,
+        )?);
+    }
+    Ok(files)
+}
+
+fn crictl(node: &NodePlan) -> Result<NodeFile, Error> {
+    let path = "/etc/crictl.yaml";
+    let content = yaml::emit(&Crictl {
+        runtime_endpoint: CRI_SOCKET,
+        timeout: 30,
+    })
+    .map_err(|source| Error::Yaml {
+        node: node.name.clone(),
+        file: path.to_owned(),
+        source,
+    })?;
+    Ok(NodeFile {
+        path: path.to_owned(),
+        mode: 0o644,
+        content: content.into(),
+    })
+}

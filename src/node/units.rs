@@ -1,0 +1,58 @@
+//! Units of the daemons that firelay runs. None is enabled by the document: the chain starts each in its turn.
+//!
+//! They lie in /etc/systemd/system and so hide a distribution's unit of the same name.
+
+use serde::Serialize;
+
+use super::{Error, NodeUnit, render};
+use crate::plan::NodePlan;
+
+#[derive(Serialize)]
+struct Context<'a> {
+    bin_dir: &'a str,
+}
+
+/// `kubelet.service`, with kubeadm's drop-in `10-kubeadm.conf`; `None` on a node without a kubelet.
+pub fn kubelet(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    if !node.roles.kubernetes() {
+        return Ok(None);
+    }
+    let mut unit = unit(node, "kubelet.service")?;
+    let name = "10-kubeadm.conf";
+    let dropin = render::text(
+        node,
+        name,
+        "units/kubelet-10-kubeadm.conf.j2",
+        &Context { bin_dir: &node.bin_dir },
+    )?;
+    unit.dropins.push((name.to_owned(), dropin));
+    Ok(Some(unit))
+}
+
+/// `containerd.service`; `None` on a node without a kubelet and where the image has containerd and its own unit.
+pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    let ours = node.roles.kubernetes() && !node.preinstalled;
+    ours.then(|| unit(node, "containerd.service")).transpose()
+}
+
+/// `etcd.service` of an external member; `None` on other nodes.
+///
+/// Its start job lasts until the cluster has a leader: start it with `--no-block`.
+pub fn etcd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    node.roles.etcd.then(|| unit(node, "etcd.service")).transpose()
+}
+
+fn unit(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
+    let content = render::text(
+        node,
+        name,
+        &format!("units/{name}.j2"),
+        &Context { bin_dir: &node.bin_dir },
+    )?;
+    Ok(NodeUnit {
+        name: name.to_owned(),
+        content,
+        enabled: false,
+        dropins: Vec::new(),
+    })
+}

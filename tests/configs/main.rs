@@ -1,0 +1,10 @@
+//! The configuration files of nodes, read back by the programs that they are for.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod cluster;
+mod containerd;
+mod etcd;
+mod files;
+mod kubeadm;
+mod tool;
+mod units;
