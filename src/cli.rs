@@ -105,7 +105,13 @@ pub struct Check {
 #[derive(Debug, Args)]
 pub struct SecretsShow {
     /// The secrets bundle
-    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS", default_value = "firelay.secrets.yaml")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "FIRELAY_SECRETS",
+        default_value = "firelay.secrets.yaml"
+    )]
     pub secrets: PathBuf,
     /// Only the fingerprint, which names the bundle without revealing it
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
+use std::sync::Arc;
+
 use super::{
     failure::{Failure, chain},
     project::Project,
@@ -10,8 +12,15 @@ use crate::{
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
     pki::{self, Authorities, NodePki},
     plan::NodePlan,
+    profile::ContainerdProfile,
     secrets::Bundle,
 };
+
+fn containerd(project: &Project) -> Result<Arc<ContainerdProfile>, Failure> {
+    let version = &project.plan.runtime.version;
+    let profile = project.profiles.containerd(version).cloned();
+    profile.ok_or_else(|| Failure::Io(format!("no profile says how containerd {version} is configured")))
+}
 
 /// Everything that the nodes of a cluster share, computed once.
 pub struct Assembly<'a> {
@@ -33,15 +42,21 @@ impl<'a> Assembly<'a> {
             },
             phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
             implied: addons::implied(plan).map_err(|error| Failure::io(&error))?,
+            containerd: containerd(project)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,
         };
-        Ok(Self { bundle, authorities, shared })
+        Ok(Self {
+            bundle,
+            authorities,
+            shared,
+        })
     }
 
     /// Certificates, keys and kubeconfigs of a node.
     pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
-        pki::issue(self.shared.plan, &self.authorities, self.bundle, node).map_err(|error| Failure::Secrets(chain(&error)))
+        pki::issue(self.shared.plan, &self.authorities, self.bundle, node)
+            .map_err(|error| Failure::Secrets(chain(&error)))
     }
 
     /// All files of a node.

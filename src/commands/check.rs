@@ -23,7 +23,12 @@ pub fn run(args: &Check) -> Result<(), Failure> {
     let strict = args.strict && !findings.is_empty();
     match plan {
         Some(plan) if !strict => summary(args.output, source, plan),
-        Some(_) => return Err(Failure::Refused(format!("{} is refused: warnings, and --strict", source.name))),
+        Some(_) => {
+            return Err(Failure::Refused(format!(
+                "{} is refused: warnings, and --strict",
+                source.name
+            )));
+        }
         None => return Err(Failure::Refused(refusal(source, findings))),
     }
     Ok(())
@@ -37,7 +42,10 @@ fn print(format: OutputFormat, source: &Source, findings: &[Diagnostic]) -> Resu
                 "valid": findings.iter().all(|finding| finding.severity != Severity::Error),
                 "findings": diagnostic::to_json(source, findings),
             });
-            println!("{}", serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?);
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?
+            );
         }
     }
     Ok(())

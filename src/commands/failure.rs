@@ -44,7 +44,8 @@ impl Failure {
 
     /// Says it on stderr.
     pub fn print(&self) {
-        let (Self::Io(text) | Self::Usage(text) | Self::Refused(text) | Self::Secrets(text) | Self::Policy(text)) = self;
+        let (Self::Io(text) | Self::Usage(text) | Self::Refused(text) | Self::Secrets(text) | Self::Policy(text)) =
+            self;
         if !text.is_empty() {
             eprintln!("error: {text}");
         }

@@ -46,10 +46,11 @@ fn starter(name: &str) -> Result<String, Failure> {
 
 fn create(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::Io(format!("{} exists and is not overwritten", path.display())),
-        _ => Failure::file("write", path, &error),
-    })
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::Io(format!("{} exists and is not overwritten", path.display())),
+            _ => Failure::file("write", path, &error),
+        })
 }
 
 /// RFC 1123 label.

@@ -42,7 +42,12 @@ impl Project {
         let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
         let resolved = spec::parse(&source).and_then(|spec| plan::resolve(&spec, &profiles));
         Ok(match resolved {
-            Ok((plan, warnings)) => Ok(Self { source, plan, profiles, warnings }),
+            Ok((plan, warnings)) => Ok(Self {
+                source,
+                plan,
+                profiles,
+                warnings,
+            }),
             Err(findings) => Err((source, findings)),
         })
     }
@@ -72,7 +77,10 @@ impl Project {
         }
         let loaded = secrets::load(&path).map_err(|error| Failure::Secrets(chain(&error)))?;
         if loaded.exposed {
-            anstream::eprintln!("warning: others than its owner can read {0}: chmod 600 {0}", path.display());
+            anstream::eprintln!(
+                "warning: others than its owner can read {0}: chmod 600 {0}",
+                path.display()
+            );
         }
         self.belongs(&loaded.bundle, &path)?;
         Ok(loaded.bundle)
@@ -92,7 +100,11 @@ impl Project {
             secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
             error => Failure::io(&error),
         })?;
-        anstream::eprintln!("wrote {} ({}); keep it safe: it is the cluster", path.display(), bundle.fingerprint());
+        anstream::eprintln!(
+            "wrote {} ({}); keep it safe: it is the cluster",
+            path.display(),
+            bundle.fingerprint()
+        );
         Ok(bundle)
     }
 
@@ -125,7 +137,10 @@ pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
 
 /// `cluster.yaml is refused: 2 errors`.
 pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
-    let errors = findings.iter().filter(|finding| finding.severity == diagnostic::Severity::Error).count();
+    let errors = findings
+        .iter()
+        .filter(|finding| finding.severity == diagnostic::Severity::Error)
+        .count();
     let plural = if errors == 1 { "" } else { "s" };
     format!("{} is refused: {errors} error{plural}", source.name)
 }
@@ -145,14 +160,20 @@ fn missing(inputs: &Inputs, path: &Path) -> String {
 fn read(path: &Path) -> Result<Source, Failure> {
     let (name, bytes) = if path == Path::new("-") {
         let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map_err(|error| Failure::file("read", Path::new("<stdin>"), &error))?;
+        io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::file("read", Path::new("<stdin>"), &error))?;
         ("<stdin>".to_owned(), bytes)
     } else {
         let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
         (path.display().to_string(), bytes)
     };
-    let text = String::from_utf8(bytes)
-        .map_err(|error| Failure::Refused(format!("{name} is not UTF-8 (byte {})", error.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        Failure::Refused(format!(
+            "{name} is not UTF-8 (byte {})",
+            error.utf8_error().valid_up_to()
+        ))
+    })?;
     Ok(Source { name, text })
 }
 

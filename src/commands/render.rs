@@ -33,8 +33,16 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         .par_iter()
         .map(|node| write_node(&assembly, &tree, node))
         .collect::<Result<Vec<_>, _>>()?;
-    put(&tree, ManifestFile::new("admin.kubeconfig"), assembly.admin_kubeconfig()?.expose().as_bytes())?;
-    let manifest = Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), &bundle.fingerprint());
+    put(
+        &tree,
+        ManifestFile::new("admin.kubeconfig"),
+        assembly.admin_kubeconfig()?.expose().as_bytes(),
+    )?;
+    let manifest = Manifest::new(
+        &project.plan.name,
+        &project.plan.kubernetes.version.to_string(),
+        &bundle.fingerprint(),
+    );
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_expiry(&nodes, OffsetDateTime::now_utc());
     report(args, &project, &bundle, &nodes, &written)
@@ -78,10 +86,16 @@ fn put(tree: &TreeWriter, described: ManifestFile, bytes: &[u8]) -> Result<(), F
 }
 
 fn warn_of_expiry(nodes: &[Written], now: OffsetDateTime) {
-    let Some(first) = nodes.iter().min_by_key(|node| node.expires) else { return };
+    let Some(first) = nodes.iter().min_by_key(|node| node.expires) else {
+        return;
+    };
     if first.expires < now + SOON {
         let verb = if first.expires < now { "ended" } else { "end" };
-        eprintln!("warning: the certificates of {} {verb} on {}", first.node, first.expires.date());
+        eprintln!(
+            "warning: the certificates of {} {verb} on {}",
+            first.node,
+            first.expires.date()
+        );
     }
 }
 
@@ -100,7 +114,10 @@ fn report(
                 "bundle": bundle.fingerprint(),
                 "nodes": nodes,
             });
-            println!("{}", serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?);
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?
+            );
         }
         OutputFormat::Text => print_report(&args.out, nodes, written)?,
     }
@@ -116,11 +133,19 @@ fn print_report(out: &Path, nodes: &[Written], written: &tree::Report) -> Result
     if nodes.len() <= 40 {
         let width = nodes.iter().map(|node| node.file.len()).max().unwrap_or_default();
         for node in nodes {
-            let limit = node.limit.map_or_else(|| "no limit".to_owned(), |limit| format!("of {limit}"));
-            println!("{:width$}  {:>6} bytes {limit:<10} for {}", node.file, node.bytes, node.attribute);
+            let limit = node
+                .limit
+                .map_or_else(|| "no limit".to_owned(), |limit| format!("of {limit}"));
+            println!(
+                "{:width$}  {:>6} bytes {limit:<10} for {}",
+                node.file, node.bytes, node.attribute
+            );
         }
     }
-    let platforms: Vec<_> = platforms.iter().map(|(platform, count)| format!("{count} for {platform}")).collect();
+    let platforms: Vec<_> = platforms
+        .iter()
+        .map(|(platform, count)| format!("{count} for {platform}"))
+        .collect();
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     eprintln!(

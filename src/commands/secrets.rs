@@ -30,7 +30,9 @@ pub fn new(inputs: &Inputs) -> Result<(), Failure> {
 
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
-    let bundle = secrets::load(&args.secrets).map_err(|error| Failure::Secrets(chain(&error)))?.bundle;
+    let bundle = secrets::load(&args.secrets)
+        .map_err(|error| Failure::Secrets(chain(&error)))?
+        .bundle;
     let public = Public {
         cluster: bundle.cluster.clone(),
         issued_at: bundle.issued_at.format(&Rfc3339).map_err(|error| Failure::io(&error))?,
@@ -39,7 +41,10 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     };
     match args.output {
         OutputFormat::Json => {
-            println!("{}", serde_json::to_string_pretty(&public).map_err(|error| Failure::io(&error))?);
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&public).map_err(|error| Failure::io(&error))?
+            );
         }
         OutputFormat::Text if args.fingerprint => println!("{}", public.fingerprint),
         OutputFormat::Text => println!(

@@ -29,7 +29,10 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     }
     match args.output {
         OutputFormat::Json => {
-            println!("{}", serde_json::to_string_pretty(&sizes).map_err(|error| Failure::io(&error))?);
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&sizes).map_err(|error| Failure::io(&error))?
+            );
         }
         OutputFormat::Text => sizes.iter().for_each(|size| print(size, args.node.is_some())),
     }
@@ -50,7 +53,10 @@ fn print(size: &NodeSize, every_file: bool) {
         (Some(limit), Some(percent)) => format!("of {limit} ({percent} %)"),
         _ => "no limit".to_owned(),
     };
-    println!("{:<24} {:>7} {limit}  {} on {}", size.node, size.counted, size.attribute, size.platform);
+    println!(
+        "{:<24} {:>7} {limit}  {} on {}",
+        size.node, size.counted, size.attribute, size.platform
+    );
     for group in &size.groups {
         println!("    {:>7} raw {:>7} share  {}", group.raw, group.share, group.group);
     }

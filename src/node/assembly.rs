@@ -9,7 +9,7 @@ use super::{
     boot::{self, Validity},
     containerd, etcd, kernel,
     kubeadm::{self, JoinCredentials},
-    network, registry, tools, units,
+    network, tools, units,
 };
 use crate::{
     addons::{Implied, Phase},
@@ -44,7 +44,10 @@ pub struct Shared<'a> {
 pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Error> {
     let plan = shared.plan;
     let founder = node.founder && !shared.founded;
-    let validity = Validity { not_before: shared.not_before, not_after: pki.expires };
+    let validity = Validity {
+        not_before: shared.not_before,
+        not_after: pki.expires,
+    };
     let mut files = boot::files(plan, node, validity, founder)?;
     files.extend(host(shared, node)?);
     if node.roles.etcd {
@@ -60,13 +63,21 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
         units: units(plan, node)?,
         masked_units: node.os.mask_units.clone(),
         packages: node.os.packages.clone(),
-        ssh_authorized_keys: plan.access.ssh_authorized_keys.iter().map(|key| key.value.clone()).collect(),
+        ssh_authorized_keys: plan
+            .access
+            .ssh_authorized_keys
+            .iter()
+            .map(|key| key.value.clone())
+            .collect(),
         users: users(plan),
     })
 }
 
 fn directories() -> Vec<NodeDirectory> {
-    vec![NodeDirectory { path: STAGING.into(), mode: 0o700 }]
+    vec![NodeDirectory {
+        path: STAGING.into(),
+        mode: 0o700,
+    }]
 }
 
 /// Kernel, network and runtime.
@@ -77,10 +88,15 @@ fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     }
     let mut files: Vec<_> = kernel::sysctl(plan, node).into_iter().collect();
     files.extend(kernel::modules(plan, node, &shared.implied.modules));
-    files.extend(network::files(node, &shared.implied.unmanaged_interfaces)?);
-    files.extend(shared.implied.files.iter().map(|(path, content)| NodeFile::new(path, 0o644, content.clone())));
+    files.extend(network::file(node, &shared.implied.unmanaged_interfaces)?);
+    files.extend(
+        shared
+            .implied
+            .files
+            .iter()
+            .map(|(path, content)| NodeFile::new(path, 0o644, content.clone())),
+    );
     files.extend(containerd::files(plan, node, &shared.containerd)?);
-    files.extend(registry::files(plan, node)?);
     files.extend(tools::files(plan, node)?);
     Ok(files)
 }
@@ -93,24 +109,44 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
         return Ok(files);
     }
     for (name, content) in kubeadm::patches(plan, node)? {
-        files.push(NodeFile::new(&format!("{STAGING}/kubeadm/patches/{name}"), 0o600, content));
+        files.push(NodeFile::new(
+            &format!("{STAGING}/kubeadm/patches/{name}"),
+            0o600,
+            content,
+        ));
     }
     if founder {
         for phase in &shared.phases {
             for (name, content) in &phase.files {
-                files.push(NodeFile::new(&format!("{STAGING}/addons/{}/{name}", phase.name), 0o600, content.clone()));
+                files.push(NodeFile::new(
+                    &format!("{STAGING}/addons/{}/{name}", phase.name),
+                    0o600,
+                    content.clone(),
+                ));
             }
         }
         let init = kubeadm::init(plan, node, &shared.credentials.token)?;
-        files.push(NodeFile::new(&format!("{STAGING}/kubeadm/init.yaml"), 0o600, init.expose().as_str()));
+        files.push(NodeFile::new(
+            &format!("{STAGING}/kubeadm/init.yaml"),
+            0o600,
+            init.expose().as_str(),
+        ));
     }
     let join = kubeadm::join(plan, node, &shared.credentials)?;
-    files.push(NodeFile::new(&format!("{STAGING}/kubeadm/join.yaml"), 0o600, join.expose().as_str()));
+    files.push(NodeFile::new(
+        &format!("{STAGING}/kubeadm/join.yaml"),
+        0o600,
+        join.expose().as_str(),
+    ));
     Ok(files)
 }
 
 fn staged(file: &PkiFile) -> NodeFile {
-    NodeFile::new(&format!("{STAGING}/{}", file.path), file.mode, file.content.expose().as_str())
+    NodeFile::new(
+        &format!("{STAGING}/{}", file.path),
+        file.mode,
+        file.content.expose().as_str(),
+    )
 }
 
 fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
@@ -128,7 +164,10 @@ fn users(plan: &Plan) -> Vec<NodeUser> {
         groups: texts(&user.groups),
         ssh_authorized_keys: texts(&user.ssh_authorized_keys),
         sudo: user.sudo,
-        shell: user.shell.as_ref().map_or_else(|| "/bin/bash".into(), |shell| shell.value.clone()),
+        shell: user
+            .shell
+            .as_ref()
+            .map_or_else(|| "/bin/bash".into(), |shell| shell.value.clone()),
     };
     plan.access.users.iter().map(user).collect()
 }

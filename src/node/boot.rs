@@ -11,11 +11,10 @@ use time::OffsetDateTime;
 use crate::{
     plan::{ArtifactPlan, NodePlan, Plan},
     profile::{ArtifactFormat, Selinux},
-    spec::{JoinIdentity},
-    template,
+    spec::JoinIdentity,
 };
 
-use super::{Error, NodeFile, NodeUnit};
+use super::{Error, NodeFile, NodeUnit, Text, render};
 
 /// MiB of memory that kubeadm's preflight asks of a control plane (`preflight/checks.go`), and what a worker and an
 /// etcd member cannot do without.
@@ -47,23 +46,50 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     let context = context(plan, node, founder);
     let mut files = vec![
         script(node, "driver", "boot/driver.j2", &context)?,
-        NodeFile { mode: 0o644, ..script(node, "lib.sh", "boot/lib.sh.j2", &context)? },
-        NodeFile { path: format!("{}/firelay-status", node.bin_dir), ..script(node, "", "boot/firelay-status.j2", &context)? },
-        NodeFile { path: format!("{}/firelay-reset", node.bin_dir), ..script(node, "", "boot/firelay-reset.j2", &context)? },
+        NodeFile {
+            mode: 0o644,
+            ..script(node, "lib.sh", "boot/lib.sh.j2", &context)?
+        },
+        NodeFile {
+            path: format!("{}/firelay-status", node.bin_dir),
+            ..script(node, "", "boot/firelay-status.j2", &context)?
+        },
+        NodeFile {
+            path: format!("{}/firelay-reset", node.bin_dir),
+            ..script(node, "", "boot/firelay-reset.j2", &context)?
+        },
     ];
     for (name, template) in steps(node, founder) {
         files.push(script(node, &format!("steps/{name}"), template, &context)?);
     }
-    files.push(NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)?));
-    files.push(NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)));
+    files.push(NodeFile::new(
+        "/etc/firelay/node.env",
+        0o644,
+        environment(plan, node, validity)?,
+    ));
+    files.push(NodeFile::new(
+        "/etc/firelay/artifacts",
+        0o644,
+        artifact_list(&node.artifacts),
+    ));
     files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)));
     Ok(files)
 }
 
 /// `firelay.service`, the one unit that the document enables.
 pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
-    let content = render(node, "boot/firelay.service.j2", &context(plan, node, false))?;
-    Ok(NodeUnit { name: "firelay.service".into(), content: content.into(), enabled: true, dropins: Vec::new() })
+    let content = render::text(
+        node,
+        "firelay.service",
+        "boot/firelay.service.j2",
+        &context(plan, node, false),
+    )?;
+    Ok(NodeUnit {
+        name: "firelay.service".into(),
+        content,
+        enabled: true,
+        dropins: Vec::new(),
+    })
 }
 
 fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
@@ -81,17 +107,13 @@ struct Environment<'a> {
     variables: Vec<(&'a str, String)>,
 }
 
-fn render<S: Serialize>(node: &NodePlan, name: &str, context: &S) -> Result<String, Error> {
-    template::render(name, context).map_err(|source| Error::Template {
-        node: node.name.clone(),
-        file: name.to_owned(),
-        source,
-    })
-}
-
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {
     let path = format!("{}/{name}", node.os.paths.lib);
-    Ok(NodeFile::new(&path, 0o755, render(node, template, context)?))
+    Ok(NodeFile::new(
+        &path,
+        0o755,
+        render::text(node, template, template, context)?,
+    ))
 }
 
 /// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
@@ -103,7 +125,11 @@ fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, 
         (roles.kubernetes(), "30-runtime", "boot/steps/30-runtime.j2"),
         (roles.etcd, "40-etcd", "boot/steps/40-etcd.j2"),
         (roles.control_plane, "50-join", "boot/steps/50-join-control-plane.j2"),
-        (roles.worker && !roles.control_plane, "50-join", "boot/steps/50-join-worker.j2"),
+        (
+            roles.worker && !roles.control_plane,
+            "50-join",
+            "boot/steps/50-join-worker.j2",
+        ),
         (founder, "70-addons", "boot/steps/70-addons.j2"),
         (true, "90-ready", "boot/steps/90-ready.j2"),
     ]
@@ -111,7 +137,7 @@ fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, 
     .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
 }
 
-fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<String, Error> {
+fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text, Error> {
     let flag = |on: bool| if on { "1" } else { "" }.to_owned();
     let endpoint = &plan.endpoint;
     let variables = vec![
@@ -135,22 +161,41 @@ fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Strin
         ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if keeps_swap(plan, node) { "keep" } else { "" }.to_owned()),
-        ("SELINUX", if node.os.selinux == Selinux::Permissive { "permissive" } else { "" }.to_owned()),
+        (
+            "SELINUX",
+            if node.os.selinux == Selinux::Permissive {
+                "permissive"
+            } else {
+                ""
+            }
+            .to_owned(),
+        ),
         ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
-        ("ADMIN_LABELS", node.admin_labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")),
+        (
+            "ADMIN_LABELS",
+            node.admin_labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
     ];
-    render(node, "boot/node.env.j2", &Environment { variables })
+    render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
 }
 
 fn role(node: &NodePlan) -> String {
     if node.pool {
         return "pool".into();
     }
-    [(node.roles.control_plane, "control-plane"), (node.roles.worker, "worker"), (node.roles.etcd, "etcd")]
-        .into_iter()
-        .filter_map(|(has, name)| has.then_some(name))
-        .collect::<Vec<_>>()
-        .join(",")
+    [
+        (node.roles.control_plane, "control-plane"),
+        (node.roles.worker, "worker"),
+        (node.roles.etcd, "etcd"),
+    ]
+    .into_iter()
+    .filter_map(|(has, name)| has.then_some(name))
+    .collect::<Vec<_>>()
+    .join(",")
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {
@@ -174,20 +219,27 @@ fn url_form(address: &IpAddr) -> String {
 }
 
 fn url_host(host: &str) -> String {
-    host.parse::<IpAddr>().map_or_else(|_| host.to_owned(), |address| url_form(&address))
+    host.parse::<IpAddr>()
+        .map_or_else(|_| host.to_owned(), |address| url_form(&address))
 }
 
 /// API servers of the other control planes. Only the founder asks them, so only the founder's document knows them.
 fn peers(plan: &Plan, node: &NodePlan) -> String {
-    let others = plan.control_planes().filter(|other| node.founder && other.name != node.name);
-    let urls: Vec<_> = others.filter_map(|other| Some(format!("https://{}:6443", url_form(other.addresses.first()?)))).collect();
+    let others = plan
+        .control_planes()
+        .filter(|other| node.founder && other.name != node.name);
+    let urls: Vec<_> = others
+        .filter_map(|other| Some(format!("https://{}:6443", url_form(other.addresses.first()?))))
+        .collect();
     urls.join(" ")
 }
 
 /// Client URLs of the external members, for a control plane that waits for their quorum.
 fn etcd_urls(plan: &Plan, node: &NodePlan) -> String {
     let members = plan.etcd_members().filter(|_| node.founder);
-    let urls: Vec<_> = members.filter_map(|member| Some(format!("https://{}:2379", url_form(member.addresses.first()?)))).collect();
+    let urls: Vec<_> = members
+        .filter_map(|member| Some(format!("https://{}:2379", url_form(member.addresses.first()?))))
+        .collect();
     urls.join(" ")
 }
 
@@ -202,7 +254,10 @@ fn memory_mib(node: &NodePlan) -> u32 {
 /// `failSwapOn: false` means that the user wants swap to stay.
 fn keeps_swap(plan: &Plan, node: &NodePlan) -> bool {
     let field = "failSwapOn";
-    let value = node.kubelet_config.get(field).or_else(|| plan.kubernetes.kubelet_config.get(field));
+    let value = node
+        .kubelet_config
+        .get(field)
+        .or_else(|| plan.kubernetes.kubelet_config.get(field));
     value.and_then(serde_json::Value::as_bool) == Some(false)
 }
 
@@ -216,8 +271,17 @@ fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
                 ArtifactFormat::TarGz => "tar-gz",
             };
             let members = artifact.members.join(" ");
-            let ArtifactPlan { name, sha256, url, directory, .. } = artifact;
-            format!("{name} {sha256} {format} {url} {directory} {members}").trim_end().to_owned() + "\n"
+            let ArtifactPlan {
+                name,
+                sha256,
+                url,
+                directory,
+                ..
+            } = artifact;
+            format!("{name} {sha256} {format} {url} {directory} {members}")
+                .trim_end()
+                .to_owned()
+                + "\n"
         })
         .collect()
 }
@@ -225,7 +289,11 @@ fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
 /// `sha256 url`, one line per archive for this architecture.
 fn image_list(plan: &Plan, node: &NodePlan) -> String {
     let fitting = |arch: &Option<_>| arch.is_none_or(|arch| arch == node.arch);
-    let archives = plan.image_archives.iter().filter(|archive| node.roles.kubernetes() && fitting(&archive.arch));
-    archives.map(|archive| format!("{} {}\n", archive.sha256, archive.url)).collect()
+    let archives = plan
+        .image_archives
+        .iter()
+        .filter(|archive| node.roles.kubernetes() && fitting(&archive.arch));
+    archives
+        .map(|archive| format!("{} {}\n", archive.sha256, archive.url))
+        .collect()
 }
-

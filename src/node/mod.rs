@@ -1,9 +1,11 @@
 //! The files and units of one node, without regard to the document that will carry them.
 
+mod assembly;
 mod error;
 mod model;
 mod render;
 
+pub mod boot;
 pub mod containerd;
 pub mod etcd;
 pub mod kernel;
@@ -15,5 +17,6 @@ pub mod registry;
 pub mod tools;
 pub mod units;
 
+pub use assembly::{Shared, assemble};
 pub use error::Error;
 pub use model::*;

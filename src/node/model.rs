@@ -16,6 +16,17 @@ pub struct NodeFile {
     pub content: Text,
 }
 
+impl NodeFile {
+    /// A file at `path`.
+    pub fn new(path: &str, mode: u32, content: impl Into<Text>) -> Self {
+        Self {
+            path: path.to_owned(),
+            mode,
+            content: content.into(),
+        }
+    }
+}
+
 /// A directory that must exist with this mode before files are laid in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeDirectory {

@@ -10,23 +10,12 @@ struct Interfaces<'a> {
     interfaces: &'a [String],
 }
 
-/// The drop-in of the node's network daemon, and a `.link` file for udev.
-///
-/// `unmanaged` are name patterns of all interfaces that the plugin makes, `cali*`; `own_mac` of those whose MAC
-/// address the plugin chooses, `flannel*`. Nothing on a node without a kubelet.
-pub fn files(node: &NodePlan, unmanaged: &[String], own_mac: &[String]) -> Result<Vec<NodeFile>, Error> {
-    if !node.roles.kubernetes() {
-        return Ok(Vec::new());
-    }
-    [daemon(node, unmanaged), link(node, own_mac)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-fn daemon(node: &NodePlan, unmanaged: &[String]) -> Option<Result<NodeFile, Error>> {
+/// The drop-in of the node's network daemon. `unmanaged` are the interfaces that the plugin makes, as NetworkManager
+/// writes them (`interface-name:cali*`). Nothing on a node without a kubelet.
+pub fn file(node: &NodePlan, unmanaged: &[String]) -> Result<Option<NodeFile>, Error> {
     let interfaces = Interfaces { interfaces: unmanaged };
-    match node.os.network {
+    let file = match node.os.network {
+        _ if !node.roles.kubernetes() => None,
         NetworkStack::NetworkManager if unmanaged.is_empty() => None,
         NetworkStack::NetworkManager => {
             let path = "/etc/NetworkManager/conf.d/90-firelay.conf";
@@ -38,12 +27,6 @@ fn daemon(node: &NodePlan, unmanaged: &[String]) -> Option<Result<NodeFile, Erro
         }
         // Neither touches an interface that its configuration does not name.
         NetworkStack::Wicked | NetworkStack::Ifupdown => None,
-    }
-}
-
-/// The first `.link` file that matches is taken whole, so it has to come before the distribution's 99-default.link.
-fn link(node: &NodePlan, own_mac: &[String]) -> Option<Result<NodeFile, Error>> {
-    let path = "/etc/systemd/network/10-firelay.link";
-    let interfaces = Interfaces { interfaces: own_mac };
-    (!own_mac.is_empty()).then(|| render::file(node, path, "network/cni.link.j2", &interfaces))
+    };
+    file.transpose()
 }
