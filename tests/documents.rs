@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::Write,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -32,6 +32,7 @@ fn run(program: &str, package: &str, arguments: &[&str], directory: &Path, stdin
     let child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
+        .env("PATH", format!("{}:{}", directory.display(), std::env::var("PATH").unwrap()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -87,13 +88,15 @@ fn assert_valid_ignition(config: &str) {
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
-/// Lets the real Ignition fetch a document and write its files below a directory.
+/// Lets the real Ignition fetch a document and write its files below a directory. SELinux labels, which it ends with, are
+/// left to a `setfiles` that does nothing.
 fn ignite(config: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("root");
     fs::create_dir_all(root.join("etc/selinux")).unwrap();
     fs::create_dir_all(root.join("usr")).unwrap();
-    fs::write(root.join("etc/selinux/config"), "SELINUX=disabled\n").unwrap();
+    fs::write(root.join("etc/selinux/config"), "SELINUX=disabled\nSELINUXTYPE=targeted\n").unwrap();
+    symlink("/bin/true", directory.path().join("setfiles")).unwrap();
     fs::write(root.join("etc/hostname"), "of-the-image\n").unwrap();
     fs::write(directory.path().join("config.ign"), config).unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
