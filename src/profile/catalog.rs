@@ -68,3 +68,31 @@ pub struct Catalog {
     /// Artifacts by name.
     pub artifacts: BTreeMap<String, Artifact>,
 }
+
+impl Artifact {
+    /// Lower-case hex SHA-256 of a release; `None` when the catalog has none.
+    pub fn sha256(&self, version: &Version, arch: Arch) -> Option<&str> {
+        self.releases.get(version)?.get(&arch).map(String::as_str)
+    }
+
+    /// Upstream URL of a release.
+    pub fn url_of(&self, version: &Version, arch: Arch) -> String {
+        fill(&self.url, version, arch)
+    }
+
+    /// Paths in the archive of a release, or the installed name of a binary.
+    pub fn members_of(&self, version: &Version, arch: Arch) -> Vec<String> {
+        self.members.iter().map(|member| fill(member, version, arch)).collect()
+    }
+}
+
+/// Replaces `{version}` and `{arch}`; an override's URL is filled in the same way.
+pub fn fill(template: &str, version: &Version, arch: Arch) -> String {
+    let arch = match arch {
+        Arch::Amd64 => "amd64",
+        Arch::Arm64 => "arm64",
+    };
+    template
+        .replace("{version}", &version.to_string())
+        .replace("{arch}", arch)
+}

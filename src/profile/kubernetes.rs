@@ -1,4 +1,6 @@
 //! Kubernetes minors: which fields and flags they accept and which versions go with them.
+//!
+//! The methods are the questions that other modules ask; none of them compares versions itself.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +31,52 @@ pub struct KubernetesProfile {
     pub kubelet_fields: Vec<String>,
     /// Fields of KubeProxyConfiguration v1alpha1 (top level).
     pub kube_proxy_fields: Vec<String>,
-    /// Kubelet flags that exist and have no field or are commonly given.
+    /// Flags that older guides give and with which this minor's kubelet does not start.
     pub removed_kubelet_flags: Vec<String>,
     /// kubeadm v1beta4 key algorithms.
     pub encryption_algorithms: Vec<String>,
     /// kubeadm feature gates.
     pub kubeadm_feature_gates: Vec<String>,
+}
+
+impl KubernetesProfile {
+    /// Whether the catalog has digests for this patch release.
+    pub fn knows(&self, version: &Version) -> bool {
+        self.versions.contains(version)
+    }
+
+    /// The version of a catalog component (`runc`) that goes with this minor.
+    pub fn component(&self, name: &str) -> Option<&Version> {
+        self.components.get(name)
+    }
+
+    /// Whether KubeletConfiguration v1beta1 has this top-level field.
+    pub fn accepts_kubelet_field(&self, name: &str) -> bool {
+        self.kubelet_fields.iter().any(|field| field == name)
+    }
+
+    /// Whether KubeProxyConfiguration v1alpha1 has this top-level field.
+    pub fn accepts_kube_proxy_field(&self, name: &str) -> bool {
+        self.kube_proxy_fields.iter().any(|field| field == name)
+    }
+
+    /// Whether the kubelet starts with this flag (without dashes), as far as is known.
+    pub fn accepts_kubelet_flag(&self, name: &str) -> bool {
+        !self.removed_kubelet_flags.iter().any(|flag| flag == name)
+    }
+
+    /// Whether kubeadm knows this feature gate of its own; it refuses others.
+    pub fn accepts_kubeadm_feature_gate(&self, name: &str) -> bool {
+        self.kubeadm_feature_gates.iter().any(|gate| gate == name)
+    }
+
+    /// Whether kubeadm takes this `encryptionAlgorithm`, `ECDSA-P256`.
+    pub fn accepts_encryption_algorithm(&self, name: &str) -> bool {
+        self.encryption_algorithms.iter().any(|algorithm| algorithm == name)
+    }
+
+    /// Whether the kubelet works with this containerd.
+    pub fn accepts_containerd(&self, version: &Version) -> bool {
+        self.containerd.matches(version)
+    }
 }

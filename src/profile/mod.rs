@@ -1,14 +1,124 @@
 //! Everything that differs between operating systems, platforms and Kubernetes versions, as data.
 //!
-//! `profiles/{os,platform,kubernetes}/*.yaml` and `profiles/catalog.yaml` are embedded in the binary;
+//! `profiles/{os,platform,kubernetes,runtime}/*.yaml` and `profiles/catalog.yaml` are embedded in the binary;
 //! code asks them questions and never compares a name or a version.
 
 mod catalog;
+mod containerd;
 mod kubernetes;
 mod os;
 mod platform;
 
+use std::{collections::BTreeMap, sync::Arc};
+
+use include_dir::{Dir, File, include_dir};
+use semver::Version;
+use serde::de::DeserializeOwned;
+
 pub use catalog::*;
+pub use containerd::*;
 pub use kubernetes::*;
 pub use os::*;
 pub use platform::*;
+
+static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
+
+/// Why a profile was refused; with the embedded ones, a mistake in firelay itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file is not what its type says.
+    #[error("profile {file} is not valid: {reason}")]
+    Invalid {
+        /// Path below `profiles/`.
+        file: String,
+        /// What the decoder said, with line and column.
+        reason: String,
+    },
+    /// The name in the file and the file's own differ.
+    #[error("profile {file} calls itself {name}: name and file name must be the same")]
+    Misnamed {
+        /// Path below `profiles/`.
+        file: String,
+        /// The name in the file.
+        name: String,
+    },
+    /// A file that everything else needs is not there.
+    #[error("profile {file} is missing")]
+    Missing {
+        /// Path below `profiles/`.
+        file: &'static str,
+    },
+}
+
+/// All profiles.
+#[derive(Clone, Debug)]
+pub struct Profiles {
+    /// Operating systems by name, `ubuntu-24.04`.
+    pub os: BTreeMap<String, Arc<OsProfile>>,
+    /// Platforms by name, `aws`.
+    pub platform: BTreeMap<String, Arc<PlatformProfile>>,
+    /// Kubernetes by minor, `1.36`.
+    pub kubernetes: BTreeMap<String, Arc<KubernetesProfile>>,
+    /// containerd by ranges of versions.
+    pub containerd: ContainerdReleases,
+    /// Binaries with their locations and digests.
+    pub catalog: Arc<Catalog>,
+}
+
+impl Profiles {
+    /// The profiles that come with firelay.
+    pub fn embedded() -> Result<Self, Error> {
+        Ok(Self {
+            os: by_name("os", |profile: &OsProfile| &profile.name)?,
+            platform: by_name("platform", |profile: &PlatformProfile| &profile.name)?,
+            kubernetes: by_name("kubernetes", |profile: &KubernetesProfile| &profile.minor)?,
+            containerd: one("runtime/containerd.yaml")?,
+            catalog: Arc::new(one("catalog.yaml")?),
+        })
+    }
+
+    /// The profile of a version's minor.
+    pub fn kubernetes(&self, version: &Version) -> Option<&Arc<KubernetesProfile>> {
+        self.kubernetes.get(&format!("{}.{}", version.major, version.minor))
+    }
+
+    /// How a version of containerd wants to be configured; `None` for one that firelay does not know.
+    pub fn containerd(&self, version: &Version) -> Option<&Arc<ContainerdProfile>> {
+        self.containerd.of(version)
+    }
+}
+
+/// Every file of a folder under the name that it gives itself.
+fn by_name<T: DeserializeOwned>(
+    folder: &'static str,
+    name: fn(&T) -> &String,
+) -> Result<BTreeMap<String, Arc<T>>, Error> {
+    let files = PROFILES.get_dir(folder).ok_or(Error::Missing { file: folder })?.files();
+    files
+        .map(|file| {
+            let profile: T = parse(file)?;
+            let name = name(&profile).clone();
+            match file.path().file_stem() {
+                Some(stem) if stem == name.as_str() => Ok((name, Arc::new(profile))),
+                _ => Err(Error::Misnamed {
+                    file: file.path().display().to_string(),
+                    name,
+                }),
+            }
+        })
+        .collect()
+}
+
+fn one<T: DeserializeOwned>(path: &'static str) -> Result<T, Error> {
+    parse(PROFILES.get_file(path).ok_or(Error::Missing { file: path })?)
+}
+
+fn parse<T: DeserializeOwned>(file: &File<'_>) -> Result<T, Error> {
+    let invalid = |reason: String| Error::Invalid {
+        file: file.path().display().to_string(),
+        reason,
+    };
+    let text = file.contents_utf8().ok_or_else(|| invalid("not UTF-8".to_owned()))?;
+    serde_yaml::from_str(text).map_err(|error| invalid(error.to_string()))
+}

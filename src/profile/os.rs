@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::{PlatformProfile, UserData};
 use crate::spec::Arch;
 
 /// The document that an OS reads at first boot.
@@ -78,6 +79,10 @@ pub struct OsProfile {
     /// Packages that the stock image lacks and a node needs.
     #[serde(default)]
     pub packages: Vec<String>,
+    /// Packages with modules of the running kernel that the stock image lacks. They must be installed as
+    /// `NAME-$(uname -r)`: without a version they bring a newer kernel, whose modules the running one cannot load.
+    #[serde(default)]
+    pub kernel_packages: Vec<String>,
     /// Kernel modules beyond those every node loads.
     #[serde(default)]
     pub modules: Vec<String>,
@@ -86,4 +91,14 @@ pub struct OsProfile {
     pub mask_units: Vec<String>,
     /// Groups that give a user root.
     pub sudo_group: String,
+}
+
+impl OsProfile {
+    /// What a platform takes of this OS's kind of document; `None` when it cannot carry it.
+    pub fn user_data<'a>(&self, platform: &'a PlatformProfile) -> Option<&'a UserData> {
+        match self.document {
+            DocumentFormat::CloudInit => platform.cloud_init.as_ref(),
+            DocumentFormat::Ignition => platform.ignition.as_ref(),
+        }
+    }
 }

@@ -1,0 +1,213 @@
+//! The embedded profiles are complete and agree with each other.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeSet, fs, path::Path, time::Instant};
+
+use firelay::{
+    profile::{ArtifactScope, DocumentFormat, Profiles},
+    spec::Arch,
+};
+use semver::Version;
+
+fn profiles() -> Profiles {
+    Profiles::embedded().unwrap()
+}
+
+fn stems(folder: &str) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles").join(folder);
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_file_is_embedded_under_its_own_name() {
+    let profiles = profiles();
+    assert_eq!(stems("os"), profiles.os.into_keys().collect());
+    assert_eq!(stems("platform"), profiles.platform.into_keys().collect());
+    assert_eq!(stems("kubernetes"), profiles.kubernetes.into_keys().collect());
+}
+
+#[test]
+fn every_digest_is_a_lower_case_sha256_for_both_architectures() {
+    for (name, artifact) in &profiles().catalog.artifacts {
+        for version in artifact.releases.keys() {
+            for arch in [Arch::Amd64, Arch::Arm64] {
+                let digest = artifact.sha256(version, arch).unwrap();
+                let hex = digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+                assert!(digest.len() == 64 && hex, "{name} {version} {arch:?}: {digest}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_version_that_a_minor_names_is_in_the_catalog() {
+    let profiles = profiles();
+    for (minor, profile) in &profiles.kubernetes {
+        for name in ["kubelet", "kubeadm", "kubectl"] {
+            for version in &profile.versions {
+                assert!(
+                    profiles.catalog.artifacts[name].releases.contains_key(version),
+                    "{name} {version}"
+                );
+                assert_eq!(profiles.kubernetes(version).unwrap().minor, *minor);
+            }
+        }
+        for (name, version) in &profile.components {
+            assert!(
+                profiles.catalog.artifacts[name].releases.contains_key(version),
+                "{minor}: {name} {version}"
+            );
+        }
+        assert!(
+            profile.versions.is_sorted_by(|newer, older| newer > older),
+            "{minor}: newest first"
+        );
+    }
+}
+
+#[test]
+fn every_artifact_has_a_version_in_every_minor() {
+    let profiles = profiles();
+    for profile in profiles.kubernetes.values() {
+        for (name, artifact) in &profiles.catalog.artifacts {
+            let of_kubernetes = artifact.releases.contains_key(&profile.versions[0]);
+            assert!(
+                of_kubernetes || profile.component(name).is_some(),
+                "{}: {name}",
+                profile.minor
+            );
+        }
+    }
+}
+
+#[test]
+fn the_containerd_of_a_minor_is_one_that_it_accepts_and_firelay_can_configure() {
+    let profiles = profiles();
+    for profile in profiles.kubernetes.values() {
+        let version = profile.component("containerd").unwrap();
+        assert!(profile.accepts_containerd(version), "{}", profile.minor);
+    }
+    for version in profiles.catalog.artifacts["containerd"].releases.keys() {
+        assert!(profiles.containerd(version).is_some(), "containerd {version}");
+        assert!(
+            profiles
+                .kubernetes
+                .values()
+                .all(|profile| profile.accepts_containerd(version)),
+            "{version}"
+        );
+    }
+    let config_version = |version| {
+        profiles
+            .containerd(&Version::parse(version).unwrap())
+            .map(|it| it.config_version)
+    };
+    assert_eq!(config_version("1.7.34"), Some(2));
+    assert_eq!(config_version("2.0.0"), Some(3));
+    assert_eq!(config_version("2.3.4"), Some(3));
+    assert_eq!(config_version("1.6.36"), None);
+    assert_eq!(config_version("3.0.0"), None);
+}
+
+#[test]
+fn questions_are_answered_by_minor() {
+    let profiles = profiles();
+    let (old, new) = (&profiles.kubernetes["1.34"], &profiles.kubernetes["1.36"]);
+    assert!(new.accepts_kubelet_field("failCgroupV1") && !new.accepts_kubelet_field("failCgroupV2"));
+    assert!(new.accepts_kubelet_field("tlsCurvePreferences") && !old.accepts_kubelet_field("tlsCurvePreferences"));
+    assert!(new.accepts_kube_proxy_field("nftables") && !new.accepts_kube_proxy_field("nfTables"));
+    assert!(old.accepts_kubelet_flag("pod-infra-container-image"));
+    assert!(!new.accepts_kubelet_flag("pod-infra-container-image") && new.accepts_kubelet_flag("node-ip"));
+    assert!(old.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
+    assert!(!new.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
+    assert!(new.accepts_encryption_algorithm("ECDSA-P256") && !new.accepts_encryption_algorithm("Ed25519"));
+}
+
+#[test]
+fn urls_and_members_are_filled_in() {
+    let profiles = profiles();
+    let (version, arch) = (Version::new(3, 6, 14), Arch::Arm64);
+    let etcd = &profiles.catalog.artifacts["etcd"];
+    let url = "https://github.com/etcd-io/etcd/releases/download/v3.6.14/etcd-v3.6.14-linux-arm64.tar.gz";
+    assert_eq!(etcd.url_of(&version, arch), url);
+    assert_eq!(etcd.members_of(&version, arch)[1], "etcd-v3.6.14-linux-arm64/etcdctl");
+    for artifact in profiles.catalog.artifacts.values() {
+        assert!(
+            artifact.url.contains("{version}") && artifact.url.contains("{arch}"),
+            "{}",
+            artifact.url
+        );
+    }
+    let tools = profiles
+        .catalog
+        .artifacts
+        .values()
+        .filter(|it| it.scope == ArtifactScope::Kubernetes)
+        .count();
+    assert_eq!(tools, 6, "kubelet, kubeadm, containerd, runc, crictl, cni-plugins");
+}
+
+#[test]
+fn every_os_can_be_delivered_and_every_platform_is_of_use() {
+    let profiles = profiles();
+    for os in profiles.os.values() {
+        assert!(
+            profiles
+                .platform
+                .values()
+                .any(|platform| os.user_data(platform).is_some()),
+            "{}",
+            os.name
+        );
+        assert_eq!(
+            os.ignition_version.is_some(),
+            os.document == DocumentFormat::Ignition,
+            "{}",
+            os.name
+        );
+        assert!(!os.architectures.is_empty(), "{}", os.name);
+    }
+    for platform in profiles.platform.values() {
+        let forms = [&platform.cloud_init, &platform.ignition];
+        let carried: Vec<_> = forms.into_iter().flatten().collect();
+        assert!(!carried.is_empty(), "{}", platform.name);
+        assert!(
+            carried.iter().all(|it| !it.encodings.is_empty() && it.limit != Some(0)),
+            "{}",
+            platform.name
+        );
+    }
+}
+
+#[test]
+fn paths_are_absolute_and_writable_on_a_read_only_usr() {
+    for os in profiles().os.values() {
+        let paths = [
+            &os.paths.bin,
+            &os.paths.lib,
+            &os.paths.cni_bin,
+            &os.paths.volume_plugins,
+            &os.package_bin,
+        ];
+        assert!(
+            paths.iter().all(|path| path.starts_with('/') && !path.ends_with('/')),
+            "{}: {paths:?}",
+            os.name
+        );
+        if os.document == DocumentFormat::Ignition {
+            assert!(!os.paths.volume_plugins.starts_with("/usr"), "{}", os.name);
+        }
+    }
+}
+
+#[test]
+fn the_digests_do_not_slow_the_start_down() {
+    let start = Instant::now();
+    profiles();
+    let took = start.elapsed();
+    println!("profiles parsed in {took:?}");
+    assert!(took.as_millis() < 500, "{took:?} even without optimisation is too long");
+}
