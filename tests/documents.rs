@@ -24,7 +24,9 @@ const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
 const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Inner];
 
 fn ignition() -> Ignition {
-    Ignition { version: "3.3.0".to_owned() }
+    Ignition {
+        version: "3.3.0".to_owned(),
+    }
 }
 
 /// Runs a program; a missing one fails the test and says what to install.
@@ -32,12 +34,16 @@ fn run(program: &str, package: &str, arguments: &[&str], directory: &Path, stdin
     let child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
-        .env("PATH", format!("{}:{}", directory.display(), std::env::var("PATH").unwrap()))
+        .env(
+            "PATH",
+            format!("{}:{}", directory.display(), std::env::var("PATH").unwrap()),
+        )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = child.unwrap_or_else(|error| panic!("cannot run {program} ({error}): install the package {package}"));
+    let mut child =
+        child.unwrap_or_else(|error| panic!("cannot run {program} ({error}): install the package {package}"));
     let mut input = child.stdin.take().unwrap();
     let bytes = stdin.to_vec();
     let writer = std::thread::spawn(move || input.write_all(&bytes));
@@ -47,7 +53,11 @@ fn run(program: &str, package: &str, arguments: &[&str], directory: &Path, stdin
 }
 
 fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// What cloud-init's own code makes of a document.
@@ -65,15 +75,27 @@ fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
         assert_eq!(file["owner"], "root:root");
         let content = STANDARD.decode(file["content"].as_str().unwrap()).unwrap();
         let mode = u32::try_from(file["mode"].as_u64().unwrap()).unwrap();
-        (file["path"].as_str().unwrap().to_owned(), (mode, String::from_utf8(content).unwrap()))
+        (
+            file["path"].as_str().unwrap().to_owned(),
+            (mode, String::from_utf8(content).unwrap()),
+        )
     });
-    CloudConfig { files: files.collect(), config: read["config"].clone() }
+    CloudConfig {
+        files: files.collect(),
+        config: read["config"].clone(),
+    }
 }
 
 fn assert_valid_cloud_config(user_data: &str) {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("user-data"), user_data).unwrap();
-    let output = run("cloud-init", "cloud-init", &["schema", "--annotate", "-c", "user-data"], directory.path(), b"");
+    let output = run(
+        "cloud-init",
+        "cloud-init",
+        &["schema", "--annotate", "-c", "user-data"],
+        directory.path(),
+        b"",
+    );
     let said = text(&output);
     assert!(output.status.success() && said.contains("Valid"), "{said}");
     assert!(!said.to_lowercase().contains("deprecat"), "{said}");
@@ -95,7 +117,11 @@ fn ignite(config: &str) -> tempfile::TempDir {
     let root = directory.path().join("root");
     fs::create_dir_all(root.join("etc/selinux")).unwrap();
     fs::create_dir_all(root.join("usr")).unwrap();
-    fs::write(root.join("etc/selinux/config"), "SELINUX=disabled\nSELINUXTYPE=targeted\n").unwrap();
+    fs::write(
+        root.join("etc/selinux/config"),
+        "SELINUX=disabled\nSELINUXTYPE=targeted\n",
+    )
+    .unwrap();
     symlink("/bin/true", directory.path().join("setfiles")).unwrap();
     fs::write(root.join("etc/hostname"), "of-the-image\n").unwrap();
     fs::write(directory.path().join("config.ign"), config).unwrap();
@@ -104,17 +130,28 @@ fn ignite(config: &str) -> tempfile::TempDir {
     for stage in ["fetch", "files"] {
         let arguments = ["--platform=file", "--log-to-stdout", "--stage", stage, "--root", &root];
         let places = ["--config-cache", &cache, "--neednet", &neednet, "--state-file", &state];
-        let output = run(IGNITION, "ignition", &[&arguments[..], &places].concat(), directory.path(), b"");
+        let output = run(
+            IGNITION,
+            "ignition",
+            &[&arguments[..], &places].concat(),
+            directory.path(),
+            b"",
+        );
         assert!(output.status.success(), "{stage}: {}", text(&output));
     }
     directory
 }
 
 fn file(path: &str, mode: u32, content: &str) -> NodeFile {
-    NodeFile { path: path.to_owned(), mode, content: content.into() }
+    NodeFile {
+        path: path.to_owned(),
+        mode,
+        content: content.into(),
+    }
 }
 
-const SERVICE: &str = "[Unit]\nDescription=firelay\n\n[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n";
+const SERVICE: &str =
+    "[Unit]\nDescription=firelay\n\n[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n";
 
 /// A node with one of everything that both formats can say, but users: creating them needs a whole system.
 fn node() -> NodeFiles {
@@ -125,8 +162,14 @@ fn node() -> NodeFiles {
         dropins: Vec::new(),
     };
     let mut containerd = unit("containerd.service", "", false);
-    containerd.dropins = vec![("10-proxy.conf".to_owned(), "[Service]\nEnvironment=NO_PROXY=no\n".into())];
-    let directory = |path: &str, mode| NodeDirectory { path: path.to_owned(), mode };
+    containerd.dropins = vec![(
+        "10-proxy.conf".to_owned(),
+        "[Service]\nEnvironment=NO_PROXY=no\n".into(),
+    )];
+    let directory = |path: &str, mode| NodeDirectory {
+        path: path.to_owned(),
+        mode,
+    };
     NodeFiles {
         hostname: Some("cp1".to_owned()),
         directories: vec![
@@ -136,16 +179,38 @@ fn node() -> NodeFiles {
             directory("/var/lib/kubelet", 0o755),
         ],
         files: vec![
-            file("/usr/local/lib/firelay/driver", 0o755, "#!/bin/bash\nset -eu\nprintf '%s\\n' \"${1:-no}\" # {{ braces }}\n"),
-            file("/etc/firelay/pki/ca.key", 0o600, "-----BEGIN EC PRIVATE KEY-----\nMHcCAQ==\n-----END EC PRIVATE KEY-----\n"),
+            file(
+                "/usr/local/lib/firelay/driver",
+                0o755,
+                "#!/bin/bash\nset -eu\nprintf '%s\\n' \"${1:-no}\" # {{ braces }}\n",
+            ),
+            file(
+                "/etc/firelay/pki/ca.key",
+                0o600,
+                "-----BEGIN EC PRIVATE KEY-----\nMHcCAQ==\n-----END EC PRIVATE KEY-----\n",
+            ),
             file("/etc/empty", 0o640, ""),
-            file("/etc/long", 0o644, &"a line that comes back again and again\n".repeat(200)),
+            file(
+                "/etc/long",
+                0o644,
+                &"a line that comes back again and again\n".repeat(200),
+            ),
         ],
         links: vec![
-            NodeLink { path: "/var/lib/kubelet/pki/current.pem".into(), target: "/var/lib/kubelet/pki/1.pem".into() },
-            NodeLink { path: "/etc/extensions/kubernetes.raw".into(), target: "/opt/kubernetes.raw".into() },
+            NodeLink {
+                path: "/var/lib/kubelet/pki/current.pem".into(),
+                target: "/var/lib/kubelet/pki/1.pem".into(),
+            },
+            NodeLink {
+                path: "/etc/extensions/kubernetes.raw".into(),
+                target: "/opt/kubernetes.raw".into(),
+            },
         ],
-        units: vec![unit("firelay.service", SERVICE, true), unit("etcd.service", SERVICE, false), containerd],
+        units: vec![
+            unit("firelay.service", SERVICE, true),
+            unit("etcd.service", SERVICE, false),
+            containerd,
+        ],
         masked_units: vec!["docker.service".to_owned(), "docker.socket".to_owned()],
         ..NodeFiles::default()
     }
@@ -155,13 +220,19 @@ fn users() -> NodeFiles {
     let user = |name: &str, sudo, groups: &[&str]| NodeUser {
         name: name.to_owned(),
         groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-        ssh_authorized_keys: vec![format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ{} {name}@example.com", "x".repeat(60))],
+        ssh_authorized_keys: vec![format!(
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ{} {name}@example.com",
+            "x".repeat(60)
+        )],
         sudo,
         shell: "/bin/bash".to_owned(),
     };
     NodeFiles {
         ssh_authorized_keys: vec!["ssh-ed25519 AAAA admin: of #1".to_owned()],
-        users: vec![user("alice", true, &["wheel", "systemd-journal"]), user("no", false, &[])],
+        users: vec![
+            user("alice", true, &["wheel", "systemd-journal"]),
+            user("no", false, &[]),
+        ],
         units: node().units,
         ..NodeFiles::default()
     }
@@ -170,19 +241,82 @@ fn users() -> NodeFiles {
 /// Contents that YAML, URLs or their readers like to change.
 fn nasty() -> Vec<String> {
     let texts = [
-        "", "\n", "\n\n\n", " ", "  \n", " \n a\n", "\t", "\tx\n\ty", "no", "on", "1:30", "0644", "=", "~", "null", "1_000", "2026-01-01",
-        "no newline at the end", "a\n\n\n", "a\n  ", "\n\na\n", "  indented\nless\n", "\n  indented\nless\n", "   \na\n", "a\r\nb\r\n", "a\rb",
-        "# comment\n", "- a\n- b\n", "key: value\n", "{{ .Values }}\n", "{% raw %}\n", "${HOME} %{if}\n", "a: 'b' \"c\" \\ `d`\n", "|\n", ">-\n", "---\na\n...\n",
-        "%YAML 1.1\n", "&a *a !!binary x\n", "nul \0 bell \u{7} esc \u{1b}[0m\n", "del \u{7f}\n", "nel\u{85}ls\u{2028}ps\u{2029}\n", "\u{feff}bom\n", "a\u{feff}b\n",
-        "é ü 漢字 \u{1f525}\n", "\u{a0}nbsp\n", "\u{fffd}\u{10ffff}\n", "100%\n", "a?b#c[d]{e}|f^g<h>i\"j'k\n", "data:;base64,AAAA\n", "trailing   \nblanks\t\n",
-        "MIME-Version: 1.0\nContent-Type: multipart/mixed\n", "#cloud-config\nruncmd: []\n", "## template: jinja\n", "line\n \n  \n   \nend\n", "x\n\t\n y\n",
+        "",
+        "\n",
+        "\n\n\n",
+        " ",
+        "  \n",
+        " \n a\n",
+        "\t",
+        "\tx\n\ty",
+        "no",
+        "on",
+        "1:30",
+        "0644",
+        "=",
+        "~",
+        "null",
+        "1_000",
+        "2026-01-01",
+        "no newline at the end",
+        "a\n\n\n",
+        "a\n  ",
+        "\n\na\n",
+        "  indented\nless\n",
+        "\n  indented\nless\n",
+        "   \na\n",
+        "a\r\nb\r\n",
+        "a\rb",
+        "# comment\n",
+        "- a\n- b\n",
+        "key: value\n",
+        "{{ .Values }}\n",
+        "{% raw %}\n",
+        "${HOME} %{if}\n",
+        "a: 'b' \"c\" \\ `d`\n",
+        "|\n",
+        ">-\n",
+        "---\na\n...\n",
+        "%YAML 1.1\n",
+        "&a *a !!binary x\n",
+        "nul \0 bell \u{7} esc \u{1b}[0m\n",
+        "del \u{7f}\n",
+        "nel\u{85}ls\u{2028}ps\u{2029}\n",
+        "\u{feff}bom\n",
+        "a\u{feff}b\n",
+        "é ü 漢字 \u{1f525}\n",
+        "\u{a0}nbsp\n",
+        "\u{fffd}\u{10ffff}\n",
+        "100%\n",
+        "a?b#c[d]{e}|f^g<h>i\"j'k\n",
+        "data:;base64,AAAA\n",
+        "trailing   \nblanks\t\n",
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed\n",
+        "#cloud-config\nruncmd: []\n",
+        "## template: jinja\n",
+        "line\n \n  \n   \nend\n",
+        "x\n\t\n y\n",
     ];
-    texts.iter().map(|text| (*text).to_owned()).chain([format!("{}\n", "word ".repeat(60)), "a".repeat(5000), "x\n".repeat(3000)]).collect()
+    texts
+        .iter()
+        .map(|text| (*text).to_owned())
+        .chain([
+            format!("{}\n", "word ".repeat(60)),
+            "a".repeat(5000),
+            "x\n".repeat(3000),
+        ])
+        .collect()
 }
 
 fn node_of(contents: &[String]) -> NodeFiles {
-    let files = contents.iter().enumerate().map(|(index, content)| file(&format!("/etc/t/{index:04}"), 0o600, content));
-    NodeFiles { files: files.collect(), ..NodeFiles::default() }
+    let files = contents
+        .iter()
+        .enumerate()
+        .map(|(index, content)| file(&format!("/etc/t/{index:04}"), 0o600, content));
+    NodeFiles {
+        files: files.collect(),
+        ..NodeFiles::default()
+    }
 }
 
 fn assert_cloud_init_keeps(contents: &[String]) {
@@ -256,12 +390,18 @@ fn cloud_init_says_what_the_node_is() {
             ],
         });
         assert_eq!(read.config, expected);
-        let mut files: BTreeMap<_, _> =
-            node().files.into_iter().map(|file| (file.path, (file.mode, file.content.to_string()))).collect();
+        let mut files: BTreeMap<_, _> = node()
+            .files
+            .into_iter()
+            .map(|file| (file.path, (file.mode, file.content.to_string())))
+            .collect();
         let system = |name: &str| format!("/etc/systemd/system/{name}");
         files.insert(system("firelay.service"), (0o644, SERVICE.to_owned()));
         files.insert(system("etcd.service"), (0o644, SERVICE.to_owned()));
-        files.insert(system("containerd.service.d/10-proxy.conf"), (0o644, "[Service]\nEnvironment=NO_PROXY=no\n".to_owned()));
+        files.insert(
+            system("containerd.service.d/10-proxy.conf"),
+            (0o644, "[Service]\nEnvironment=NO_PROXY=no\n".to_owned()),
+        );
         assert_eq!(read.files, files);
     }
 }
@@ -290,7 +430,10 @@ fn cloud_init_names_users_and_packages() {
 #[test]
 fn a_pool_gets_no_hostname_and_an_empty_node_is_valid() {
     let document = CloudInit.render(&NodeFiles::default(), Compression::None).unwrap();
-    assert_eq!(document, "#cloud-config\nmanage_etc_hosts: false\nruncmd:\n- - systemctl\n  - daemon-reload\n");
+    assert_eq!(
+        document,
+        "#cloud-config\nmanage_etc_hosts: false\nruncmd:\n- - systemctl\n  - daemon-reload\n"
+    );
     assert_valid_cloud_config(&document);
     assert_valid_ignition(&ignition().render(&NodeFiles::default(), Compression::None).unwrap());
 }
@@ -322,7 +465,12 @@ fn ignition_lays_what_the_node_is() {
         let at = |path: &str| root.join(path.trim_start_matches('/'));
         for file in node().files {
             let metadata = fs::metadata(at(&file.path)).unwrap();
-            assert_eq!((metadata.permissions().mode() & 0o7777, metadata.uid(), metadata.gid()), (file.mode, 0, 0), "{}", file.path);
+            assert_eq!(
+                (metadata.permissions().mode() & 0o7777, metadata.uid(), metadata.gid()),
+                (file.mode, 0, 0),
+                "{}",
+                file.path
+            );
             assert_eq!(fs::read_to_string(at(&file.path)).unwrap(), *file.content);
         }
         for directory in node().directories {
@@ -335,8 +483,13 @@ fn ignition_lays_what_the_node_is() {
         let system = root.join("etc/systemd/system");
         assert_eq!(fs::read_to_string(root.join("etc/hostname")).unwrap(), "cp1\n");
         assert_eq!(fs::read_to_string(system.join("firelay.service")).unwrap(), SERVICE);
-        assert!(system.join("containerd.service.d/10-proxy.conf").is_file() && !system.join("containerd.service").exists());
-        assert_eq!(fs::read_link(system.join("docker.socket")).unwrap(), Path::new("/dev/null"));
+        assert!(
+            system.join("containerd.service.d/10-proxy.conf").is_file() && !system.join("containerd.service").exists()
+        );
+        assert_eq!(
+            fs::read_link(system.join("docker.socket")).unwrap(),
+            Path::new("/dev/null")
+        );
         let preset = fs::read_to_string(root.join("etc/systemd/system-preset/20-ignition.preset")).unwrap();
         assert_eq!(preset, "enable firelay.service\n");
     }
@@ -345,7 +498,10 @@ fn ignition_lays_what_the_node_is() {
 #[test]
 fn ignition_names_users() {
     let mut files = users();
-    files.users.push(NodeUser { name: "core".into(), ..files.users[1].clone() });
+    files.users.push(NodeUser {
+        name: "core".into(),
+        ..files.users[1].clone()
+    });
     let document = ignition().render(&files, Compression::None).unwrap();
     assert_valid_ignition(&document);
     let config: Value = serde_json::from_str(&document).unwrap();
@@ -356,25 +512,50 @@ fn ignition_names_users() {
     ]);
     assert_eq!(config["passwd"]["users"], expected);
     let sudoers = &config["storage"]["files"][0];
-    assert_eq!((&sudoers["path"], &sudoers["mode"]), (&json!("/etc/sudoers.d/90-firelay-users"), &json!(0o440)));
+    assert_eq!(
+        (&sudoers["path"], &sudoers["mode"]),
+        (&json!("/etc/sudoers.d/90-firelay-users"), &json!(0o440))
+    );
 
     let config = ignition().render(&users(), Compression::None).unwrap();
     let config: Value = serde_json::from_str(&config).unwrap();
-    assert_eq!(config["passwd"]["users"][0], json!({ "name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin: of #1"] }));
+    assert_eq!(
+        config["passwd"]["users"][0],
+        json!({ "name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin: of #1"] })
+    );
 }
 
 #[test]
 fn what_ignition_cannot_say_is_refused() {
-    let packages = NodeFiles { packages: vec!["socat".into(), "curl".into()], ..NodeFiles::default() };
-    let setuid = NodeFiles { files: vec![file("/opt/bin/a", 0o4755, "")], ..NodeFiles::default() };
-    let hostname = NodeFiles { hostname: Some("a".into()), files: vec![file("/etc/hostname", 0o644, "b\n")], ..NodeFiles::default() };
+    let packages = NodeFiles {
+        packages: vec!["socat".into(), "curl".into()],
+        ..NodeFiles::default()
+    };
+    let setuid = NodeFiles {
+        files: vec![file("/opt/bin/a", 0o4755, "")],
+        ..NodeFiles::default()
+    };
+    let hostname = NodeFiles {
+        hostname: Some("a".into()),
+        files: vec![file("/etc/hostname", 0o644, "b\n")],
+        ..NodeFiles::default()
+    };
     let cases = [
-        (packages, "ignition has no packages (socat, curl): use an image that has them, or fetch static binaries as artifacts"),
-        (setuid, "ignition has no mode (4755 of /opt/bin/a): setuid, setgid and sticky bits are lost before spec 3.6: set them from a step"),
+        (
+            packages,
+            "ignition has no packages (socat, curl): use an image that has them, or fetch static binaries as artifacts",
+        ),
+        (
+            setuid,
+            "ignition has no mode (4755 of /opt/bin/a): setuid, setgid and sticky bits are lost before spec 3.6: set them from a step",
+        ),
         (hostname, "/etc/hostname is written twice: keep one of the two"),
     ];
     for (files, message) in cases {
-        assert_eq!(ignition().render(&files, Compression::Inner).unwrap_err().to_string(), message);
+        assert_eq!(
+            ignition().render(&files, Compression::Inner).unwrap_err().to_string(),
+            message
+        );
     }
 }
 
@@ -382,7 +563,10 @@ fn what_ignition_cannot_say_is_refused() {
 fn same_files_same_bytes() {
     for document in [&CloudInit as &dyn Document, &ignition()] {
         for compression in COMPRESSIONS {
-            assert_eq!(document.render(&node(), compression).unwrap(), document.render(&node(), compression).unwrap());
+            assert_eq!(
+                document.render(&node(), compression).unwrap(),
+                document.render(&node(), compression).unwrap()
+            );
         }
     }
 }

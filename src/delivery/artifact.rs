@@ -61,7 +61,10 @@ impl Handover {
 /// fits the limit, and after them the same without gzip of a document that is compressed inside itself. Nothing is
 /// compressed or encoded before its turn comes.
 pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Error> {
-    let failed = |source| Error::Document { node: node.name.clone(), source };
+    let failed = |source| Error::Document {
+        node: node.name.clone(),
+        source,
+    };
     let user_data = user_data(node)?;
     let document = document::for_os(&node.os).map_err(failed)?;
     let plain = document.render(files, Compression::None).map_err(failed)?;
@@ -70,9 +73,18 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles) -> Result<Arti
         DocumentFormat::CloudInit => seed::files(cluster, node, &plain, handover.encoding),
         DocumentFormat::Ignition => Vec::new(),
     };
-    let text = ArtifactFile { name: document.file_name().to_owned(), content: plain.into_bytes() };
-    let sent = sent.map(|content| ArtifactFile { name: handover.file.clone(), content });
-    Ok(Artifact { files: std::iter::once(text).chain(sent).chain(beside).collect(), handover })
+    let text = ArtifactFile {
+        name: document.file_name().to_owned(),
+        content: plain.into_bytes(),
+    };
+    let sent = sent.map(|content| ArtifactFile {
+        name: handover.file.clone(),
+        content,
+    });
+    Ok(Artifact {
+        files: std::iter::once(text).chain(sent).chain(beside).collect(),
+        handover,
+    })
 }
 
 fn user_data(node: &NodePlan) -> Result<&UserData, Error> {
@@ -98,7 +110,11 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     fn new(inner: bool, text: impl Into<std::borrow::Cow<'a, str>>) -> Self {
-        Self { inner, text: text.into(), gzip: OnceCell::new() }
+        Self {
+            inner,
+            text: text.into(),
+            gzip: OnceCell::new(),
+        }
     }
 
     fn gzip(&self) -> &Vec<u8> {
@@ -107,7 +123,11 @@ impl<'a> Body<'a> {
 
     /// Bytes before base64.
     fn decoded(&self, encoding: Encoding) -> &[u8] {
-        if is_gzip(encoding) { self.gzip() } else { self.text.as_bytes() }
+        if is_gzip(encoding) {
+            self.gzip()
+        } else {
+            self.text.as_bytes()
+        }
     }
 
     fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
@@ -151,7 +171,10 @@ fn fit(
         if user_data.limit.is_none_or(|limit| handover.counted <= limit) {
             return Some((handover, body.encoded(encoding)));
         }
-        if smallest.as_ref().is_none_or(|smallest| handover.counted < smallest.counted) {
+        if smallest
+            .as_ref()
+            .is_none_or(|smallest| handover.counted < smallest.counted)
+        {
             smallest = Some(handover);
         }
         None
@@ -162,7 +185,10 @@ fn fit(
     }
     if user_data.inner_compression {
         let packed = document.render(files, Compression::Inner);
-        let packed = packed.map_err(|source| Error::Document { node: node.name.clone(), source })?;
+        let packed = packed.map_err(|source| Error::Document {
+            node: node.name.clone(),
+            source,
+        })?;
         let body = Body::new(true, packed);
         let mut encodings = user_data.encodings.iter().filter(|encoding| !is_gzip(**encoding));
         if let Some(taken) = encodings.find_map(|encoding| take(&body, *encoding)) {

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::ArtifactFile;
 use crate::{
-    document::{base64, emit::emit, sha256_hex},
+    document::{base64, sha256_hex},
     plan::NodePlan,
     profile::Encoding,
+    yaml,
 };
 
 /// Hex digits of the user-data's digest in the instance-id.
@@ -48,9 +49,12 @@ fn meta_data(cluster: &str, node: &NodePlan, user_data: &str) -> String {
         instance_id: format!("{cluster}-{}-{digest}", node.name),
         local_hostname: (!node.pool).then_some(&node.name),
     };
-    emit(&meta_data).expect("a struct of texts is YAML")
+    yaml::emit(&meta_data).expect("a struct of texts is YAML")
 }
 
 fn file(name: &str, content: String) -> ArtifactFile {
-    ArtifactFile { name: name.to_owned(), content: content.into_bytes() }
+    ArtifactFile {
+        name: name.to_owned(),
+        content: content.into_bytes(),
+    }
 }

@@ -1,9 +1,14 @@
 //! cloud-init, in the subset that 22.4 to 26.2 read alike and without a word of deprecation.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::{Compression, Document, Error, base64, gzip, layout};
-use crate::node::{NodeFiles, NodeUser};
+use crate::{
+    node::{NodeFiles, NodeUser},
+    yaml,
+};
 
 /// `#cloud-config`.
 ///
@@ -21,9 +26,8 @@ impl Document for CloudInit {
     /// [`Compression::Inner`] writes each file that gets smaller by it as `encoding: gz+b64` (cc_write_files).
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
         layout::check(files, &[])?;
-        let config = CloudConfig::new(files, compression);
-        let yaml = super::emit::emit(&config).map_err(|error| Error::Emit(error.to_string()))?;
-        Ok(format!("#cloud-config\n{yaml}"))
+        let config = yaml::emit(&CloudConfig::new(files, compression))?;
+        Ok(format!("#cloud-config\n{config}"))
     }
 }
 
@@ -137,7 +141,12 @@ fn run_commands(files: &NodeFiles) -> Vec<Command> {
     if !files.masked_units.is_empty() {
         commands.push(command(&["systemctl", "stop"], &files.masked_units));
     }
-    let enabled: Vec<_> = files.units.iter().filter(|unit| unit.enabled).map(|unit| &unit.name).collect();
+    let enabled: Vec<_> = files
+        .units
+        .iter()
+        .filter(|unit| unit.enabled)
+        .map(|unit| &unit.name)
+        .collect();
     if !enabled.is_empty() {
         commands.push(command(&["systemctl", "enable", "--now", "--no-block"], enabled));
     }
@@ -148,9 +157,16 @@ fn run_commands(files: &NodeFiles) -> Vec<Command> {
 fn link_parents(files: &NodeFiles) -> Vec<&str> {
     let made = |parent: &str| {
         files.directories.iter().any(|directory| directory.path == parent)
-            || files.files.iter().any(|file| layout::ancestors(&file.path).any(|above| above == parent))
+            || files
+                .files
+                .iter()
+                .any(|file| layout::ancestors(&file.path).any(|above| above == parent))
     };
-    let mut parents: Vec<_> = files.links.iter().filter_map(|link| layout::ancestors(&link.path).next()).collect();
+    let mut parents: Vec<_> = files
+        .links
+        .iter()
+        .filter_map(|link| layout::ancestors(&link.path).next())
+        .collect();
     parents.retain(|parent| !made(parent));
     parents.dedup();
     parents
@@ -169,18 +185,26 @@ struct WriteFile<'a> {
     permissions: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
-    content: std::borrow::Cow<'a, str>,
+    content: Cow<'a, str>,
 }
 
 impl<'a> WriteFile<'a> {
     fn new(path: String, mode: u32, content: &'a str, compression: Compression) -> Self {
         let (encoding, content) = encode(content, compression);
-        Self { path, permissions: octal(mode), encoding, content }
+        Self {
+            path,
+            permissions: octal(mode),
+            encoding,
+            content,
+        }
     }
 }
 
 fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>> {
-    let regular = files.files.iter().map(|file| (file.path.clone(), file.mode, &file.content));
+    let regular = files
+        .files
+        .iter()
+        .map(|file| (file.path.clone(), file.mode, &file.content));
     let units = files.units.iter().flat_map(|unit| {
         let own = (!unit.content.is_empty()).then(|| (layout::unit_path(&unit.name), 0o644, &unit.content));
         let dropins = unit.dropins.iter();
@@ -201,7 +225,7 @@ fn octal(mode: u32) -> String {
 const LITERAL_INDENT: usize = 4;
 
 /// `encoding` and `content` of a file: literal where YAML can carry every character, else base64.
-fn encode(content: &str, compression: Compression) -> (Option<&'static str>, std::borrow::Cow<'_, str>) {
+fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow<'_, str>) {
     if compression == Compression::Inner {
         let packed = base64(&gzip(content.as_bytes()));
         if packed.len() + "encoding: gz+b64".len() < content.len() + LITERAL_INDENT * content.lines().count() {
@@ -219,12 +243,17 @@ fn encode(content: &str, compression: Compression) -> (Option<&'static str>, std
 /// printable, and NEL, LS, PS and CR are line breaks that readers normalise). `mime-version:` in the first 4 KiB makes
 /// cloud-init take the whole document for a MIME message (user_data.convert_string).
 fn is_literal(content: &str) -> bool {
-    let printable = |character| matches!(character, '\t' | '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}'
-        | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..);
+    let printable = |character| {
+        matches!(character, '\t' | '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}'
+        | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
+    };
     content.chars().all(printable) && !mentions_mime_version(content)
 }
 
 fn mentions_mime_version(content: &str) -> bool {
     const MARK: &[u8] = b"mime-version:";
-    content.as_bytes().windows(MARK.len()).any(|window| window.eq_ignore_ascii_case(MARK))
+    content
+        .as_bytes()
+        .windows(MARK.len())
+        .any(|window| window.eq_ignore_ascii_case(MARK))
 }

@@ -17,7 +17,9 @@ pub enum Error {
         help: &'static str,
     },
     /// A path is not absolute, or not in its shortest form.
-    #[error("{path:?} is not a plain absolute path: write it from `/`, without `.`, `..`, empty parts or control characters")]
+    #[error(
+        "{path:?} is not a plain absolute path: write it from `/`, without `.`, `..`, empty parts or control characters"
+    )]
     Path {
         /// As given.
         path: String,
@@ -64,7 +66,7 @@ pub enum Error {
         /// Name of the profile.
         os: String,
     },
-    /// The text could not be emitted.
-    #[error("cannot write the document: {0}")]
-    Emit(String),
+    /// The YAML could not be emitted.
+    #[error(transparent)]
+    Yaml(#[from] crate::yaml::Error),
 }

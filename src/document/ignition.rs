@@ -35,16 +35,16 @@ impl Document for Ignition {
         layout::check(files, &implied)?;
         refuse_packages(files)?;
         refuse_special_modes(files)?;
-        let config = json(&Config::new(&self.version, files, &implied))?;
-        match compression {
-            Compression::None => Ok(config),
+        let config = json(&Config::new(&self.version, files, &implied));
+        Ok(match compression {
+            Compression::None => config,
             Compression::Inner => json(&Wrapper::new(&self.version, &config)),
-        }
+        })
     }
 }
 
-fn json<T: Serialize>(value: &T) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| Error::Emit(error.to_string()))
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("structs of texts and numbers are JSON")
 }
 
 fn refuse_packages(files: &NodeFiles) -> Result<(), Error> {
@@ -61,7 +61,10 @@ fn refuse_packages(files: &NodeFiles) -> Result<(), Error> {
 
 fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
     let regular = files.files.iter().map(|file| (&file.path, file.mode));
-    let directories = files.directories.iter().map(|directory| (&directory.path, directory.mode));
+    let directories = files
+        .directories
+        .iter()
+        .map(|directory| (&directory.path, directory.mode));
     match regular.chain(directories).find(|(_, mode)| mode & !PERMISSIONS != 0) {
         None => Ok(()),
         Some((path, mode)) => Err(Error::Unsupported {
@@ -139,7 +142,15 @@ fn users(files: &NodeFiles) -> Vec<User<'_>> {
     if let Some(user) = users.iter_mut().find(|user| user.name == DEFAULT_USER) {
         user.ssh_authorized_keys.extend(keys);
     } else if !files.ssh_authorized_keys.is_empty() {
-        users.insert(0, User { name: DEFAULT_USER, groups: &[], shell: None, ssh_authorized_keys: keys.collect() });
+        users.insert(
+            0,
+            User {
+                name: DEFAULT_USER,
+                groups: &[],
+                shell: None,
+                ssh_authorized_keys: keys.collect(),
+            },
+        );
     }
     users
 }
@@ -182,26 +193,55 @@ impl<'a> Storage<'a> {
         let directories = files.directories.iter();
         let links = files.links.iter();
         Self {
-            directories: directories.map(|directory| Directory { path: &directory.path, mode: directory.mode }).collect(),
+            directories: directories
+                .map(|directory| Directory {
+                    path: &directory.path,
+                    mode: directory.mode,
+                })
+                .collect(),
             files: implied.iter().chain(&files.files).map(File::new).collect(),
-            links: links.map(|link| Link { path: &link.path, target: &link.target, overwrite: true }).collect(),
+            links: links
+                .map(|link| Link {
+                    path: &link.path,
+                    target: &link.target,
+                    overwrite: true,
+                })
+                .collect(),
         }
     }
 }
 
 impl File {
     fn new(file: &NodeFile) -> Self {
-        let contents = Resource { source: data_url(&file.content) };
-        Self { path: file.path.clone(), mode: file.mode, overwrite: true, contents }
+        let contents = Resource {
+            source: data_url(&file.content),
+        };
+        Self {
+            path: file.path.clone(),
+            mode: file.mode,
+            overwrite: true,
+            contents,
+        }
     }
 }
 
 /// What Ignition has no word for: the host name, which systemd reads at the first boot already, and passwordless root, in
 /// the words that cloud-init would write.
 fn implied_files(files: &NodeFiles) -> Vec<NodeFile> {
-    let file = |path: &str, mode, content: String| NodeFile { path: path.to_owned(), mode, content: content.into() };
-    let hostname = files.hostname.iter().map(|name| file("/etc/hostname", 0o644, format!("{name}\n")));
-    let rules = files.users.iter().filter(|user| user.sudo).map(|user| format!("{} ALL=(ALL) NOPASSWD:ALL\n", user.name));
+    let file = |path: &str, mode, content: String| NodeFile {
+        path: path.to_owned(),
+        mode,
+        content: content.into(),
+    };
+    let hostname = files
+        .hostname
+        .iter()
+        .map(|name| file("/etc/hostname", 0o644, format!("{name}\n")));
+    let rules = files
+        .users
+        .iter()
+        .filter(|user| user.sudo)
+        .map(|user| format!("{} ALL=(ALL) NOPASSWD:ALL\n", user.name));
     let rules: String = rules.collect();
     let sudoers = (!rules.is_empty()).then(|| file("/etc/sudoers.d/90-firelay-users", 0o440, rules));
     hostname.chain(sudoers).collect()
@@ -239,7 +279,11 @@ struct Dropin<'a> {
 }
 
 fn units(files: &NodeFiles) -> Vec<Unit<'_>> {
-    let masked = files.masked_units.iter().map(|name| Unit { name, mask: Some(true), ..Unit::default() });
+    let masked = files.masked_units.iter().map(|name| Unit {
+        name,
+        mask: Some(true),
+        ..Unit::default()
+    });
     files.units.iter().map(unit).chain(masked).collect()
 }
 
@@ -249,7 +293,11 @@ fn unit(unit: &NodeUnit) -> Unit<'_> {
         enabled: unit.enabled.then_some(true),
         mask: None,
         contents: (!unit.content.is_empty()).then_some(&*unit.content),
-        dropins: unit.dropins.iter().map(|(name, contents)| Dropin { name, contents }).collect(),
+        dropins: unit
+            .dropins
+            .iter()
+            .map(|(name, contents)| Dropin { name, contents })
+            .collect(),
     }
 }
 
@@ -288,9 +336,16 @@ impl<'a> Wrapper<'a> {
         let replace = Packed {
             source: format!("data:;base64,{}", base64(&gzip(config.as_bytes()))),
             compression: "gzip",
-            verification: Verification { hash: format!("sha256-{}", sha256_hex(config.as_bytes())) },
+            verification: Verification {
+                hash: format!("sha256-{}", sha256_hex(config.as_bytes())),
+            },
         };
-        Self { ignition: WrapperHeader { version, config: Replacement { replace } } }
+        Self {
+            ignition: WrapperHeader {
+                version,
+                config: Replacement { replace },
+            },
+        }
     }
 }
 

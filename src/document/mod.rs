@@ -4,7 +4,6 @@
 //! happens on a node does not depend on the format.
 
 mod cloud_init;
-pub(crate) mod emit;
 mod encoding;
 mod error;
 mod ignition;
@@ -43,7 +42,9 @@ pub fn for_os(os: &OsProfile) -> Result<Box<dyn Document>, Error> {
     match os.document {
         DocumentFormat::CloudInit => Ok(Box::new(CloudInit)),
         DocumentFormat::Ignition => match &os.ignition_version {
-            Some(version) => Ok(Box::new(Ignition { version: version.clone() })),
+            Some(version) => Ok(Box::new(Ignition {
+                version: version.clone(),
+            })),
             None => Err(Error::NoIgnitionVersion { os: os.name.clone() }),
         },
     }
