@@ -1,1 +1,13 @@
-//! (module in progress)
+//! What a platform takes: the form that fits its limit, the files beside it, and the tree that holds all of them.
+
+mod artifact;
+mod error;
+mod manifest;
+mod seed;
+mod size;
+pub mod tree;
+
+pub use artifact::{Artifact, ArtifactFile, Handover, package};
+pub use error::Error;
+pub use manifest::{Manifest, ManifestFile};
+pub use size::{FileSize, Group, GroupSize, NodeSize};

@@ -1,1 +1,51 @@
-//! (module in progress)
+//! The one document with which a node bootstraps itself: its files, written down in the format that its OS reads.
+//!
+//! One trait, one file a format. A document only lays files and enables units; all work is in the units, so that what
+//! happens on a node does not depend on the format.
+
+mod cloud_init;
+mod encoding;
+mod error;
+mod ignition;
+mod layout;
+
+pub use cloud_init::CloudInit;
+pub use encoding::{base64, base64_len, gzip, sha256_hex};
+pub use error::Error;
+pub use ignition::Ignition;
+
+use crate::{
+    node::NodeFiles,
+    profile::{DocumentFormat, OsProfile},
+};
+
+/// Whether a document is compressed inside itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all: for reading, and for whoever compresses the whole document.
+    None,
+    /// Wherever it saves bytes, in a way that stays plain ASCII and that the node undoes without help from the platform.
+    Inner,
+}
+
+/// A format of first-boot documents.
+pub trait Document {
+    /// Name of the file that holds such a document.
+    fn file_name(&self) -> &'static str;
+
+    /// The document. What the format cannot say is an error that names the field.
+    fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error>;
+}
+
+/// The format that an OS reads at first boot.
+pub fn for_os(os: &OsProfile) -> Result<Box<dyn Document>, Error> {
+    match os.document {
+        DocumentFormat::CloudInit => Ok(Box::new(CloudInit)),
+        DocumentFormat::Ignition => match &os.ignition_version {
+            Some(version) => Ok(Box::new(Ignition {
+                version: version.clone(),
+            })),
+            None => Err(Error::NoIgnitionVersion { os: os.name.clone() }),
+        },
+    }
+}

@@ -1,0 +1,54 @@
+use thiserror::Error;
+
+use super::size::Overrun;
+use crate::{
+    document,
+    profile::{DocumentFormat, Encoding},
+};
+
+/// Why a node's document cannot be handed over.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The document cannot be written.
+    #[error("{node}: {source}")]
+    Document {
+        /// Name of the node.
+        node: String,
+        /// Why.
+        source: document::Error,
+    },
+    /// The platform does not carry the format that the OS reads.
+    #[error("{node}: platform {platform} carries no {} documents, which os {os} reads: choose another of the two", format_name(*format))]
+    NotCarried {
+        /// Name of the node.
+        node: String,
+        /// Name of the platform's profile.
+        platform: String,
+        /// Name of the OS's profile.
+        os: String,
+        /// The format.
+        format: DocumentFormat,
+    },
+    /// No form of the document fits; the message is the whole table.
+    #[error("{0}")]
+    TooLarge(Box<Overrun>),
+}
+
+/// The name of a format, for people.
+pub(super) fn format_name(format: DocumentFormat) -> &'static str {
+    match format {
+        DocumentFormat::CloudInit => "cloud-init",
+        DocumentFormat::Ignition => "ignition",
+    }
+}
+
+/// The name of an encoding, for people.
+pub(super) fn encoding_name(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Plain => "plain text",
+        Encoding::Base64 => "base64",
+        Encoding::Gzip => "gzip",
+        Encoding::GzipBase64 => "gzip and base64",
+    }
+}

@@ -1,0 +1,278 @@
+//! Where the bytes go.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{
+    Handover,
+    error::{encoding_name, format_name},
+};
+use crate::{
+    document::gzip,
+    node::NodeFiles,
+    plan::NodePlan,
+    profile::{DocumentFormat, Encoding},
+};
+
+/// Files in the table of [`Overrun`].
+const LARGEST: usize = 10;
+
+/// Advice is given for groups that take at least one part in so many.
+const WORTH_ADVICE: u64 = 8;
+
+/// Kinds of files, by what makes them smaller or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// Certificates and keys.
+    Pki,
+    /// Kubeconfigs.
+    Kubeconfig,
+    /// firelay's driver and steps, and other programs.
+    Scripts,
+    /// Manifests.
+    Addons,
+    /// kubeadm's configuration and patches.
+    Kubeadm,
+    /// systemd units and drop-ins.
+    Units,
+    /// Other files under /etc.
+    Configs,
+    /// Everything else.
+    Other,
+}
+
+impl Group {
+    /// By path, and scripts by their first two bytes.
+    fn of(path: &str, content: &str) -> Self {
+        let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+        let kubernetes_conf = path.starts_with("/etc/kubernetes/") && extension == "conf";
+        if path.contains("/pki/") || matches!(extension, "crt" | "key" | "pub" | "pem") {
+            Self::Pki
+        } else if path.contains("/kubeconfig") || extension == "kubeconfig" || kubernetes_conf {
+            Self::Kubeconfig
+        } else if path.starts_with("/etc/systemd/system/") {
+            Self::Units
+        } else if content.starts_with("#!") {
+            Self::Scripts
+        } else if path.contains("/kubeadm") {
+            Self::Kubeadm
+        } else if path.contains("/addons/") || path.contains("/manifests/") {
+            Self::Addons
+        } else if path.starts_with("/etc/") {
+            Self::Configs
+        } else {
+            Self::Other
+        }
+    }
+
+    /// What a user can do about it.
+    fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Pki | Self::Kubeconfig => Some(
+                "certificates: `pki.algorithm: ecdsa-p256` is a quarter of rsa-2048, and `pki.caKeys: signer` or `none` leaves keys out",
+            ),
+            Self::Addons => Some(
+                "manifests: leave large ones out of `manifests` and `addons`, and apply them when the cluster is up",
+            ),
+            Self::Configs | Self::Other => {
+                Some("files: let the image bring large ones of `files`, or fetch them from a step")
+            }
+            Self::Scripts | Self::Kubeadm | Self::Units => None,
+        }
+    }
+}
+
+/// What one file takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileSize {
+    /// Path on the node.
+    pub path: String,
+    /// What kind of file it is.
+    pub group: Group,
+    /// Bytes on the node.
+    pub raw: u64,
+    /// Its part of the counted bytes: in proportion to its own size, compressed by itself where the document is
+    /// compressed. An estimate, since files share what gzip finds twice.
+    pub share: u64,
+}
+
+/// What one kind of files takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroupSize {
+    /// The kind.
+    pub group: Group,
+    /// Bytes on the node.
+    pub raw: u64,
+    /// Sum of [`FileSize::share`].
+    pub share: u64,
+}
+
+/// One row of `firelay size`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeSize {
+    /// Name of the node.
+    pub node: String,
+    /// Name of the platform's profile.
+    pub platform: String,
+    /// What takes the document.
+    pub attribute: String,
+    /// How it is encoded.
+    pub encoding: Encoding,
+    /// Bytes that the platform counts.
+    pub counted: u64,
+    /// Most bytes that it takes.
+    pub limit: Option<u64>,
+    /// `counted` in percent of `limit`, rounded up.
+    pub percent: Option<u64>,
+    /// By kind, the largest share first.
+    pub groups: Vec<GroupSize>,
+    /// By file, the largest share first.
+    pub files: Vec<FileSize>,
+}
+
+impl NodeSize {
+    /// Weighs the files of a node. This compresses each file once more, so it is for reports and errors only.
+    pub fn new(node: &NodePlan, files: &NodeFiles, handover: &Handover) -> Self {
+        let files = file_sizes(files, handover);
+        Self {
+            node: node.name.clone(),
+            platform: node.platform.name.clone(),
+            attribute: handover.attribute.clone(),
+            encoding: handover.encoding,
+            counted: handover.counted,
+            limit: handover.limit,
+            percent: handover
+                .limit
+                .map(|limit| (handover.counted * 100).div_ceil(limit.max(1))),
+            groups: group_sizes(&files),
+            files,
+        }
+    }
+}
+
+fn file_sizes(files: &NodeFiles, handover: &Handover) -> Vec<FileSize> {
+    let regular = files.files.iter().map(|file| (file.path.clone(), &file.content));
+    let units = files.units.iter().flat_map(|unit| {
+        let path = format!("/etc/systemd/system/{}", unit.name);
+        let dropins = unit.dropins.iter();
+        let dropins = dropins.map(|(name, content)| (format!("/etc/systemd/system/{}.d/{name}", unit.name), content));
+        std::iter::once((path, &unit.content))
+            .chain(dropins)
+            .filter(|(_, content)| !content.is_empty())
+    });
+    let weigh = |content: &str| {
+        if handover.is_compressed() {
+            gzip(content.as_bytes()).len()
+        } else {
+            content.len()
+        }
+    };
+    let weighed: Vec<_> = regular
+        .chain(units)
+        .map(|(path, content)| (weigh(content) as u64, path, content))
+        .collect();
+    let total = weighed.iter().map(|(weight, ..)| weight).sum::<u64>().max(1);
+    let size = |(weight, path, content): (u64, String, &crate::node::Text)| FileSize {
+        group: Group::of(&path, content),
+        path,
+        raw: content.len() as u64,
+        share: handover.counted * weight / total,
+    };
+    let mut sizes: Vec<_> = weighed.into_iter().map(size).collect();
+    sizes.sort_by(|a, b| b.share.cmp(&a.share).then_with(|| a.path.cmp(&b.path)));
+    sizes
+}
+
+fn group_sizes(files: &[FileSize]) -> Vec<GroupSize> {
+    let mut groups: Vec<GroupSize> = Vec::new();
+    for file in files {
+        match groups.iter_mut().find(|size| size.group == file.group) {
+            Some(size) => {
+                size.raw += file.raw;
+                size.share += file.share;
+            }
+            None => groups.push(GroupSize {
+                group: file.group,
+                raw: file.raw,
+                share: file.share,
+            }),
+        }
+    }
+    groups.sort_by(|a, b| b.share.cmp(&a.share).then_with(|| a.group.cmp(&b.group)));
+    groups
+}
+
+/// A document that fits in no form. Its `Display` is the whole report.
+#[derive(Debug)]
+pub struct Overrun {
+    /// The smallest form.
+    pub size: NodeSize,
+    /// What the platform would have taken.
+    pub limit: u64,
+    format: DocumentFormat,
+    inner: bool,
+}
+
+impl Overrun {
+    pub(super) fn new(node: &NodePlan, files: &NodeFiles, smallest: &Handover) -> Self {
+        Self {
+            size: NodeSize::new(node, files, smallest),
+            limit: smallest.limit.unwrap_or(u64::MAX),
+            format: node.os.document,
+            inner: smallest.inner,
+        }
+    }
+
+    fn advice(&self) -> Vec<&'static str> {
+        let worth = |size: &&GroupSize| size.share * WORTH_ADVICE >= self.size.counted;
+        let mut advice: Vec<_> = self
+            .size
+            .groups
+            .iter()
+            .filter(worth)
+            .filter_map(|size| size.group.advice())
+            .collect();
+        advice.dedup();
+        advice.push("platform: another one, or an OS whose documents it takes compressed, may take more");
+        advice
+    }
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NodeSize {
+            node,
+            platform,
+            attribute,
+            counted,
+            files,
+            ..
+        } = &self.size;
+        let inner = if self.inner { ", compressed inside" } else { "" };
+        writeln!(
+            f,
+            "{node}: the {} document is too large for {attribute} of platform {platform}: {counted} bytes (as {}{inner}), {} over the limit of {}",
+            format_name(self.format),
+            encoding_name(self.size.encoding),
+            counted - self.limit,
+            self.limit
+        )?;
+        writeln!(f, "  {:>8} {:>8}  largest files", "raw", "counted")?;
+        for file in files.iter().take(LARGEST) {
+            writeln!(f, "  {:>8} {:>8}  {}", file.raw, file.share, file.path)?;
+        }
+        if let Some(rest) = files.get(LARGEST..).filter(|rest| !rest.is_empty()) {
+            let raw: u64 = rest.iter().map(|file| file.raw).sum();
+            let share: u64 = rest.iter().map(|file| file.share).sum();
+            writeln!(f, "  {raw:>8} {share:>8}  {} more", rest.len())?;
+        }
+        let advice: Vec<_> = self
+            .advice()
+            .into_iter()
+            .map(|advice| format!("  = help: {advice}"))
+            .collect();
+        f.write_str(&advice.join("\n"))
+    }
+}

@@ -1,0 +1,259 @@
+//! cloud-init, in the subset that 22.4 to 26.2 read alike and without a word of deprecation.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::{Compression, Document, Error, base64, gzip, layout};
+use crate::{
+    node::{NodeFiles, NodeUser},
+    yaml,
+};
+
+/// `#cloud-config`.
+///
+/// There is no Jinja header, so that braces in manifests stay what they are. Modules run in the order `bootcmd`,
+/// `write_files`, `set_hostname`, `users_groups`, `package_update_upgrade_install`, `runcmd`
+/// (cloud-init, config/cloud.cfg.tmpl).
+#[derive(Clone, Copy, Debug)]
+pub struct CloudInit;
+
+impl Document for CloudInit {
+    fn file_name(&self) -> &'static str {
+        "user-data"
+    }
+
+    /// [`Compression::Inner`] writes each file that gets smaller by it as `encoding: gz+b64` (cc_write_files).
+    fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
+        layout::check(files, &[])?;
+        let config = yaml::emit(&CloudConfig::new(files, compression))?;
+        Ok(format!("#cloud-config\n{config}"))
+    }
+}
+
+type Command = Vec<String>;
+
+#[derive(Serialize)]
+struct CloudConfig<'a> {
+    /// Both names are set to the same: without `fqdn` the distributions of the Red Hat family take the name that the
+    /// platform gives (Distro.prefer_fqdn).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hostname: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fqdn: Option<&'a str>,
+    /// Installers leave `true` behind in /etc/cloud/cloud.cfg.d.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preserve_hostname: Option<bool>,
+    /// Some images and vendors' data say `true`, and then every boot writes /etc/hosts anew, without the endpoint.
+    manage_etc_hosts: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ssh_authorized_keys: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    users: Vec<User<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    packages: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bootcmd: Vec<Command>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    write_files: Vec<WriteFile<'a>>,
+    runcmd: Vec<Command>,
+}
+
+impl<'a> CloudConfig<'a> {
+    fn new(files: &'a NodeFiles, compression: Compression) -> Self {
+        let hostname = files.hostname.as_deref();
+        Self {
+            hostname,
+            fqdn: hostname,
+            preserve_hostname: hostname.map(|_| false),
+            manage_etc_hosts: false,
+            ssh_authorized_keys: &files.ssh_authorized_keys,
+            users: users(&files.users),
+            packages: &files.packages,
+            bootcmd: boot_commands(files),
+            write_files: write_files(files, compression),
+            runcmd: run_commands(files),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum User<'a> {
+    /// The image's own user, who would be gone if the list did not name him.
+    Default(&'static str),
+    Further(FurtherUser<'a>),
+}
+
+#[derive(Serialize)]
+struct FurtherUser<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    groups: &'a [String],
+    shell: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sudo: Option<&'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ssh_authorized_keys: &'a [String],
+}
+
+/// Passwords stay locked: that is cloud-init's default.
+fn users(users: &[NodeUser]) -> Vec<User<'_>> {
+    if users.is_empty() {
+        return Vec::new();
+    }
+    let further = users.iter().map(|user| {
+        User::Further(FurtherUser {
+            name: &user.name,
+            groups: &user.groups,
+            shell: &user.shell,
+            sudo: user.sudo.then_some("ALL=(ALL) NOPASSWD:ALL"),
+            ssh_authorized_keys: &user.ssh_authorized_keys,
+        })
+    });
+    std::iter::once(User::Default("default")).chain(further).collect()
+}
+
+/// What must be there before the files: directories that are not 0755, since `write_files` makes parents 0755, and masks,
+/// since a package may start its service as soon as it is installed. This runs at every boot, so each command may be repeated.
+fn boot_commands(files: &NodeFiles) -> Vec<Command> {
+    let masks = (!files.masked_units.is_empty()).then(|| command(&["systemctl", "mask"], &files.masked_units));
+    let directories = files.directories.chunk_by(|a, b| a.mode == b.mode).map(|chunk| {
+        let mode = octal(chunk[0].mode);
+        let install = ["install", "-d", "-m", &mode, "-o", "root", "-g", "root"];
+        command(&install, chunk.iter().map(|directory| &directory.path))
+    });
+    masks.into_iter().chain(directories).collect()
+}
+
+/// What is done once, at the end of the first boot. Links are laid here and not at every boot: a node may turn them to
+/// something newer, as the kubelet does with its client certificate.
+fn run_commands(files: &NodeFiles) -> Vec<Command> {
+    let mut commands = Vec::new();
+    let parents = link_parents(files);
+    if !parents.is_empty() {
+        commands.push(command(&["mkdir", "-p"], parents));
+    }
+    for link in &files.links {
+        commands.push(command(&["ln", "-sfn"], [&link.target, &link.path]));
+    }
+    commands.push(command(&["systemctl", "daemon-reload"], [""; 0]));
+    if !files.masked_units.is_empty() {
+        commands.push(command(&["systemctl", "stop"], &files.masked_units));
+    }
+    let enabled: Vec<_> = files
+        .units
+        .iter()
+        .filter(|unit| unit.enabled)
+        .map(|unit| &unit.name)
+        .collect();
+    if !enabled.is_empty() {
+        commands.push(command(&["systemctl", "enable", "--now", "--no-block"], enabled));
+    }
+    commands
+}
+
+/// Parents of links that nothing else makes.
+fn link_parents(files: &NodeFiles) -> Vec<&str> {
+    let made = |parent: &str| {
+        files.directories.iter().any(|directory| directory.path == parent)
+            || files
+                .files
+                .iter()
+                .any(|file| layout::ancestors(&file.path).any(|above| above == parent))
+    };
+    let mut parents: Vec<_> = files
+        .links
+        .iter()
+        .filter_map(|link| layout::ancestors(&link.path).next())
+        .collect();
+    parents.retain(|parent| !made(parent));
+    parents.dedup();
+    parents
+}
+
+fn command<T: AsRef<str>>(words: &[&str], arguments: impl IntoIterator<Item = T>) -> Command {
+    let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+    words.iter().map(|word| (*word).to_owned()).chain(arguments).collect()
+}
+
+/// The owner is left out: root:root is the default (cc_write_files).
+#[derive(Serialize)]
+struct WriteFile<'a> {
+    path: String,
+    /// Octal, as a string: a number would be taken as it is.
+    permissions: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
+    content: Cow<'a, str>,
+}
+
+impl<'a> WriteFile<'a> {
+    fn new(path: String, mode: u32, content: &'a str, compression: Compression) -> Self {
+        let (encoding, content) = encode(content, compression);
+        Self {
+            path,
+            permissions: octal(mode),
+            encoding,
+            content,
+        }
+    }
+}
+
+fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>> {
+    let regular = files
+        .files
+        .iter()
+        .map(|file| (file.path.clone(), file.mode, &file.content));
+    let units = files.units.iter().flat_map(|unit| {
+        let own = (!unit.content.is_empty()).then(|| (layout::unit_path(&unit.name), 0o644, &unit.content));
+        let dropins = unit.dropins.iter();
+        own.into_iter()
+            .chain(dropins.map(|(name, content)| (layout::dropin_path(&unit.name, name), 0o644, content)))
+    });
+    regular
+        .chain(units)
+        .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))
+        .collect()
+}
+
+fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}
+
+/// Bytes that a literal block costs a line: its indentation.
+const LITERAL_INDENT: usize = 4;
+
+/// `encoding` and `content` of a file: literal where YAML can carry every character, else base64.
+fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow<'_, str>) {
+    if compression == Compression::Inner {
+        let packed = base64(&gzip(content.as_bytes()));
+        if packed.len() + "encoding: gz+b64".len() < content.len() + LITERAL_INDENT * content.lines().count() {
+            return (Some("gz+b64"), packed.into());
+        }
+    }
+    if is_literal(content) {
+        (None, content.into())
+    } else {
+        (Some("b64"), base64(content.as_bytes()).into())
+    }
+}
+
+/// Whether a YAML 1.1 block scalar brings every character through unchanged (YAML 1.1 §4.1: other characters are not
+/// printable, and NEL, LS, PS and CR are line breaks that readers normalise). `mime-version:` in the first 4 KiB makes
+/// cloud-init take the whole document for a MIME message (user_data.convert_string).
+fn is_literal(content: &str) -> bool {
+    let printable = |character| {
+        matches!(character, '\t' | '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}'
+        | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
+    };
+    content.chars().all(printable) && !mentions_mime_version(content)
+}
+
+fn mentions_mime_version(content: &str) -> bool {
+    const MARK: &[u8] = b"mime-version:";
+    content
+        .as_bytes()
+        .windows(MARK.len())
+        .any(|window| window.eq_ignore_ascii_case(MARK))
+}

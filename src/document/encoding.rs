@@ -1,0 +1,51 @@
+use std::io::Write;
+
+use ::base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::GzBuilder;
+use sha2::{Digest, Sha256};
+
+/// RFC 1952 operating system "unknown": the header says nothing of the machine that rendered.
+const OS_UNKNOWN: u8 = 255;
+
+/// gzip (RFC 1952) with the smallest output that the encoder has, no name and no time: same bytes in, same bytes out.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzBuilder::new()
+        .mtime(0)
+        .operating_system(OS_UNKNOWN)
+        .write(Vec::with_capacity(bytes.len() / 2), flate2::Compression::best());
+    encoder.write_all(bytes).expect("writing to memory does not fail");
+    encoder.finish().expect("writing to memory does not fail")
+}
+
+/// Standard base64 (RFC 4648 §4) with padding, on one line.
+pub fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Length of [`base64`] of so many bytes.
+pub fn base64_len(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+/// SHA-256 as lower-case hex.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gzip_header_tells_nothing_of_time_and_machine() {
+        let header = &gzip(b"firelay")[..10];
+        assert_eq!(header, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
+    }
+
+    #[test]
+    fn the_length_of_base64_is_known_beforehand() {
+        for length in 0..10 {
+            assert_eq!(base64(&vec![0; length]).len(), base64_len(length));
+        }
+    }
+}

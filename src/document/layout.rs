@@ -1,0 +1,253 @@
+//! What must hold of a node's files in every format.
+
+use std::collections::BTreeMap;
+
+use super::Error;
+use crate::node::{NodeFile, NodeFiles, NodeUnit};
+
+/// Where units are laid.
+pub(super) const UNITS: &str = "/etc/systemd/system";
+
+/// File systems that are made anew at every boot. Ignition refuses to write there; cloud-init writes, and the next boot
+/// loses it.
+const VOLATILE: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Leaf,
+}
+
+/// Refuses paths that a node cannot have, or not twice, and units that cannot be enabled. `implied` are files that a format
+/// adds of its own.
+pub(super) fn check(files: &NodeFiles, implied: &[NodeFile]) -> Result<(), Error> {
+    let mut seen = BTreeMap::new();
+    for (path, kind) in paths(files, implied) {
+        check_path(&path)?;
+        if seen.insert(path.clone(), kind).is_some() {
+            return Err(Error::Duplicate { path });
+        }
+    }
+    for path in seen.keys() {
+        if let Some(parent) = ancestors(path).find(|parent| seen.get(*parent) == Some(&Kind::Leaf)) {
+            return Err(Error::Beneath {
+                path: path.clone(),
+                parent: parent.to_owned(),
+            });
+        }
+    }
+    let modes = files.files.iter().map(|file| (&file.path, file.mode));
+    let modes = modes.chain(
+        files
+            .directories
+            .iter()
+            .map(|directory| (&directory.path, directory.mode)),
+    );
+    for (path, mode) in modes {
+        if mode > 0o7777 {
+            return Err(Error::Mode {
+                path: path.clone(),
+                mode,
+            });
+        }
+    }
+    files.units.iter().try_for_each(check_unit)
+}
+
+/// Paths above a path, the nearest first, without the root.
+pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(parent, _)| parent))
+        .skip(1)
+        .filter(|parent| !parent.is_empty())
+}
+
+/// Path of a unit's own file.
+pub(super) fn unit_path(name: &str) -> String {
+    format!("{UNITS}/{name}")
+}
+
+/// Path of a unit's drop-in.
+pub(super) fn dropin_path(unit: &str, dropin: &str) -> String {
+    format!("{UNITS}/{unit}.d/{dropin}")
+}
+
+fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Item = (String, Kind)> + use<'a> {
+    let directories = files
+        .directories
+        .iter()
+        .map(|directory| (directory.path.clone(), Kind::Directory));
+    let regular = files.files.iter().chain(implied).map(|file| file.path.clone());
+    let links = files.links.iter().map(|link| link.path.clone());
+    let units = files
+        .units
+        .iter()
+        .filter(|unit| !unit.content.is_empty())
+        .map(|unit| unit_path(&unit.name));
+    let dropins = files
+        .units
+        .iter()
+        .flat_map(|unit| unit.dropins.iter().map(|(name, _)| dropin_path(&unit.name, name)));
+    let masks = files.masked_units.iter().map(|name| unit_path(name));
+    let leaves = regular.chain(links).chain(units).chain(dropins).chain(masks);
+    directories.chain(leaves.map(|path| (path, Kind::Leaf)))
+}
+
+fn check_path(path: &str) -> Result<(), Error> {
+    let plain = path.strip_prefix('/').is_some_and(|rest| {
+        rest.split('/')
+            .all(|part| !matches!(part, "" | "." | "..") && !part.contains(char::is_control))
+    });
+    if !plain {
+        return Err(Error::Path { path: path.to_owned() });
+    }
+    match VOLATILE
+        .into_iter()
+        .find(|mount| path == *mount || ancestors(path).any(|parent| parent == *mount))
+    {
+        Some(mount) => Err(Error::Volatile {
+            path: path.to_owned(),
+            mount,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A unit without content of its own only adds drop-ins to one that the image brings.
+fn check_unit(unit: &NodeUnit) -> Result<(), Error> {
+    let installable = unit.content.is_empty() || unit.content.lines().any(|line| line.trim() == "[Install]");
+    if unit.enabled && !installable {
+        return Err(Error::NoInstall {
+            unit: unit.name.clone(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::node::{NodeDirectory, NodeFile, NodeLink};
+
+    fn file(path: &str) -> NodeFile {
+        NodeFile {
+            path: path.to_owned(),
+            mode: 0o644,
+            content: "".into(),
+        }
+    }
+
+    fn refusal(files: NodeFiles) -> String {
+        check(&files, &[]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn paths_are_absolute_and_plain() {
+        for path in [
+            "etc/a",
+            "",
+            "/",
+            "/etc//a",
+            "/etc/../a",
+            "/etc/./a",
+            "/etc/a/",
+            "/etc/a\nb",
+        ] {
+            let message = refusal(NodeFiles {
+                files: vec![file(path)],
+                ..Default::default()
+            });
+            assert!(message.contains("is not a plain absolute path"), "{path:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_laid_where_it_vanishes() {
+        for path in ["/run/kubeadm.yaml", "/tmp", "/dev/shm/a"] {
+            let message = refusal(NodeFiles {
+                files: vec![file(path)],
+                ..Default::default()
+            });
+            assert!(message.contains("empty after every boot"), "{path}: {message}");
+        }
+        check(
+            &NodeFiles {
+                files: vec![file("/runner/a"), file("/var/tmp/a")],
+                ..Default::default()
+            },
+            &[],
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn one_path_is_one_thing() {
+        let directories = vec![NodeDirectory {
+            path: "/etc/a".into(),
+            mode: 0o700,
+        }];
+        let twice = NodeFiles {
+            files: vec![file("/etc/a")],
+            directories,
+            ..Default::default()
+        };
+        assert_eq!(refusal(twice), "/etc/a is written twice: keep one of the two");
+        let masked_units = vec!["a.service".to_owned()];
+        let masked = NodeFiles {
+            files: vec![file("/etc/systemd/system/a.service")],
+            masked_units,
+            ..Default::default()
+        };
+        assert_eq!(
+            refusal(masked),
+            "/etc/systemd/system/a.service is written twice: keep one of the two"
+        );
+    }
+
+    #[test]
+    fn only_directories_have_children() {
+        let links = vec![NodeLink {
+            path: "/etc/a".into(),
+            target: "/opt".into(),
+        }];
+        let beneath = NodeFiles {
+            files: vec![file("/etc/a/b/c")],
+            links,
+            ..Default::default()
+        };
+        assert_eq!(
+            refusal(beneath),
+            "/etc/a/b/c lies beneath /etc/a, which is not a directory"
+        );
+        let directories = vec![NodeDirectory {
+            path: "/etc/a".into(),
+            mode: 0o700,
+        }];
+        check(
+            &NodeFiles {
+                files: vec![file("/etc/a/b/c")],
+                directories,
+                ..Default::default()
+            },
+            &[],
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn an_enabled_unit_says_what_wants_it() {
+        let unit = |content: &str| NodeUnit {
+            name: "a.service".into(),
+            content: content.into(),
+            enabled: true,
+            dropins: Vec::new(),
+        };
+        let files = |content| NodeFiles {
+            units: vec![unit(content)],
+            ..Default::default()
+        };
+        assert!(refusal(files("[Service]\nExecStart=/bin/true\n")).contains("no [Install] section"));
+        check(&files("[Install]\nWantedBy=multi-user.target\n"), &[]).unwrap();
+        check(&files(""), &[]).unwrap();
+    }
+}
