@@ -48,6 +48,9 @@ mod tests {
         let names = ["b", "10.0.0.2", "a", "b", "10.0.0.1", "10.0.0.2"];
         let names = names.into_iter().fold(Names::default(), |all, name| all.with(name));
         assert_eq!(names.hosts.into_iter().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(names.addresses, [IpAddr::from([10, 0, 0, 2]), IpAddr::from([10, 0, 0, 1])]);
+        assert_eq!(
+            names.addresses,
+            [IpAddr::from([10, 0, 0, 2]), IpAddr::from([10, 0, 0, 1])]
+        );
     }
 }

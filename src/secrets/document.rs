@@ -243,3 +243,133 @@ fn decode(text: &str) -> Result<Document, (String, String)> {
         (place, problem)
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::secrets::bundle::tests::bundle;
+
+    fn text() -> String {
+        bundle().to_yaml().unwrap().expose().clone()
+    }
+
+    fn refusal(text: &str) -> String {
+        let message = Bundle::parse("s.yaml", text).unwrap_err().to_string();
+        let bundle = bundle();
+        for secret in [&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key] {
+            assert!(!message.contains(secret.expose().as_str()), "{message}");
+        }
+        assert!(!message.contains("MDE") && !message.contains("hunter2"), "{message}");
+        message
+    }
+
+    #[test]
+    fn what_is_written_reads_back_to_the_same_text() {
+        let text = text();
+        let again = Bundle::parse("s.yaml", &text).unwrap();
+        assert_eq!(again.fingerprint(), bundle().fingerprint());
+        assert_eq!(again.to_yaml().unwrap().expose(), &text);
+    }
+
+    #[test]
+    fn keys_and_certificates_are_literal_blocks() {
+        let text = text();
+        assert!(
+            text.starts_with("apiVersion: firelay.dev/v1alpha1\nkind: Secrets\ncluster: lab\nissuedAt: "),
+            "{text}"
+        );
+        assert_eq!(text.matches("certificate: |\n").count(), 3);
+        assert_eq!(text.matches("key: |\n").count(), 4);
+        assert_eq!(text.matches("publicKey: |\n").count(), 1);
+    }
+
+    #[test]
+    fn a_mistake_is_placed_and_its_text_is_not_repeated() {
+        let text = text();
+        assert_eq!(
+            refusal(&text.replace("epoch: 0", "epoch: hunter2")),
+            "s.yaml:5:8: this is not the YAML of a bundle (what stands there is not shown)"
+        );
+        assert!(refusal(&format!("{text}hunter2: 1\n")).contains(": unknown field; expected one of apiVersion, kind"));
+        assert!(refusal(&text.replace("epoch: 0\n", "")).contains("field epoch is missing"));
+        assert!(refusal("hunter2").starts_with("s.yaml:1:1: "));
+        assert!(refusal("").starts_with("s.yaml"));
+    }
+
+    #[test]
+    fn each_field_is_checked_and_named() {
+        let mut cases: Vec<(Bundle, &str)> = Vec::new();
+        let mut case = |change: fn(&mut Bundle), message| {
+            let mut bundle = bundle();
+            change(&mut bundle);
+            cases.push((bundle, message));
+        };
+        case(|b| b.seed = Secret::new(vec![1; 31]), "seed: is not 32 bytes");
+        case(
+            |b| b.bootstrap_token = Secret::new("hunter2.hunter2hunter2xx".into()),
+            "bootstrapToken: is not of the form [a-z0-9]{6}.[a-z0-9]{16}",
+        );
+        case(
+            |b| b.certificate_key = Secret::new("hunter2".into()),
+            "certificateKey: is not 64 lower-case hex digits",
+        );
+        case(
+            |b| b.encryption_key = Secret::new("hunter2=".into()),
+            "encryptionKey: is not base64 of 32 bytes",
+        );
+        case(
+            |b| b.etcd.key = b.kubernetes.key.clone(),
+            "authorities.etcd: key is not the one of the certificate",
+        );
+        case(
+            |b| b.kubernetes.certificate = b.service_account_public.clone(),
+            "authorities.kubernetes: certificate is not an X.509 certificate",
+        );
+        case(
+            |b| b.front_proxy.key = Secret::new("hunter2".into()),
+            "authorities.frontProxy: key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA",
+        );
+        case(
+            |b| b.service_account_key = b.etcd.key.clone(),
+            "serviceAccount: publicKey is not the one of key",
+        );
+        for (bundle, message) in cases {
+            assert_eq!(
+                refusal(bundle.to_yaml().unwrap().expose()),
+                format!("s.yaml: {message}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_no_ca_is_refused() {
+        let mut bundle = bundle();
+        let key = PrivateKey::from_pem(bundle.etcd.key.expose()).unwrap();
+        let mut params = rcgen::CertificateParams::default();
+        bundle.etcd.certificate = super::super::to_pem("CERTIFICATE", params.self_signed(&key).unwrap().der());
+        assert!(refusal(bundle.to_yaml().unwrap().expose()).contains("is not that of a CA"));
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.key_usages = vec![rcgen::KeyUsagePurpose::CrlSign];
+        bundle.etcd.certificate = super::super::to_pem("CERTIFICATE", params.self_signed(&key).unwrap().der());
+        assert!(refusal(bundle.to_yaml().unwrap().expose()).contains("may not sign others"));
+    }
+
+    #[test]
+    fn only_whole_seconds_are_taken_in_any_offset() {
+        let text = text();
+        let issued_at = bundle().issued_at;
+        let with = |moment: &str| text.replace("2026-11-20T12:00:00Z", moment);
+        assert_eq!(
+            Bundle::parse("s", &with("2026-11-20T13:00:00+01:00"))
+                .unwrap()
+                .issued_at,
+            issued_at
+        );
+        assert_eq!(
+            refusal(&with("2026-11-20T12:00:00.5Z")),
+            "s.yaml: issuedAt: has fractions of a second"
+        );
+        assert_eq!(refusal(&with("yesterday")), "s.yaml: issuedAt: is not an RFC 3339 time");
+    }
+}
