@@ -1,6 +1,12 @@
 //! What firelay says about the user's own files: every finding with its code, place and help.
 
+mod codes;
+mod render;
+
 use serde::Serialize;
+
+pub use codes::CODES;
+pub use render::{render, to_json};
 
 /// Byte offsets into a source text, half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -38,6 +44,65 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
+impl Diagnostic {
+    /// A finding for which the spec is refused.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            label: String::new(),
+            span: None,
+            help: None,
+        }
+    }
+
+    /// A finding with which the spec is taken.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, message)
+        }
+    }
+
+    /// Gives the place.
+    #[must_use]
+    pub fn at(self, span: Span) -> Self {
+        Self {
+            span: Some(span),
+            ..self
+        }
+    }
+
+    /// Gives the words at the caret.
+    #[must_use]
+    pub fn label(self, label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            ..self
+        }
+    }
+
+    /// Says what to write instead.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
+    }
+}
+
+/// Puts findings in the order of the source, those without a place last, and drops repetitions.
+pub fn sort(findings: &mut Vec<Diagnostic>) {
+    findings.sort_by(|a, b| key(a).cmp(&key(b)));
+    findings.dedup();
+}
+
+fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
+    (finding.span.is_none(), finding.span, finding.code, &finding.message)
+}
+
 /// A text that diagnostics point into.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -45,4 +110,70 @@ pub struct Source {
     pub name: String,
     /// The whole text.
     pub text: String,
+}
+
+impl Source {
+    /// Line and column of a byte offset, both from 1, the column in characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let before = &self.text[..self.text.floor_char_boundary(offset.min(self.text.len()))];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
+    }
+}
+
+/// The candidate that a mistyped word was probably meant to be.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(distance, candidate)| *distance <= (word.len().max(candidate.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_forgives_case_and_a_third_of_the_letters() {
+        assert_eq!(nearest("apiversion", ["apiVersion", "kind"]), Some("apiVersion"));
+        assert_eq!(nearest("flanel", ["flannel", "none"]), Some("flannel"));
+        assert_eq!(nearest("xyz", ["flannel", "none"]), None);
+    }
+
+    #[test]
+    fn findings_stand_in_the_order_of_the_source() {
+        let place = |start| Span { start, end: start + 1 };
+        let mut findings = vec![
+            Diagnostic::error("FL0008", "whole file"),
+            Diagnostic::error("FL0008", "second").at(place(9)),
+            Diagnostic::error("FL0008", "first").at(place(2)),
+            Diagnostic::error("FL0008", "first").at(place(2)),
+        ];
+        sort(&mut findings);
+        assert_eq!(
+            findings.iter().map(|f| f.message.as_str()).collect::<Vec<_>>(),
+            ["first", "second", "whole file"]
+        );
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        let source = Source {
+            name: "x".into(),
+            text: "a\nüü: b".into(),
+        };
+        assert_eq!(source.position(source.text.find('b').unwrap()), (2, 5));
+    }
 }

@@ -1,0 +1,197 @@
+//! Findings as text for people and as JSON for machines.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::{Diagnostic, Severity, Source, Span};
+
+/// Keys whose values are secrets: a line that is shown has them masked.
+const SECRET_KEYS: &[&str] = &["password"];
+
+/// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
+pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for (index, finding) in findings.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        out.push_str(&render_one(&renderer, source, finding));
+        out.push('\n');
+    }
+    out
+}
+
+fn render_one(renderer: &Renderer, source: &Source, finding: &Diagnostic) -> String {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.code);
+    let shown = finding.span.map(|span| Shown::new(source, span));
+    let group = match &shown {
+        Some(shown) => title.element(shown.snippet(&source.name, &finding.label)),
+        None => title.element(Origin::path(source.name.as_str())),
+    };
+    renderer.render(&[with_help(group, finding.help.as_deref())])
+}
+
+fn with_help<'a>(group: Group<'a>, help: Option<&'a str>) -> Group<'a> {
+    match help {
+        Some(help) => group.element(Level::HELP.message(help)),
+        None => group,
+    }
+}
+
+/// The one line that a finding shows. The whole text is not handed to the renderer, which would read it per finding.
+struct Shown {
+    line: String,
+    number: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Shown {
+    fn new(source: &Source, span: Span) -> Self {
+        let start = source.text.floor_char_boundary(span.start.min(source.text.len()));
+        let line_start = source.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = source.text[line_start..].lines().next().unwrap_or_default();
+        let end = span
+            .end
+            .saturating_sub(line_start)
+            .clamp(start - line_start, line.len().max(start - line_start));
+        Self {
+            line: masked(line),
+            number: source.position(start).0,
+            start: start - line_start,
+            end,
+        }
+    }
+
+    fn snippet<'a>(&'a self, path: &'a str, label: &'a str) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+        let mark = AnnotationKind::Primary.span(self.start..self.end);
+        let mark = if label.is_empty() { mark } else { mark.label(label) };
+        Snippet::source(self.line.as_str())
+            .path(path)
+            .line_start(self.number)
+            .annotation(mark)
+    }
+}
+
+/// The line with the values of secret keys replaced by as many bytes of `*`, so that offsets stay true.
+fn masked(line: &str) -> String {
+    let mut line = line.to_owned();
+    for key in SECRET_KEYS {
+        let mut from = 0;
+        while let Some(found) = line[from..].find(key) {
+            let after = from + found + key.len();
+            let value = line[after..].trim_start_matches(['"', '\'']).trim_start();
+            if let Some(value) = value.strip_prefix(':') {
+                let start = line.len() - value.trim_start().len();
+                let end = start + scalar_length(&line[start..]);
+                line.replace_range(start..end, &"*".repeat(end - start));
+            }
+            from = after;
+        }
+    }
+    line
+}
+
+/// Bytes of the scalar at the start of a flow or block context. A quoted one ends at its quote, or with the line.
+fn scalar_length(text: &str) -> usize {
+    match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => text[1..].rfind(quote).map_or(text.len(), |end| end + 2),
+        _ => text.find([',', '}']).unwrap_or(text.len()),
+    }
+}
+
+/// The findings as an array of `{severity, code, message, file, line, column, endLine, endColumn, label, help}`.
+///
+/// Lines and columns count from 1, columns in characters; they are null when the place is the whole file.
+pub fn to_json(source: &Source, findings: &[Diagnostic]) -> Value {
+    findings.iter().map(|finding| one_to_json(source, finding)).collect()
+}
+
+fn one_to_json(source: &Source, finding: &Diagnostic) -> Value {
+    let start = finding.span.map(|span| source.position(span.start));
+    let end = finding.span.map(|span| source.position(span.end));
+    json!({
+        "severity": finding.severity,
+        "code": finding.code,
+        "message": finding.message,
+        "file": source.name,
+        "line": start.map(|position| position.0),
+        "column": start.map(|position| position.1),
+        "endLine": end.map(|position| position.0),
+        "endColumn": end.map(|position| position.1),
+        "label": finding.label,
+        "help": finding.help,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source {
+            name: "cluster.yaml".into(),
+            text: text.into(),
+        }
+    }
+
+    #[test]
+    fn looks_like_the_compiler() {
+        let text = "name: x\nnetwork:\n  pods: [10.96.0.0/16]\n";
+        let start = text.find("10.").unwrap();
+        let finding = Diagnostic::error("FL0103", "pod and service networks overlap")
+            .at(Span { start, end: start + 12 })
+            .label("10.96.0.0/16 lies inside 10.96.0.0/12")
+            .help("choose a range outside network.services");
+        assert_eq!(
+            render(&source(text), &[finding], false),
+            "\
+error[FL0103]: pod and service networks overlap
+ --> cluster.yaml:3:10
+  |
+3 |   pods: [10.96.0.0/16]
+  |          ^^^^^^^^^^^^ 10.96.0.0/16 lies inside 10.96.0.0/12
+  |
+  = help: choose a range outside network.services
+"
+        );
+    }
+
+    #[test]
+    fn a_shown_line_hides_passwords() {
+        for (line, expected) in [
+            (
+                "auth: { username: a, password: hunter2, x: 1 }",
+                "auth: { username: a, password: *******, x: 1 }",
+            ),
+            ("password: \"a, b\" # note", "password: ****** # note"),
+            ("\"password\" : x", "\"password\" : *"),
+            ("password:", "password:"),
+        ] {
+            assert_eq!(masked(line), expected);
+        }
+    }
+
+    #[test]
+    fn json_counts_from_one() {
+        let text = "a: ü\nb: xyz\n";
+        let start = text.find("xyz").unwrap();
+        let findings = [Diagnostic::warning("FL0502", "m").at(Span { start, end: start + 3 })];
+        let value = to_json(&source(text), &findings);
+        assert_eq!(value[0]["severity"], "warning");
+        assert_eq!((&value[0]["line"], &value[0]["column"]), (&json!(2), &json!(4)));
+        assert_eq!((&value[0]["endLine"], &value[0]["endColumn"]), (&json!(2), &json!(7)));
+    }
+
+    #[test]
+    fn a_place_past_the_end_is_shown_at_the_end() {
+        let findings = [Diagnostic::error("FL0001", "m").at(Span { start: 99, end: 120 })];
+        assert!(render(&source("a: [\n"), &findings, false).contains("cluster.yaml:"));
+    }
+}

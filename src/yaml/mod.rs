@@ -1,0 +1,85 @@
+//! The one module that knows the YAML crates.
+//!
+//! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
+//! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
+
+mod decode;
+mod emit;
+mod scalar;
+mod spanned;
+mod stand_in;
+mod tree;
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use crate::diagnostic::{self, Diagnostic, Source};
+
+pub use emit::{Error, emit};
+pub use spanned::Spanned;
+pub use tree::{Content, Node, Scalar, Tree};
+
+/// Reads one document of YAML 1.2 into `T`. Every finding of the run is returned, in the order of the source.
+pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {
+    decode_tree(Tree::parse(&source.text)?)
+}
+
+/// [`decode`] for a text that is a tree already.
+pub fn decode_tree<T: DeserializeOwned>(tree: Tree<'_>) -> Result<T, Vec<Diagnostic>> {
+    let (value, mut findings) = decode::run(&tree.root);
+    findings.extend(tree.findings);
+    diagnostic::sort(&mut findings);
+    match value {
+        Some(value) if findings.is_empty() => Ok(value),
+        _ => Err(findings),
+    }
+}
+
+/// [`decode`] for texts that are not the user's spec: the error prints as `NAME:LINE:COLUMN: MESSAGE` and shows nothing
+/// of the text, which may be secret.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Diagnostics> {
+    let source = Source {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    decode(&source).map_err(|findings| Diagnostics {
+        lines: lines(&source, &findings),
+        findings,
+    })
+}
+
+fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
+    findings.iter().map(|finding| one_line(source, finding)).collect()
+}
+
+fn one_line(source: &Source, finding: &Diagnostic) -> String {
+    let place = finding.span.map(|span| source.position(span.start));
+    let place = place.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
+    let label = if finding.label.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", finding.label)
+    };
+    let help = finding
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!(" ({help})"));
+    format!("{}{place}: {}{label}{help}", source.name, finding.message)
+}
+
+/// What is wrong with a text that [`parse`] refused.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    /// The findings, in the order of the source.
+    pub findings: Vec<Diagnostic>,
+    lines: Vec<String>,
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
