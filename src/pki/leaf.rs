@@ -1,8 +1,8 @@
 //! Leaf certificates as kubeadm makes them (`pkiutil.NewSignedCert`), always P-256.
 
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose,
-    PublicKeyData, SanType, SerialNumber, string::PrintableString,
+    CertificateParams, CustomExtension, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa,
+    KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, string::PrintableString,
 };
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -89,7 +89,8 @@ pub(super) fn sign(
     (params.not_before, params.not_after) = validity(plan, bundle, leaf.ca, authority)?;
     params.distinguished_name = leaf.subject();
     params.subject_alt_names = leaf.alternative_names(label)?;
-    params.is_ca = IsCa::ExplicitNoCa;
+    params.is_ca = IsCa::NoCa;
+    params.custom_extensions = vec![end_entity()];
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
     params.extended_key_usages = leaf.usage.purposes();
     params.use_authority_key_identifier_extension = true;
@@ -187,6 +188,14 @@ impl Leaf {
         }
         hash.finalize().into()
     }
+}
+
+/// `basicConstraints`, critical, `CA:FALSE`: an empty SEQUENCE (RFC 5280 §4.2.1.9). The library's own way to say so adds
+/// a subject key identifier, which kubeadm's leaves do not have and whose bytes do not compress.
+fn end_entity() -> CustomExtension {
+    let mut extension = CustomExtension::from_oid_content(&[2, 5, 29, 19], vec![0x30, 0x00]);
+    extension.set_criticality(true);
+    extension
 }
 
 /// PrintableString where it can be, as Go does, else UTF8String.

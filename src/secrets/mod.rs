@@ -2,6 +2,7 @@
 
 mod authority;
 mod bundle;
+mod check;
 mod document;
 mod error;
 mod file;
