@@ -85,15 +85,8 @@ pub(super) fn sign(
 ) -> Result<Issued, Error> {
     let authority = authorities.get(leaf.ca);
     let key = authorities.derivation.key(label);
-    let mut params = CertificateParams::default();
+    let mut params = leaf.params(label)?;
     (params.not_before, params.not_after) = validity(plan, bundle, leaf.ca, authority)?;
-    params.distinguished_name = leaf.subject();
-    params.subject_alt_names = leaf.alternative_names(label)?;
-    params.is_ca = IsCa::NoCa;
-    params.custom_extensions = vec![end_entity()];
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-    params.extended_key_usages = leaf.usage.purposes();
-    params.use_authority_key_identifier_extension = true;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
     let certificate = params
@@ -135,6 +128,19 @@ fn validity(
 }
 
 impl Leaf {
+    /// All but validity and serial.
+    fn params(&self, label: &str) -> Result<CertificateParams, Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = self.subject();
+        params.subject_alt_names = self.alternative_names(label)?;
+        params.is_ca = IsCa::NoCa;
+        params.custom_extensions = vec![end_entity()];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.extended_key_usages = self.usage.purposes();
+        params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+
     /// `O` before `CN`, as Go writes them.
     fn subject(&self) -> DistinguishedName {
         let mut subject = DistinguishedName::new();
