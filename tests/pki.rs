@@ -19,7 +19,7 @@ use firelay::{
 use openssl::Tree;
 use time::Duration;
 
-/// The nine leaves that a control plane has beyond its kubeconfigs: path, CA, purpose.
+/// The pairs of files that a control plane has: path, CA, purpose.
 const PAIRS: [(&str, &str, &str); 8] = [
     ("pki/apiserver", "pki/ca.crt", "sslserver"),
     ("pki/apiserver-kubelet-client", "pki/ca.crt", "sslclient"),

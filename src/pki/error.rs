@@ -48,9 +48,11 @@ pub enum Error {
         node: String,
     },
     /// A kubeconfig could not be put into YAML.
-    #[error("the kubeconfig of {user} could not be written as YAML")]
+    #[error("the kubeconfig of {user}: {source}")]
     Kubeconfig {
         /// User.
         user: String,
+        /// Why.
+        source: crate::yaml::Error,
     },
 }

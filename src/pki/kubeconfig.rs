@@ -11,7 +11,7 @@ use super::{
     authorities::Ca,
     leaf::{self, Issued, Leaf, Usage},
 };
-use crate::{plan::Plan, secret::Secret, secrets::Bundle};
+use crate::{plan::Plan, secret::Secret, secrets::Bundle, yaml};
 
 /// Group of kubeadm's administrators; the founder binds it to `cluster-admin`.
 pub(super) const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
@@ -72,9 +72,11 @@ pub(super) fn kubeconfig(
         }],
         current_context: &context,
     };
-    emit(&config)
-        .map(Secret::new)
-        .ok_or_else(|| Error::Kubeconfig { user: user.to_owned() })
+    let text = yaml::emit(&config).map_err(|source| Error::Kubeconfig {
+        user: user.to_owned(),
+        source,
+    })?;
+    Ok(Secret::new(text))
 }
 
 /// `https://HOST:PORT`, IPv6 addresses in brackets.
@@ -101,11 +103,6 @@ pub fn admin_kubeconfig(plan: &Plan, authorities: &Authorities, bundle: &Bundle)
         "kubernetes-admin",
         &Credentials::Embedded(&issued),
     )
-}
-
-fn emit(config: &Kubeconfig<'_>) -> Option<String> {
-    let options = serde_yaml::ser_options! { prefer_block_scalars: false };
-    serde_yaml::to_string_with_options(config, options).ok()
 }
 
 #[derive(Serialize)]

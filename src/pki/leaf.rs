@@ -1,8 +1,8 @@
 //! Leaf certificates as kubeadm makes them (`pkiutil.NewSignedCert`), always P-256.
 
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose,
-    PublicKeyData, SanType, SerialNumber, string::PrintableString,
+    CertificateParams, CustomExtension, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa,
+    KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, string::PrintableString,
 };
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -85,14 +85,8 @@ pub(super) fn sign(
 ) -> Result<Issued, Error> {
     let authority = authorities.get(leaf.ca);
     let key = authorities.derivation.key(label);
-    let mut params = CertificateParams::default();
+    let mut params = leaf.params(label)?;
     (params.not_before, params.not_after) = validity(plan, bundle, leaf.ca, authority)?;
-    params.distinguished_name = leaf.subject();
-    params.subject_alt_names = leaf.alternative_names(label)?;
-    params.is_ca = IsCa::ExplicitNoCa;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-    params.extended_key_usages = leaf.usage.purposes();
-    params.use_authority_key_identifier_extension = true;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
     let certificate = params
@@ -134,6 +128,19 @@ fn validity(
 }
 
 impl Leaf {
+    /// All but validity and serial.
+    fn params(&self, label: &str) -> Result<CertificateParams, Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = self.subject();
+        params.subject_alt_names = self.alternative_names(label)?;
+        params.is_ca = IsCa::NoCa;
+        params.custom_extensions = vec![end_entity()];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.extended_key_usages = self.usage.purposes();
+        params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+
     /// `O` before `CN`, as Go writes them.
     fn subject(&self) -> DistinguishedName {
         let mut subject = DistinguishedName::new();
@@ -187,6 +194,14 @@ impl Leaf {
         }
         hash.finalize().into()
     }
+}
+
+/// `basicConstraints`, critical, `CA:FALSE`: an empty SEQUENCE (RFC 5280 §4.2.1.9). The library's own way to say so adds
+/// a subject key identifier, which kubeadm's leaves do not have and whose bytes do not compress.
+fn end_entity() -> CustomExtension {
+    let mut extension = CustomExtension::from_oid_content(&[2, 5, 29, 19], vec![0x30, 0x00]);
+    extension.set_criticality(true);
+    extension
 }
 
 /// PrintableString where it can be, as Go does, else UTF8String.

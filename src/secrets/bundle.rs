@@ -76,16 +76,11 @@ impl Bundle {
         })
     }
 
-    /// HKDF-SHA-256 (RFC 5869) over the seed; who expands it names the purpose first in `info`.
-    pub fn derivation(&self) -> Hkdf<Sha256> {
-        Hkdf::new(Some(SALT), self.seed.expose())
-    }
-
     /// `SHA256:` and 16 bytes in base64 that name these roots: cluster, CAs, service-account key and seed. The seed
     /// enters through HKDF, so the fingerprint may be shown. `epoch` and `issuedAt` do not change it.
     pub fn fingerprint(&self) -> String {
         let mut confirmation = [0; 32];
-        self.derivation()
+        derivation(self.seed.expose())
             .expand(b"fingerprint", &mut confirmation)
             .expect("32 bytes are one block of HKDF-SHA-256");
         let mut hash = Sha256::new();
@@ -107,6 +102,11 @@ impl Bundle {
     }
 }
 
+/// HKDF-SHA-256 (RFC 5869) over a bundle's seed; who expands it names the purpose first in `info`.
+pub fn derivation(seed: &[u8]) -> Hkdf<Sha256> {
+    Hkdf::new(Some(SALT), seed)
+}
+
 /// Certificates and RFC 3339 texts carry no fractions.
 fn whole_seconds(moment: OffsetDateTime) -> OffsetDateTime {
     let utc = moment.to_offset(UtcOffset::UTC);
@@ -120,4 +120,65 @@ fn hex(bytes: &[u8]) -> String {
             let _ = write!(text, "{byte:02x}");
             text
         })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    /// SHA-256 of a counter: looks random, is the same in every run.
+    pub fn bundle() -> Bundle {
+        let mut counter = 0u64;
+        let mut random = |bytes: &mut [u8]| {
+            for chunk in bytes.chunks_mut(32) {
+                counter += 1;
+                chunk.copy_from_slice(&Sha256::digest(counter.to_be_bytes())[..chunk.len()]);
+            }
+            Ok(())
+        };
+        let request = BundleRequest {
+            cluster: "lab".into(),
+            algorithm: Algorithm::EcdsaP256,
+            ca_validity: Duration::hours(87_600),
+            backdate: Duration::hours(24),
+        };
+        Bundle::create(&request, datetime!(2026-11-20 13:00:00.5 +1), &mut random).unwrap()
+    }
+
+    #[test]
+    fn a_bundle_is_made_at_a_whole_second_in_utc() {
+        let bundle = bundle();
+        assert_eq!(bundle.issued_at, datetime!(2026-11-20 12:00:00 UTC));
+        assert_eq!(bundle.issued_at.offset(), UtcOffset::UTC);
+    }
+
+    #[test]
+    fn the_fingerprint_follows_the_roots_alone() {
+        let (before, mut bundle) = (bundle().fingerprint(), bundle());
+        assert!(before.starts_with("SHA256:") && before.len() == 29, "{before}");
+        bundle.epoch += 1;
+        bundle.issued_at += Duration::DAY;
+        bundle.bootstrap_token = Secret::new("aaaaaa.aaaaaaaaaaaaaaaa".into());
+        assert_eq!(bundle.fingerprint(), before);
+        bundle.seed = Secret::new(vec![0; 32]);
+        assert_ne!(bundle.fingerprint(), before);
+    }
+
+    #[test]
+    fn a_ca_beyond_the_year_9999_is_refused() {
+        let request = BundleRequest {
+            cluster: "lab".into(),
+            algorithm: Algorithm::EcdsaP256,
+            ca_validity: Duration::days(365 * 9_000),
+            backdate: Duration::ZERO,
+        };
+        let refused = Bundle::create(&request, datetime!(2026-11-20 12:00:00 UTC), &mut |bytes| {
+            bytes.fill(7);
+            Ok(())
+        });
+        assert!(matches!(refused, Err(Error::Validity)));
+    }
 }

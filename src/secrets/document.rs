@@ -1,13 +1,14 @@
 //! The YAML form of a bundle.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use rcgen::PublicKeyData;
 use serde::{Deserialize, Serialize, Serializer};
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
-use x509_parser::pem::Pem;
 
-use super::{Authority, Bundle, Error, PrivateKey};
-use crate::secret::Secret;
+use super::{
+    Authority, Bundle, Error,
+    check::{Problem, ensure},
+};
+use crate::{secret::Secret, yaml};
 
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
@@ -64,11 +65,7 @@ fn clear<S: Serializer>(secret: &Secret<String>, serializer: S) -> Result<S::Ok,
 impl Bundle {
     /// Reads a bundle and checks that its parts belong together. Errors give `name`, place and field, never a value.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let document = decode(text).map_err(|(place, problem)| Error::Syntax {
-            name: name.into(),
-            place,
-            problem,
-        })?;
+        let document: Document = yaml::parse(name, text)?;
         let field = |(field, problem)| Error::Field {
             name: name.into(),
             field,
@@ -85,7 +82,7 @@ impl Bundle {
             .issued_at
             .to_offset(UtcOffset::UTC)
             .format(&Rfc3339)
-            .map_err(|_| Error::Emit)?;
+            .map_err(|_| Error::Date)?;
         let document = Document {
             api_version: API_VERSION.into(),
             kind: KIND.into(),
@@ -106,69 +103,8 @@ impl Bundle {
             certificate_key: self.certificate_key.clone(),
             encryption_key: self.encryption_key.clone(),
         };
-        encode(&document).map(Secret::new)
+        Ok(Secret::new(yaml::emit(&document)?))
     }
-
-    fn check(&self) -> Result<(), Problem> {
-        self.kubernetes
-            .open()
-            .map_err(|problem| ("authorities.kubernetes", problem))?;
-        self.etcd.open().map_err(|problem| ("authorities.etcd", problem))?;
-        self.front_proxy
-            .open()
-            .map_err(|problem| ("authorities.frontProxy", problem))?;
-        self.check_service_account()
-            .map_err(|problem| ("serviceAccount", problem))?;
-        ensure(self.seed.expose().len() == 32, "seed", "is not 32 bytes")?;
-        ensure(
-            is_token(self.bootstrap_token.expose()),
-            "bootstrapToken",
-            "is not of the form [a-z0-9]{6}.[a-z0-9]{16}",
-        )?;
-        ensure(
-            is_hex(self.certificate_key.expose(), 64),
-            "certificateKey",
-            "is not 64 lower-case hex digits",
-        )?;
-        let encryption_key = STANDARD.decode(self.encryption_key.expose()).unwrap_or_default();
-        ensure(encryption_key.len() == 32, "encryptionKey", "is not base64 of 32 bytes")
-    }
-
-    /// kubeadm takes the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
-    fn check_service_account(&self) -> Result<(), &'static str> {
-        let key = PrivateKey::from_pem(self.service_account_key.expose())
-            .ok_or("key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA")?;
-        let public = Pem::iter_from_buffer(self.service_account_public.as_bytes())
-            .find_map(|block| block.ok().filter(|block| block.label == "PUBLIC KEY"))
-            .ok_or("publicKey is not a PEM PUBLIC KEY")?;
-        if public.contents == key.subject_public_key_info() {
-            Ok(())
-        } else {
-            Err("publicKey is not the one of key")
-        }
-    }
-}
-
-/// Field and what is wrong with it.
-type Problem = (&'static str, &'static str);
-
-fn ensure(holds: bool, field: &'static str, problem: &'static str) -> Result<(), Problem> {
-    if holds { Ok(()) } else { Err((field, problem)) }
-}
-
-fn is_token(text: &str) -> bool {
-    let part = |part: &str, length| {
-        part.len() == length
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    text.split_once('.')
-        .is_some_and(|(id, secret)| part(id, 6) && part(secret, 16))
-}
-
-fn is_hex(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl Document {
@@ -223,23 +159,87 @@ impl From<AuthorityDocument> for Authority {
     }
 }
 
-fn encode(document: &Document) -> Result<String, Error> {
-    serde_yaml::to_string(document).map_err(|_| Error::Emit)
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::secrets::bundle::tests::bundle;
 
-/// The parser's own messages quote the text, so only their place and kind are passed on.
-fn decode(text: &str) -> Result<Document, (String, String)> {
-    serde_yaml::from_str(text).map_err(|error| {
-        let place = error
-            .location()
-            .map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-        let problem = match error.without_snippet() {
-            serde_yaml::Error::SerdeMissingField { field, .. } => format!("field {field} is missing"),
-            serde_yaml::Error::SerdeUnknownField { expected, .. } => {
-                format!("unknown field; expected one of {}", expected.join(", "))
-            }
-            _ => "this is not the YAML of a bundle (what stands there is not shown)".into(),
-        };
-        (place, problem)
-    })
+    fn text() -> String {
+        bundle().to_yaml().unwrap().expose().clone()
+    }
+
+    fn refusal(text: &str) -> String {
+        let message = Bundle::parse("s.yaml", text).unwrap_err().to_string();
+        let bundle = bundle();
+        for secret in [&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key] {
+            assert!(!message.contains(secret.expose().as_str()), "{message}");
+        }
+        assert!(
+            bundle
+                .kubernetes
+                .key
+                .expose()
+                .lines()
+                .all(|line| !message.contains(line)),
+            "{message}"
+        );
+        assert!(!message.contains("hunter2"), "{message}");
+        message
+    }
+
+    #[test]
+    fn what_is_written_reads_back_to_the_same_text() {
+        let text = text();
+        let again = Bundle::parse("s.yaml", &text).unwrap();
+        assert_eq!(again.fingerprint(), bundle().fingerprint());
+        assert_eq!(again.to_yaml().unwrap().expose(), &text);
+    }
+
+    #[test]
+    fn keys_and_certificates_are_literal_blocks() {
+        let text = text();
+        assert!(
+            text.starts_with("apiVersion: firelay.dev/v1alpha1\nkind: Secrets\ncluster: lab\nissuedAt: "),
+            "{text}"
+        );
+        assert_eq!(text.matches("certificate: |\n").count(), 3);
+        assert_eq!(text.matches("key: |\n").count(), 4);
+        assert_eq!(text.matches("publicKey: |\n").count(), 1);
+    }
+
+    #[test]
+    fn a_mistake_is_placed_and_its_text_is_not_repeated() {
+        let text = text();
+        assert_eq!(
+            refusal(&text.replace("epoch: 0", "epoch: hunter2")),
+            "s.yaml:5:8: expected a whole number from 0 to 4294967295, found text: \
+             should be a whole number from 0 to 4294967295"
+        );
+        assert!(refusal(&format!("{text}extra: hunter2\n")).contains("unknown key `extra`"));
+        assert!(refusal(&text.replace("epoch: 0\n", "")).contains("missing key `epoch`"));
+        let dedented = text.replacen("    key: |\n      ", "    key: |\n", 1);
+        assert_ne!(dedented, text);
+        assert!(refusal(&dedented).starts_with("s.yaml:"));
+        assert!(refusal("hunter2").starts_with("s.yaml:1:1: "));
+        assert!(refusal(&text.replace("kind: Secrets", "kind: Cluster")).ends_with("kind: is not Secrets"));
+    }
+
+    #[test]
+    fn only_whole_seconds_are_taken_in_any_offset() {
+        let text = text();
+        let issued_at = bundle().issued_at;
+        let with = |moment: &str| text.replace("2026-11-20T12:00:00Z", moment);
+        assert_eq!(
+            Bundle::parse("s", &with("2026-11-20T13:00:00+01:00"))
+                .unwrap()
+                .issued_at,
+            issued_at
+        );
+        assert_eq!(
+            refusal(&with("2026-11-20T12:00:00.5Z")),
+            "s.yaml: issuedAt: has fractions of a second"
+        );
+        assert_eq!(refusal(&with("yesterday")), "s.yaml: issuedAt: is not an RFC 3339 time");
+    }
 }

@@ -2,20 +2,15 @@
 
 use std::{io, path::PathBuf};
 
+use crate::yaml;
+
 /// Why a bundle could not be made, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is not the YAML of a bundle.
-    #[error("{name}{place}: {problem}")]
-    Syntax {
-        /// File.
-        name: String,
-        /// `:LINE:COLUMN`, or nothing.
-        place: String,
-        /// What is wrong there, without the value.
-        problem: String,
-    },
+    #[error(transparent)]
+    Syntax(#[from] yaml::Diagnostics),
     /// A field is not what it has to be.
     #[error("{name}: {field}: {problem}")]
     Field {
@@ -36,8 +31,11 @@ pub enum Error {
     #[error("a CA could not be generated: {0}")]
     Generate(#[source] rcgen::Error),
     /// The bundle could not be put into YAML.
-    #[error("the bundle could not be written as YAML")]
-    Emit,
+    #[error("the secrets: {0}")]
+    Emit(#[from] yaml::Error),
+    /// `issuedAt` lies outside the years of RFC 3339.
+    #[error("issuedAt leaves the years 0 to 9999")]
+    Date,
     /// The file could not be read.
     #[error("cannot read the secrets {}: {source}", path.display())]
     Read {

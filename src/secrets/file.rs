@@ -71,3 +71,56 @@ fn exposed(metadata: &fs::Metadata) -> bool {
 fn exposed(_: &fs::Metadata) -> bool {
     false
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::secrets::bundle::tests::bundle;
+
+    #[test]
+    fn a_saved_bundle_loads_and_is_never_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("firelay.secrets.yaml");
+        let bundle = bundle();
+        save_new(&path, &bundle).unwrap();
+        let loaded = load(&path).unwrap();
+        assert!(!loaded.exposed);
+        assert_eq!(loaded.bundle.fingerprint(), bundle.fingerprint());
+        fs::write(&path, "mine").unwrap();
+        assert!(matches!(save_new(&path, &bundle), Err(Error::Exists { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_way_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("firelay.secrets.yaml");
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        assert!(matches!(save_new(&path, &bundle()), Err(Error::Exists { .. })));
+        assert!(!directory.path().join("elsewhere").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_read_is_reported() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("firelay.secrets.yaml");
+        save_new(&path, &bundle()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(load(&path).unwrap().exposed);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let message = load(Path::new("no/such/file")).unwrap_err().to_string();
+        assert!(
+            message.starts_with("cannot read the secrets no/such/file: "),
+            "{message}"
+        );
+    }
+}

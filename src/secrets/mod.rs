@@ -2,6 +2,7 @@
 
 mod authority;
 mod bundle;
+mod check;
 mod document;
 mod error;
 mod file;
@@ -9,7 +10,7 @@ mod key;
 mod random;
 
 pub use authority::{Authority, OpenAuthority};
-pub use bundle::{Bundle, BundleRequest};
+pub use bundle::{Bundle, BundleRequest, derivation};
 pub use error::Error;
 pub use file::{Loaded, load, save_new};
 pub use key::{PrivateKey, to_pem};

@@ -85,7 +85,7 @@ impl Tree {
     pub fn describe(&self, certificate: &str) -> String {
         let text = self.openssl(&format!(
             "x509 -in {certificate} -noout -subject -issuer -nameopt RFC2253 \
-             -ext keyUsage,extendedKeyUsage,basicConstraints,subjectAltName"
+             -ext keyUsage,extendedKeyUsage,basicConstraints,subjectAltName,subjectKeyIdentifier,authorityKeyIdentifier"
         ));
         let line = |prefix: &str| {
             text.lines()
@@ -101,6 +101,9 @@ impl Tree {
         };
         assert!(text.contains("X509v3 Key Usage: critical"), "{text}");
         assert!(text.contains("X509v3 Basic Constraints: critical"), "{text}");
+        let authority = text.contains("CA:TRUE");
+        assert_eq!(text.contains("X509v3 Subject Key Identifier"), authority, "{text}");
+        assert_eq!(text.contains("X509v3 Authority Key Identifier"), !authority, "{text}");
         [
             line("subject="),
             line("issuer="),
