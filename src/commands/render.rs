@@ -153,9 +153,9 @@ fn print_report(out: &Path, nodes: &[Written], written: &tree::Report) -> Result
         nodes.len(),
         platforms.join(", "),
         out.display(),
-        written.written,
-        written.unchanged,
-        written.removed,
+        written.written.len(),
+        written.unchanged.len(),
+        written.removed.len(),
     );
     Ok(())
 }

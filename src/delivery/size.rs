@@ -44,6 +44,20 @@ pub enum Group {
 }
 
 impl Group {
+    /// The kind, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Pki => "certificates and keys",
+            Self::Kubeconfig => "kubeconfigs",
+            Self::Scripts => "boot scripts",
+            Self::Addons => "manifests",
+            Self::Kubeadm => "kubeadm",
+            Self::Units => "units",
+            Self::Configs => "other configuration",
+            Self::Other => "other",
+        }
+    }
+
     /// By path, and scripts by their first two bytes.
     fn of(path: &str, content: &str) -> Self {
         let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
