@@ -1,5 +1,28 @@
 //! Everything resolved: no `Option` here means "default". No I/O and no secrets.
+//!
+//! [`resolve`] gives every absent value its default, lays the nearer setting over the farther (cluster, role, node),
+//! expands rows of machines and checks what can be checked without a machine. It does not stop at a mistake.
 
+mod access;
+mod addresses;
+mod artifacts;
+mod duration;
+mod endpoint;
+mod etcd;
+mod inheritance;
+mod kubernetes;
+mod labels;
+mod machines;
+mod manifests;
 mod model;
+mod names;
+mod network;
+mod nodes;
+mod pki;
+mod ranges;
+mod report;
+mod resolve;
+mod runtime;
 
 pub use model::*;
+pub use resolve::resolve;

@@ -18,7 +18,7 @@ use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
 pub use spanned::Spanned;
-pub use tree::{Content, Node, Scalar, Tree};
+pub use tree::{Content, Node, Scalar, Tree, documents};
 
 /// Reads one document of YAML 1.2 into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {

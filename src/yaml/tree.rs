@@ -119,6 +119,22 @@ impl<'s> Node<'s> {
     }
 }
 
+/// How many documents with content a stream has, or why it is not YAML. For texts that firelay only passes on.
+pub fn documents(text: &str) -> Result<usize, String> {
+    let mut count = 0;
+    let mut fresh = false;
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        match event {
+            Event::DocumentStart(..) => fresh = true,
+            Event::Scalar(text, ..) if text.is_empty() => fresh = false,
+            _ if std::mem::take(&mut fresh) => count += 1,
+            _ => {}
+        }
+    }
+    Ok(count)
+}
+
 /// A finding that ends the reading. Boxed, because it is rare and large.
 type Fatal = Box<Diagnostic>;
 
@@ -492,6 +508,13 @@ mod tests {
         assert_eq!(codes("a: &a [*a]\n"), ["FL0006"]);
         let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 50].join(", "));
         assert_eq!(codes(&long), ["FL0006"]);
+    }
+
+    #[test]
+    fn documents_are_counted() {
+        assert_eq!(documents("a: 1\n---\nb: 1\n---\n# none\n"), Ok(2));
+        assert_eq!(documents("# none\n"), Ok(0));
+        assert!(documents("a: [\n").is_err_and(|why| why.starts_with("line ")));
     }
 
     #[test]

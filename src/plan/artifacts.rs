@@ -1,0 +1,213 @@
+//! What each machine fetches at first boot, and where the images come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use semver::Version;
+
+use super::{ArtifactPlan, ImageArchivePlan, RoleSet, names, report::Report};
+use crate::{
+    diagnostic::{Diagnostic, Span, nearest},
+    profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
+    spec::{Arch, ArtifactOverride, ArtifactSource, Spec},
+    yaml::Spanned,
+};
+
+/// The versions of everything that is fetched, with the places that chose them.
+pub(super) struct Versions<'a> {
+    /// Kubernetes' own; of every artifact that the profile's `components` do not name.
+    pub(super) kubernetes: (&'a Version, Span),
+    /// By catalog name.
+    pub(super) components: BTreeMap<&'a str, (Version, Span)>,
+}
+
+impl Versions<'_> {
+    fn of(&self, name: &str) -> (&Version, Span) {
+        self.components.get(name).map_or(self.kubernetes, |(version, span)| (version, *span))
+    }
+}
+
+/// `artifacts`, with what is needed to answer for a machine.
+pub(super) struct Store<'a> {
+    spec: &'a Spec,
+    catalog: &'a Catalog,
+    versions: Versions<'a>,
+    /// Machines of one kind fetch the same; asked once, and mistakes are told once.
+    known: BTreeMap<(String, Arch, [bool; 3]), Vec<ArtifactPlan>>,
+}
+
+impl<'a> Store<'a> {
+    /// Checks `artifacts` as a whole.
+    pub(super) fn new(spec: &'a Spec, profiles: &'a Profiles, versions: Versions<'a>) -> Self {
+        Self { spec, catalog: &profiles.catalog, versions, known: BTreeMap::new() }
+    }
+
+    /// Binaries come with the machine image.
+    pub(super) fn preinstalled(&self) -> bool {
+        self.spec.artifacts.source.as_ref().is_some_and(|source| source.value == ArtifactSource::Preinstalled)
+    }
+
+    /// Where the binaries are on an OS.
+    pub(super) fn bin_dir(&self, os: &OsProfile) -> String {
+        let default = if self.preinstalled() { &os.package_bin } else { &os.paths.bin };
+        self.spec.artifacts.bin_dir.as_ref().map_or(default, |dir| &dir.value).clone()
+    }
+
+    /// What a machine fetches, in the order of the catalog.
+    pub(super) fn of(&mut self, roles: RoleSet, os: &OsProfile, arch: Arch, report: &mut Report) -> Vec<ArtifactPlan> {
+        if self.preinstalled() {
+            return Vec::new();
+        }
+        let kind = (os.name.clone(), arch, [roles.kubernetes(), roles.control_plane, roles.etcd]);
+        if let Some(known) = self.known.get(&kind) {
+            return known.clone();
+        }
+        let bin_dir = self.bin_dir(os);
+        let plans: Vec<_> = self
+            .catalog
+            .artifacts
+            .iter()
+            .filter(|(name, artifact)| self.needed(name, artifact.scope, roles))
+            .filter_map(|(name, artifact)| {
+                let directory = match artifact.target {
+                    ArtifactTarget::Bin => &bin_dir,
+                    ArtifactTarget::CniBin => &os.paths.cni_bin,
+                };
+                report.take(self.plan(name, artifact, arch, directory))
+            })
+            .collect();
+        self.known.insert(kind, plans.clone());
+        plans
+    }
+
+    fn needed(&self, name: &str, scope: ArtifactScope, roles: RoleSet) -> bool {
+        match scope {
+            ArtifactScope::Kubernetes => roles.kubernetes(),
+            ArtifactScope::ControlPlane => roles.control_plane,
+            ArtifactScope::Etcd => roles.etcd,
+            ArtifactScope::OnRequest => roles.kubernetes() && self.requested().contains(name),
+        }
+    }
+
+    /// Artifacts that the spec asks for by a setting.
+    fn requested(&self) -> BTreeSet<&'static str> {
+        [("nerdctl", self.spec.runtime.nerdctl)].into_iter().filter(|(_, asked)| *asked).map(|(name, _)| name).collect()
+    }
+
+    fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, directory: &str) -> Result<ArtifactPlan, Diagnostic> {
+        let (version, span) = self.versions.of(name);
+        let own = self.spec.artifacts.overrides.iter().find(|(key, _)| key.as_str() == name).map(|(_, own)| own);
+        let own_sha256 = own.and_then(|own| own.sha256.get(&arch)).map(|sha256| sha256.to_lowercase());
+        let sha256 = own_sha256.or_else(|| artifact.sha256(version, arch).map(str::to_owned));
+        Ok(ArtifactPlan {
+            name: name.to_owned(),
+            version: version.clone(),
+            url: self.url(artifact, own, version, arch),
+            sha256: sha256.ok_or_else(|| no_digest(name, artifact, version, arch, span))?,
+            format: artifact.format,
+            members: artifact.members_of(version, arch),
+            directory: directory.to_owned(),
+        })
+    }
+
+    fn url(&self, artifact: &Artifact, own: Option<&ArtifactOverride>, version: &Version, arch: Arch) -> String {
+        if let Some(url) = own.and_then(|own| own.url.as_ref()) {
+            return fill(url, version, arch);
+        }
+        let upstream = artifact.url_of(version, arch);
+        match &self.spec.artifacts.mirror {
+            Some(mirror) => {
+                let path = upstream.split_once("://").map_or(upstream.as_str(), |(_, path)| path);
+                format!("{}/{path}", mirror.trim_end_matches('/'))
+            }
+            None => upstream,
+        }
+    }
+}
+
+fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, span: Span) -> Diagnostic {
+    let known = artifact.releases.iter().rev().filter(|(_, digests)| digests.contains_key(&arch));
+    let known: Vec<_> = known.map(|(version, _)| version.to_string()).collect();
+    let arch = fill("{arch}", version, arch);
+    Diagnostic::error("FL0303", format!("no digest of {name} {version} for {arch}"))
+        .at(span)
+        .label("what is fetched is checked by its SHA-256")
+        .help(format!("known: {}; or set artifacts.overrides.{name}.sha256.{arch}", known.join(", ")))
+}
+
+/// Checks `artifacts` itself.
+pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
+    let artifacts = &spec.artifacts;
+    artifacts.mirror.iter().for_each(|url| check_url(url, report));
+    artifacts.bin_dir.iter().for_each(|dir| check_path(dir, report));
+    for (name, own) in &artifacts.overrides {
+        check_override(name, own, &profiles.catalog, report);
+    }
+    for archive in &artifacts.image_archives {
+        check_url(&archive.url, report);
+        check_sha256(&archive.sha256, report);
+    }
+    for prefix in artifacts.image_rewrites.iter().flat_map(|(from, to)| [from, to]) {
+        check_image(prefix, report);
+    }
+}
+
+fn check_override(name: &Spanned<String>, own: &ArtifactOverride, catalog: &Catalog, report: &mut Report) {
+    if !catalog.artifacts.contains_key(name.as_str()) {
+        let names = catalog.artifacts.keys().map(String::as_str);
+        let finding = Diagnostic::error("FL0305", "no such artifact").at(name.span);
+        let help = format!("artifacts: {}", names.clone().collect::<Vec<_>>().join(", "));
+        report.push(match nearest(name, names) {
+            Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
+            None => finding.help(help),
+        });
+    }
+    own.url.iter().for_each(|url| check_url(url, report));
+    own.sha256.values().for_each(|sha256| check_sha256(sha256, report));
+}
+
+/// Refuses what cannot be fetched over HTTP.
+pub(super) fn check_url(url: &Spanned<String>, report: &mut Report) {
+    if !names::is_url(url) {
+        let finding = Diagnostic::error("FL0307", "not a URL that can be fetched").at(url.span);
+        report.push(finding.label("http:// or https://, a host, no blanks or quotes"));
+    }
+}
+
+/// Refuses what is not an absolute path.
+pub(super) fn check_path(path: &Spanned<String>, report: &mut Report) {
+    if !names::is_absolute_path(path) {
+        let finding = Diagnostic::error("FL0311", "not an absolute path").at(path.span);
+        report.push(finding.label("begins with / and has no blanks, quotes, colons or .."));
+    }
+}
+
+fn check_sha256(sha256: &Spanned<String>, report: &mut Report) {
+    if !names::is_sha256(sha256) {
+        let finding = Diagnostic::error("FL0306", "not a SHA-256").at(sha256.span).label("64 hex digits, nothing before them");
+        report.push(finding.help("`sha256sum FILE` prints it"));
+    }
+}
+
+/// Refuses what cannot be an image name or the beginning of one.
+pub(super) fn check_image(name: &Spanned<String>, report: &mut Report) {
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || ".-_/:@[]".contains(c));
+    if name.is_empty() || name.contains(odd) || name.contains("://") || name.starts_with('/') || name.ends_with(['/', ':']) {
+        let finding = Diagnostic::error("FL0312", "not an image name or registry").at(name.span);
+        report.push(finding.label("a host and path, without https:// and without / at the end"));
+    }
+}
+
+/// Image archives in order.
+pub(super) fn image_archives(spec: &Spec) -> Vec<ImageArchivePlan> {
+    let plan = |archive: &crate::spec::ImageArchive| ImageArchivePlan {
+        arch: archive.arch.as_ref().map(|arch| arch.value),
+        url: archive.url.value.clone(),
+        sha256: archive.sha256.to_lowercase(),
+    };
+    spec.artifacts.image_archives.iter().map(plan).collect()
+}
+
+/// Image prefixes as plain text.
+pub(super) fn image_rewrites(spec: &Spec) -> BTreeMap<String, String> {
+    spec.artifacts.image_rewrites.iter().map(|(from, to)| (from.value.clone(), to.value.clone())).collect()
+}

@@ -1,0 +1,256 @@
+//! `kubernetes`: the version and what its components are told.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use semver::Version;
+use serde_json::Value;
+
+use super::{
+    ComponentPlan, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, VolumePlan, artifacts, manifests, names,
+    report::Report, rewrite_image,
+};
+use crate::{
+    diagnostic::{Diagnostic, nearest},
+    profile::{KubernetesProfile, Profiles},
+    spec::{Argument, Component, EnvVar, Kubelet, Kubernetes, PatchType, ProxyMode, Spec, Volume},
+    yaml::Spanned,
+};
+
+/// kubeadm's own image registry.
+const IMAGE_REPOSITORY: &str = "registry.k8s.io";
+/// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
+const PATH_TYPES: &[&str] =
+    &["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
+
+/// The chosen version and what its minor accepts.
+pub(super) struct Release {
+    pub(super) version: Version,
+    pub(super) profile: Arc<KubernetesProfile>,
+}
+
+/// Finds the release, or says which there are.
+pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagnostic> {
+    let text = &spec.kubernetes.version;
+    let newest = profiles.kubernetes.values().rev().find_map(|profile| profile.versions.first());
+    let example = newest.map_or_else(|| "1.36.4".to_owned(), Version::to_string);
+    let version = version(text, &example)?;
+    let unknown = |label: String, known: Vec<String>| {
+        Diagnostic::error("FL0302", format!("Kubernetes {version} is not known"))
+            .at(text.span)
+            .label(label)
+            .help(format!("known: {}", known.join(", ")))
+    };
+    let Some(profile) = profiles.kubernetes(&version) else {
+        let known = profiles.kubernetes.values().rev().filter_map(|profile| Some(profile.versions.first()?.to_string()));
+        return Err(unknown("no profile for this minor".to_owned(), known.collect()));
+    };
+    if !profile.knows(&version) {
+        let near = profile.versions.iter().min_by_key(|known| known.patch.abs_diff(version.patch));
+        let label = near.map_or_else(String::new, |near| format!("the nearest is {near}"));
+        return Err(unknown(label, profile.versions.iter().map(Version::to_string).collect()));
+    }
+    Ok(Release { version, profile: profile.clone() })
+}
+
+/// A full version, with or without `v`.
+pub(super) fn version(text: &Spanned<String>, example: &str) -> Result<Version, Diagnostic> {
+    Version::parse(text.strip_prefix('v').unwrap_or(text)).map_err(|_| {
+        Diagnostic::error("FL0301", "not a full version")
+            .at(text.span)
+            .label("three numbers are needed")
+            .help(format!("write it as {example}"))
+    })
+}
+
+/// `kubernetes`, checked and resolved.
+pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> KubernetesPlan {
+    let kubernetes = &spec.kubernetes;
+    let profile = &release.profile;
+    check_gates(kubernetes, profile, report);
+    check_kubelet(&kubernetes.kubelet, profile, report);
+    let rewrites = artifacts::image_rewrites(spec);
+    kubernetes.image_repository.iter().for_each(|repository| artifacts::check_image(repository, report));
+    let repository = kubernetes.image_repository.as_ref().map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
+    KubernetesPlan {
+        version: release.version.clone(),
+        profile: profile.clone(),
+        image_repository: rewrite_image(&rewrites, repository),
+        kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
+        feature_gates: gates(&kubernetes.feature_gates),
+        api_server: component(&kubernetes.api_server, report),
+        controller_manager: component(&kubernetes.controller_manager, report),
+        scheduler: component(&kubernetes.scheduler, report),
+        kubelet_config: plain(&kubernetes.kubelet.config),
+        kube_proxy: kube_proxy(kubernetes, profile, report),
+        dns: dns(spec, &rewrites, report),
+        patches: patches(kubernetes, report),
+        skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
+    }
+}
+
+/// The sandbox image that goes with a release, before rewriting.
+pub(super) fn sandbox_image(spec: &Spec, release: &Release) -> String {
+    let repository = spec.kubernetes.image_repository.as_ref().map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
+    format!("{repository}/pause:{}", release.profile.pause)
+}
+
+type Gates = std::collections::BTreeMap<Spanned<String>, bool>;
+
+fn gates(gates: &Gates) -> std::collections::BTreeMap<String, bool> {
+    gates.iter().map(|(name, on)| (name.value.clone(), *on)).collect()
+}
+
+/// Free settings without the places of their keys.
+fn plain(config: &std::collections::BTreeMap<Spanned<String>, Value>) -> std::collections::BTreeMap<String, Value> {
+    config.iter().map(|(name, value)| (name.value.clone(), value.clone())).collect()
+}
+
+fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) {
+    for name in kubernetes.kubeadm_feature_gates.keys().filter(|name| !profile.accepts_kubeadm_feature_gate(name)) {
+        let message = format!("kubeadm {} has no such feature gate", profile.minor);
+        report.push(unknown("FL0309", message, name, &profile.kubeadm_feature_gates).help(format!(
+            "feature gates of kubeadm: {}; those of the components belong under `featureGates`",
+            profile.kubeadm_feature_gates.join(", ")
+        )));
+    }
+    for name in kubernetes.feature_gates.keys().filter(|name| !name.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+        report.push(Diagnostic::error("FL0309", "not a feature gate").at(name.span).label("letters and digits only"));
+    }
+}
+
+/// A finding for a name that a profile does not have.
+fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &[String]) -> Diagnostic {
+    let finding = Diagnostic::error(code, message).at(name.span);
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => finding.label(format!("did you mean `{near}`?")),
+        None => finding,
+    }
+}
+
+/// Checks kubelet settings of the cluster, a role, a node or a pool.
+pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, report: &mut Report) {
+    for name in kubelet.config.keys().filter(|name| !profile.accepts_kubelet_field(name)) {
+        let message = format!("KubeletConfiguration of {} has no such field", profile.minor);
+        report.push(unknown("FL0308", message, name, &profile.kubelet_fields));
+    }
+    for argument in &kubelet.extra_args {
+        check_argument(argument, report);
+        if !profile.accepts_kubelet_flag(&argument.name) {
+            let finding = Diagnostic::error("FL0310", format!("the kubelet of {} has no such flag any more", profile.minor));
+            report.push(finding.at(argument.name.span).label("with it the kubelet does not start").help("remove it"));
+        }
+    }
+}
+
+fn check_argument(argument: &Argument, report: &mut Report) {
+    let name = &argument.name;
+    let bare = name.trim_start_matches('-');
+    if bare.len() != name.len() {
+        let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
+        report.push(finding.help(format!("write `{bare}`")));
+    } else if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+        let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
+        report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
+    }
+}
+
+/// Arguments as pairs, checked.
+pub(super) fn arguments(arguments: &[Argument], report: &mut Report) -> Vec<(String, String)> {
+    arguments.iter().for_each(|argument| check_argument(argument, report));
+    arguments.iter().map(|argument| (argument.name.value.clone(), argument.value.value.clone())).collect()
+}
+
+/// Environment variables as pairs, checked.
+pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(String, String)> {
+    for variable in variables.iter().filter(|variable| !names::is_env_name(&variable.name)) {
+        let finding = Diagnostic::error("FL0507", "not the name of an environment variable").at(variable.name.span);
+        report.push(finding.label("letters, digits, _ - . and no digit in front"));
+    }
+    variables.iter().map(|variable| (variable.name.value.clone(), variable.value.value.clone())).collect()
+}
+
+fn component(component: &Component, report: &mut Report) -> ComponentPlan {
+    let mut seen = BTreeSet::new();
+    for volume in &component.extra_volumes {
+        check_volume(volume, report);
+        if !seen.insert(volume.name.as_str()) {
+            report.push(Diagnostic::error("FL0508", "a volume's name is given twice").at(volume.name.span));
+        }
+    }
+    ComponentPlan {
+        extra_args: arguments(&component.extra_args, report),
+        extra_volumes: component.extra_volumes.iter().map(volume).collect(),
+        extra_envs: environment(&component.extra_envs, report),
+    }
+}
+
+fn check_volume(volume: &Volume, report: &mut Report) {
+    if !names::is_label(&volume.name) {
+        let finding = Diagnostic::error("FL0508", "not the name of a volume").at(volume.name.span);
+        report.push(finding.label("lower case letters, digits and inner dashes, at most 63 characters"));
+    }
+    artifacts::check_path(&volume.host_path, report);
+    artifacts::check_path(&volume.mount_path, report);
+    if let Some(path_type) = volume.path_type.as_ref().filter(|kind| !kind.is_empty() && !PATH_TYPES.contains(&kind.as_str())) {
+        let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
+        let help = format!("types: {}", PATH_TYPES.join(", "));
+        report.push(unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
+    }
+}
+
+fn volume(volume: &Volume) -> VolumePlan {
+    VolumePlan {
+        name: volume.name.value.clone(),
+        host_path: volume.host_path.value.clone(),
+        mount_path: volume.mount_path.value.clone(),
+        read_only: volume.read_only,
+        path_type: volume.path_type.as_ref().map(|kind| kind.value.clone()),
+    }
+}
+
+fn kube_proxy(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) -> Option<KubeProxyPlan> {
+    let proxy = &kubernetes.kube_proxy;
+    for name in proxy.config.keys().filter(|name| !profile.accepts_kube_proxy_field(name)) {
+        let message = format!("KubeProxyConfiguration of {} has no such field", profile.minor);
+        report.push(unknown("FL0308", message, name, &profile.kube_proxy_fields));
+    }
+    if let Some(mode) = proxy.mode.as_ref().filter(|mode| mode.value == ProxyMode::Ipvs && !proxy.disabled) {
+        let finding = Diagnostic::warning("FL0111", "kube-proxy's ipvs mode is deprecated").at(mode.span);
+        report.push(finding.label("upstream will remove it").help("use nftables, or iptables on kernels before 5.13"));
+    }
+    let plan = KubeProxyPlan { mode: proxy.mode.as_ref().map(|mode| mode.value), config: plain(&proxy.config) };
+    (!proxy.disabled).then_some(plan)
+}
+
+fn dns(spec: &Spec, rewrites: &std::collections::BTreeMap<String, String>, report: &mut Report) -> DnsPlan {
+    let dns = &spec.kubernetes.dns;
+    if let Some(domain) = dns.domain.as_ref().filter(|domain| !names::is_subdomain(domain)) {
+        let finding = Diagnostic::error("FL0112", "not a DNS domain").at(domain.span);
+        report.push(finding.label("lower case labels joined by dots, none at the end"));
+    }
+    dns.image_repository.iter().for_each(|repository| artifacts::check_image(repository, report));
+    // Of its own registry kubeadm takes coredns/coredns, of any other REGISTRY/coredns: a mirror has the former's name.
+    let mirrored = rewrite_image(rewrites, &format!("{IMAGE_REPOSITORY}/coredns"));
+    let own = dns.image_repository.as_ref().map(|repository| rewrite_image(rewrites, repository));
+    let kubeadms_own = spec.kubernetes.image_repository.is_none();
+    let rewritten = !mirrored.starts_with(&format!("{IMAGE_REPOSITORY}/"));
+    DnsPlan {
+        domain: dns.domain.as_ref().map_or_else(|| "cluster.local".to_owned(), |domain| domain.value.clone()),
+        image_repository: own.or_else(|| (kubeadms_own && rewritten).then_some(mirrored)),
+        image_tag: dns.image_tag.as_ref().map(|tag| tag.value.clone()),
+        disabled: dns.disabled,
+    }
+}
+
+fn patches(kubernetes: &Kubernetes, report: &mut Report) -> Vec<PatchPlan> {
+    let plan = |patch: &crate::spec::KubeadmPatch| PatchPlan {
+        target: patch.target.value,
+        kind: patch.kind.as_ref().map_or(PatchType::Strategic, |kind| kind.value),
+        content: patch.content.value.clone(),
+    };
+    let plans: Vec<_> = kubernetes.patches.iter().map(plan).collect();
+    for (patch, plan) in kubernetes.patches.iter().zip(&plans) {
+        manifests::check_patch(&patch.content, plan.kind, report);
+    }
+    plans
+}

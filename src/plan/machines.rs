@@ -1,0 +1,125 @@
+//! The rows of `nodes`, expanded: names, roles and how many there are of each.
+
+use std::{collections::HashMap, net::IpAddr};
+
+use super::{RoleSet, addresses, names, ranges, report::Report};
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    spec::{Node, Role, Spec},
+    yaml::Spanned,
+};
+
+/// One entry of `nodes`.
+pub(super) struct Row<'a> {
+    pub(super) node: &'a Node,
+    /// One name per machine; empty if they were refused.
+    pub(super) names: Vec<String>,
+    pub(super) roles: RoleSet,
+    /// For each entry of `addresses` one address per machine; without the refused entries.
+    pub(super) addresses: Vec<Vec<IpAddr>>,
+}
+
+impl Row<'_> {
+    /// The addresses of a machine of the row.
+    pub(super) fn addresses_of(&self, machine: usize) -> Vec<IpAddr> {
+        self.addresses.iter().filter_map(|entry| entry.get(machine)).copied().collect()
+    }
+}
+
+/// All rows. What was refused is left out, so that later checks see the rest.
+pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<Row<'a>> {
+    let mut left = ranges::MAX_MACHINES;
+    let rows: Vec<_> = spec.nodes.iter().map(|node| expand_row(node, &mut left, report)).collect();
+    check_names(spec, &rows, report);
+    check_presence(spec, &rows, report);
+    rows
+}
+
+fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<'a> {
+    let mut names = report.take(row_names(&node.name)).unwrap_or_default();
+    if names.len() > *left {
+        let label = format!("with this row there are more than {}", ranges::MAX_MACHINES);
+        report.push(Diagnostic::error("FL0202", "too many machines").at(node.name.span).label(label));
+        names.clear();
+    }
+    *left -= names.len();
+    let addresses = addresses::of_row(node, names.len(), report);
+    Row { node, roles: roles(&node.roles, report), names, addresses }
+}
+
+fn row_names(name: &Spanned<String>) -> Result<Vec<String>, Diagnostic> {
+    let names = ranges::names(name)?;
+    match names.iter().find(|name| !names::is_node_name(name)) {
+        Some(odd) => Err(names::invalid("node", odd, name.span)),
+        None => Ok(names),
+    }
+}
+
+/// The roles of a machine, each once.
+pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -> RoleSet {
+    let mut roles = RoleSet::default();
+    for role in listed.iter() {
+        let slot = match role.value {
+            Role::ControlPlane => &mut roles.control_plane,
+            Role::Worker => &mut roles.worker,
+            Role::Etcd => &mut roles.etcd,
+        };
+        if std::mem::replace(slot, true) {
+            report.push(Diagnostic::error("FL0210", "a role is given twice").at(role.span));
+        }
+    }
+    if listed.is_empty() {
+        let finding = Diagnostic::error("FL0210", "a machine without a role").at(listed.span).label("needs at least one");
+        report.push(finding.help("roles: control-plane, worker, etcd"));
+    }
+    roles
+}
+
+/// Every name of nodes and pools stands once: they are also the names of folders.
+fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+    let machines = rows.iter().flat_map(|row| row.names.iter().map(|name| (name.as_str(), row.node.name.span)));
+    let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), pool.name.span));
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut told: Option<Span> = None;
+    for (name, span) in machines.chain(pools) {
+        // One finding tells enough about a row.
+        if seen.insert(name, span).is_some() && told != Some(span) {
+            report.push(Diagnostic::error("FL0204", format!("the name {name} is given twice")).at(span).label("the second is here"));
+            told = Some(span);
+        }
+    }
+}
+
+fn check_presence(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+    let place = spec.nodes.span;
+    if rows.is_empty() {
+        report.push(Diagnostic::error("FL0208", "a cluster without nodes").at(place).label("needs at least one control plane"));
+    } else if !rows.iter().any(|row| row.roles.control_plane) {
+        let finding = Diagnostic::error("FL0208", "no node is a control plane").at(place);
+        report.push(finding.help("give at least one node `roles: [control-plane]`"));
+    }
+    if rows.iter().all(|row| !row.names.is_empty()) {
+        check_quorum(rows, place, report);
+    }
+}
+
+/// An even number of members survives no more losses than one fewer, and has one more to lose.
+fn check_quorum(rows: &[Row<'_>], place: Span, report: &mut Report) {
+    let count = |has: fn(&RoleSet) -> bool| rows.iter().filter(|row| has(&row.roles)).map(|row| row.names.len()).sum::<usize>();
+    let external = count(|roles| roles.etcd);
+    let (members, kind) = match external {
+        0 => (count(|roles| roles.control_plane), "control planes, each with an etcd member"),
+        _ => (external, "nodes with the etcd role"),
+    };
+    if members > 0 && members.is_multiple_of(2) {
+        let finding = Diagnostic::error("FL0209", "an even number of etcd members").at(place);
+        let help = format!(
+            "{members} members survive the loss of {}, as {} do: use {} or {}",
+            members / 2 - 1,
+            members - 1,
+            members - 1,
+            members + 1
+        );
+        report.push(finding.label(format!("{members} {kind}")).help(help));
+    }
+}

@@ -1,0 +1,197 @@
+//! Machines and pools, resolved.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::{
+    NodePlan, RoleSet, artifacts::Store, inheritance::Inherited, kubernetes, labels, machines, machines::Row, names, pki,
+    report::Report,
+};
+use crate::{
+    diagnostic::{Diagnostic, Span, nearest},
+    profile::{KubernetesProfile, OsProfile, PlatformProfile, Profiles},
+    spec::{Arch, JoinIdentity, Node, Pool, Role, Settings, Spec},
+    yaml::Spanned,
+};
+
+/// What all machines are resolved with.
+pub(super) struct Nodes<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) profiles: &'a Profiles,
+    pub(super) store: Store<'a>,
+}
+
+impl Nodes<'_> {
+    /// Named machines in the order of the spec, then pools. Refused ones are left out.
+    pub(super) fn resolve(&mut self, rows: &[Row<'_>], report: &mut Report) -> Vec<NodePlan> {
+        let mut nodes = Vec::new();
+        for row in rows {
+            self.resolve_row(row, &mut nodes, report);
+        }
+        if let Some(founder) = nodes.iter_mut().find(|node| node.roles.control_plane) {
+            founder.founder = true;
+        }
+        check_macs(rows, report);
+        nodes.extend(self.spec.pools.iter().filter_map(|pool| self.resolve_pool(pool, report)));
+        nodes
+    }
+
+    fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
+        let node = row.node;
+        let mac = node.mac.as_ref().and_then(|text| report.take(mac(text)));
+        let machine = Machine { roles: row.roles, listed: &node.roles, settings: node.settings(), place: node.name.span };
+        let Some(template) = self.template(&machine, report) else { return };
+        nodes.extend(row.names.iter().enumerate().map(|(at, name)| NodePlan {
+            name: name.clone(),
+            addresses: row.addresses_of(at),
+            mac: mac.clone(),
+            ..template.clone()
+        }));
+    }
+
+    fn resolve_pool(&mut self, pool: &Pool, report: &mut Report) -> Option<NodePlan> {
+        report.take(names::check("pool", &pool.name));
+        let roles = machines::roles(&pool.roles, report);
+        for role in pool.roles.iter().filter(|role| role.value != Role::Worker) {
+            let finding = Diagnostic::error("FL0210", "a pool has workers only").at(role.span);
+            report.push(finding.label("this role needs machines with known names").help("list such machines under `nodes`"));
+        }
+        let machine = Machine { roles, listed: &pool.roles, settings: pool.settings(), place: pool.name.span };
+        let template = self.template(&machine, report)?;
+        Some(NodePlan { name: pool.name.value.clone(), pool: true, identity: JoinIdentity::Token, ..template })
+    }
+
+    /// A machine without its name and addresses.
+    fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<NodePlan> {
+        let roles = machine.roles;
+        let settings = Inherited::new(self.spec, machine.listed, machine.settings);
+        let labels = labels::sort(&settings.labels, roles.control_plane, report);
+        let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
+        let os = report.take(profile("os", settings.os, &self.profiles.os, machine.place));
+        let platform = report.take(profile("platform", settings.platform, &self.profiles.platform, machine.place));
+        let (os, platform) = (os?, platform?);
+        report.take(check_carriage(&os, &platform, settings.arch, &settings, machine.place));
+        Some(NodePlan {
+            name: String::new(),
+            pool: false,
+            roles,
+            founder: false,
+            addresses: Vec::new(),
+            mac: None,
+            arch: settings.arch,
+            identity: pki::identity(self.spec),
+            labels: labels.own,
+            admin_labels: labels.admin,
+            taints,
+            kubelet_config: settings.kubelet_config.iter().map(|(key, value)| (key.value.clone(), (*value).clone())).collect(),
+            kubelet_args: settings.kubelet_args.iter().map(|arg| (arg.name.value.clone(), arg.value.value.clone())).collect(),
+            preinstalled: self.store.preinstalled(),
+            bin_dir: self.store.bin_dir(&os),
+            artifacts: self.store.of(roles, &os, settings.arch, report),
+            os,
+            platform,
+        })
+    }
+}
+
+/// A node or a pool, as far as they are alike.
+struct Machine<'a> {
+    roles: RoleSet,
+    listed: &'a [Spanned<Role>],
+    settings: Settings<'a>,
+    place: Span,
+}
+
+/// Checks the kubelet settings of roles, nodes and pools, each where it was written.
+pub(super) fn check_kubelets(spec: &Spec, profile: &KubernetesProfile, report: &mut Report) {
+    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
+    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
+    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
+    for kubelet in roles.into_iter().chain(nodes).chain(pools) {
+        kubernetes::check_kubelet(kubelet, profile, report);
+    }
+}
+
+/// The most pods that any kubelet was told to run, if any was told.
+pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
+    let roles = [&spec.roles.control_plane, &spec.roles.worker].map(|role| &role.kubelet);
+    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
+    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
+    let all = std::iter::once(&spec.kubernetes.kubelet).chain(roles).chain(nodes).chain(pools);
+    all.filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods")).filter_map(|(_, pods)| Value::as_u64(pods)).max()
+}
+
+/// The profile that a machine names, or the finding.
+fn profile<T>(
+    key: &str,
+    name: Option<&Spanned<String>>,
+    profiles: &BTreeMap<String, Arc<T>>,
+    place: Span,
+) -> Result<Arc<T>, Diagnostic> {
+    let known = || profiles.keys().map(String::as_str);
+    let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
+    let Some(name) = name else {
+        return Err(Diagnostic::error("FL0218", format!("no `{key}` for this machine"))
+            .at(place)
+            .label("neither it, nor its roles, nor the cluster names one")
+            .help(help));
+    };
+    profiles.get(&name.value).cloned().ok_or_else(|| {
+        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile")).at(name.span).help(help);
+        match nearest(name, known()) {
+            Some(near) => finding.label(format!("did you mean `{near}`?")),
+            None => finding,
+        }
+    })
+}
+
+/// Refuses an OS without images for the architecture, and one whose document the platform does not carry.
+fn check_carriage(
+    os: &OsProfile,
+    platform: &PlatformProfile,
+    arch: Arch,
+    settings: &Inherited<'_>,
+    place: Span,
+) -> Result<(), Diagnostic> {
+    if !os.architectures.contains(&arch) {
+        let arch = format!("{arch:?}").to_lowercase();
+        return Err(Diagnostic::error("FL0212", format!("{} has no images for {arch}", os.name)).at(place));
+    }
+    if os.user_data(platform).is_none() {
+        let place = settings.os.map_or(place, |os| os.span);
+        return Err(Diagnostic::error("FL0213", format!("{} cannot carry the document of {}", platform.name, os.name))
+            .at(place)
+            .label("this OS reads another kind of user-data"));
+    }
+    Ok(())
+}
+
+/// Lower case with colons.
+fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
+    let mac = text.to_lowercase().replace('-', ":");
+    let octets: Vec<_> = mac.split(':').collect();
+    let hex = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if octets.len() == 6 && octets.iter().all(hex) {
+        Ok(mac)
+    } else {
+        Err(Diagnostic::error("FL0217", "not a MAC address").at(text.span).help("write it as 52:54:00:12:34:56"))
+    }
+}
+
+fn check_macs(rows: &[Row<'_>], report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    let given = |node: &Node| node.mac.clone();
+    for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
+        if row.names.len() > 1 {
+            let finding = Diagnostic::error("FL0217", "one MAC address for several machines").at(text.span);
+            report.push(finding.help("list machines with a MAC address one by one"));
+        }
+        if mac(&text).is_ok_and(|mac| !seen.insert(mac)) {
+            report.push(Diagnostic::error("FL0217", "a MAC address is given twice").at(text.span).label("the second is here"));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Spec and profiles to plan.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Plan, access, addresses,
+    artifacts::{self, Store, Versions},
+    endpoint, etcd, kubernetes,
+    kubernetes::Release,
+    machines::{self, Row},
+    manifests, names,
+    network::{self, Ranges},
+    nodes::{self, Nodes},
+    pki,
+    report::Report,
+    runtime,
+};
+use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
+
+/// The plan of a spec with its warnings, or everything that is wrong with the spec, in the order of its text.
+pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let plan = plan(spec, profiles, &mut report);
+    report.finish(plan)
+}
+
+/// What can be said without a Kubernetes version is said first; without one there is no plan.
+fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
+    report.take(names::check("cluster", &spec.name));
+    access::check(&spec.access, report);
+    manifests::check(&spec.manifests, report);
+    artifacts::check(spec, profiles, report);
+    runtime::check(&spec.runtime, report);
+    let ranges = Ranges::read(&spec.network, report);
+    let rows = machines::expand(spec, report);
+    addresses::check(&rows, &ranges, report);
+    let endpoint = endpoint::resolve(&spec.endpoint, &ranges, &rows, report);
+    let network = network::resolve(spec, &ranges, kubelets(&rows), nodes::max_pods(spec), report);
+    let release = report.take(kubernetes::release(spec, profiles));
+    let pki = pki::resolve(spec, release.as_ref(), report);
+    let join = pki::join(spec, report);
+
+    let release = release?;
+    nodes::check_kubelets(spec, &release.profile, report);
+    let kubernetes = kubernetes::resolve(spec, &release, report);
+    let versions = versions(spec, &release, report);
+    let containerd = versions.components.get("containerd").cloned();
+    let external = rows.iter().any(|row| row.roles.etcd);
+    let etcd = versions.components.get("etcd").map(|(version, _)| etcd::resolve(spec, external, version, report));
+    let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
+    let store = Store::new(spec, profiles, versions);
+    let nodes = Nodes { spec, profiles, store }.resolve(&rows, report);
+    Some(Plan {
+        name: spec.name.value.clone(),
+        kubernetes,
+        endpoint,
+        network: network?,
+        etcd: etcd?,
+        runtime: runtime?,
+        image_archives: artifacts::image_archives(spec),
+        image_rewrites: artifacts::image_rewrites(spec),
+        manifests: spec.manifests.clone(),
+        access: spec.access.clone(),
+        pki,
+        join,
+        nodes,
+    })
+}
+
+/// Named machines that run a kubelet.
+fn kubelets(rows: &[Row<'_>]) -> usize {
+    rows.iter().filter(|row| row.roles.kubernetes()).map(|row| row.names.len()).sum()
+}
+
+/// The versions of what goes with Kubernetes: the profile's, three of which the spec may choose.
+fn versions<'a>(spec: &Spec, release: &'a Release, report: &mut Report) -> Versions<'a> {
+    let chosen = [
+        ("containerd", &spec.runtime.version),
+        ("runc", &spec.runtime.runc_version),
+        ("etcd", &spec.etcd.version),
+    ];
+    let mut components = BTreeMap::new();
+    for name in release.profile.components.keys() {
+        let given = chosen.iter().find(|(key, _)| key == name).and_then(|(_, version)| version.as_ref());
+        components.extend(runtime::version(name, given, spec, release, report).map(|version| (name.as_str(), version)));
+    }
+    Versions { kubernetes: (&release.version, spec.kubernetes.version.span), components }
+}

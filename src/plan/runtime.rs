@@ -1,0 +1,128 @@
+//! `runtime`: containerd, its registries and handlers.
+
+use std::collections::BTreeSet;
+
+use semver::Version;
+
+use super::{
+    RuntimePlan, artifacts,
+    kubernetes::{self, Release},
+    names,
+    report::Report,
+    rewrite_image,
+};
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    profile::Profiles,
+    spec::{Mirror, OciRuntime, Registry, Runtime, Spec},
+    yaml::Spanned,
+};
+
+/// A component's version, the spec's or the profile's, and the place that chose it.
+pub(super) fn version(
+    name: &str,
+    given: Option<&Spanned<String>>,
+    spec: &Spec,
+    release: &Release,
+    report: &mut Report,
+) -> Option<(Version, Span)> {
+    let Some(text) = given else {
+        let version = release.profile.component(name)?.clone();
+        return Some((version, spec.kubernetes.version.span));
+    };
+    let example = release.profile.component(name).map_or_else(|| "1.2.3".to_owned(), Version::to_string);
+    Some((report.take(kubernetes::version(text, &example))?, text.span))
+}
+
+/// `runtime`, checked and resolved, for a version of containerd.
+pub(super) fn resolve(
+    spec: &Spec,
+    profiles: &Profiles,
+    release: &Release,
+    containerd: &(Version, Span),
+    report: &mut Report,
+) -> RuntimePlan {
+    let runtime = &spec.runtime;
+    let (version, span) = containerd;
+    check_version(version, *span, profiles, release, report);
+    runtime.sandbox_image.iter().for_each(|image| artifacts::check_image(image, report));
+    let sandbox = runtime.sandbox_image.as_ref().map_or_else(|| kubernetes::sandbox_image(spec, release), |image| image.value.clone());
+    RuntimePlan {
+        version: version.clone(),
+        sandbox_image: rewrite_image(&artifacts::image_rewrites(spec), &sandbox),
+        snapshotter: runtime.snapshotter.as_ref().map_or_else(|| "overlayfs".to_owned(), |name| name.value.clone()),
+        registries: runtime.registries.clone(),
+        runtimes: runtime.runtimes.clone(),
+        nerdctl: runtime.nerdctl,
+    }
+}
+
+fn check_version(version: &Version, span: Span, profiles: &Profiles, release: &Release, report: &mut Report) {
+    let finding = |label: String| {
+        let message = format!("containerd {version} does not go with Kubernetes {}", release.version);
+        Diagnostic::error("FL0304", message).at(span).label(label)
+    };
+    if !release.profile.accepts_containerd(version) {
+        report.push(finding(format!("its kubelet works with {}", release.profile.containerd)).help("remove the key to get the version that fits"));
+    } else if profiles.containerd(version).is_none() {
+        report.push(finding("firelay does not know how this version is configured".to_owned()));
+    }
+}
+
+/// Checks what needs no Kubernetes version.
+pub(super) fn check(runtime: &Runtime, report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for registry in &runtime.registries {
+        check_registry(registry, report);
+        if !seen.insert(registry.host.as_str()) {
+            report.push(Diagnostic::error("FL0506", "a registry is given twice").at(registry.host.span));
+        }
+    }
+    if let Some(snapshotter) = runtime.snapshotter.as_ref().filter(|name| !names::is_label(name)) {
+        report.push(Diagnostic::error("FL0509", "not the name of a snapshotter").at(snapshotter.span));
+    }
+    let mut seen = BTreeSet::from(["runc"]);
+    for handler in &runtime.runtimes {
+        check_handler(handler, report);
+        if !seen.insert(handler.name.as_str()) {
+            let finding = Diagnostic::error("FL0509", "a runtime handler is given twice").at(handler.name.span);
+            report.push(finding.label("runc is always there"));
+        }
+    }
+}
+
+fn check_handler(handler: &OciRuntime, report: &mut Report) {
+    if !names::is_label(&handler.name) {
+        let finding = Diagnostic::error("FL0509", "not the name of a runtime handler").at(handler.name.span);
+        report.push(finding.label("lower case letters, digits and inner dashes: a RuntimeClass names it"));
+    }
+    if !names::is_dns_name(&handler.kind) {
+        let finding = Diagnostic::error("FL0509", "not a containerd runtime type").at(handler.kind.span);
+        report.push(finding.help("write it as io.containerd.runsc.v1"));
+    }
+    handler.binary.iter().for_each(|binary| artifacts::check_path(binary, report));
+}
+
+fn check_registry(registry: &Registry, report: &mut Report) {
+    let host = &registry.host;
+    let (name, port) = host.rsplit_once(':').map_or((host.as_str(), "443"), |(name, port)| (name, port));
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>().is_ok();
+    let named = names::is_subdomain(name) || address || host.as_str() == "_default";
+    if !named || port.parse::<u16>().is_err() {
+        let finding = Diagnostic::error("FL0506", "not a registry's host").at(host.span);
+        report.push(finding.label("a host and perhaps a port, without https:// and path").help("_default stands for every other registry"));
+    }
+    registry.server.iter().for_each(|url| artifacts::check_url(url, report));
+    registry.mirrors.iter().for_each(|mirror| check_mirror(mirror, report));
+}
+
+fn check_mirror(mirror: &Mirror, report: &mut Report) {
+    artifacts::check_url(&mirror.url, report);
+    if let Some(ca) = mirror.ca.as_ref().filter(|ca| !ca.contains("-----BEGIN CERTIFICATE-----")) {
+        let finding = Diagnostic::error("FL0506", "not a certificate").at(ca.span).label("PEM is needed");
+        report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
+    }
+    if mirror.auth.as_ref().is_some_and(|auth| auth.username.contains(':')) {
+        report.push(Diagnostic::error("FL0506", "a user name cannot hold a colon").at(mirror.url.span));
+    }
+}
