@@ -42,15 +42,6 @@ fn contents(pki: &NodePki) -> Vec<(String, String, u32)> {
         .collect()
 }
 
-fn content<'a>(pki: &'a NodePki, path: &str) -> &'a str {
-    pki.files
-        .iter()
-        .find(|file| file.path == path)
-        .unwrap_or_else(|| panic!("{path} is missing"))
-        .content
-        .expose()
-}
-
 fn control_plane(name: &str, addresses: &[&str]) -> NodePlan {
     let roles = RoleSet {
         control_plane: true,
@@ -132,31 +123,20 @@ fn lay_credentials(tree: &Tree, name: &str, config: &str) -> BTreeMap<&'static s
 }
 
 #[test]
-fn kubeconfigs_hold_kubeadms_users() {
+fn kubeconfigs_have_kubeadms_users() {
     let (plan, bundle) = (plan(), bundle());
-    let pki = issue(&plan, &bundle, "cp1");
-    let tree = Tree::of(&pki);
-    let (endpoint, local) = ("https://api.lab.test:6443", "https://10.77.0.11:6443");
-    for (name, subject, server) in [
-        ("admin", "CN=kubernetes-admin,O=kubeadm:cluster-admins", endpoint),
-        ("super-admin", "CN=kubernetes-super-admin,O=system:masters", endpoint),
-        ("controller-manager", "CN=system:kube-controller-manager", local),
-        ("scheduler", "CN=system:kube-scheduler", local),
+    let tree = Tree::of(&issue(&plan, &bundle, "cp1"));
+    for (name, subject) in [
+        ("admin", "CN=kubernetes-admin,O=kubeadm:cluster-admins"),
+        ("super-admin", "CN=kubernetes-super-admin,O=system:masters"),
+        ("controller-manager", "CN=system:kube-controller-manager"),
+        ("scheduler", "CN=system:kube-scheduler"),
     ] {
-        let found = lay_credentials(&tree, name, content(&pki, &format!("kubeconfig/{name}.conf")));
-        let user = subject.trim_start_matches("CN=").split(',').next().unwrap();
-        assert_eq!(found["server"], server);
-        assert_eq!(found["user"], user);
-        assert_eq!(found["context"], format!("{user}@lab"));
-        assert_eq!(found["cluster"], "lab");
-        assert_eq!(found["authority"], bundle.kubernetes.certificate);
-        assert!(
-            tree.describe(&format!("{name}.crt"))
-                .starts_with(&format!("{subject} | CN=kubernetes | ")),
-            "{name}"
-        );
-        tree.verify("pki/ca.crt", &format!("{name}.crt"), "sslclient");
-        tree.match_pair(&format!("{name}.crt"), &format!("{name}.key"));
+        let (certificate, key) = (format!("kubeconfig/{name}.crt"), format!("kubeconfig/{name}.key"));
+        let found = tree.describe(&certificate);
+        assert!(found.starts_with(&format!("{subject} | CN=kubernetes | ")), "{found}");
+        tree.verify("pki/ca.crt", &certificate, "sslclient");
+        tree.match_pair(&certificate, &key);
     }
 }
 
@@ -174,17 +154,27 @@ fn the_administrators_kubeconfig_has_a_certificate_of_its_own() {
         tree.describe("own.crt")
             .starts_with("CN=kubernetes-admin,O=kubeadm:cluster-admins | CN=kubernetes")
     );
-    lay_credentials(&tree, "node", content(&pki, "kubeconfig/admin.conf"));
-    assert_ne!(tree.read("own.key"), tree.read("node.key"));
+    assert_ne!(tree.read("own.key"), tree.read("kubeconfig/admin.key"));
+    assert_eq!(
+        [
+            &found["user"],
+            &found["context"],
+            &found["cluster"],
+            &found["authority"]
+        ],
+        [
+            "kubernetes-admin",
+            "kubernetes-admin@lab",
+            "lab",
+            bundle.kubernetes.certificate.as_str()
+        ]
+    );
 }
 
 #[test]
 fn a_kubelet_is_known_by_a_file_that_it_can_rotate() {
-    let mut plan = plan();
-    plan.endpoint.port = 443;
-    let pki = issue(&plan, &bundle(), "worker-1");
+    let pki = issue(&plan(), &bundle(), "worker-1");
     let expected = [
-        "kubeconfig/kubelet.conf",
         "kubelet/client.pem",
         "kubelet/kubelet.crt",
         "kubelet/kubelet.key",
@@ -201,25 +191,19 @@ fn a_kubelet_is_known_by_a_file_that_it_can_rotate() {
         tree.describe("kubelet/kubelet.crt"),
         format!("{subject} | TLS Web Server Authentication | CA:FALSE | DNS:worker-1, IP Address:10.77.0.21")
     );
-    let config: serde_json::Value = serde_yaml::from_str(content(&pki, "kubeconfig/kubelet.conf")).unwrap();
-    let current = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-    assert_eq!(
-        config["users"][0]["user"],
-        serde_json::json!({"client-certificate": current, "client-key": current})
-    );
-    assert_eq!(config["clusters"][0]["cluster"]["server"], "https://api.lab.test:443");
     let client = tree.read("kubelet/client.pem");
     assert!(client.find("BEGIN CERTIFICATE") < client.find("BEGIN EC PRIVATE KEY"));
 }
 
 #[test]
-fn a_control_planes_kubelet_asks_its_own_api_server() {
+fn an_api_server_is_named_by_every_address() {
     let mut plan = plan();
     plan.nodes[0].addresses = vec!["fd00::11".parse().unwrap(), "10.77.0.11".parse().unwrap()];
     plan.endpoint.host = "fd00::100".into();
     let pki = issue(&plan, &bundle(), "cp1");
-    assert!(content(&pki, "kubeconfig/kubelet.conf").contains("https://[fd00::11]:6443"));
-    assert!(content(&pki, "kubeconfig/admin.conf").contains("https://[fd00::100]:6443"));
+    let authorities = Authorities::open(&bundle()).unwrap();
+    let admin = pki::admin_kubeconfig(&plan, &authorities, &bundle()).unwrap();
+    assert!(admin.expose().contains("https://[fd00::100]:6443"));
     let names = Tree::of(&pki).describe("pki/apiserver.crt");
     let addresses = "IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:11, IP Address:10.77.0.11, \
                      IP Address:FD00:0:0:0:0:0:0:100";
@@ -367,11 +351,11 @@ fn only_the_founder_gets_the_super_administrator() {
     };
     let (founder, other) = (of("cp1"), of("cp2"));
     let missing: Vec<_> = founder.into_iter().filter(|path| !other.contains(path)).collect();
-    assert_eq!(missing, ["kubeconfig/super-admin.conf"]);
+    assert_eq!(missing, ["kubeconfig/super-admin.crt", "kubeconfig/super-admin.key"]);
 }
 
 #[test]
-fn keys_and_kubeconfigs_are_roots_alone() {
+fn keys_are_roots_alone() {
     for file in issue(&plan(), &bundle(), "cp1").files {
         let expected = if file.path.ends_with(".crt") { 0o644 } else { 0o600 };
         assert_eq!(file.mode, expected, "{}", file.path);
@@ -437,7 +421,6 @@ fn an_epoch_renews_every_leaf_and_no_root() {
         .map(|(one, _)| one.0.as_str())
         .collect();
     let roots = [
-        "kubeconfig/kubelet.conf",
         "pki/ca.crt",
         "pki/ca.key",
         "pki/etcd/ca.crt",

@@ -58,7 +58,12 @@ fn print(size: &NodeSize, every_file: bool) {
         size.node, size.counted, size.attribute, size.platform
     );
     for group in &size.groups {
-        println!("    {:>7} raw {:>7} share  {}", group.raw, group.share, group.group.title());
+        println!(
+            "    {:>7} raw {:>7} share  {}",
+            group.raw,
+            group.share,
+            group.group.title()
+        );
     }
     if every_file {
         println!();

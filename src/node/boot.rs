@@ -39,6 +39,8 @@ struct Context<'a> {
     founder: bool,
     external_etcd: bool,
     token: bool,
+    control_plane: bool,
+    named: bool,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -99,6 +101,8 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         founder,
         external_etcd: plan.etcd.external,
         token: node.identity == JoinIdentity::Token,
+        control_plane: node.roles.control_plane,
+        named: !node.pool,
     }
 }
 

@@ -4,15 +4,12 @@ use super::{
     Error,
     authorities::Ca,
     etcd,
-    kubeconfig::{self, ADMINISTRATORS},
+    kubeconfig::ADMINISTRATORS,
     leaf::{Leaf, Usage},
     names::Names,
     node::Desk,
 };
 use crate::spec::CaKeys;
-
-/// kubeadm's `localAPIEndpoint.bindPort`.
-const API_PORT: u16 = 6443;
 
 pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
     lay_roots(desk);
@@ -21,7 +18,7 @@ pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
     if !desk.plan.etcd.external {
         etcd::issue_leaves(desk, "pki/etcd")?;
     }
-    issue_kubeconfigs(desk)
+    issue_kubeconfig_users(desk)
 }
 
 /// `pki/ca.crt` is laid on every node.
@@ -85,43 +82,23 @@ fn api_server_names(desk: &Desk<'_>) -> Names {
         .with_all(&plan.pki.extra_sans)
 }
 
-fn issue_kubeconfigs(desk: &mut Desk<'_>) -> Result<(), Error> {
-    let (endpoint, local) = (kubeconfig::endpoint(desk.plan), local(desk)?);
-    issue_kubeconfig(desk, "admin", &endpoint, "kubernetes-admin", Some(ADMINISTRATORS))?;
-    if desk.node.founder {
-        issue_kubeconfig(
-            desk,
+/// Certificate and key of each kubeconfig. The node puts the kubeconfigs together from them: embedded, each would be
+/// base64 of base64, and the CA would stand in the document once more.
+fn issue_kubeconfig_users(desk: &mut Desk<'_>) -> Result<(), Error> {
+    let users = [
+        (true, "admin", "kubernetes-admin", Some(ADMINISTRATORS)),
+        (
+            desk.node.founder,
             "super-admin",
-            &endpoint,
             "kubernetes-super-admin",
             Some("system:masters"),
-        )?;
+        ),
+        (true, "controller-manager", "system:kube-controller-manager", None),
+        (true, "scheduler", "system:kube-scheduler", None),
+    ];
+    for (_, name, user, organization) in users.into_iter().filter(|user| user.0) {
+        let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, user).organization(organization.map(str::to_owned));
+        desk.pair(&format!("kubeconfig/{name}"), &leaf)?;
     }
-    issue_kubeconfig(
-        desk,
-        "controller-manager",
-        &local,
-        "system:kube-controller-manager",
-        None,
-    )?;
-    issue_kubeconfig(desk, "scheduler", &local, "system:kube-scheduler", None)
-}
-
-fn issue_kubeconfig(
-    desk: &mut Desk<'_>,
-    name: &str,
-    server: &str,
-    user: &str,
-    organization: Option<&str>,
-) -> Result<(), Error> {
-    let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, user).organization(organization.map(str::to_owned));
-    desk.kubeconfig(name, server, user, &leaf)
-}
-
-/// The node's own API server.
-pub(super) fn local(desk: &Desk<'_>) -> Result<String, Error> {
-    let address = desk.node.addresses.first().ok_or_else(|| Error::Address {
-        node: desk.node.name.clone(),
-    })?;
-    Ok(kubeconfig::url(&address.to_string(), API_PORT))
+    Ok(())
 }

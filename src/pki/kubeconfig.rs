@@ -1,4 +1,4 @@
-//! kubeconfigs with kubeadm's names (`phases/kubeconfig`): cluster, user and `USER@CLUSTER`.
+//! The kubeconfig for people, with kubeadm's names (`phases/kubeconfig`): cluster, user and `USER@CLUSTER`.
 
 use std::net::Ipv6Addr;
 
@@ -16,39 +16,13 @@ use crate::{plan::Plan, secret::Secret, secrets::Bundle, yaml};
 /// Group of kubeadm's administrators; the founder binds it to `cluster-admin`.
 pub(super) const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 
-/// How the user proves who it is.
-pub(super) enum Credentials<'a> {
-    /// Certificate and key within the kubeconfig.
-    Embedded(&'a Issued),
-    /// Path of a PEM file with certificate and key.
-    File(&'a str),
-}
-
-/// The kubeconfig of `user` at `server`.
-pub(super) fn kubeconfig(
-    plan: &Plan,
-    bundle: &Bundle,
-    server: &str,
-    user: &str,
-    credentials: &Credentials<'_>,
-) -> Result<Secret<String>, Error> {
+/// The kubeconfig of `user` at the endpoint, everything embedded.
+fn kubeconfig(plan: &Plan, bundle: &Bundle, user: &str, issued: &Issued) -> Result<Secret<String>, Error> {
     let authority = STANDARD.encode(&Ca::Kubernetes.of(bundle).certificate);
     let context = format!("{user}@{}", plan.name);
-    let (certificate, key);
-    let identity = match credentials {
-        Credentials::Embedded(issued) => {
-            certificate = STANDARD.encode(&issued.certificate);
-            key = Zeroizing::new(STANDARD.encode(issued.key.expose()));
-            Identity::Embedded {
-                client_certificate_data: &certificate,
-                client_key_data: &key,
-            }
-        }
-        Credentials::File(path) => Identity::File {
-            client_certificate: path,
-            client_key: path,
-        },
-    };
+    let certificate = STANDARD.encode(&issued.certificate);
+    let key = Zeroizing::new(STANDARD.encode(issued.key.expose()));
+    let server = url(&plan.endpoint.host, plan.endpoint.port);
     let config = Kubeconfig {
         api_version: "v1",
         kind: "Config",
@@ -56,12 +30,15 @@ pub(super) fn kubeconfig(
             name: &plan.name,
             cluster: Cluster {
                 certificate_authority_data: &authority,
-                server,
+                server: &server,
             },
         }],
         users: [NamedUser {
             name: user,
-            user: identity,
+            user: Identity {
+                client_certificate_data: &certificate,
+                client_key_data: &key,
+            },
         }],
         contexts: [NamedContext {
             name: &context,
@@ -80,29 +57,18 @@ pub(super) fn kubeconfig(
 }
 
 /// `https://HOST:PORT`, IPv6 addresses in brackets.
-pub(super) fn url(host: &str, port: u16) -> String {
+fn url(host: &str, port: u16) -> String {
     match host.parse::<Ipv6Addr>() {
         Ok(address) => format!("https://[{address}]:{port}"),
         Err(_) => format!("https://{host}:{port}"),
     }
 }
 
-/// The endpoint's URL.
-pub(super) fn endpoint(plan: &Plan) -> String {
-    url(&plan.endpoint.host, plan.endpoint.port)
-}
-
 /// A kubeconfig for people, with a certificate of its own: `kubernetes-admin` of `kubeadm:cluster-admins`.
 pub fn admin_kubeconfig(plan: &Plan, authorities: &Authorities, bundle: &Bundle) -> Result<Secret<String>, Error> {
     let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, "kubernetes-admin").organization(ADMINISTRATORS.to_owned());
     let issued = leaf::sign(plan, authorities, bundle, "admin", &leaf)?;
-    kubeconfig(
-        plan,
-        bundle,
-        &endpoint(plan),
-        "kubernetes-admin",
-        &Credentials::Embedded(&issued),
-    )
+    kubeconfig(plan, bundle, "kubernetes-admin", &issued)
 }
 
 #[derive(Serialize)]
@@ -137,16 +103,10 @@ struct NamedUser<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(untagged, rename_all_fields = "kebab-case")]
-enum Identity<'a> {
-    Embedded {
-        client_certificate_data: &'a str,
-        client_key_data: &'a str,
-    },
-    File {
-        client_certificate: &'a str,
-        client_key: &'a str,
-    },
+#[serde(rename_all = "kebab-case")]
+struct Identity<'a> {
+    client_certificate_data: &'a str,
+    client_key_data: &'a str,
 }
 
 #[derive(Serialize)]

@@ -3,17 +3,11 @@
 use super::{
     Error,
     authorities::Ca,
-    control_plane,
-    kubeconfig::{self, Credentials},
     leaf::{Leaf, Usage},
     names::Names,
     node::Desk,
 };
 use crate::{secret::Secret, spec::JoinIdentity};
-
-/// The kubelet rotates through this link, so kubelet.conf names it for certificate and key. Embedded data would make
-/// the kubelet ask for a new certificate at once (`pkg/kubelet/certificate/bootstrap`).
-const CURRENT: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 
 /// A pool's machines have no name yet, and get nothing.
 pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
@@ -33,14 +27,6 @@ fn issue_client(desk: &mut Desk<'_>) -> Result<(), Error> {
         "kubelet/client.pem",
         Secret::new(issued.certificate + issued.key.expose()),
     );
-    let server = if desk.node.roles.control_plane {
-        control_plane::local(desk)?
-    } else {
-        kubeconfig::endpoint(desk.plan)
-    };
-    let user = user(desk);
-    let config = kubeconfig::kubeconfig(desk.plan, desk.bundle, &server, &user, &Credentials::File(CURRENT))?;
-    desk.secret("kubeconfig/kubelet.conf", config);
     Ok(())
 }
 

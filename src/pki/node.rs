@@ -5,9 +5,7 @@ use time::OffsetDateTime;
 use super::{
     Authorities, Error, NodePki, PkiFile,
     authorities::Ca,
-    control_plane, etcd,
-    kubeconfig::{self, Credentials},
-    kubelet,
+    control_plane, etcd, kubelet,
     leaf::{self, Issued, Leaf},
 };
 use crate::{
@@ -66,15 +64,6 @@ impl Desk<'_> {
         let issued = self.sign(path, leaf)?;
         self.certificate(&format!("{path}.crt"), &issued.certificate);
         self.secret(&format!("{path}.key"), issued.key);
-        Ok(())
-    }
-
-    /// Signs a leaf into the kubeconfig `kubeconfig/NAME.conf`.
-    pub(super) fn kubeconfig(&mut self, name: &str, server: &str, user: &str, leaf: &Leaf) -> Result<(), Error> {
-        let path = format!("kubeconfig/{name}");
-        let issued = self.sign(&path, leaf)?;
-        let config = kubeconfig::kubeconfig(self.plan, self.bundle, server, user, &Credentials::Embedded(&issued))?;
-        self.secret(&format!("{path}.conf"), config);
         Ok(())
     }
 

@@ -36,7 +36,10 @@ impl<'a> Inherited<'a> {
             kubelet_config: BTreeMap::new(),
             kubelet_args: spec.kubernetes.kubelet.extra_args.iter().collect(),
         };
-        roles.iter().rev().for_each(|role| inherited.lay(of_role(spec, role.value)));
+        roles
+            .iter()
+            .rev()
+            .for_each(|role| inherited.lay(of_role(spec, role.value)));
         inherited.lay(own);
         inherited
     }
@@ -56,7 +59,8 @@ impl<'a> Inherited<'a> {
             self.kubelet_config.insert(key, value);
         }
         let args = &nearer.kubelet.extra_args;
-        self.kubelet_args.retain(|farther| !args.iter().any(|arg| arg.name == farther.name));
+        self.kubelet_args
+            .retain(|farther| !args.iter().any(|arg| arg.name == farther.name));
         self.kubelet_args.extend(args);
     }
 }

@@ -49,45 +49,36 @@ fn an_etcd_node_is_left_as_it_is() {
     assert!(kernel::sysctl(&plan, &member).is_none());
     assert!(kernel::modules(&plan, &member, &[]).is_none());
     assert!(
-        network::files(&member, &["cni0".into()], &["flannel*".into()])
+        network::file(&member, &["interface-name:cni0".into()])
             .unwrap()
-            .is_empty()
+            .is_none()
     );
 }
 
 #[test]
 fn the_network_daemon_of_the_os_is_told() {
     let worker = plan().nodes[2].clone();
-    let (unmanaged, own_mac) = (["cni0".to_owned(), "flannel*".to_owned()], ["flannel*".to_owned()]);
-    let files = |os_name| {
+    let unmanaged = ["interface-name:cni0".to_owned(), "interface-name:flannel*".to_owned()];
+    let file = |os_name| {
         let node = NodePlan {
             os: os(os_name),
             ..worker.clone()
         };
-        let files = network::files(&node, &unmanaged, &own_mac).unwrap();
-        files
-            .into_iter()
-            .map(|file| (file.path, file.content.to_string()))
-            .collect::<Vec<_>>()
+        network::file(&node, &unmanaged).unwrap()
     };
-    let link = (
-        "/etc/systemd/network/10-firelay.link".to_owned(),
-        "[Match]\nOriginalName=flannel*\n[Link]\nMACAddressPolicy=none\n".to_owned(),
-    );
-    let rocky = files("rocky-9");
-    assert_eq!(rocky[0].0, "/etc/NetworkManager/conf.d/90-firelay.conf");
+    let rocky = file("rocky-9").unwrap();
+    assert_eq!(rocky.path, "/etc/NetworkManager/conf.d/90-firelay.conf");
     assert_eq!(
-        rocky[0].1,
+        &*rocky.content,
         "[keyfile]\nunmanaged-devices=interface-name:cni0;interface-name:flannel*\n"
     );
-    assert_eq!(rocky[1], link);
-    let ubuntu = files("ubuntu-24.04");
-    assert_eq!(ubuntu[0].0, "/etc/systemd/networkd.conf.d/90-firelay.conf");
+    let ubuntu = file("ubuntu-24.04").unwrap();
+    assert_eq!(ubuntu.path, "/etc/systemd/networkd.conf.d/90-firelay.conf");
     assert_eq!(
-        ubuntu[0].1,
+        &*ubuntu.content,
         "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n"
     );
-    assert_eq!(files("opensuse-leap-15.6"), [link]);
+    assert!(file("opensuse-leap-15.6").is_none());
 }
 
 #[test]
