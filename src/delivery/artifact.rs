@@ -88,16 +88,11 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles) -> Result<Arti
 }
 
 fn user_data(node: &NodePlan) -> Result<&UserData, Error> {
-    let format = node.os.document;
-    let user_data = match format {
-        DocumentFormat::CloudInit => &node.platform.cloud_init,
-        DocumentFormat::Ignition => &node.platform.ignition,
-    };
-    user_data.as_ref().ok_or_else(|| Error::NotCarried {
+    node.os.user_data(&node.platform).ok_or_else(|| Error::NotCarried {
         node: node.name.clone(),
         platform: node.platform.name.clone(),
         os: node.os.name.clone(),
-        format,
+        format: node.os.document,
     })
 }
 
@@ -130,11 +125,12 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// A platform that counts after base64 does so whoever encodes: firelay, Terraform or the API's client.
     fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
         let decoded = self.decoded(encoding).len();
         let bytes = match counted {
-            Counted::Encoded if is_base64(encoding) => base64_len(decoded),
-            _ => decoded,
+            Counted::Decoded => decoded,
+            Counted::Encoded => base64_len(decoded),
         };
         bytes as u64
     }

@@ -5,6 +5,8 @@ mod error;
 mod manifest;
 mod seed;
 mod size;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 pub use artifact::{Artifact, ArtifactFile, Handover, package};

@@ -21,6 +21,12 @@ const LARGEST: usize = 10;
 /// Advice is given for groups that take at least one part in so many.
 const WORTH_ADVICE: u64 = 8;
 
+/// gzip's header and trailer (RFC 1952 §2.3), which a file within a document does not pay.
+const GZIP_FRAME: usize = 18;
+
+/// A P-256 key is 230 bytes of PEM and one of P-384 300; RSA begins at 1,600.
+const RSA_KEY_PEM: u64 = 1000;
+
 /// Kinds of files, by what makes them smaller or fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -78,22 +84,6 @@ impl Group {
             Self::Configs
         } else {
             Self::Other
-        }
-    }
-
-    /// What a user can do about it.
-    fn advice(self) -> Option<&'static str> {
-        match self {
-            Self::Pki | Self::Kubeconfig => Some(
-                "certificates: `pki.algorithm: ecdsa-p256` is a quarter of rsa-2048, and `pki.caKeys: signer` or `none` leaves keys out",
-            ),
-            Self::Addons => Some(
-                "manifests: leave large ones out of `manifests` and `addons`, and apply them when the cluster is up",
-            ),
-            Self::Configs | Self::Other => {
-                Some("files: let the image bring large ones of `files`, or fetch them from a step")
-            }
-            Self::Scripts | Self::Kubeadm | Self::Units => None,
         }
     }
 }
@@ -178,7 +168,7 @@ fn file_sizes(files: &NodeFiles, handover: &Handover) -> Vec<FileSize> {
     });
     let weigh = |content: &str| {
         if handover.is_compressed() {
-            gzip(content.as_bytes()).len()
+            gzip(content.as_bytes()).len() - GZIP_FRAME
         } else {
             content.len()
         }
@@ -240,17 +230,46 @@ impl Overrun {
     }
 
     fn advice(&self) -> Vec<&'static str> {
-        let worth = |size: &&GroupSize| size.share * WORTH_ADVICE >= self.size.counted;
-        let mut advice: Vec<_> = self
-            .size
-            .groups
+        let size = &self.size;
+        let worth = |group| {
+            let share = size
+                .groups
+                .iter()
+                .find(|size| size.group == group)
+                .map_or(0, |size| size.share);
+            share * WORTH_ADVICE >= size.counted
+        };
+        let rsa = size
+            .files
             .iter()
-            .filter(worth)
-            .filter_map(|size| size.group.advice())
-            .collect();
-        advice.dedup();
-        advice.push("platform: another one, or an OS whose documents it takes compressed, may take more");
+            .any(|file| file.path.ends_with(".key") && file.raw >= RSA_KEY_PEM);
+        let ca_key = size.files.iter().any(|file| file.path.ends_with("ca.key"));
+        let advice = [
+            (
+                worth(Group::Pki) && rsa,
+                "certificates: `pki.algorithm: ecdsa-p256` makes them a quarter of rsa-2048's",
+            ),
+            (
+                worth(Group::Pki) && ca_key,
+                "keys: `pki.caKeys: signer` or `none` leaves those of the CAs out",
+            ),
+            (
+                worth(Group::Addons),
+                "manifests: leave large ones out, and apply them when the cluster is up",
+            ),
+            (
+                worth(Group::Configs) || worth(Group::Other),
+                "files: let the image bring large ones",
+            ),
+            (
+                true,
+                "platform: another one, or an OS that reads the other kind of document, may take more",
+            ),
+        ];
         advice
+            .into_iter()
+            .filter_map(|(worth, advice)| worth.then_some(advice))
+            .collect()
     }
 }
 
@@ -267,7 +286,7 @@ impl fmt::Display for Overrun {
         let inner = if self.inner { ", compressed inside" } else { "" };
         writeln!(
             f,
-            "{node}: the {} document is too large for {attribute} of platform {platform}: {counted} bytes (as {}{inner}), {} over the limit of {}",
+            "{node}: the {} document is too large for {attribute} of platform {platform}: {counted} bytes (sent as {}{inner}), {} over the limit of {}",
             format_name(self.format),
             encoding_name(self.size.encoding),
             counted - self.limit,

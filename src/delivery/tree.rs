@@ -107,8 +107,7 @@ pub struct TreeWriter {
     owned: BTreeSet<String>,
     /// Staging directories of runs that died; they are removed when all is well again.
     stale: Vec<PathBuf>,
-    /// Held for its lock.
-    _lock: File,
+    _lock: Lock,
 }
 
 #[derive(Debug)]
@@ -307,11 +306,22 @@ fn make_root(out: &Path) -> Result<(), Error> {
     fs::set_permissions(out, Permissions::from_mode(0o700)).map_err(failed("set the mode of", out))
 }
 
+/// Let go explicitly: a child that was forked at that moment shares the open file, and would hold it on.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The end of the process lets go at the latest.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The lock is on the directory itself, so that it leaves nothing behind, however the process ends.
-fn lock(root: &Path) -> Result<File, Error> {
+fn lock(root: &Path) -> Result<Lock, Error> {
     let directory = File::open(root).map_err(failed("open", root))?;
     match directory.try_lock() {
-        Ok(()) => Ok(directory),
+        Ok(()) => Ok(Lock(directory)),
         Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
         Err(fs::TryLockError::Error(error)) => Err(failed("lock", root)(error)),
     }

@@ -1,0 +1,271 @@
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, io::Read, sync::Arc};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::*;
+use crate::{
+    document::{CloudInit, Compression, Document, sha256_hex},
+    node::{NodeFile, NodeFiles},
+    plan::{NodePlan, RoleSet},
+    profile::{Encoding, Profiles},
+    spec::{Arch, JoinIdentity, Role},
+};
+
+fn node(os: &str, platform: &str) -> NodePlan {
+    let profiles = Profiles::embedded().unwrap();
+    NodePlan {
+        name: "cp1".to_owned(),
+        pool: false,
+        roles: RoleSet {
+            control_plane: true,
+            ..RoleSet::default()
+        },
+        founder: true,
+        addresses: Vec::new(),
+        mac: None,
+        os: Arc::clone(&profiles.os[os]),
+        platform: Arc::clone(&profiles.platform[platform]),
+        arch: Arch::Amd64,
+        identity: JoinIdentity::Certificate,
+        labels: BTreeMap::new(),
+        admin_labels: BTreeMap::new(),
+        taints: Vec::new(),
+        kubelet_config: BTreeMap::new(),
+        kubelet_args: Vec::new(),
+        preinstalled: true,
+        bin_dir: "/usr/bin".to_owned(),
+        artifacts: Vec::new(),
+    }
+}
+
+fn file(path: &str, content: &str) -> NodeFile {
+    NodeFile {
+        path: path.to_owned(),
+        mode: 0o644,
+        content: content.into(),
+    }
+}
+
+/// Base64 lines that no encoder makes smaller than three quarters, always the same.
+fn noise(bytes: usize) -> String {
+    let mut state = 1_u64;
+    let mut noise = Vec::new();
+    while noise.len() < bytes * 3 / 4 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        noise.push(u8::try_from(state >> 56).unwrap());
+    }
+    let text = STANDARD.encode(noise).into_bytes();
+    text.chunks(64)
+        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
+        .collect()
+}
+
+/// Files that gzip makes smaller to about `noise` × 0.75 bytes.
+fn files(noise_bytes: usize, text_lines: usize) -> NodeFiles {
+    NodeFiles {
+        files: vec![
+            file(
+                "/usr/local/lib/firelay/driver",
+                &format!("#!/bin/bash\n{}", "printf 'waiting\\n'\n".repeat(text_lines)),
+            ),
+            file("/etc/firelay/pki/ca.crt", &noise(noise_bytes)),
+        ],
+        ..NodeFiles::default()
+    }
+}
+
+fn names(artifact: &Artifact) -> Vec<&str> {
+    artifact.files.iter().map(|file| file.name.as_str()).collect()
+}
+
+fn content<'a>(artifact: &'a Artifact, name: &str) -> &'a [u8] {
+    &artifact.files.iter().find(|file| file.name == name).unwrap().content
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn ec2_counts_before_base64_and_after_gzip() {
+    let artifact = package("prod", &node("ubuntu-24.04", "aws"), &files(12_000, 1000)).unwrap();
+    assert_eq!(names(&artifact), ["user-data", "user-data.gz.b64"]);
+    let compressed = STANDARD.decode(content(&artifact, "user-data.gz.b64")).unwrap();
+    assert_eq!(gunzip(&compressed), content(&artifact, "user-data"));
+    let handover = Handover {
+        file: "user-data.gz.b64".to_owned(),
+        attribute: "user_data_base64".to_owned(),
+        encoding: Encoding::GzipBase64,
+        inner: false,
+        counted: compressed.len() as u64,
+        limit: Some(16384),
+    };
+    assert_eq!(artifact.handover, handover);
+}
+
+#[test]
+fn a_document_that_fits_plain_is_the_file_to_hand_over() {
+    let artifact = package("prod", &node("ubuntu-24.04", "openstack"), &files(1000, 10)).unwrap();
+    assert_eq!(names(&artifact), ["user-data"]);
+    assert_eq!(artifact.handover.file, "user-data");
+    let bytes = content(&artifact, "user-data").len();
+    assert_eq!(
+        artifact.handover.counted,
+        bytes.div_ceil(3) as u64 * 4,
+        "nova counts base64"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_compressed_inside_where_the_platform_allows() {
+    let files = files(20_000, 3000);
+    let artifact = package("prod", &node("ubuntu-24.04", "openstack"), &files).unwrap();
+    assert_eq!(names(&artifact), ["user-data", "user-data.packed"]);
+    let packed = CloudInit.render(&files, Compression::Inner).unwrap();
+    assert_eq!(content(&artifact, "user-data.packed"), packed.as_bytes());
+    assert!(artifact.handover.inner && artifact.handover.encoding == Encoding::Plain);
+
+    let artifact = package("prod", &node("flatcar", "aws"), &self::files(6000, 3000)).unwrap();
+    assert_eq!(names(&artifact), ["config.ign", "config.ign.packed"]);
+    assert!(
+        content(&artifact, "config.ign.packed").starts_with(br#"{"ignition":{"version":"3.3.0","config":{"replace":"#)
+    );
+}
+
+#[test]
+fn guestinfo_takes_meta_data_as_base64_too() {
+    let artifact = package("prod", &node("ubuntu-24.04", "vsphere"), &files(100, 1)).unwrap();
+    assert_eq!(
+        names(&artifact),
+        ["user-data", "user-data.gz.b64", "meta-data", "meta-data.b64"]
+    );
+    let decoded = STANDARD.decode(content(&artifact, "meta-data.b64")).unwrap();
+    assert_eq!(decoded, content(&artifact, "meta-data"));
+    assert_eq!(
+        names(&package("prod", &node("flatcar", "vsphere"), &files(1, 1)).unwrap()),
+        ["config.ign", "config.ign.gz.b64"]
+    );
+}
+
+#[test]
+fn a_seed_has_an_instance_id_that_follows_the_user_data() {
+    let mut node = node("debian-12", "nocloud");
+    let artifact = package("prod", &node, &files(100, 1)).unwrap();
+    assert_eq!(names(&artifact), ["user-data", "meta-data", "network-config"]);
+    let digest = sha256_hex(content(&artifact, "user-data"));
+    let meta_data = String::from_utf8_lossy(content(&artifact, "meta-data"));
+    assert_eq!(
+        meta_data,
+        format!("instance-id: prod-cp1-{}\nlocal-hostname: cp1\n", &digest[..16])
+    );
+    assert!(content(&artifact, "network-config").is_empty());
+
+    node.pool = true;
+    let artifact = package("prod", &node, &files(100, 2)).unwrap();
+    let pool = String::from_utf8_lossy(content(&artifact, "meta-data"));
+    assert!(pool.starts_with("instance-id: prod-cp1-") && !pool.contains(&digest[..16]) && !pool.contains("hostname"));
+}
+
+#[test]
+fn the_tree_is_told_which_file_to_hand_over() {
+    let node = node("ubuntu-24.04", "aws");
+    let artifact = package("prod", &node, &files(100, 1)).unwrap();
+    let described: Vec<_> = artifact
+        .tree_files(&node, None)
+        .map(|(described, _)| described)
+        .collect();
+    let [readable, sent] = described.as_slice() else {
+        panic!("{described:?}")
+    };
+    assert_eq!(
+        (readable.path.as_str(), &readable.attribute, readable.counted),
+        ("nodes/cp1/user-data", &None, None)
+    );
+    assert_eq!(
+        (sent.path.as_str(), sent.limit),
+        ("nodes/cp1/user-data.gz.b64", Some(16384))
+    );
+    assert_eq!(
+        (sent.roles.as_slice(), sent.encoding),
+        ([Role::ControlPlane].as_slice(), Some(Encoding::GzipBase64))
+    );
+}
+
+#[test]
+fn a_platform_that_carries_no_such_document_is_named() {
+    let mut node = node("flatcar", "aws");
+    Arc::make_mut(&mut node.platform).ignition = None;
+    let message = package("prod", &node, &files(1, 1)).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "cp1: platform aws carries no ignition documents, which os flatcar reads: choose another of the two"
+    );
+}
+
+#[test]
+fn an_error_of_the_document_names_the_node() {
+    let mut files = files(1, 1);
+    files.files.push(file("/run/a", ""));
+    let message = package("prod", &node("flatcar", "aws"), &files)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        message,
+        "cp1: /run/a lies under /run, which is empty after every boot: choose a path on disk"
+    );
+}
+
+#[test]
+fn too_large_says_by_what_and_what_to_do() {
+    let mut files = files(22_000, 5);
+    files.files.push(file("/etc/firelay/pki/ca.key", &noise(1700)));
+    files
+        .files
+        .push(file("/etc/firelay/addons/20-cni/manifest.yaml", &noise(9000)));
+    for index in 0..12 {
+        files.files.push(file(&format!("/etc/many/{index:02}"), "x\n"));
+    }
+    let error = package("prod", &node("ubuntu-24.04", "aws"), &files).unwrap_err();
+    let expected = "\
+cp1: the cloud-init document is too large for user_data_base64 of platform aws: 17872 bytes (sent as gzip and base64), 1488 over the limit of 16384
+       raw  counted  largest files
+     22344    11969  /etc/firelay/pki/ca.crt
+      9141     4900  /etc/firelay/addons/20-cni/manifest.yaml
+      1727      936  /etc/firelay/pki/ca.key
+       107       31  /usr/local/lib/firelay/driver
+         2        2  /etc/many/00
+         2        2  /etc/many/01
+         2        2  /etc/many/02
+         2        2  /etc/many/03
+         2        2  /etc/many/04
+         2        2  /etc/many/05
+        12       12  6 more
+  = help: certificates: `pki.algorithm: ecdsa-p256` makes them a quarter of rsa-2048's
+  = help: keys: `pki.caKeys: signer` or `none` leaves those of the CAs out
+  = help: manifests: leave large ones out, and apply them when the cluster is up
+  = help: platform: another one, or an OS that reads the other kind of document, may take more";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn shares_add_up_by_group() {
+    let node = node("ubuntu-24.04", "aws");
+    let files = files(8000, 100);
+    let artifact = package("prod", &node, &files).unwrap();
+    let size = NodeSize::new(&node, &files, &artifact.handover);
+    let groups: Vec<_> = size.groups.iter().map(|size| size.group).collect();
+    assert_eq!(groups, [Group::Pki, Group::Scripts]);
+    let shares: u64 = size.groups.iter().map(|size| size.share).sum();
+    assert!(shares <= size.counted && size.counted - shares < 3);
+    assert!(
+        size.groups[0].share > 50 * size.groups[1].share,
+        "noise does not compress, lines do"
+    );
+    assert_eq!(size.percent, Some((size.counted * 100).div_ceil(16384)));
+}
