@@ -2,7 +2,7 @@ use std::cell::OnceCell;
 
 use super::{Error, seed, size};
 use crate::{
-    document::{self, Compression, Document, base64, base64_len, gzip},
+    document::{self, Compression, Document, base64, base64_len, gzip, gzip_tightly},
     node::NodeFiles,
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding, UserData},
@@ -58,8 +58,8 @@ impl Handover {
 }
 
 /// Renders a node's document and finds the form in which its platform takes it: the first of the profile's encodings that
-/// fits the limit, and after them the same without gzip of a document that is compressed inside itself. Nothing is
-/// compressed or encoded before its turn comes.
+/// fits the limit, then those with gzip once more by a slower search, and after them those without gzip of a document that
+/// is compressed inside itself. Nothing is compressed or encoded before its turn comes.
 pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Error> {
     let failed = |source| Error::Document {
         node: node.name.clone(),
@@ -100,6 +100,7 @@ fn user_data(node: &NodePlan) -> Result<&UserData, Error> {
 struct Body<'a> {
     inner: bool,
     text: std::borrow::Cow<'a, str>,
+    compress: fn(&[u8]) -> Vec<u8>,
     gzip: OnceCell<Vec<u8>>,
 }
 
@@ -108,12 +109,13 @@ impl<'a> Body<'a> {
         Self {
             inner,
             text: text.into(),
+            compress: gzip,
             gzip: OnceCell::new(),
         }
     }
 
     fn gzip(&self) -> &Vec<u8> {
-        self.gzip.get_or_init(|| gzip(self.text.as_bytes()))
+        self.gzip.get_or_init(|| (self.compress)(self.text.as_bytes()))
     }
 
     /// Bytes before base64.
@@ -177,6 +179,14 @@ fn fit(
     };
     let body = Body::new(false, plain);
     if let Some(taken) = user_data.encodings.iter().find_map(|encoding| take(&body, *encoding)) {
+        return Ok(taken);
+    }
+    let body = Body {
+        compress: gzip_tightly,
+        ..Body::new(false, plain)
+    };
+    let mut compressed = user_data.encodings.iter().filter(|encoding| is_gzip(**encoding));
+    if let Some(taken) = compressed.find_map(|encoding| take(&body, *encoding)) {
         return Ok(taken);
     }
     if user_data.inner_compression {

@@ -17,6 +17,15 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writing to memory does not fail")
 }
 
+/// gzip as [`gzip`] with the slow search of Zopfli: about 6 % smaller, a hundred times slower. For documents that would not
+/// fit otherwise.
+pub fn gzip_tightly(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(bytes.len() / 2);
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, bytes, &mut packed)
+        .expect("writing to memory does not fail");
+    packed
+}
+
 /// Standard base64 (RFC 4648 §4) with padding, on one line.
 pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
@@ -40,6 +49,19 @@ mod tests {
     fn the_gzip_header_tells_nothing_of_time_and_machine() {
         let header = &gzip(b"firelay")[..10];
         assert_eq!(header, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
+    }
+
+    #[test]
+    fn the_tight_gzip_is_smaller_and_means_the_same() {
+        let text: String = (0..2000)
+            .map(|line| format!("line {} of {}\n", line * 7919, line % 13))
+            .collect();
+        let tight = gzip_tightly(text.as_bytes());
+        assert!(tight.len() < gzip(text.as_bytes()).len());
+        assert_eq!(tight[4..8], [0, 0, 0, 0], "the time in the header");
+        let mut read = String::new();
+        std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&tight[..]), &mut read).expect("gzip");
+        assert!(read == text);
     }
 
     #[test]

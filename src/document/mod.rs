@@ -10,7 +10,7 @@ mod ignition;
 mod layout;
 
 pub use cloud_init::CloudInit;
-pub use encoding::{base64, base64_len, gzip, sha256_hex};
+pub use encoding::{base64, base64_len, gzip, gzip_tightly, sha256_hex};
 pub use error::Error;
 pub use ignition::Ignition;
 
