@@ -1,11 +1,11 @@
 //! One file a verb; the only place that composes the stages and touches clock, randomness and disk.
 
-mod assembly;
+pub mod assembly;
 mod check;
 mod completions;
 mod failure;
 mod init;
-mod project;
+pub mod project;
 mod render;
 mod secrets;
 mod size;

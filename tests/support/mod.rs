@@ -1,0 +1,233 @@
+//! What several test programs share: the examples with their fixed bundles, and running other programs.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// One of `examples/`, with the bundle that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Example {
+    pub name: String,
+    pub spec: PathBuf,
+    pub bundle: PathBuf,
+}
+
+/// Every example. One without a bundle fails the test.
+pub fn examples() -> Vec<Example> {
+    let mut names: Vec<_> = fs::read_dir(root().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 7, "{names:?}");
+    names
+        .into_iter()
+        .map(|name| {
+            let bundle = root().join(format!("tests/fixtures/bundles/{name}.yaml"));
+            assert!(
+                bundle.exists(),
+                "make it with: firelay secrets new examples/{name}.yaml --secrets {}",
+                bundle.display()
+            );
+            Example {
+                spec: root().join(format!("examples/{name}.yaml")),
+                bundle,
+                name,
+            }
+        })
+        .collect()
+}
+
+/// The firelay command, with an environment of its own.
+pub fn firelay(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firelay"));
+    command
+        .args(arguments)
+        .env_remove("FIRELAY_SECRETS")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Renders an example into a directory.
+pub fn render(example: &Example, out: &Path) {
+    // git does not keep 0600.
+    let bundle = tempfile::NamedTempFile::new().unwrap();
+    fs::copy(&example.bundle, bundle.path()).unwrap();
+    fs::set_permissions(bundle.path(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut command = firelay(&["render"]);
+    command
+        .arg(&example.spec)
+        .arg("--secrets")
+        .arg(bundle.path())
+        .arg("--out")
+        .arg(out);
+    succeed(&mut command, "firelay");
+}
+
+/// Runs a program that has to succeed; a missing one fails the test and says which package has it.
+pub fn succeed(command: &mut Command, package: &str) -> String {
+    let output = output(command, package);
+    assert!(output.status.success(), "{command:?}\n{}", said(&output));
+    said(&output)
+}
+
+/// Runs a program; a missing one fails the test and says which package has it.
+pub fn output(command: &mut Command, package: &str) -> Output {
+    command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?} ({error}): install the package {package}"))
+}
+
+/// stdout and stderr.
+pub fn said(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// Runs a program with a text on its stdin.
+pub fn pipe(command: &mut Command, package: &str, stdin: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {command:?} ({error}): install the package {package}"));
+    let mut input = child.stdin.take().unwrap();
+    let bytes = stdin.to_vec();
+    let writer = std::thread::spawn(move || input.write_all(&bytes));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join();
+    output
+}
+
+/// The regular files of a document as its reader sees them: path, mode and content.
+pub type Files = BTreeMap<String, (u32, String)>;
+
+/// Reads a cloud-config with cloud-init's own code; also what is beside `write_files`.
+pub fn read_cloud_init(user_data: &[u8]) -> (Files, Value) {
+    let mut python = Command::new("/usr/bin/python3");
+    python.arg(root().join("tests/read_cloud_init.py"));
+    let output = pipe(&mut python, "cloud-init", user_data);
+    assert!(output.status.success(), "{}", said(&output));
+    let read: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let files = read["files"].as_array().unwrap().iter().map(|file| {
+        assert_eq!(file["owner"], "root:root");
+        let content = STANDARD.decode(file["content"].as_str().unwrap()).unwrap();
+        let mode = u32::try_from(file["mode"].as_u64().unwrap()).unwrap();
+        (
+            file["path"].as_str().unwrap().to_owned(),
+            (mode, String::from_utf8(content).unwrap()),
+        )
+    });
+    (files.collect(), read["config"].clone())
+}
+
+/// Reads an Ignition config with the `ignition-config` crate: storage files, and units as files where systemd has them.
+pub fn read_ignition(text: &str) -> Files {
+    let (config, warnings) = ignition_config::Config::parse_str(text).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let config = match config {
+        ignition_config::Config::V3_3(config) => config,
+        other => panic!("not 3.3.0: {other:?}"),
+    };
+    let storage = config.storage.unwrap_or_default();
+    let mut files: Files = storage
+        .files
+        .unwrap_or_default()
+        .into_iter()
+        .map(|file| {
+            assert_eq!(file.overwrite, Some(true), "{}", file.path);
+            assert!(file.user.is_none() && file.group.is_none(), "{}", file.path);
+            let contents = file.contents.unwrap();
+            let bytes = data_url(&contents.source.unwrap(), contents.compression.as_deref());
+            (
+                file.path,
+                (
+                    u32::try_from(file.mode.unwrap()).unwrap(),
+                    String::from_utf8(bytes).unwrap(),
+                ),
+            )
+        })
+        .collect();
+    for unit in config.systemd.unwrap_or_default().units.unwrap_or_default() {
+        if let Some(contents) = unit.contents {
+            files.insert(format!("/etc/systemd/system/{}", unit.name), (0o644, contents));
+        }
+        for dropin in unit.dropins.unwrap_or_default() {
+            let path = format!("/etc/systemd/system/{}.d/{}", unit.name, dropin.name);
+            files.insert(path, (0o644, dropin.contents.unwrap()));
+        }
+    }
+    files
+}
+
+/// The bytes of a `data:` URL (RFC 2397).
+pub fn data_url(url: &str, compression: Option<&str>) -> Vec<u8> {
+    let bytes = match url.strip_prefix("data:;base64,") {
+        Some(base64) => STANDARD.decode(base64).unwrap(),
+        None => percent_decode(url.strip_prefix("data:,").unwrap()),
+    };
+    if compression != Some("gzip") {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut plain).unwrap();
+    plain
+}
+
+fn percent_decode(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next().unwrap(), rest.next().unwrap()];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap());
+        } else {
+            bytes.push(byte);
+        }
+    }
+    bytes
+}
+
+/// The documents of a rendered tree as `(node, path)`, in order.
+pub fn documents(out: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for node in fs::read_dir(out.join("nodes")).unwrap() {
+        let directory = node.unwrap().path();
+        let name = directory.file_name().unwrap().to_str().unwrap().to_owned();
+        let document = ["user-data", "config.ign"]
+            .map(|file| directory.join(file))
+            .into_iter()
+            .find(|path| path.exists());
+        found.push((name, document.unwrap()));
+    }
+    found.sort();
+    found
+}
+
+/// The files of a document, whatever its format.
+pub fn read_document(path: &Path) -> Files {
+    let text = fs::read_to_string(path).unwrap();
+    if path.ends_with("user-data") {
+        read_cloud_init(text.as_bytes()).0
+    } else {
+        read_ignition(&text)
+    }
+}
