@@ -1,5 +1,5 @@
 //! What a document says, as its real readers read it: cloud-init's own code and the Ignition binary.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
 //! The output tree: modes, what is replaced, what is refused, and what a render that dies leaves behind.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
     collections::BTreeMap,
