@@ -74,8 +74,9 @@ impl TreeWriter {
         let stale = stale_staging(&root)?;
         let mut owned = owned_files(&root.join(MANIFEST))?;
         for directory in &stale {
-            // A manifest there means that the run died between its renames: files of the new names may be in place.
-            owned.extend(owned_files(&directory.join(MANIFEST))?);
+            // A manifest there means that the run died between its renames: files of the new names may be in place. Half of
+            // one means that it died before the first.
+            owned.extend(owned_files(&directory.join(MANIFEST)).unwrap_or_default());
         }
         let staging = tempfile::Builder::new()
             .prefix(STAGING)
