@@ -1,24 +1,25 @@
 """Reads user-data with cloud-init's own code and prints, as JSON, what a node would do with it.
 
-stdin: user-data, plain or gzip. stdout: {"config": everything but write_files, "files": [{path, mode, owner, content}]}
-with content in base64.
+stdin: user-data, plain, gzip or MIME. stdout: {"text": the cloud-config, "config": everything in it but write_files,
+"files": [{path, mode, owner, content}]} with content in base64.
 """
 
 import base64
 import json
 import sys
 
-from cloudinit import user_data, util
+from cloudinit import helpers, user_data, util
 from cloudinit.config import cc_write_files
 
-message = user_data.convert_string(sys.stdin.buffer.read())
-if message.is_multipart():
-    sys.exit("cloud-init takes this document for a MIME message")
-payload = util.fully_decoded_payload(message)
+parts = []
+for part in user_data.UserDataProcessor(helpers.Paths({})).process(sys.stdin.buffer.read()).walk():
+    if not part.is_multipart():
+        parts.append((part.get_content_type(), util.fully_decoded_payload(part)))
+if [content_type for content_type, _ in parts] != ["text/cloud-config"]:
+    sys.exit(f"not one cloud-config but {[content_type for content_type, _ in parts]}")
+payload = parts[0][1]
 if isinstance(payload, bytes):
     payload = payload.decode("utf-8")
-if payload.splitlines()[0] != "#cloud-config":
-    sys.exit("the first line is not #cloud-config")
 
 config = util.load_yaml(payload)
 if config is None:
@@ -36,4 +37,4 @@ for entry in config.pop("write_files", []):
             "content": base64.b64encode(util.encode_text(content)).decode(),
         }
     )
-json.dump({"config": config, "files": files}, sys.stdout)
+json.dump({"text": payload, "config": config, "files": files}, sys.stdout)

@@ -1,5 +1,5 @@
 //! The output tree: modes, what is replaced, what is refused, and what a render that dies leaves behind.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
     collections::BTreeMap,
@@ -344,6 +344,11 @@ fn a_render_that_died_between_its_renames_is_finished_by_the_next() {
     fs::write(out.at("nodes/cp2/user-data"), "cp2").unwrap();
     // And what one leaves that died before.
     fs::create_dir_all(out.at(".firelay-staging-died-early")).unwrap();
+    fs::write(
+        out.at(".firelay-staging-died-early/manifest.json"),
+        "{\"apiVersion\": \"fire",
+    )
+    .unwrap();
 
     // A render that fails changes nothing of that.
     fs::create_dir(out.at("a")).unwrap();

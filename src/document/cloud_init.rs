@@ -23,12 +23,31 @@ impl Document for CloudInit {
         "user-data"
     }
 
-    /// [`Compression::Inner`] writes each file that gets smaller by it as `encoding: gz+b64` (cc_write_files).
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
         layout::check(files, &[])?;
         let config = yaml::emit(&CloudConfig::new(files, compression))?;
-        Ok(format!("#cloud-config\n{config}"))
+        let document = format!("#cloud-config\n{config}");
+        match compression {
+            Compression::None => Ok(document),
+            Compression::Inner => wrap(&document),
+        }
     }
+}
+
+/// A MIME message whose only part is the gzipped document: plain text for the platform, and unpacked by cloud-init itself
+/// (user_data.UserDataProcessor, DECOMP_TYPES). It is half as long as `gz+b64` of each file apart, since certificates and
+/// small files gain nothing by themselves.
+fn wrap(document: &str) -> Result<String, Error> {
+    // The part's text goes through Python's `email.message`, which turns what is not ASCII into escapes.
+    if let Some(line) = document.lines().find(|line| !line.is_ascii()) {
+        return Err(Error::NotAscii {
+            line: line.trim().to_owned(),
+        });
+    }
+    Ok(format!(
+        "Content-Type: application/gzip\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\n{}\n",
+        base64(&gzip(document.as_bytes()))
+    ))
 }
 
 type Command = Vec<String>;
@@ -221,21 +240,12 @@ fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// Bytes that a literal block costs a line: its indentation.
-const LITERAL_INDENT: usize = 4;
-
-/// `encoding` and `content` of a file: literal where YAML can carry every character, else base64.
+/// `encoding` and `content` of a file (cc_write_files): literal where every character comes through, else base64.
 fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow<'_, str>) {
-    if compression == Compression::Inner {
-        let packed = base64(&gzip(content.as_bytes()));
-        if packed.len() + "encoding: gz+b64".len() < content.len() + LITERAL_INDENT * content.lines().count() {
-            return (Some("gz+b64"), packed.into());
-        }
-    }
-    if is_literal(content) {
-        (None, content.into())
-    } else {
-        (Some("b64"), base64(content.as_bytes()).into())
+    match compression {
+        Compression::Inner if !content.is_ascii() => (Some("gz+b64"), base64(&gzip(content.as_bytes())).into()),
+        _ if is_literal(content) => (None, content.into()),
+        _ => (Some("b64"), base64(content.as_bytes()).into()),
     }
 }
 

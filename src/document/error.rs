@@ -66,6 +66,12 @@ pub enum Error {
         /// Name of the profile.
         os: String,
     },
+    /// A character outside ASCII, in a document for which cloud-init has no way to keep it.
+    #[error("cloud-init garbles what is not ASCII in a document that is compressed inside: rewrite {line:?}")]
+    NotAscii {
+        /// The line of the document; contents of files are never in it.
+        line: String,
+    },
     /// The YAML could not be emitted.
     #[error(transparent)]
     Yaml(#[from] crate::yaml::Error),

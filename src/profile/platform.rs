@@ -38,7 +38,7 @@ pub struct UserData {
     pub limit: Option<u64>,
     /// Which bytes count.
     pub counted: Counted,
-    /// The document may be compressed inside itself: `gz+b64` files in cloud-init, a `data:` URL in Ignition.
+    /// The document may be compressed inside itself: a MIME part in cloud-init, a `data:` URL in Ignition.
     /// Tried after the encodings above.
     pub inner_compression: bool,
 }

@@ -4,11 +4,15 @@
 //! anything foreign is in the way, and only then renames all of them, removes what the last render wrote and this one did
 //! not, and replaces `manifest.json` last. Whoever drops the writer before that leaves the tree as it was.
 
+mod disk;
+mod error;
+mod names;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -17,73 +21,17 @@ use std::{
 };
 
 use tempfile::TempDir;
-use thiserror::Error;
 
+pub use self::error::Error;
+use self::{
+    disk::{Lock, failed, lock, make_private_directory, make_root, write_private},
+    names::{MANIFEST, STAGING, check_name, owned_files, parents, stale_staging},
+};
 use super::{Manifest, ManifestFile};
 use crate::document::sha256_hex;
 
-/// The manifest's name in the tree.
-const MANIFEST: &str = "manifest.json";
-
 /// Secrets are never committed by accident.
 const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
-
-/// First part of the names of staging directories.
-const STAGING: &str = ".firelay-staging-";
-
-/// Why the tree was not written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// `create`, `read`, …
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The output path is something else.
-    #[error("{} is not a directory: choose another output directory", path.display())]
-    NotADirectory {
-        /// The output path.
-        path: PathBuf,
-    },
-    /// Another render holds the tree.
-    #[error("{} is being written by another firelay: wait for it to end", path.display())]
-    Busy {
-        /// The output path.
-        path: PathBuf,
-    },
-    /// `manifest.json` cannot be understood, so that it is not known which files may be replaced.
-    #[error("{} is not a manifest of firelay ({reason}): restore it, or choose another output directory", path.display())]
-    Manifest {
-        /// Path of the manifest.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Files that the last manifest does not name are where new ones go. Nothing was changed.
-    #[error("these stand in the way and are not firelay's; move them, or choose another output directory:\n  {}", paths.join("\n  "))]
-    Foreign {
-        /// Paths within the tree.
-        paths: Vec<String>,
-    },
-    /// A name that does not stay within the tree.
-    #[error("{path:?} is not a name for a file of the tree")]
-    Name {
-        /// The name.
-        path: String,
-    },
-    /// Two files of one name.
-    #[error("{path} is written twice")]
-    Duplicate {
-        /// The name.
-        path: String,
-    },
-}
 
 /// What a render changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,8 +74,9 @@ impl TreeWriter {
         let stale = stale_staging(&root)?;
         let mut owned = owned_files(&root.join(MANIFEST))?;
         for directory in &stale {
-            // A manifest there means that the run died between its renames: files of the new names may be in place.
-            owned.extend(owned_files(&directory.join(MANIFEST))?);
+            // A manifest there means that the run died between its renames: files of the new names may be in place. Half of
+            // one means that it died before the first.
+            owned.extend(owned_files(&directory.join(MANIFEST)).unwrap_or_default());
         }
         let staging = tempfile::Builder::new()
             .prefix(STAGING)
@@ -281,118 +230,4 @@ impl TreeWriter {
 enum Kind {
     Directory,
     File,
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io { action, path, source }
-}
-
-/// Directories above a path of the tree, the nearest first, without the tree itself.
-fn parents(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(path.rsplit_once('/'), |(parent, _)| parent.rsplit_once('/')).map(|(parent, _)| parent)
-}
-
-fn make_root(out: &Path) -> Result<(), Error> {
-    match fs::metadata(out) {
-        Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory { path: out.to_owned() }),
-        Ok(_) => {}
-        Err(_) => DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(out)
-            .map_err(failed("create", out))?,
-    }
-    fs::set_permissions(out, Permissions::from_mode(0o700)).map_err(failed("set the mode of", out))
-}
-
-/// Let go explicitly: a child that was forked at that moment shares the open file, and would hold it on.
-#[derive(Debug)]
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // The end of the process lets go at the latest.
-        let _ = self.0.unlock();
-    }
-}
-
-/// The lock is on the directory itself, so that it leaves nothing behind, however the process ends.
-fn lock(root: &Path) -> Result<Lock, Error> {
-    let directory = File::open(root).map_err(failed("open", root))?;
-    match directory.try_lock() {
-        Ok(()) => Ok(Lock(directory)),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
-        Err(fs::TryLockError::Error(error)) => Err(failed("lock", root)(error)),
-    }
-}
-
-fn stale_staging(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut stale = Vec::new();
-    for entry in fs::read_dir(root).map_err(failed("read", root))? {
-        let entry = entry.map_err(failed("read", root))?;
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_directory && entry.file_name().to_string_lossy().starts_with(STAGING) {
-            stale.push(entry.path());
-        }
-    }
-    Ok(stale)
-}
-
-/// Names in a manifest; none if there is no manifest.
-fn owned_files(path: &Path) -> Result<BTreeSet<String>, Error> {
-    let foreign = |reason: String| Error::Manifest {
-        path: path.to_owned(),
-        reason,
-    };
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(error) => return Err(failed("read", path)(error)),
-    };
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
-    if (manifest.api_version.as_str(), manifest.kind.as_str()) != (Manifest::API_VERSION, Manifest::KIND) {
-        return Err(foreign(format!("it is {} {}", manifest.api_version, manifest.kind)));
-    }
-    let names: BTreeSet<_> = manifest.files.into_iter().map(|file| file.path).collect();
-    match names.iter().find(|name| check_name(name).is_err()) {
-        Some(name) => Err(foreign(format!("it names {name:?}"))),
-        None => Ok(names),
-    }
-}
-
-/// A relative path of plain names, none of them firelay's own.
-fn check_name(path: &str) -> Result<(), Error> {
-    let plain = |part: &str| {
-        !matches!(part, "" | "." | "..")
-            && !part
-                .chars()
-                .any(|character| character.is_control() || character == '\\')
-    };
-    if path.split('/').all(plain) && path != MANIFEST && !path.starts_with(STAGING) {
-        Ok(())
-    } else {
-        Err(Error::Name { path: path.to_owned() })
-    }
-}
-
-/// A new file that nobody else can read, whatever the umask, from before its first byte.
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-            file.write_all(bytes)
-        });
-    written.map_err(failed("write", path))
-}
-
-fn make_private_directory(path: &Path) -> Result<(), Error> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed("create", path)(error)),
-        _ => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed("set the mode of", path)),
-    }
 }

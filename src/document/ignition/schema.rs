@@ -1,83 +1,19 @@
-//! Ignition, in the part of spec 3.1 to 3.3 that all its readers know.
-
-use std::fmt::Write;
+//! The words of the specification that firelay uses.
 
 use serde::Serialize;
 
-use super::{Compression, Document, Error, base64, base64_len, gzip, layout, sha256_hex};
-use crate::node::{NodeFile, NodeFiles, NodeUnit, NodeUser};
+use super::data_url::data_url;
+use crate::{
+    document::{base64, gzip, sha256_hex},
+    node::{NodeFile, NodeFiles, NodeUnit, NodeUser},
+};
 
 /// A user whom every Ignition image of the CoreOS family has.
 const DEFAULT_USER: &str = "core";
 
-/// Permission bits that Ignition below spec 3.6 keeps.
-const PERMISSIONS: u32 = 0o777;
-
-/// Ignition JSON of one specification version.
-///
-/// There is one way of compressing. [`Compression::None`] leaves every file readable as a `data:` URL;
-/// [`Compression::Inner`] wraps that whole document as `ignition.config.replace` with `compression: gzip` (spec 3.1). gzip
-/// of each file apart would never be the smallest: the wrapper pays base64 once and finds what files have in common, and
-/// it works wherever the plain document works, since Ignition undoes it itself.
-#[derive(Clone, Debug)]
-pub struct Ignition {
-    /// `3.3.0`.
-    pub version: String,
-}
-
-impl Document for Ignition {
-    fn file_name(&self) -> &'static str {
-        "config.ign"
-    }
-
-    fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
-        let implied = implied_files(files);
-        layout::check(files, &implied)?;
-        refuse_packages(files)?;
-        refuse_special_modes(files)?;
-        let config = json(&Config::new(&self.version, files, &implied));
-        Ok(match compression {
-            Compression::None => config,
-            Compression::Inner => json(&Wrapper::new(&self.version, &config)),
-        })
-    }
-}
-
-fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("structs of texts and numbers are JSON")
-}
-
-fn refuse_packages(files: &NodeFiles) -> Result<(), Error> {
-    if files.packages.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        format: "ignition",
-        field: "packages",
-        value: files.packages.join(", "),
-        help: "use an image that has them, or fetch static binaries as artifacts",
-    })
-}
-
-fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
-    let regular = files.files.iter().map(|file| (&file.path, file.mode));
-    let directories = files
-        .directories
-        .iter()
-        .map(|directory| (&directory.path, directory.mode));
-    match regular.chain(directories).find(|(_, mode)| mode & !PERMISSIONS != 0) {
-        None => Ok(()),
-        Some((path, mode)) => Err(Error::Unsupported {
-            format: "ignition",
-            field: "mode",
-            value: format!("{mode:04o} of {path}"),
-            help: "setuid, setgid and sticky bits are lost before spec 3.6: set them from a step",
-        }),
-    }
-}
-
+/// A whole document.
 #[derive(Serialize)]
-struct Config<'a> {
+pub(super) struct Config<'a> {
     ignition: Header<'a>,
     #[serde(skip_serializing_if = "Passwd::is_empty")]
     passwd: Passwd<'a>,
@@ -91,7 +27,7 @@ struct Header<'a> {
 }
 
 impl<'a> Config<'a> {
-    fn new(version: &'a str, files: &'a NodeFiles, implied: &[NodeFile]) -> Self {
+    pub(super) fn new(version: &'a str, files: &'a NodeFiles, implied: &[NodeFile]) -> Self {
         Self {
             ignition: Header { version },
             passwd: Passwd { users: users(files) },
@@ -225,28 +161,6 @@ impl File {
     }
 }
 
-/// What Ignition has no word for: the host name, which systemd reads at the first boot already, and passwordless root, in
-/// the words that cloud-init would write.
-fn implied_files(files: &NodeFiles) -> Vec<NodeFile> {
-    let file = |path: &str, mode, content: String| NodeFile {
-        path: path.to_owned(),
-        mode,
-        content: content.into(),
-    };
-    let hostname = files
-        .hostname
-        .iter()
-        .map(|name| file("/etc/hostname", 0o644, format!("{name}\n")));
-    let rules = files
-        .users
-        .iter()
-        .filter(|user| user.sudo)
-        .map(|user| format!("{} ALL=(ALL) NOPASSWD:ALL\n", user.name));
-    let rules: String = rules.collect();
-    let sudoers = (!rules.is_empty()).then(|| file("/etc/sudoers.d/90-firelay-users", 0o440, rules));
-    hostname.chain(sudoers).collect()
-}
-
 #[derive(Serialize)]
 struct Resource {
     source: String,
@@ -303,12 +217,12 @@ fn unit(unit: &NodeUnit) -> Unit<'_> {
 
 /// A document whose only word is another document.
 #[derive(Serialize)]
-struct Wrapper<'a> {
+pub(super) struct Wrapper<'a> {
     ignition: WrapperHeader<'a>,
 }
 
 #[derive(Serialize)]
-struct WrapperHeader<'a> {
+pub(super) struct WrapperHeader<'a> {
     version: &'a str,
     config: Replacement,
 }
@@ -332,7 +246,7 @@ struct Verification {
 
 impl<'a> Wrapper<'a> {
     /// The hash is of the decompressed bytes (spec 3.1, `verification.hash`).
-    fn new(version: &'a str, config: &str) -> Self {
+    pub(super) fn new(version: &'a str, config: &str) -> Self {
         let replace = Packed {
             source: format!("data:;base64,{}", base64(&gzip(config.as_bytes()))),
             compression: "gzip",
@@ -347,32 +261,4 @@ impl<'a> Wrapper<'a> {
             },
         }
     }
-}
-
-/// A `data:` URL (RFC 2397), percent-encoded or base64, whichever is shorter.
-fn data_url(content: &str) -> String {
-    let escapes = content.bytes().filter(|byte| !is_url_data(*byte)).count();
-    if content.len() + 2 * escapes <= ";base64".len() + base64_len(content.len()) {
-        percent_encoded(content)
-    } else {
-        format!("data:;base64,{}", base64(content.as_bytes()))
-    }
-}
-
-fn percent_encoded(content: &str) -> String {
-    let mut url = String::from("data:,");
-    for byte in content.bytes() {
-        if is_url_data(byte) {
-            url.push(byte.into());
-        } else {
-            write!(url, "%{byte:02X}").expect("writing to memory does not fail");
-        }
-    }
-    url
-}
-
-/// Bytes that stand for themselves: RFC 3986's `pchar` and `/`, less the percent sign and the apostrophe. Ignition's reader
-/// refuses all others of ASCII but `?`, which would start a query.
-fn is_url_data(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&()*+,/:;=@".contains(&byte)
 }

@@ -1,0 +1,73 @@
+//! Directories and files that only their owner reads, and the lock.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
+
+use super::Error;
+
+/// Makes an [`Error::Io`] of what the system says.
+pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { action, path, source }
+}
+
+/// The tree's own directory, made if there is none.
+pub(super) fn make_root(out: &Path) -> Result<(), Error> {
+    match fs::metadata(out) {
+        Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory { path: out.to_owned() }),
+        Ok(_) => {}
+        Err(_) => DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(out)
+            .map_err(failed("create", out))?,
+    }
+    fs::set_permissions(out, Permissions::from_mode(0o700)).map_err(failed("set the mode of", out))
+}
+
+/// Let go explicitly: a child that was forked at that moment shares the open file, and would hold it on.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The end of the process lets go at the latest.
+        let _ = self.0.unlock();
+    }
+}
+
+/// The lock is on the directory itself, so that it leaves nothing behind, however the process ends.
+pub(super) fn lock(root: &Path) -> Result<Lock, Error> {
+    let directory = File::open(root).map_err(failed("open", root))?;
+    match directory.try_lock() {
+        Ok(()) => Ok(Lock(directory)),
+        Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
+        Err(fs::TryLockError::Error(error)) => Err(failed("lock", root)(error)),
+    }
+}
+
+/// A new file that nobody else can read, whatever the umask, from before its first byte.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            file.write_all(bytes)
+        });
+    written.map_err(failed("write", path))
+}
+
+/// A directory that nobody else can enter; one that is there is taken.
+pub(super) fn make_private_directory(path: &Path) -> Result<(), Error> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed("create", path)(error)),
+        _ => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed("set the mode of", path)),
+    }
+}
