@@ -26,7 +26,10 @@ pub(super) fn check(access: &Access, report: &mut Report) {
 }
 
 fn check_user(user: &User, report: &mut Report) {
-    for name in std::iter::once(&user.name).chain(&user.groups).filter(|name| !names::is_user_name(name)) {
+    for name in std::iter::once(&user.name)
+        .chain(&user.groups)
+        .filter(|name| !names::is_user_name(name))
+    {
         let finding = Diagnostic::error("FL0505", "not the name of a user or group").at(name.span);
         report.push(finding.label("lower case letters, digits, _ and -, a letter in front, at most 32"));
     }
@@ -40,6 +43,10 @@ fn check_key(key: &Spanned<String>, report: &mut Report) {
     let typed = words.any(|word| KEY_TYPES.iter().any(|kind| word.starts_with(kind))) && words.next().is_some();
     if !typed || key.trim_end().contains(['\n', '\r']) {
         let finding = Diagnostic::error("FL0505", "not a public SSH key").at(key.span);
-        report.push(finding.label("one line: type, key, perhaps a comment").help("give the content of the .pub file"));
+        report.push(
+            finding
+                .label("one line: type, key, perhaps a comment")
+                .help("give the content of the .pub file"),
+        );
     }
 }

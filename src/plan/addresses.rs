@@ -15,10 +15,16 @@ use crate::{
 pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<Vec<IpAddr>> {
     let mut entries = Vec::new();
     for text in node.addresses.iter() {
-        let Some(addresses) = report.take(ranges::addresses(text)) else { continue };
+        let Some(addresses) = report.take(ranges::addresses(text)) else {
+            continue;
+        };
         if machines > 0 && addresses.len() != machines {
             let finding = Diagnostic::error("FL0203", "as many addresses as names are needed").at(text.span);
-            report.push(finding.label(format!("{}, but {}", count(addresses.len(), "address", "es"), count(machines, "name", "s"))));
+            report.push(finding.label(format!(
+                "{}, but {}",
+                count(addresses.len(), "address", "es"),
+                count(machines, "name", "s")
+            )));
         }
         entries.push(addresses);
     }
@@ -26,7 +32,11 @@ pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<V
 }
 
 fn count(number: usize, noun: &str, plural: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}{plural}") }
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}{plural}")
+    }
 }
 
 /// Checks every row against the ranges and against the others.
@@ -52,24 +62,47 @@ fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
     if row.addresses.len() != given.len() || ranges.pods.is_empty() {
         return;
     }
-    let families: Vec<bool> = row.addresses.iter().filter_map(|entry| entry.first()).map(IpAddr::is_ipv4).collect();
+    let families: Vec<bool> = row
+        .addresses
+        .iter()
+        .filter_map(|entry| entry.first())
+        .map(IpAddr::is_ipv4)
+        .collect();
     let wanted: Vec<bool> = ranges.pods.iter().map(|range| range.net.addr().is_ipv4()).collect();
     let distinct = families.iter().collect::<BTreeSet<_>>().len() == families.len();
     // A machine with etcd alone has no pods.
-    let fits = if row.roles.kubernetes() { families == wanted } else { !families.is_empty() && distinct };
+    let fits = if row.roles.kubernetes() {
+        families == wanted
+    } else {
+        !families.is_empty() && distinct
+    };
     if !fits {
         let spell = |families: &[bool]| {
-            let names: Vec<_> = families.iter().map(|ipv4| if *ipv4 { "IPv4" } else { "IPv6" }).collect();
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            let names: Vec<_> = families
+                .iter()
+                .map(|ipv4| if *ipv4 { "IPv4" } else { "IPv6" })
+                .collect();
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
         };
         let finding = Diagnostic::error("FL0207", "a node needs one address of each of the pods' IP families");
         let label = format!("needed: {}; given: {}", spell(&wanted), spell(&families));
-        report.push(finding.at(given.span).label(label).help("give them in the order of network.pods"));
+        report.push(
+            finding
+                .at(given.span)
+                .label(label)
+                .help("give them in the order of network.pods"),
+        );
     }
 }
 
 fn check_range(addresses: &[IpAddr], span: Span, ranges: &Ranges, report: &mut Report) {
-    let inside = addresses.iter().find_map(|address| Some((address, ranges.holding(*address)?)));
+    let inside = addresses
+        .iter()
+        .find_map(|address| Some((address, ranges.holding(*address)?)));
     if let Some((address, (net, key))) = inside {
         report.push(
             Diagnostic::error("FL0107", "a node's address lies in the cluster's own ranges")
@@ -86,10 +119,16 @@ fn check_twice(rows: &[Row<'_>], report: &mut Report) {
         for (at, addresses) in row.addresses.iter().enumerate() {
             let mut told = false;
             for (address, name) in addresses.iter().zip(&row.names) {
-                let Some(first) = seen.insert(*address, name) else { continue };
+                let Some(first) = seen.insert(*address, name) else {
+                    continue;
+                };
                 if !std::mem::replace(&mut told, true) {
                     let finding = Diagnostic::error("FL0205", format!("the address {address} is given twice"));
-                    report.push(finding.at(place(row, at)).label(format!("{name} has it here, and {first} has it already")));
+                    report.push(
+                        finding
+                            .at(place(row, at))
+                            .label(format!("{name} has it here, and {first} has it already")),
+                    );
                 }
             }
         }

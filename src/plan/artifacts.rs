@@ -22,7 +22,9 @@ pub(super) struct Versions<'a> {
 
 impl Versions<'_> {
     fn of(&self, name: &str) -> (&Version, Span) {
-        self.components.get(name).map_or(self.kubernetes, |(version, span)| (version, *span))
+        self.components
+            .get(name)
+            .map_or(self.kubernetes, |(version, span)| (version, *span))
     }
 }
 
@@ -38,18 +40,36 @@ pub(super) struct Store<'a> {
 impl<'a> Store<'a> {
     /// Checks `artifacts` as a whole.
     pub(super) fn new(spec: &'a Spec, profiles: &'a Profiles, versions: Versions<'a>) -> Self {
-        Self { spec, catalog: &profiles.catalog, versions, known: BTreeMap::new() }
+        Self {
+            spec,
+            catalog: &profiles.catalog,
+            versions,
+            known: BTreeMap::new(),
+        }
     }
 
     /// Binaries come with the machine image.
     pub(super) fn preinstalled(&self) -> bool {
-        self.spec.artifacts.source.as_ref().is_some_and(|source| source.value == ArtifactSource::Preinstalled)
+        self.spec
+            .artifacts
+            .source
+            .as_ref()
+            .is_some_and(|source| source.value == ArtifactSource::Preinstalled)
     }
 
     /// Where the binaries are on an OS.
     pub(super) fn bin_dir(&self, os: &OsProfile) -> String {
-        let default = if self.preinstalled() { &os.package_bin } else { &os.paths.bin };
-        self.spec.artifacts.bin_dir.as_ref().map_or(default, |dir| &dir.value).clone()
+        let default = if self.preinstalled() {
+            &os.package_bin
+        } else {
+            &os.paths.bin
+        };
+        self.spec
+            .artifacts
+            .bin_dir
+            .as_ref()
+            .map_or(default, |dir| &dir.value)
+            .clone()
     }
 
     /// What a machine fetches, in the order of the catalog.
@@ -57,7 +77,11 @@ impl<'a> Store<'a> {
         if self.preinstalled() {
             return Vec::new();
         }
-        let kind = (os.name.clone(), arch, [roles.kubernetes(), roles.control_plane, roles.etcd]);
+        let kind = (
+            os.name.clone(),
+            arch,
+            [roles.kubernetes(), roles.control_plane, roles.etcd],
+        );
         if let Some(known) = self.known.get(&kind) {
             return known.clone();
         }
@@ -90,13 +114,25 @@ impl<'a> Store<'a> {
 
     /// Artifacts that the spec asks for by a setting.
     fn requested(&self) -> BTreeSet<&'static str> {
-        [("nerdctl", self.spec.runtime.nerdctl)].into_iter().filter(|(_, asked)| *asked).map(|(name, _)| name).collect()
+        [("nerdctl", self.spec.runtime.nerdctl)]
+            .into_iter()
+            .filter(|(_, asked)| *asked)
+            .map(|(name, _)| name)
+            .collect()
     }
 
     fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, directory: &str) -> Result<ArtifactPlan, Diagnostic> {
         let (version, span) = self.versions.of(name);
-        let own = self.spec.artifacts.overrides.iter().find(|(key, _)| key.as_str() == name).map(|(_, own)| own);
-        let own_sha256 = own.and_then(|own| own.sha256.get(&arch)).map(|sha256| sha256.to_lowercase());
+        let own = self
+            .spec
+            .artifacts
+            .overrides
+            .iter()
+            .find(|(key, _)| key.as_str() == name)
+            .map(|(_, own)| own);
+        let own_sha256 = own
+            .and_then(|own| own.sha256.get(&arch))
+            .map(|sha256| sha256.to_lowercase());
         let sha256 = own_sha256.or_else(|| artifact.sha256(version, arch).map(str::to_owned));
         Ok(ArtifactPlan {
             name: name.to_owned(),
@@ -125,13 +161,19 @@ impl<'a> Store<'a> {
 }
 
 fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, span: Span) -> Diagnostic {
-    let known = artifact.releases.iter().rev().filter(|(_, digests)| digests.contains_key(&arch));
+    let known = artifact
+        .releases
+        .iter()
+        .rev()
+        .filter(|(_, digests)| digests.contains_key(&arch));
     let known: Vec<_> = known.map(|(version, _)| version.to_string()).collect();
-    let arch = fill("{arch}", version, arch);
     Diagnostic::error("FL0303", format!("no digest of {name} {version} for {arch}"))
         .at(span)
         .label("what is fetched is checked by its SHA-256")
-        .help(format!("known: {}; or set artifacts.overrides.{name}.sha256.{arch}", known.join(", ")))
+        .help(format!(
+            "known: {}; or set artifacts.overrides.{name}.sha256.{arch}",
+            known.join(", ")
+        ))
 }
 
 /// Checks `artifacts` itself.
@@ -177,13 +219,15 @@ pub(super) fn check_url(url: &Spanned<String>, report: &mut Report) {
 pub(super) fn check_path(path: &Spanned<String>, report: &mut Report) {
     if !names::is_absolute_path(path) {
         let finding = Diagnostic::error("FL0311", "not an absolute path").at(path.span);
-        report.push(finding.label("begins with / and has no blanks, quotes, colons or .."));
+        report.push(finding.label("begins with /, without blanks, quotes, colons and `..` parts"));
     }
 }
 
 fn check_sha256(sha256: &Spanned<String>, report: &mut Report) {
     if !names::is_sha256(sha256) {
-        let finding = Diagnostic::error("FL0306", "not a SHA-256").at(sha256.span).label("64 hex digits, nothing before them");
+        let finding = Diagnostic::error("FL0306", "not a SHA-256")
+            .at(sha256.span)
+            .label("64 hex digits, nothing before them");
         report.push(finding.help("`sha256sum FILE` prints it"));
     }
 }
@@ -191,7 +235,12 @@ fn check_sha256(sha256: &Spanned<String>, report: &mut Report) {
 /// Refuses what cannot be an image name or the beginning of one.
 pub(super) fn check_image(name: &Spanned<String>, report: &mut Report) {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || ".-_/:@[]".contains(c));
-    if name.is_empty() || name.contains(odd) || name.contains("://") || name.starts_with('/') || name.ends_with(['/', ':']) {
+    if name.is_empty()
+        || name.contains(odd)
+        || name.contains("://")
+        || name.starts_with('/')
+        || name.ends_with(['/', ':'])
+    {
         let finding = Diagnostic::error("FL0312", "not an image name or registry").at(name.span);
         report.push(finding.label("a host and path, without https:// and without / at the end"));
     }
@@ -209,5 +258,9 @@ pub(super) fn image_archives(spec: &Spec) -> Vec<ImageArchivePlan> {
 
 /// Image prefixes as plain text.
 pub(super) fn image_rewrites(spec: &Spec) -> BTreeMap<String, String> {
-    spec.artifacts.image_rewrites.iter().map(|(from, to)| (from.value.clone(), to.value.clone())).collect()
+    spec.artifacts
+        .image_rewrites
+        .iter()
+        .map(|(from, to)| (from.value.clone(), to.value.clone()))
+        .collect()
 }

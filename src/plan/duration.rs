@@ -21,10 +21,17 @@ const LONGEST: Duration = Duration::hours(876_000);
 /// A duration from zero to a hundred years, or the finding.
 pub(super) fn read(text: &Spanned<String>) -> Result<Duration, Diagnostic> {
     let finding = |label: &str| {
-        Diagnostic::error("FL0401", "not a duration").at(text.span).label(label).help("write it as 8760h, 30m, 1h30m or 0s")
+        Diagnostic::error("FL0401", "not a duration")
+            .at(text.span)
+            .label(label)
+            .help("write it as 8760h, 30m, 1h30m or 0s")
     };
     let duration = parse(text).ok_or_else(|| finding("a number and a unit each: h, m, s"))?;
-    if duration > LONGEST { Err(finding("longer than a hundred years")) } else { Ok(duration) }
+    if duration > LONGEST {
+        Err(finding("longer than a hundred years"))
+    } else {
+        Ok(duration)
+    }
 }
 
 fn parse(text: &str) -> Option<Duration> {
@@ -48,12 +55,20 @@ fn part(text: &str) -> Option<(i128, &str)> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).filter(|length| *length > 0)?;
     let whole: i128 = text[..digits].parse().ok()?;
     let rest = &text[digits..];
-    let fraction = rest.strip_prefix('.').map_or("", |rest| &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()]);
-    let rest = if fraction.is_empty() { rest } else { &rest[1 + fraction.len()..] };
+    let fraction = rest
+        .strip_prefix('.')
+        .map_or("", |rest| &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()]);
+    let rest = if fraction.is_empty() {
+        rest
+    } else {
+        &rest[1 + fraction.len()..]
+    };
     let (unit, size) = UNITS.iter().find(|(unit, _)| rest.starts_with(unit))?;
     let scale = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let parts: i128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-    let nanoseconds = whole.checked_mul(*size)?.checked_add(parts.checked_mul(*size)? / scale)?;
+    let nanoseconds = whole
+        .checked_mul(*size)?
+        .checked_add(parts.checked_mul(*size)? / scale)?;
     Some((nanoseconds, &rest[unit.len()..]))
 }
 

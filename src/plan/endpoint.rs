@@ -11,26 +11,40 @@ use crate::{
 
 /// `endpoint`, checked and resolved.
 pub(super) fn resolve(endpoint: &Endpoint, ranges: &Ranges, rows: &[Row<'_>], report: &mut Report) -> EndpointPlan {
-    let provider = endpoint.provider.as_ref().map_or(EndpointProvider::External, |provider| provider.value);
+    let provider = endpoint
+        .provider
+        .as_ref()
+        .map_or(EndpointProvider::External, |provider| provider.value);
     check_provider(endpoint, report);
     check_host(endpoint, provider, ranges, report);
     check_namesakes(&endpoint.host, rows, report);
     check_idle(endpoint, provider, report);
     if let Some(port) = endpoint.port.as_ref().filter(|port| port.value == 0) {
-        report.push(Diagnostic::error("FL0114", "not a port of an endpoint").at(port.span).label("from 1 to 65535"));
+        report.push(
+            Diagnostic::error("FL0114", "not a port of an endpoint")
+                .at(port.span)
+                .label("from 1 to 65535"),
+        );
     }
     EndpointPlan {
         host: endpoint.host.value.clone(),
         port: endpoint.port.as_ref().map_or(6443, |port| port.value),
         provider,
-        address: endpoint.address.as_ref().and_then(|text| report.take(address(text, ranges))),
+        address: endpoint
+            .address
+            .as_ref()
+            .and_then(|text| report.take(address(text, ranges))),
         interface: endpoint.interface.as_ref().map(|interface| interface.value.clone()),
     }
 }
 
 /// Refuses the providers that are not there yet.
 fn check_provider(endpoint: &Endpoint, report: &mut Report) {
-    if let Some(provider) = endpoint.provider.as_ref().filter(|provider| provider.value != EndpointProvider::External) {
+    if let Some(provider) = endpoint
+        .provider
+        .as_ref()
+        .filter(|provider| provider.value != EndpointProvider::External)
+    {
         let finding = Diagnostic::error("FL0501", "this endpoint provider is not supported yet").at(provider.span);
         report.push(finding.help("use `external`: a load balancer or DNS record of your own"));
     }
@@ -41,27 +55,38 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
     let finding = |message: &str| Diagnostic::error("FL0114", message).at(host.span);
     if let Ok(address) = host.parse::<IpAddr>() {
         if provider != EndpointProvider::External {
-            report.push(finding("this endpoint provider needs a name").label("each node's /etc/hosts decides where the name leads"));
+            report.push(
+                finding("this endpoint provider needs a name")
+                    .label("each node's /etc/hosts decides where the name leads"),
+            );
         }
         report.take(check_outside(address, host.span, ranges));
     } else if !names::is_dns_name(host) {
         let label = "lower case labels joined by dots; the port has a key of its own";
-        report.push(finding("not a host name or address").label(label).help("write it as api.prod.example.com or 10.0.0.10"));
+        report.push(
+            finding("not a host name or address")
+                .label(label)
+                .help("write it as api.prod.example.com or 10.0.0.10"),
+        );
     }
 }
 
 fn address(text: &Spanned<String>, ranges: &Ranges) -> Result<IpAddr, Diagnostic> {
-    let address = text.parse().map_err(|_| Diagnostic::error("FL0114", "not an address").at(text.span))?;
+    let address = text
+        .parse()
+        .map_err(|_| Diagnostic::error("FL0114", "not an address").at(text.span))?;
     check_outside(address, text.span, ranges)?;
     Ok(address)
 }
 
 fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Diagnostic> {
     match ranges.holding(address) {
-        Some((net, key)) => Err(Diagnostic::error("FL0108", "the endpoint lies in the cluster's own ranges")
-            .at(span)
-            .label(format!("{address} lies inside {net} of {key}"))
-            .help(format!("choose an address outside {key}"))),
+        Some((net, key)) => Err(
+            Diagnostic::error("FL0108", "the endpoint lies in the cluster's own ranges")
+                .at(span)
+                .label(format!("{address} lies inside {net} of {key}"))
+                .help(format!("choose an address outside {key}")),
+        ),
         None => Ok(()),
     }
 }
@@ -70,10 +95,17 @@ fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Dia
 fn check_namesakes(host: &Spanned<String>, rows: &[Row<'_>], report: &mut Report) {
     let address = host.parse::<IpAddr>().ok();
     let is_host = |row: &Row<'_>| {
-        row.names.iter().any(|name| *name == host.value) || row.addresses.iter().flatten().any(|own| Some(*own) == address)
+        row.names.iter().any(|name| *name == host.value)
+            || row.addresses.iter().flatten().any(|own| Some(*own) == address)
     };
-    let Some(row) = rows.iter().find(|row| is_host(row)) else { return };
-    let control_planes: usize = rows.iter().filter(|row| row.roles.control_plane).map(|row| row.names.len()).sum();
+    let Some(row) = rows.iter().find(|row| is_host(row)) else {
+        return;
+    };
+    let control_planes: usize = rows
+        .iter()
+        .filter(|row| row.roles.control_plane)
+        .map(|row| row.names.len())
+        .sum();
     let help = "use a name that leads to every control plane";
     if !row.roles.control_plane {
         let finding = Diagnostic::error("FL0115", "the endpoint is a node that runs no API server").at(host.span);
@@ -86,7 +118,10 @@ fn check_namesakes(host: &Spanned<String>, rows: &[Row<'_>], report: &mut Report
 
 fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
     let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.span);
-    let keys = [("address", text(&endpoint.address)), ("interface", text(&endpoint.interface))];
+    let keys = [
+        ("address", text(&endpoint.address)),
+        ("interface", text(&endpoint.interface)),
+    ];
     for (key, span) in keys.into_iter().filter_map(|(key, span)| Some((key, span?))) {
         if provider == EndpointProvider::External {
             let finding = Diagnostic::warning("FL0511", format!("`endpoint.{key}` has no effect")).at(span);

@@ -20,15 +20,23 @@ pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &m
     check_timing(etcd, report);
     check_idle(etcd, external, report);
     etcd.data_dir.iter().for_each(|dir| artifacts::check_path(dir, report));
-    etcd.image_repository.iter().for_each(|repository| artifacts::check_image(repository, report));
+    etcd.image_repository
+        .iter()
+        .for_each(|repository| artifacts::check_image(repository, report));
     let rewrites = artifacts::image_rewrites(spec);
     EtcdPlan {
         external,
         version: version.clone(),
-        data_dir: etcd.data_dir.as_ref().map_or_else(|| "/var/lib/etcd".to_owned(), |dir| dir.value.clone()),
+        data_dir: etcd
+            .data_dir
+            .as_ref()
+            .map_or_else(|| "/var/lib/etcd".to_owned(), |dir| dir.value.clone()),
         extra_args: arguments(etcd, report),
         extra_envs: kubernetes::environment(&etcd.extra_envs, report),
-        image_repository: etcd.image_repository.as_ref().map(|repository| rewrite_image(&rewrites, repository)),
+        image_repository: etcd
+            .image_repository
+            .as_ref()
+            .map(|repository| rewrite_image(&rewrites, repository)),
         image_tag: etcd.image_tag.as_ref().map(|tag| tag.value.clone()),
         server_cert_sans: sans(&etcd.server_cert_sans, report),
         peer_cert_sans: sans(&etcd.peer_cert_sans, report),
@@ -41,9 +49,15 @@ fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
     let tuning = [
         ("heartbeat-interval", milliseconds(etcd.heartbeat_interval_ms.as_ref())),
         ("election-timeout", milliseconds(etcd.election_timeout_ms.as_ref())),
-        ("quota-backend-bytes", etcd.quota_backend_bytes.as_ref().map(|bytes| bytes.to_string())),
+        (
+            "quota-backend-bytes",
+            etcd.quota_backend_bytes.as_ref().map(|bytes| bytes.to_string()),
+        ),
     ];
-    let mut arguments: Vec<_> = tuning.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let mut arguments: Vec<_> = tuning
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect();
     arguments.extend(kubernetes::arguments(&etcd.extra_args, report));
     arguments
 }
@@ -52,14 +66,20 @@ fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
 fn check_timing(etcd: &Etcd, report: &mut Report) {
     let heartbeat = etcd.heartbeat_interval_ms.as_ref();
     let election = etcd.election_timeout_ms.as_ref();
-    let (beat, timeout) = (heartbeat.map_or(HEARTBEAT, |value| value.value), election.map_or(ELECTION, |value| value.value));
+    let (beat, timeout) = (
+        heartbeat.map_or(HEARTBEAT, |value| value.value),
+        election.map_or(ELECTION, |value| value.value),
+    );
     let Some(place) = election.or(heartbeat) else { return };
     let finding = Diagnostic::error("FL0510", "etcd does not start with these times").at(place.span);
     if beat == 0 || timeout < beat.saturating_mul(5) {
-        let label = format!("heartbeat {beat} ms, election {timeout} ms: the latter must be at least five times the former");
+        let label =
+            format!("heartbeat {beat} ms, election {timeout} ms: the latter must be at least five times the former");
         report.push(finding.label(label).help("ten times is usual"));
     } else if timeout > LONGEST_ELECTION {
-        report.push(finding.label(format!("an election timeout of {timeout} ms is more than {LONGEST_ELECTION} ms")));
+        report.push(finding.label(format!(
+            "an election timeout of {timeout} ms is more than {LONGEST_ELECTION} ms"
+        )));
     }
 }
 
@@ -75,7 +95,11 @@ fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
     } else {
         &[("version", text(&etcd.version))]
     };
-    let (how, other) = if external { ("on nodes of its own", "on the control planes") } else { ("on the control planes", "on nodes with the etcd role") };
+    let (how, other) = if external {
+        ("on nodes of its own", "on the control planes")
+    } else {
+        ("on the control planes", "on nodes with the etcd role")
+    };
     for (key, span) in idle.iter().filter_map(|(key, span)| Some((key, (*span)?))) {
         let finding = Diagnostic::warning("FL0511", format!("`etcd.{key}` has no effect")).at(span);
         report.push(finding.label(format!("etcd runs {how}; this is for etcd {other}")));

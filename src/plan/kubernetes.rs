@@ -19,8 +19,15 @@ use crate::{
 /// kubeadm's own image registry.
 const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
-const PATH_TYPES: &[&str] =
-    &["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
+const PATH_TYPES: &[&str] = &[
+    "DirectoryOrCreate",
+    "Directory",
+    "FileOrCreate",
+    "File",
+    "Socket",
+    "CharDevice",
+    "BlockDevice",
+];
 
 /// The chosen version and what its minor accepts.
 pub(super) struct Release {
@@ -31,7 +38,11 @@ pub(super) struct Release {
 /// Finds the release, or says which there are.
 pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagnostic> {
     let text = &spec.kubernetes.version;
-    let newest = profiles.kubernetes.values().rev().find_map(|profile| profile.versions.first());
+    let newest = profiles
+        .kubernetes
+        .values()
+        .rev()
+        .find_map(|profile| profile.versions.first());
     let example = newest.map_or_else(|| "1.36.4".to_owned(), Version::to_string);
     let version = version(text, &example)?;
     let unknown = |label: String, known: Vec<String>| {
@@ -41,15 +52,28 @@ pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagn
             .help(format!("known: {}", known.join(", ")))
     };
     let Some(profile) = profiles.kubernetes(&version) else {
-        let known = profiles.kubernetes.values().rev().filter_map(|profile| Some(profile.versions.first()?.to_string()));
+        let known = profiles
+            .kubernetes
+            .values()
+            .rev()
+            .filter_map(|profile| Some(profile.versions.first()?.to_string()));
         return Err(unknown("no profile for this minor".to_owned(), known.collect()));
     };
     if !profile.knows(&version) {
-        let near = profile.versions.iter().min_by_key(|known| known.patch.abs_diff(version.patch));
+        let near = profile
+            .versions
+            .iter()
+            .min_by_key(|known| known.patch.abs_diff(version.patch));
         let label = near.map_or_else(String::new, |near| format!("the nearest is {near}"));
-        return Err(unknown(label, profile.versions.iter().map(Version::to_string).collect()));
+        return Err(unknown(
+            label,
+            profile.versions.iter().map(Version::to_string).collect(),
+        ));
     }
-    Ok(Release { version, profile: profile.clone() })
+    Ok(Release {
+        version,
+        profile: profile.clone(),
+    })
 }
 
 /// A full version, with or without `v`.
@@ -69,8 +93,14 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
     check_gates(kubernetes, profile, report);
     check_kubelet(&kubernetes.kubelet, profile, report);
     let rewrites = artifacts::image_rewrites(spec);
-    kubernetes.image_repository.iter().for_each(|repository| artifacts::check_image(repository, report));
-    let repository = kubernetes.image_repository.as_ref().map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
+    kubernetes
+        .image_repository
+        .iter()
+        .for_each(|repository| artifacts::check_image(repository, report));
+    let repository = kubernetes
+        .image_repository
+        .as_ref()
+        .map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
     KubernetesPlan {
         version: release.version.clone(),
         profile: profile.clone(),
@@ -90,7 +120,11 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
 
 /// The sandbox image that goes with a release, before rewriting.
 pub(super) fn sandbox_image(spec: &Spec, release: &Release) -> String {
-    let repository = spec.kubernetes.image_repository.as_ref().map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
+    let repository = spec
+        .kubernetes
+        .image_repository
+        .as_ref()
+        .map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
     format!("{repository}/pause:{}", release.profile.pause)
 }
 
@@ -102,19 +136,36 @@ fn gates(gates: &Gates) -> std::collections::BTreeMap<String, bool> {
 
 /// Free settings without the places of their keys.
 fn plain(config: &std::collections::BTreeMap<Spanned<String>, Value>) -> std::collections::BTreeMap<String, Value> {
-    config.iter().map(|(name, value)| (name.value.clone(), value.clone())).collect()
+    config
+        .iter()
+        .map(|(name, value)| (name.value.clone(), value.clone()))
+        .collect()
 }
 
 fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) {
-    for name in kubernetes.kubeadm_feature_gates.keys().filter(|name| !profile.accepts_kubeadm_feature_gate(name)) {
+    for name in kubernetes
+        .kubeadm_feature_gates
+        .keys()
+        .filter(|name| !profile.accepts_kubeadm_feature_gate(name))
+    {
         let message = format!("kubeadm {} has no such feature gate", profile.minor);
-        report.push(unknown("FL0309", message, name, &profile.kubeadm_feature_gates).help(format!(
-            "feature gates of kubeadm: {}; those of the components belong under `featureGates`",
-            profile.kubeadm_feature_gates.join(", ")
-        )));
+        report.push(
+            unknown("FL0309", message, name, &profile.kubeadm_feature_gates).help(format!(
+                "feature gates of kubeadm: {}; those of the components belong under `featureGates`",
+                profile.kubeadm_feature_gates.join(", ")
+            )),
+        );
     }
-    for name in kubernetes.feature_gates.keys().filter(|name| !name.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
-        report.push(Diagnostic::error("FL0309", "not a feature gate").at(name.span).label("letters and digits only"));
+    for name in kubernetes
+        .feature_gates
+        .keys()
+        .filter(|name| !name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    {
+        report.push(
+            Diagnostic::error("FL0309", "not a feature gate")
+                .at(name.span)
+                .label("letters and digits only"),
+        );
     }
 }
 
@@ -129,15 +180,27 @@ fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &
 
 /// Checks kubelet settings of the cluster, a role, a node or a pool.
 pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, report: &mut Report) {
-    for name in kubelet.config.keys().filter(|name| !profile.accepts_kubelet_field(name)) {
+    for name in kubelet
+        .config
+        .keys()
+        .filter(|name| !profile.accepts_kubelet_field(name))
+    {
         let message = format!("KubeletConfiguration of {} has no such field", profile.minor);
         report.push(unknown("FL0308", message, name, &profile.kubelet_fields));
     }
     for argument in &kubelet.extra_args {
         check_argument(argument, report);
         if !profile.accepts_kubelet_flag(&argument.name) {
-            let finding = Diagnostic::error("FL0310", format!("the kubelet of {} has no such flag any more", profile.minor));
-            report.push(finding.at(argument.name.span).label("with it the kubelet does not start").help("remove it"));
+            let finding = Diagnostic::error(
+                "FL0310",
+                format!("the kubelet of {} has no such flag any more", profile.minor),
+            );
+            report.push(
+                finding
+                    .at(argument.name.span)
+                    .label("with it the kubelet does not start")
+                    .help("remove it"),
+            );
         }
     }
 }
@@ -148,7 +211,11 @@ fn check_argument(argument: &Argument, report: &mut Report) {
     if bare.len() != name.len() {
         let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
         report.push(finding.help(format!("write `{bare}`")));
-    } else if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+    } else if bare.is_empty()
+        || !bare
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    {
         let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
         report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
     }
@@ -157,7 +224,10 @@ fn check_argument(argument: &Argument, report: &mut Report) {
 /// Arguments as pairs, checked.
 pub(super) fn arguments(arguments: &[Argument], report: &mut Report) -> Vec<(String, String)> {
     arguments.iter().for_each(|argument| check_argument(argument, report));
-    arguments.iter().map(|argument| (argument.name.value.clone(), argument.value.value.clone())).collect()
+    arguments
+        .iter()
+        .map(|argument| (argument.name.value.clone(), argument.value.value.clone()))
+        .collect()
 }
 
 /// Environment variables as pairs, checked.
@@ -166,7 +236,10 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
         let finding = Diagnostic::error("FL0507", "not the name of an environment variable").at(variable.name.span);
         report.push(finding.label("letters, digits, _ - . and no digit in front"));
     }
-    variables.iter().map(|variable| (variable.name.value.clone(), variable.value.value.clone())).collect()
+    variables
+        .iter()
+        .map(|variable| (variable.name.value.clone(), variable.value.value.clone()))
+        .collect()
 }
 
 fn component(component: &Component, report: &mut Report) -> ComponentPlan {
@@ -191,7 +264,11 @@ fn check_volume(volume: &Volume, report: &mut Report) {
     }
     artifacts::check_path(&volume.host_path, report);
     artifacts::check_path(&volume.mount_path, report);
-    if let Some(path_type) = volume.path_type.as_ref().filter(|kind| !kind.is_empty() && !PATH_TYPES.contains(&kind.as_str())) {
+    if let Some(path_type) = volume
+        .path_type
+        .as_ref()
+        .filter(|kind| !kind.is_empty() && !PATH_TYPES.contains(&kind.as_str()))
+    {
         let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
         let help = format!("types: {}", PATH_TYPES.join(", "));
         report.push(unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
@@ -210,15 +287,30 @@ fn volume(volume: &Volume) -> VolumePlan {
 
 fn kube_proxy(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) -> Option<KubeProxyPlan> {
     let proxy = &kubernetes.kube_proxy;
-    for name in proxy.config.keys().filter(|name| !profile.accepts_kube_proxy_field(name)) {
+    for name in proxy
+        .config
+        .keys()
+        .filter(|name| !profile.accepts_kube_proxy_field(name))
+    {
         let message = format!("KubeProxyConfiguration of {} has no such field", profile.minor);
         report.push(unknown("FL0308", message, name, &profile.kube_proxy_fields));
     }
-    if let Some(mode) = proxy.mode.as_ref().filter(|mode| mode.value == ProxyMode::Ipvs && !proxy.disabled) {
+    if let Some(mode) = proxy
+        .mode
+        .as_ref()
+        .filter(|mode| mode.value == ProxyMode::Ipvs && !proxy.disabled)
+    {
         let finding = Diagnostic::warning("FL0111", "kube-proxy's ipvs mode is deprecated").at(mode.span);
-        report.push(finding.label("upstream will remove it").help("use nftables, or iptables on kernels before 5.13"));
+        report.push(
+            finding
+                .label("upstream will remove it")
+                .help("use nftables, or iptables on kernels before 5.13"),
+        );
     }
-    let plan = KubeProxyPlan { mode: proxy.mode.as_ref().map(|mode| mode.value), config: plain(&proxy.config) };
+    let plan = KubeProxyPlan {
+        mode: proxy.mode.as_ref().map(|mode| mode.value),
+        config: plain(&proxy.config),
+    };
     (!proxy.disabled).then_some(plan)
 }
 
@@ -228,14 +320,22 @@ fn dns(spec: &Spec, rewrites: &std::collections::BTreeMap<String, String>, repor
         let finding = Diagnostic::error("FL0112", "not a DNS domain").at(domain.span);
         report.push(finding.label("lower case labels joined by dots, none at the end"));
     }
-    dns.image_repository.iter().for_each(|repository| artifacts::check_image(repository, report));
+    dns.image_repository
+        .iter()
+        .for_each(|repository| artifacts::check_image(repository, report));
     // Of its own registry kubeadm takes coredns/coredns, of any other REGISTRY/coredns: a mirror has the former's name.
     let mirrored = rewrite_image(rewrites, &format!("{IMAGE_REPOSITORY}/coredns"));
-    let own = dns.image_repository.as_ref().map(|repository| rewrite_image(rewrites, repository));
+    let own = dns
+        .image_repository
+        .as_ref()
+        .map(|repository| rewrite_image(rewrites, repository));
     let kubeadms_own = spec.kubernetes.image_repository.is_none();
     let rewritten = !mirrored.starts_with(&format!("{IMAGE_REPOSITORY}/"));
     DnsPlan {
-        domain: dns.domain.as_ref().map_or_else(|| "cluster.local".to_owned(), |domain| domain.value.clone()),
+        domain: dns
+            .domain
+            .as_ref()
+            .map_or_else(|| "cluster.local".to_owned(), |domain| domain.value.clone()),
         image_repository: own.or_else(|| (kubeadms_own && rewritten).then_some(mirrored)),
         image_tag: dns.image_tag.as_ref().map(|tag| tag.value.clone()),
         disabled: dns.disabled,

@@ -31,9 +31,15 @@ const RESERVED_DOMAINS: &[&str] = &["kubernetes.io", "k8s.io"];
 
 /// Whether a kubelet may set a label on its own node.
 pub(super) fn kubelet_may_set(key: &str) -> bool {
-    let Some((domain, _)) = key.split_once('/') else { return true };
+    let Some((domain, _)) = key.split_once('/') else {
+        return true;
+    };
     let within = |parents: &[&str]| {
-        parents.iter().any(|parent| domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+        parents.iter().any(|parent| {
+            domain
+                .strip_suffix(parent)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
     };
     !within(RESERVED_DOMAINS) || within(KUBELET_DOMAINS) || KUBELET_LABELS.contains(&key)
 }
@@ -71,7 +77,11 @@ fn check_label(key: &Spanned<String>, value: &Spanned<String>, report: &mut Repo
         report.push(Diagnostic::error("FL0214", "not a label key").at(key.span).label(KEY));
     }
     if !names::is_label_value(value) {
-        report.push(Diagnostic::error("FL0214", "not a label value").at(value.span).label(PART));
+        report.push(
+            Diagnostic::error("FL0214", "not a label value")
+                .at(value.span)
+                .label(PART),
+        );
     }
 }
 
@@ -82,14 +92,22 @@ const KEY: &str = "letters, digits and inner - _ . only, at most 63, before it p
 pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Report) -> Vec<TaintPlan> {
     let Some(given) = given else {
         let key = "node-role.kubernetes.io/control-plane".to_owned();
-        let default = TaintPlan { key, value: String::new(), effect: TaintEffect::NoSchedule };
+        let default = TaintPlan {
+            key,
+            value: String::new(),
+            effect: TaintEffect::NoSchedule,
+        };
         return if reserved { vec![default] } else { Vec::new() };
     };
     let mut seen = BTreeSet::new();
     for taint in given {
         check_taint(taint, report);
         if !seen.insert((taint.key.as_str(), format!("{:?}", taint.effect))) {
-            report.push(Diagnostic::error("FL0216", "a taint is given twice").at(taint.key.span).label("same key, same effect"));
+            report.push(
+                Diagnostic::error("FL0216", "a taint is given twice")
+                    .at(taint.key.span)
+                    .label("same key, same effect"),
+            );
         }
     }
     given.iter().map(taint_plan).collect()
@@ -97,17 +115,28 @@ pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Re
 
 fn check_taint(taint: &Taint, report: &mut Report) {
     if !names::is_label_key(&taint.key) {
-        report.push(Diagnostic::error("FL0216", "not a taint key").at(taint.key.span).label(KEY));
+        report.push(
+            Diagnostic::error("FL0216", "not a taint key")
+                .at(taint.key.span)
+                .label(KEY),
+        );
     }
     if let Some(value) = taint.value.as_ref().filter(|value| !names::is_label_value(value)) {
-        report.push(Diagnostic::error("FL0216", "not a taint value").at(value.span).label(PART));
+        report.push(
+            Diagnostic::error("FL0216", "not a taint value")
+                .at(value.span)
+                .label(PART),
+        );
     }
 }
 
 fn taint_plan(taint: &Taint) -> TaintPlan {
     TaintPlan {
         key: taint.key.value.clone(),
-        value: taint.value.as_ref().map_or_else(String::new, |value| value.value.clone()),
+        value: taint
+            .value
+            .as_ref()
+            .map_or_else(String::new, |value| value.value.clone()),
         effect: taint.effect,
     }
 }
@@ -118,10 +147,23 @@ mod tests {
 
     #[test]
     fn kubelets_label_themselves_within_limits() {
-        for key in ["tier", "example.com/a", "node.kubernetes.io/x", "a.node.kubernetes.io/x", "topology.kubernetes.io/zone", "notk8s.io/a"] {
+        for key in [
+            "tier",
+            "example.com/a",
+            "node.kubernetes.io/x",
+            "a.node.kubernetes.io/x",
+            "topology.kubernetes.io/zone",
+            "notk8s.io/a",
+        ] {
             assert!(kubelet_may_set(key), "{key}");
         }
-        for key in ["node-role.kubernetes.io/worker", "kubernetes.io/x", "node-restriction.kubernetes.io/a", "k8s.io/a", "x.k8s.io/a"] {
+        for key in [
+            "node-role.kubernetes.io/worker",
+            "kubernetes.io/x",
+            "node-restriction.kubernetes.io/a",
+            "k8s.io/a",
+            "x.k8s.io/a",
+        ] {
             assert!(!kubelet_may_set(key), "{key}");
         }
     }

@@ -22,14 +22,22 @@ pub(super) struct Row<'a> {
 impl Row<'_> {
     /// The addresses of a machine of the row.
     pub(super) fn addresses_of(&self, machine: usize) -> Vec<IpAddr> {
-        self.addresses.iter().filter_map(|entry| entry.get(machine)).copied().collect()
+        self.addresses
+            .iter()
+            .filter_map(|entry| entry.get(machine))
+            .copied()
+            .collect()
     }
 }
 
 /// All rows. What was refused is left out, so that later checks see the rest.
 pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<Row<'a>> {
     let mut left = ranges::MAX_MACHINES;
-    let rows: Vec<_> = spec.nodes.iter().map(|node| expand_row(node, &mut left, report)).collect();
+    let rows: Vec<_> = spec
+        .nodes
+        .iter()
+        .map(|node| expand_row(node, &mut left, report))
+        .collect();
     check_names(spec, &rows, report);
     check_presence(spec, &rows, report);
     rows
@@ -39,12 +47,21 @@ fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<
     let mut names = report.take(row_names(&node.name)).unwrap_or_default();
     if names.len() > *left {
         let label = format!("with this row there are more than {}", ranges::MAX_MACHINES);
-        report.push(Diagnostic::error("FL0202", "too many machines").at(node.name.span).label(label));
+        report.push(
+            Diagnostic::error("FL0202", "too many machines")
+                .at(node.name.span)
+                .label(label),
+        );
         names.clear();
     }
     *left -= names.len();
     let addresses = addresses::of_row(node, names.len(), report);
-    Row { node, roles: roles(&node.roles, report), names, addresses }
+    Row {
+        node,
+        roles: roles(&node.roles, report),
+        names,
+        addresses,
+    }
 }
 
 fn row_names(name: &Spanned<String>) -> Result<Vec<String>, Diagnostic> {
@@ -69,7 +86,9 @@ pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -
         }
     }
     if listed.is_empty() {
-        let finding = Diagnostic::error("FL0210", "a machine without a role").at(listed.span).label("needs at least one");
+        let finding = Diagnostic::error("FL0210", "a machine without a role")
+            .at(listed.span)
+            .label("needs at least one");
         report.push(finding.help("roles: control-plane, worker, etcd"));
     }
     roles
@@ -77,15 +96,25 @@ pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -
 
 /// Every name of nodes and pools stands once: they are also the names of folders.
 fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
-    let machines = rows.iter().flat_map(|row| row.names.iter().map(|name| (name.as_str(), row.node.name.span)));
-    let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), pool.name.span));
-    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let machines = rows
+        .iter()
+        .flat_map(|row| row.names.iter().map(|name| (name.as_str(), &row.node.name)));
+    let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), &pool.name));
+    let mut seen: HashMap<&str, &Spanned<String>> = HashMap::new();
     let mut told: Option<Span> = None;
-    for (name, span) in machines.chain(pools) {
+    for (name, written) in machines.chain(pools) {
+        let Some(first) = seen.insert(name, written) else {
+            continue;
+        };
         // One finding tells enough about a row.
-        if seen.insert(name, span).is_some() && told != Some(span) {
-            report.push(Diagnostic::error("FL0204", format!("the name {name} is given twice")).at(span).label("the second is here"));
-            told = Some(span);
+        if told.replace(written.span) != Some(written.span) {
+            let finding = Diagnostic::error("FL0204", format!("the name {name} is given twice")).at(written.span);
+            let holder = if first.value == name {
+                "another entry".to_owned()
+            } else {
+                format!("`{}`", first.value)
+            };
+            report.push(finding.label(format!("{holder} has it already")));
         }
     }
 }
@@ -93,7 +122,11 @@ fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
 fn check_presence(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
     let place = spec.nodes.span;
     if rows.is_empty() {
-        report.push(Diagnostic::error("FL0208", "a cluster without nodes").at(place).label("needs at least one control plane"));
+        report.push(
+            Diagnostic::error("FL0208", "a cluster without nodes")
+                .at(place)
+                .label("needs at least one control plane"),
+        );
     } else if !rows.iter().any(|row| row.roles.control_plane) {
         let finding = Diagnostic::error("FL0208", "no node is a control plane").at(place);
         report.push(finding.help("give at least one node `roles: [control-plane]`"));
@@ -105,21 +138,30 @@ fn check_presence(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
 
 /// An even number of members survives no more losses than one fewer, and has one more to lose.
 fn check_quorum(rows: &[Row<'_>], place: Span, report: &mut Report) {
-    let count = |has: fn(&RoleSet) -> bool| rows.iter().filter(|row| has(&row.roles)).map(|row| row.names.len()).sum::<usize>();
+    let count = |has: fn(&RoleSet) -> bool| {
+        rows.iter()
+            .filter(|row| has(&row.roles))
+            .map(|row| row.names.len())
+            .sum::<usize>()
+    };
     let external = count(|roles| roles.etcd);
     let (members, kind) = match external {
-        0 => (count(|roles| roles.control_plane), "control planes, each with an etcd member"),
+        0 => (
+            count(|roles| roles.control_plane),
+            "control planes, each with an etcd member",
+        ),
         _ => (external, "nodes with the etcd role"),
     };
     if members > 0 && members.is_multiple_of(2) {
         let finding = Diagnostic::error("FL0209", "an even number of etcd members").at(place);
-        let help = format!(
-            "{members} members survive the loss of {}, as {} do: use {} or {}",
-            members / 2 - 1,
-            members - 1,
-            members - 1,
-            members + 1
-        );
+        let better = format!("use {} or {}", members - 1, members + 1);
+        let help = match members / 2 - 1 {
+            0 => format!("{members} members stop when either is lost: {better}"),
+            losses => format!(
+                "{members} members survive the loss of {losses}, as {} do: {better}",
+                members - 1
+            ),
+        };
         report.push(finding.label(format!("{members} {kind}")).help(help));
     }
 }

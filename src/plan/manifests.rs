@@ -19,7 +19,13 @@ pub(super) fn check(manifests: &[Manifest], report: &mut Report) {
             report.push(finding.label("lower case letters, digits and inner - . only: it becomes a file's name"));
         }
         if !seen.insert(name.as_str()) {
-            report.push(Diagnostic::error("FL0503", format!("the manifest {name} is given twice", name = name.value)).at(name.span));
+            report.push(
+                Diagnostic::error(
+                    "FL0503",
+                    format!("the manifest {name} is given twice", name = name.value),
+                )
+                .at(name.span),
+            );
         }
         check_content(&manifest.content, report);
     }
@@ -29,7 +35,11 @@ fn check_content(content: &Spanned<String>, report: &mut Report) {
     match yaml::documents(content) {
         Ok(0) => report.push(Diagnostic::error("FL0503", "a manifest without a document").at(content.span)),
         Ok(_) => {}
-        Err(why) => report.push(Diagnostic::error("FL0503", "the manifest is not valid YAML").at(content.span).label(why)),
+        Err(why) => report.push(
+            Diagnostic::error("FL0503", "the manifest is not valid YAML")
+                .at(content.span)
+                .label(why),
+        ),
     }
 }
 
@@ -39,13 +49,22 @@ pub(super) fn check_patch(content: &Spanned<String>, kind: PatchType, report: &m
     let tree = match Tree::parse(content) {
         Ok(tree) if tree.findings.is_empty() => tree,
         Ok(Tree { findings, .. }) | Err(findings) => {
-            let why = findings.first().map_or_else(String::new, |first| format!("{} {}", first.message, first.label));
-            return report.push(finding("the patch is not valid YAML").label(why.trim_end()));
+            let why = |first: &Diagnostic| {
+                if first.label.is_empty() {
+                    first.message.clone()
+                } else {
+                    first.label.clone()
+                }
+            };
+            return report
+                .push(finding("the patch is not valid YAML").label(findings.first().map_or_else(String::new, why)));
         }
     };
     match (&tree.root.content, kind) {
         (Content::Sequence(_), PatchType::Json) | (Content::Mapping(_), PatchType::Strategic | PatchType::Merge) => {}
         (_, PatchType::Json) => report.push(finding("a JSON patch is a list of operations")),
-        _ => report.push(finding("a strategic or merge patch is a mapping").help("for a list of operations, set `type: json`")),
+        _ => report.push(
+            finding("a strategic or merge patch is a mapping").help("for a list of operations, set `type: json`"),
+        ),
     }
 }

@@ -34,7 +34,9 @@ pub(super) fn is_node_name(text: &str) -> bool {
 fn is_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     text.len() <= 63
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
@@ -59,7 +61,10 @@ pub(super) fn is_san(text: &str) -> bool {
 
 /// A DNS name that cannot be mistaken for an address.
 pub(super) fn is_dns_name(text: &str) -> bool {
-    let numeric_end = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    let numeric_end = text
+        .rsplit('.')
+        .next()
+        .is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     is_subdomain(text) && !numeric_end
 }
 
@@ -85,7 +90,9 @@ pub(super) fn is_absolute_path(text: &str) -> bool {
 pub(super) fn is_env_name(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
 /// The name of a user or group (shadow's default rule).
@@ -93,20 +100,32 @@ pub(super) fn is_user_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     text.len() <= 32
         && bytes.iter().all(|byte| is_alphanumeric(*byte) || b"_-".contains(byte))
-        && bytes.first().is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
+        && bytes
+            .first()
+            .is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
 }
 
 /// Refuses a cluster's, node's or pool's name.
 pub(super) fn check(what: &str, name: &Spanned<String>) -> Result<(), Diagnostic> {
-    if is_label(name) { Ok(()) } else { Err(invalid(what, name, name.span)) }
+    if is_label(name) {
+        Ok(())
+    } else {
+        Err(invalid(what, name, name.span))
+    }
 }
 
 /// The finding for a name that is not one. A machine's name may come from a range.
 pub(super) fn invalid(what: &str, name: &str, span: Span) -> Diagnostic {
-    let dots = if what == "node" { ", dots between such parts" } else { "" };
+    let dots = if what == "node" {
+        ", dots between such parts"
+    } else {
+        ""
+    };
     let finding = Diagnostic::error("FL0201", format!("not a {what} name"))
         .at(span)
-        .label(format!("lower case letters, digits and inner dashes{dots}, at most 63 characters"));
+        .label(format!(
+            "lower case letters, digits and inner dashes{dots}, at most 63 characters"
+        ));
     let lower: String = name.to_lowercase().replace(['_', ' '], "-");
     if is_node_name(&lower) && (what == "node" || is_label(&lower)) {
         return finding.help(format!("`{lower}` would do"));

@@ -1,6 +1,9 @@
 //! Pod and service ranges, the masks of nodes' pod ranges, the plugin.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use ipnet::IpNet;
 
@@ -38,17 +41,31 @@ impl Ranges {
     /// Reads both lists and checks them against each other.
     pub(super) fn read(network: &Network, report: &mut Report) -> Self {
         let pods = list("network.pods", network.pods.as_ref(), [10, 244, 0, 0], 16, report);
-        let services = list("network.services", network.services.as_ref(), [10, 96, 0, 0], 12, report);
+        let services = list(
+            "network.services",
+            network.services.as_ref(),
+            [10, 96, 0, 0],
+            12,
+            report,
+        );
         let ranges = Self { pods, services };
         ranges.check_families(network, report);
         ranges.check_overlap(report);
-        ranges.services.iter().for_each(|range| check_service_size(*range, report));
+        ranges
+            .services
+            .iter()
+            .for_each(|range| check_service_size(*range, report));
         ranges
     }
 
     /// The pod or service range that holds an address, and the key that it is from.
     pub(super) fn holding(&self, address: IpAddr) -> Option<(IpNet, &'static str)> {
-        let keyed = |ranges: &[Range], key| ranges.iter().find(|range| range.net.contains(&address)).map(|range| (range.net, key));
+        let keyed = |ranges: &[Range], key| {
+            ranges
+                .iter()
+                .find(|range| range.net.contains(&address))
+                .map(|range| (range.net, key))
+        };
         keyed(&self.pods, "network.pods").or_else(|| keyed(&self.services, "network.services"))
     }
 
@@ -57,9 +74,17 @@ impl Ranges {
         if families(&self.pods) == families(&self.services) || self.pods.is_empty() || self.services.is_empty() {
             return;
         }
-        let span = network.services.as_ref().or(network.pods.as_ref()).map(|list| list.span);
+        let span = network
+            .services
+            .as_ref()
+            .or(network.pods.as_ref())
+            .map(|list| list.span);
         let finding = Diagnostic::error("FL0104", "pod and service ranges differ in their IP families")
-            .label(format!("pods: {}; services: {}", spell(&self.pods), spell(&self.services)))
+            .label(format!(
+                "pods: {}; services: {}",
+                spell(&self.pods),
+                spell(&self.services)
+            ))
             .help("give both the same families in the same order");
         report.push(Diagnostic { span, ..finding });
     }
@@ -77,7 +102,10 @@ impl Ranges {
                 let finding = Diagnostic::error("FL0103", "pod and service networks overlap")
                     .label(relation(one.net, other.net))
                     .help(format!("choose a range outside {key}"));
-                report.push(Diagnostic { span: one.span, ..finding });
+                report.push(Diagnostic {
+                    span: one.span,
+                    ..finding
+                });
             }
         }
     }
@@ -88,7 +116,10 @@ fn is_ipv4(net: IpNet) -> bool {
 }
 
 fn spell(ranges: &[Range]) -> String {
-    let names: Vec<_> = ranges.iter().map(|range| if is_ipv4(range.net) { "IPv4" } else { "IPv6" }).collect();
+    let names: Vec<_> = ranges
+        .iter()
+        .map(|range| if is_ipv4(range.net) { "IPv4" } else { "IPv6" })
+        .collect();
     names.join(", ")
 }
 
@@ -98,27 +129,48 @@ fn overlap(one: IpNet, other: IpNet) -> bool {
 
 fn relation(one: IpNet, other: IpNet) -> String {
     match (one == other, other.contains(&one)) {
-        (true, _) => format!("{one} is both"),
+        (true, _) => format!("{one} is the range of both"),
         (_, true) => format!("{one} lies inside {other}"),
         _ => format!("{one} contains {other}"),
     }
 }
 
 /// The ranges of a list, or the default.
-fn list(key: &str, list: Option<&Spanned<Vec<Spanned<String>>>>, default: [u8; 4], prefix: u8, report: &mut Report) -> Vec<Range> {
+fn list(
+    key: &str,
+    list: Option<&Spanned<Vec<Spanned<String>>>>,
+    default: [u8; 4],
+    prefix: u8,
+    report: &mut Report,
+) -> Vec<Range> {
     let Some(list) = list else {
         let net = ipnet::Ipv4Net::new_assert(Ipv4Addr::from(default), prefix);
-        return vec![Range { net: net.into(), span: None }];
+        return vec![Range {
+            net: net.into(),
+            span: None,
+        }];
     };
-    let ranges: Vec<_> = list.iter().filter_map(|text| report.take(range(text))).collect();
-    let twice = ranges.iter().enumerate().find(|(at, range)| ranges[..*at].iter().any(|r| is_ipv4(r.net) == is_ipv4(range.net)));
-    if let Some((_, second)) = twice {
-        let finding = Diagnostic::error("FL0104", "two ranges of one IP family").label("the second of its family");
-        report.push(Diagnostic { span: second.span, ..finding }.help("dual stack is one IPv4 and one IPv6 range"));
-    }
+    let mut ranges: Vec<_> = list.iter().filter_map(|text| report.take(range(text))).collect();
+    let mut seen = BTreeSet::new();
+    ranges.retain(|range| {
+        let fresh = seen.insert(is_ipv4(range.net));
+        if !fresh {
+            let finding = Diagnostic::error("FL0104", "two ranges of one IP family").label("the second of its family");
+            report.push(
+                Diagnostic {
+                    span: range.span,
+                    ..finding
+                }
+                .help("dual stack is one IPv4 and one IPv6 range"),
+            );
+        }
+        fresh
+    });
     if list.is_empty() {
         report.push(
-            Diagnostic::error("FL0104", format!("{key} is empty")).at(list.span).help("remove the key to get the default"),
+            Diagnostic::error("FL0104", format!("{key} is empty"))
+                .at(list.span)
+                .help("remove the key to get the default"),
         );
     }
     ranges
@@ -137,33 +189,56 @@ fn range(text: &Spanned<String>) -> Result<Range, Diagnostic> {
             .label(format!("{} is an address inside {}", net.addr(), net.trunc()))
             .help(format!("write {}", net.trunc())));
     }
-    Ok(Range { net, span: Some(text.span) })
+    Ok(Range {
+        net,
+        span: Some(text.span),
+    })
 }
 
 fn check_service_size(range: Range, report: &mut Report) {
     let bits = range.net.max_prefix_len() - range.net.prefix_len();
     let label = match bits {
         _ if bits > MOST_SERVICE_BITS => {
-            format!("larger than /{}, which kubeadm and kube-apiserver refuse", range.net.max_prefix_len() - MOST_SERVICE_BITS)
+            format!(
+                "larger than /{}, which kubeadm and kube-apiserver refuse",
+                range.net.max_prefix_len() - MOST_SERVICE_BITS
+            )
         }
         _ if bits < LEAST_SERVICE_BITS => {
-            format!("smaller than /{}: the tenth address is the cluster's DNS", range.net.max_prefix_len() - LEAST_SERVICE_BITS)
+            format!(
+                "smaller than /{}: the tenth address is the cluster's DNS",
+                range.net.max_prefix_len() - LEAST_SERVICE_BITS
+            )
         }
         _ => return,
     };
-    report.push(Diagnostic { span: range.span, ..Diagnostic::error("FL0106", "service range of an unfit size").label(label) });
+    report.push(Diagnostic {
+        span: range.span,
+        ..Diagnostic::error("FL0106", "service range of an unfit size").label(label)
+    });
 }
 
 /// The resolved network; `None` when the ranges were refused. `nodes` is the number of named machines with a kubelet,
 /// `max_pods` the most pods of any of them.
-pub(super) fn resolve(spec: &Spec, ranges: &Ranges, nodes: usize, max_pods: Option<u64>, report: &mut Report) -> Option<NetworkPlan> {
+pub(super) fn resolve(
+    spec: &Spec,
+    ranges: &Ranges,
+    nodes: usize,
+    max_pods: Option<u64>,
+    report: &mut Report,
+) -> Option<NetworkPlan> {
     let network = &spec.network;
     let mut mask_of = |ipv4: bool, given: Option<&Spanned<u8>>, default: u8| {
         let pods = ranges.pods.iter().find(|range| is_ipv4(range.net) == ipv4)?;
         let mask = given.map_or(default, |mask| mask.value);
         check_mask(*pods, mask, given.map(|mask| mask.span), nodes, report);
         if ipv4 {
-            check_pods(mask, max_pods.unwrap_or(MAX_PODS), given.map(|mask| mask.span).or(pods.span), report);
+            check_pods(
+                mask,
+                max_pods.unwrap_or(MAX_PODS),
+                given.map(|mask| mask.span).or(pods.span),
+                report,
+            );
         }
         Some(mask)
     };
@@ -198,14 +273,33 @@ fn check_mask(pods: Range, mask: u8, span: Option<Span>, nodes: usize, report: &
         Diagnostic { span, ..finding }.help(help)
     };
     if mask < prefix || mask > pods.net.max_prefix_len() {
-        let help = format!("choose a mask from {prefix} to {}", prefix.saturating_add(MOST_NODE_BITS).min(pods.net.max_prefix_len()));
+        let help = format!(
+            "choose a mask from {prefix} to {}",
+            prefix.saturating_add(MOST_NODE_BITS).min(pods.net.max_prefix_len())
+        );
         report.push(refuse(format!("no /{mask} fits into {}", pods.net), help));
     } else if mask - prefix > MOST_NODE_BITS {
-        let label = format!("/{mask} in {}: more than {MOST_NODE_BITS} bits apart, which kubeadm refuses", pods.net);
-        report.push(refuse(label, format!("choose a mask up to {}, or a smaller pod range", prefix + MOST_NODE_BITS)));
+        let label = format!(
+            "/{mask} in {}: more than {MOST_NODE_BITS} bits apart, which kubeadm refuses",
+            pods.net
+        );
+        report.push(refuse(
+            label,
+            format!(
+                "choose a mask up to {}, or a smaller pod range",
+                prefix + MOST_NODE_BITS
+            ),
+        ));
     } else if nodes > 1 << (mask - prefix) {
-        let label = format!("{} has {} ranges of /{mask}, and there are {nodes} nodes", pods.net, 1 << (mask - prefix));
-        report.push(refuse(label, "choose a larger pod range, or a smaller range for each node".to_owned()));
+        let label = format!(
+            "{} has {} ranges of /{mask}, and there are {nodes} nodes",
+            pods.net,
+            1 << (mask - prefix)
+        );
+        report.push(refuse(
+            label,
+            "choose a larger pod range, or a smaller range for each node".to_owned(),
+        ));
     }
 }
 
@@ -214,7 +308,9 @@ fn check_pods(mask: u8, max_pods: u64, span: Option<Span>, report: &mut Report) 
     let addresses = (1_u64 << (32 - mask.min(32))).saturating_sub(2);
     if max_pods > addresses {
         let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods")
-            .label(format!("a /{mask} has {addresses} addresses, and maxPods is {max_pods}"))
+            .label(format!(
+                "a /{mask} has {addresses} addresses, and maxPods is {max_pods}"
+            ))
             .help("lower kubernetes.kubelet.config.maxPods, or choose a smaller network.nodeMaskIpv4");
         report.push(Diagnostic { span, ..finding });
     }
@@ -228,7 +324,10 @@ fn cni(spec: &Spec, report: &mut Report) -> CniPlan {
                 let finding = Diagnostic::warning("FL0110", "no network plugin, and no manifest that could bring one")
                     .label("nodes stay NotReady until a plugin is installed")
                     .help("add the plugin's manifest under `manifests`");
-                report.push(Diagnostic { span: given.map(|cni| cni.span), ..finding });
+                report.push(Diagnostic {
+                    span: given.map(|cni| cni.span),
+                    ..finding
+                });
             }
             CniPlan::None
         }
@@ -238,11 +337,18 @@ fn cni(spec: &Spec, report: &mut Report) -> CniPlan {
 }
 
 fn flannel_plan(flannel: &Flannel, span: Option<Span>, report: &mut Report) -> CniPlan {
-    let backend = flannel.backend.as_ref().map_or(FlannelBackend::Vxlan, |backend| backend.value);
+    let backend = flannel
+        .backend
+        .as_ref()
+        .map_or(FlannelBackend::Vxlan, |backend| backend.value);
     let vxlan = backend == FlannelBackend::Vxlan;
     let idle = [
         ("vni", flannel.vni.as_ref().map(|vni| vni.span), vxlan),
-        ("port", flannel.port.as_ref().map(|port| port.span), backend != FlannelBackend::HostGw),
+        (
+            "port",
+            flannel.port.as_ref().map(|port| port.span),
+            backend != FlannelBackend::HostGw,
+        ),
         ("directRouting", span.filter(|_| flannel.direct_routing), vxlan),
     ];
     for (key, span, used) in idle {
@@ -251,8 +357,16 @@ fn flannel_plan(flannel: &Flannel, span: Option<Span>, report: &mut Report) -> C
             report.push(finding.help(format!("remove `{key}`, or use the vxlan backend")));
         }
     }
-    if let Some(vni) = flannel.vni.as_ref().filter(|vni| vni.value == 0 || vni.value > 0x00ff_ffff) {
-        report.push(Diagnostic::error("FL0113", "not a VXLAN identifier").at(vni.span).label("from 1 to 16777215"));
+    if let Some(vni) = flannel
+        .vni
+        .as_ref()
+        .filter(|vni| vni.value == 0 || vni.value > 0x00ff_ffff)
+    {
+        report.push(
+            Diagnostic::error("FL0113", "not a VXLAN identifier")
+                .at(vni.span)
+                .label("from 1 to 16777215"),
+        );
     }
     CniPlan::Flannel {
         backend,

@@ -8,8 +8,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    NodePlan, RoleSet, artifacts::Store, inheritance::Inherited, kubernetes, labels, machines, machines::Row, names, pki,
-    report::Report,
+    NodePlan, RoleSet, artifacts::Store, inheritance::Inherited, kubernetes, labels, machines, machines::Row, names,
+    pki, report::Report,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -36,15 +36,27 @@ impl Nodes<'_> {
             founder.founder = true;
         }
         check_macs(rows, report);
-        nodes.extend(self.spec.pools.iter().filter_map(|pool| self.resolve_pool(pool, report)));
+        nodes.extend(
+            self.spec
+                .pools
+                .iter()
+                .filter_map(|pool| self.resolve_pool(pool, report)),
+        );
         nodes
     }
 
     fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
         let node = row.node;
         let mac = node.mac.as_ref().and_then(|text| report.take(mac(text)));
-        let machine = Machine { roles: row.roles, listed: &node.roles, settings: node.settings(), place: node.name.span };
-        let Some(template) = self.template(&machine, report) else { return };
+        let machine = Machine {
+            roles: row.roles,
+            listed: &node.roles,
+            settings: node.settings(),
+            place: node.name.span,
+        };
+        let Some(template) = self.template(&machine, report) else {
+            return;
+        };
         nodes.extend(row.names.iter().enumerate().map(|(at, name)| NodePlan {
             name: name.clone(),
             addresses: row.addresses_of(at),
@@ -58,11 +70,25 @@ impl Nodes<'_> {
         let roles = machines::roles(&pool.roles, report);
         for role in pool.roles.iter().filter(|role| role.value != Role::Worker) {
             let finding = Diagnostic::error("FL0210", "a pool has workers only").at(role.span);
-            report.push(finding.label("this role needs machines with known names").help("list such machines under `nodes`"));
+            report.push(
+                finding
+                    .label("this role needs machines with known names")
+                    .help("list such machines under `nodes`"),
+            );
         }
-        let machine = Machine { roles, listed: &pool.roles, settings: pool.settings(), place: pool.name.span };
+        let machine = Machine {
+            roles,
+            listed: &pool.roles,
+            settings: pool.settings(),
+            place: pool.name.span,
+        };
         let template = self.template(&machine, report)?;
-        Some(NodePlan { name: pool.name.value.clone(), pool: true, identity: JoinIdentity::Token, ..template })
+        Some(NodePlan {
+            name: pool.name.value.clone(),
+            pool: true,
+            identity: JoinIdentity::Token,
+            ..template
+        })
     }
 
     /// A machine without its name and addresses.
@@ -72,9 +98,15 @@ impl Nodes<'_> {
         let labels = labels::sort(&settings.labels, roles.control_plane, report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
         let os = report.take(profile("os", settings.os, &self.profiles.os, machine.place));
-        let platform = report.take(profile("platform", settings.platform, &self.profiles.platform, machine.place));
+        let platform = report.take(profile(
+            "platform",
+            settings.platform,
+            &self.profiles.platform,
+            machine.place,
+        ));
         let (os, platform) = (os?, platform?);
-        report.take(check_carriage(&os, &platform, settings.arch, &settings, machine.place));
+        let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
+        report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
         Some(NodePlan {
             name: String::new(),
             pool: false,
@@ -82,16 +114,24 @@ impl Nodes<'_> {
             founder: false,
             addresses: Vec::new(),
             mac: None,
-            arch: settings.arch,
+            arch,
             identity: pki::identity(self.spec),
             labels: labels.own,
             admin_labels: labels.admin,
             taints,
-            kubelet_config: settings.kubelet_config.iter().map(|(key, value)| (key.value.clone(), (*value).clone())).collect(),
-            kubelet_args: settings.kubelet_args.iter().map(|arg| (arg.name.value.clone(), arg.value.value.clone())).collect(),
+            kubelet_config: settings
+                .kubelet_config
+                .iter()
+                .map(|(key, value)| (key.value.clone(), (*value).clone()))
+                .collect(),
+            kubelet_args: settings
+                .kubelet_args
+                .iter()
+                .map(|arg| (arg.name.value.clone(), arg.value.value.clone()))
+                .collect(),
             preinstalled: self.store.preinstalled(),
             bin_dir: self.store.bin_dir(&os),
-            artifacts: self.store.of(roles, &os, settings.arch, report),
+            artifacts: self.store.of(roles, &os, arch, report),
             os,
             platform,
         })
@@ -121,8 +161,13 @@ pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
     let roles = [&spec.roles.control_plane, &spec.roles.worker].map(|role| &role.kubelet);
     let nodes = spec.nodes.iter().map(|node| &node.kubelet);
     let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    let all = std::iter::once(&spec.kubernetes.kubelet).chain(roles).chain(nodes).chain(pools);
-    all.filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods")).filter_map(|(_, pods)| Value::as_u64(pods)).max()
+    let all = std::iter::once(&spec.kubernetes.kubelet)
+        .chain(roles)
+        .chain(nodes)
+        .chain(pools);
+    all.filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
+        .filter_map(|(_, pods)| Value::as_u64(pods))
+        .max()
 }
 
 /// The profile that a machine names, or the finding.
@@ -141,7 +186,9 @@ fn profile<T>(
             .help(help));
     };
     profiles.get(&name.value).cloned().ok_or_else(|| {
-        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile")).at(name.span).help(help);
+        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
+            .at(name.span)
+            .help(help);
         match nearest(name, known()) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding,
@@ -158,14 +205,17 @@ fn check_carriage(
     place: Span,
 ) -> Result<(), Diagnostic> {
     if !os.architectures.contains(&arch) {
-        let arch = format!("{arch:?}").to_lowercase();
+        let place = settings.arch.map_or(place, |arch| arch.span);
         return Err(Diagnostic::error("FL0212", format!("{} has no images for {arch}", os.name)).at(place));
     }
     if os.user_data(platform).is_none() {
         let place = settings.os.map_or(place, |os| os.span);
-        return Err(Diagnostic::error("FL0213", format!("{} cannot carry the document of {}", platform.name, os.name))
-            .at(place)
-            .label("this OS reads another kind of user-data"));
+        return Err(Diagnostic::error(
+            "FL0213",
+            format!("{} cannot carry the document of {}", platform.name, os.name),
+        )
+        .at(place)
+        .label("this OS reads another kind of user-data"));
     }
     Ok(())
 }
@@ -178,7 +228,9 @@ fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
     if octets.len() == 6 && octets.iter().all(hex) {
         Ok(mac)
     } else {
-        Err(Diagnostic::error("FL0217", "not a MAC address").at(text.span).help("write it as 52:54:00:12:34:56"))
+        Err(Diagnostic::error("FL0217", "not a MAC address")
+            .at(text.span)
+            .help("write it as 52:54:00:12:34:56"))
     }
 }
 
@@ -191,7 +243,11 @@ fn check_macs(rows: &[Row<'_>], report: &mut Report) {
             report.push(finding.help("list machines with a MAC address one by one"));
         }
         if mac(&text).is_ok_and(|mac| !seen.insert(mac)) {
-            report.push(Diagnostic::error("FL0217", "a MAC address is given twice").at(text.span).label("the second is here"));
+            report.push(
+                Diagnostic::error("FL0217", "a MAC address is given twice")
+                    .at(text.span)
+                    .label("the second is here"),
+            );
         }
     }
 }

@@ -11,14 +11,18 @@ use crate::{
 
 /// A duration of the spec, or the default.
 fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
-    text.and_then(|text| report.take(duration::read(text))).unwrap_or(default)
+    text.and_then(|text| report.take(duration::read(text)))
+        .unwrap_or(default)
 }
 
 /// `pki`, checked and resolved.
 pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Report) -> PkiPlan {
     let pki = &spec.pki;
     let plan = PkiPlan {
-        algorithm: pki.algorithm.as_ref().map_or(Algorithm::EcdsaP256, |algorithm| algorithm.value),
+        algorithm: pki
+            .algorithm
+            .as_ref()
+            .map_or(Algorithm::EcdsaP256, |algorithm| algorithm.value),
         ca_validity: or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
         leaf_validity: or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
         backdate: or(pki.backdate.as_ref(), Duration::hours(24), report),
@@ -33,26 +37,48 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
 }
 
 fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
-    let both = [(&pki.ca_validity, plan.ca_validity), (&pki.leaf_validity, plan.leaf_validity)];
+    let both = [
+        (&pki.ca_validity, plan.ca_validity),
+        (&pki.leaf_validity, plan.leaf_validity),
+    ];
     for (text, _) in both.iter().filter(|(_, validity)| validity.is_zero()) {
         if let Some(text) = text {
-            report.push(Diagnostic::error("FL0402", "a certificate that is never valid").at(text.span).label("must be longer than zero"));
+            report.push(
+                Diagnostic::error("FL0402", "a certificate that is never valid")
+                    .at(text.span)
+                    .label("must be longer than zero"),
+            );
         }
     }
-    let Some(text) = pki.leaf_validity.as_ref().or(pki.ca_validity.as_ref()) else { return };
+    let Some(text) = pki.leaf_validity.as_ref().or(pki.ca_validity.as_ref()) else {
+        return;
+    };
     if plan.leaf_validity > plan.ca_validity {
         let hours = |validity: Duration| validity.whole_hours();
-        let label = format!("leaves: {}h; their CA: {}h", hours(plan.leaf_validity), hours(plan.ca_validity));
+        let label = format!(
+            "leaves: {}h; their CA: {}h",
+            hours(plan.leaf_validity),
+            hours(plan.ca_validity)
+        );
         let finding = Diagnostic::error("FL0402", "certificates that outlive their CA").at(text.span);
-        report.push(finding.label(label).help("set pki.leafValidity to at most pki.caValidity"));
+        report.push(
+            finding
+                .label(label)
+                .help("set pki.leafValidity to at most pki.caValidity"),
+        );
     }
 }
 
 fn check_algorithm(algorithm: &Spanned<Algorithm>, release: &Release, report: &mut Report) {
     // kubeadm writes the same names in capitals.
-    let name = serde_json::to_value(algorithm.value).ok().and_then(|name| Some(name.as_str()?.to_uppercase()));
+    let name = serde_json::to_value(algorithm.value)
+        .ok()
+        .and_then(|name| Some(name.as_str()?.to_uppercase()));
     if !name.is_some_and(|name| release.profile.accepts_encryption_algorithm(&name)) {
-        let finding = Diagnostic::error("FL0404", format!("kubeadm {} does not have this algorithm", release.profile.minor));
+        let finding = Diagnostic::error(
+            "FL0404",
+            format!("kubeadm {} does not have this algorithm", release.profile.minor),
+        );
         let known = release.profile.encryption_algorithms.join(", ").to_lowercase();
         report.push(finding.at(algorithm.span).help(format!("algorithms: {known}")));
     }
@@ -60,7 +86,10 @@ fn check_algorithm(algorithm: &Spanned<Algorithm>, release: &Release, report: &m
 
 /// How named machines prove who they are.
 pub(super) fn identity(spec: &Spec) -> JoinIdentity {
-    spec.join.identity.as_ref().map_or(JoinIdentity::Certificate, |identity| identity.value)
+    spec.join
+        .identity
+        .as_ref()
+        .map_or(JoinIdentity::Certificate, |identity| identity.value)
 }
 
 /// `join`, checked and resolved.
@@ -72,13 +101,21 @@ pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
     };
     if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout.is_zero()) {
         let finding = Diagnostic::error("FL0402", "a node that does not wait").at(text.span);
-        report.push(finding.label("must be longer than zero").help("a node starts over after this time, so 30m is no risk"));
+        report.push(
+            finding
+                .label("must be longer than zero")
+                .help("a node starts over after this time, so 30m is no risk"),
+        );
     }
     let used = identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();
     if let Some(text) = join.token_ttl.as_ref().filter(|_| used && plan.token_ttl.is_zero()) {
         let finding = Diagnostic::warning("FL0405", "the bootstrap token never ends").at(text.span);
         let help = "named nodes need no token (join.identity: certificate); for pools renew it as part of operations";
-        report.push(finding.label("whoever reads a node's user-data can join the cluster for ever").help(help));
+        report.push(
+            finding
+                .label("whoever reads a node's user-data can join the cluster for ever")
+                .help(help),
+        );
     }
     plan
 }

@@ -15,22 +15,36 @@ fn bad(text: &Spanned<String>, label: impl Into<String>) -> Diagnostic {
 pub(super) fn names(text: &Spanned<String>) -> Result<Vec<String>, Diagnostic> {
     let help = "write it as worker-{1..40}, or {01..40} for numbers of equal width";
     let Some((prefix, rest)) = text.split_once('{') else {
-        return if text.contains('}') { Err(bad(text, "`}` without `{`").help(help)) } else { Ok(vec![text.value.clone()]) };
+        return if text.contains('}') {
+            Err(bad(text, "`}` without `{`").help(help))
+        } else {
+            Ok(vec![text.value.clone()])
+        };
     };
-    let (range, suffix) = rest.split_once('}').ok_or_else(|| bad(text, "`{` without `}`").help(help))?;
+    let (range, suffix) = rest
+        .split_once('}')
+        .ok_or_else(|| bad(text, "`{` without `}`").help(help))?;
     if suffix.contains(['{', '}']) {
         return Err(bad(text, "more than one range in a name").help(help));
     }
-    let (first, last) = range.split_once("..").ok_or_else(|| bad(text, "no `..` between the braces").help(help))?;
+    let (first, last) = range
+        .split_once("..")
+        .ok_or_else(|| bad(text, "no `..` between the braces").help(help))?;
     let (Some(from), Some(to)) = (number(first), number(last)) else {
         return Err(bad(text, "a range counts from one number to another").help(help));
     };
     check_count(text, to.checked_sub(from))?;
-    let width = if [first, last].iter().any(|end| end.len() > 1 && end.starts_with('0')) { last.len() } else { 0 };
+    let width = if [first, last].iter().any(|end| end.len() > 1 && end.starts_with('0')) {
+        last.len()
+    } else {
+        0
+    };
     if width > 0 && first.len() != last.len() {
         return Err(bad(text, "numbers with leading zeros need the same width").help(help));
     }
-    Ok((from..=to).map(|number| format!("{prefix}{number:0width$}{suffix}")).collect())
+    Ok((from..=to)
+        .map(|number| format!("{prefix}{number:0width$}{suffix}"))
+        .collect())
 }
 
 fn number(text: &str) -> Option<u128> {
@@ -49,7 +63,9 @@ fn check_count(text: &Spanned<String>, steps: Option<u128>) -> Result<(), Diagno
 
 /// The addresses of an entry: one, or those from `FIRST-LAST`.
 pub(super) fn addresses(text: &Spanned<String>) -> Result<Vec<IpAddr>, Diagnostic> {
-    let Some((first, last)) = text.split_once('-') else { return Ok(vec![address(text, text)?]) };
+    let Some((first, last)) = text.split_once('-') else {
+        return Ok(vec![address(text, text)?]);
+    };
     match (address(text, first.trim())?, address(text, last.trim())?) {
         (IpAddr::V4(first), IpAddr::V4(last)) => {
             let (first, last) = (u32::from(first), u32::from(last));
@@ -67,9 +83,14 @@ pub(super) fn addresses(text: &Spanned<String>) -> Result<Vec<IpAddr>, Diagnosti
 
 /// An address that a machine can have.
 fn address(place: &Spanned<String>, text: &str) -> Result<IpAddr, Diagnostic> {
-    let finding = |label: &str| Diagnostic::error("FL0206", "not a node address").at(place.span).label(label);
+    let finding = |label: &str| {
+        Diagnostic::error("FL0206", "not a node address")
+            .at(place.span)
+            .label(label)
+    };
     let address: IpAddr = text.parse().map_err(|_| {
-        finding("neither IPv4 nor IPv6").help("write 10.0.0.11, or for a row of machines 10.0.0.11-10.0.0.20; no prefix length")
+        finding("neither IPv4 nor IPv6")
+            .help("write 10.0.0.11, or for a row of machines 10.0.0.11-10.0.0.20; no prefix length")
     })?;
     match unusable(address) {
         Some(why) => Err(finding(why)),
@@ -98,7 +119,10 @@ mod tests {
     use crate::diagnostic::Span;
 
     fn text(text: &str) -> Spanned<String> {
-        Spanned { value: text.to_owned(), span: Span::default() }
+        Spanned {
+            value: text.to_owned(),
+            span: Span::default(),
+        }
     }
 
     #[test]
@@ -112,7 +136,19 @@ mod tests {
 
     #[test]
     fn odd_names_are_refused() {
-        for name in ["w{1..2}{1..2}", "w{2..1}", "w{1..65537}", "w{0..999999999}", "w{1}", "w{a..b}", "w{1..", "w}", "w{1..010}", "w{..3}", "w{+1..3}"] {
+        for name in [
+            "w{1..2}{1..2}",
+            "w{2..1}",
+            "w{1..65537}",
+            "w{0..999999999}",
+            "w{1}",
+            "w{a..b}",
+            "w{1..",
+            "w}",
+            "w{1..010}",
+            "w{..3}",
+            "w{+1..3}",
+        ] {
             assert!(names(&text(name)).is_err(), "{name}");
         }
     }
@@ -120,14 +156,29 @@ mod tests {
     #[test]
     fn addresses_count() {
         let row = addresses(&text("10.0.0.254-10.0.1.1")).unwrap();
-        assert_eq!(row.iter().map(IpAddr::to_string).collect::<Vec<_>>(), ["10.0.0.254", "10.0.0.255", "10.0.1.0", "10.0.1.1"]);
+        assert_eq!(
+            row.iter().map(IpAddr::to_string).collect::<Vec<_>>(),
+            ["10.0.0.254", "10.0.0.255", "10.0.1.0", "10.0.1.1"]
+        );
         assert_eq!(addresses(&text("fd00::ffff-fd00::1:0")).unwrap().len(), 2);
         assert_eq!(addresses(&text("::2-::1:1")).unwrap().len(), 65_536);
     }
 
     #[test]
     fn odd_addresses_are_refused() {
-        for entry in ["10.0.0.2-10.0.0.1", "10.0.0.1-fd00::1", "0.0.0.1-255.0.0.0", "::2-ffff::", "10.0.0.0/24", "x", "", "127.0.0.1", "::ffff:10.0.0.1", "fe80::1", "10.0.0.1-"] {
+        for entry in [
+            "10.0.0.2-10.0.0.1",
+            "10.0.0.1-fd00::1",
+            "0.0.0.1-255.0.0.0",
+            "::2-ffff::",
+            "10.0.0.0/24",
+            "x",
+            "",
+            "127.0.0.1",
+            "::ffff:10.0.0.1",
+            "fe80::1",
+            "10.0.0.1-",
+        ] {
             assert!(addresses(&text(entry)).is_err(), "{entry}");
         }
     }

@@ -46,7 +46,10 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let versions = versions(spec, &release, report);
     let containerd = versions.components.get("containerd").cloned();
     let external = rows.iter().any(|row| row.roles.etcd);
-    let etcd = versions.components.get("etcd").map(|(version, _)| etcd::resolve(spec, external, version, report));
+    let etcd = versions
+        .components
+        .get("etcd")
+        .map(|(version, _)| etcd::resolve(spec, external, version, report));
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
     let nodes = Nodes { spec, profiles, store }.resolve(&rows, report);
@@ -69,7 +72,10 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
 
 /// Named machines that run a kubelet.
 fn kubelets(rows: &[Row<'_>]) -> usize {
-    rows.iter().filter(|row| row.roles.kubernetes()).map(|row| row.names.len()).sum()
+    rows.iter()
+        .filter(|row| row.roles.kubernetes())
+        .map(|row| row.names.len())
+        .sum()
 }
 
 /// The versions of what goes with Kubernetes: the profile's, three of which the spec may choose.
@@ -81,8 +87,14 @@ fn versions<'a>(spec: &Spec, release: &'a Release, report: &mut Report) -> Versi
     ];
     let mut components = BTreeMap::new();
     for name in release.profile.components.keys() {
-        let given = chosen.iter().find(|(key, _)| key == name).and_then(|(_, version)| version.as_ref());
+        let given = chosen
+            .iter()
+            .find(|(key, _)| key == name)
+            .and_then(|(_, version)| version.as_ref());
         components.extend(runtime::version(name, given, spec, release, report).map(|version| (name.as_str(), version)));
     }
-    Versions { kubernetes: (&release.version, spec.kubernetes.version.span), components }
+    Versions {
+        kubernetes: (&release.version, spec.kubernetes.version.span),
+        components,
+    }
 }

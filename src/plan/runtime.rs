@@ -30,7 +30,10 @@ pub(super) fn version(
         let version = release.profile.component(name)?.clone();
         return Some((version, spec.kubernetes.version.span));
     };
-    let example = release.profile.component(name).map_or_else(|| "1.2.3".to_owned(), Version::to_string);
+    let example = release
+        .profile
+        .component(name)
+        .map_or_else(|| "1.2.3".to_owned(), Version::to_string);
     Some((report.take(kubernetes::version(text, &example))?, text.span))
 }
 
@@ -45,12 +48,21 @@ pub(super) fn resolve(
     let runtime = &spec.runtime;
     let (version, span) = containerd;
     check_version(version, *span, profiles, release, report);
-    runtime.sandbox_image.iter().for_each(|image| artifacts::check_image(image, report));
-    let sandbox = runtime.sandbox_image.as_ref().map_or_else(|| kubernetes::sandbox_image(spec, release), |image| image.value.clone());
+    runtime
+        .sandbox_image
+        .iter()
+        .for_each(|image| artifacts::check_image(image, report));
+    let sandbox = runtime
+        .sandbox_image
+        .as_ref()
+        .map_or_else(|| kubernetes::sandbox_image(spec, release), |image| image.value.clone());
     RuntimePlan {
         version: version.clone(),
         sandbox_image: rewrite_image(&artifacts::image_rewrites(spec), &sandbox),
-        snapshotter: runtime.snapshotter.as_ref().map_or_else(|| "overlayfs".to_owned(), |name| name.value.clone()),
+        snapshotter: runtime
+            .snapshotter
+            .as_ref()
+            .map_or_else(|| "overlayfs".to_owned(), |name| name.value.clone()),
         registries: runtime.registries.clone(),
         runtimes: runtime.runtimes.clone(),
         nerdctl: runtime.nerdctl,
@@ -63,9 +75,14 @@ fn check_version(version: &Version, span: Span, profiles: &Profiles, release: &R
         Diagnostic::error("FL0304", message).at(span).label(label)
     };
     if !release.profile.accepts_containerd(version) {
-        report.push(finding(format!("its kubelet works with {}", release.profile.containerd)).help("remove the key to get the version that fits"));
+        report.push(
+            finding(format!("its kubelet works with {}", release.profile.containerd))
+                .help("remove the key to get the version that fits"),
+        );
     } else if profiles.containerd(version).is_none() {
-        report.push(finding("firelay does not know how this version is configured".to_owned()));
+        report.push(finding(
+            "firelay does not know how this version is configured".to_owned(),
+        ));
     }
 }
 
@@ -100,17 +117,30 @@ fn check_handler(handler: &OciRuntime, report: &mut Report) {
         let finding = Diagnostic::error("FL0509", "not a containerd runtime type").at(handler.kind.span);
         report.push(finding.help("write it as io.containerd.runsc.v1"));
     }
-    handler.binary.iter().for_each(|binary| artifacts::check_path(binary, report));
+    handler
+        .binary
+        .iter()
+        .for_each(|binary| artifacts::check_path(binary, report));
 }
 
 fn check_registry(registry: &Registry, report: &mut Report) {
     let host = &registry.host;
-    let (name, port) = host.rsplit_once(':').map_or((host.as_str(), "443"), |(name, port)| (name, port));
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>().is_ok();
+    let (name, port) = host
+        .rsplit_once(':')
+        .map_or((host.as_str(), "443"), |(name, port)| (name, port));
+    let address = name
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<std::net::IpAddr>()
+        .is_ok();
     let named = names::is_subdomain(name) || address || host.as_str() == "_default";
     if !named || port.parse::<u16>().is_err() {
         let finding = Diagnostic::error("FL0506", "not a registry's host").at(host.span);
-        report.push(finding.label("a host and perhaps a port, without https:// and path").help("_default stands for every other registry"));
+        report.push(
+            finding
+                .label("a host and perhaps a port, without https:// and path")
+                .help("_default stands for every other registry"),
+        );
     }
     registry.server.iter().for_each(|url| artifacts::check_url(url, report));
     registry.mirrors.iter().for_each(|mirror| check_mirror(mirror, report));
@@ -118,8 +148,14 @@ fn check_registry(registry: &Registry, report: &mut Report) {
 
 fn check_mirror(mirror: &Mirror, report: &mut Report) {
     artifacts::check_url(&mirror.url, report);
-    if let Some(ca) = mirror.ca.as_ref().filter(|ca| !ca.contains("-----BEGIN CERTIFICATE-----")) {
-        let finding = Diagnostic::error("FL0506", "not a certificate").at(ca.span).label("PEM is needed");
+    if let Some(ca) = mirror
+        .ca
+        .as_ref()
+        .filter(|ca| !ca.contains("-----BEGIN CERTIFICATE-----"))
+    {
+        let finding = Diagnostic::error("FL0506", "not a certificate")
+            .at(ca.span)
+            .label("PEM is needed");
         report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
     }
     if mirror.auth.as_ref().is_some_and(|auth| auth.username.contains(':')) {

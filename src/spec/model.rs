@@ -2,7 +2,7 @@
 //!
 //! Nothing is resolved here. A field that is absent stays `None`; `plan` knows the defaults.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -513,6 +513,15 @@ pub enum Arch {
     Amd64,
     /// aarch64.
     Arm64,
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arch::Amd64 => "amd64",
+            Arch::Arm64 => "arm64",
+        })
+    }
 }
 
 /// A manifest of the user.

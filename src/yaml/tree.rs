@@ -7,7 +7,8 @@ use std::{
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
 
-use crate::diagnostic::{Diagnostic, Span};
+use super::scalar::quotable;
+use crate::diagnostic::{Diagnostic, Lines, Span};
 
 /// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
 const MAX_DEPTH: usize = 64;
@@ -124,12 +125,13 @@ pub fn documents(text: &str) -> Result<usize, String> {
     let mut count = 0;
     let mut fresh = false;
     for event in Parser::new_from_str(text) {
-        let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        let (event, span) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         match event {
             Event::DocumentStart(..) => fresh = true,
-            Event::Scalar(text, ..) if text.is_empty() => fresh = false,
-            _ if std::mem::take(&mut fresh) => count += 1,
-            _ => {}
+            // Comments are events too.
+            _ if !event.is_node() => {}
+            Event::Scalar(..) if span.is_empty() => fresh = false,
+            _ => count += usize::from(std::mem::take(&mut fresh)),
         }
     }
     Ok(count)
@@ -206,6 +208,12 @@ impl<'s> Builder<'s> {
             )),
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && !self.tag(tag.as_deref(), span);
+                // A value that is not written comes as `~`.
+                let text = if span.start == span.end && style == ScalarStyle::Plain {
+                    Cow::Borrowed("")
+                } else {
+                    text
+                };
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let node = Node {
                     span: self.place(span, block),
@@ -319,7 +327,7 @@ impl<'s> Builder<'s> {
         if !open.mapping {
             open.items.push(node);
         } else if let Some(key) = open.key.take() {
-            Self::entry(open, &mut self.findings, key, node);
+            self.entry(key, node);
         } else {
             check_key(&node)?;
             open.key = Some(node);
@@ -327,18 +335,21 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn entry(open: &mut Open<'s>, findings: &mut Vec<Diagnostic>, key: Node<'s>, value: Node<'s>) {
+    /// Adds an entry, or the finding that its key is there already.
+    fn entry(&mut self, key: Node<'s>, value: Node<'s>) {
         let name = key.text().unwrap_or_default().to_owned();
-        if open.seen.contains_key(&name) {
-            let what = if super::scalar::quotable(&name) {
+        let Some(open) = self.open.last_mut() else { return };
+        if let Some(first) = open.seen.get(&name) {
+            let (line, _) = Lines::new(self.text).line(first.start);
+            let what = if quotable(&name) {
                 format!("key `{name}`")
             } else {
                 "a key".to_owned()
             };
-            findings.push(
-                Diagnostic::error("FL0003", format!("{what} is given twice"))
-                    .at(key.span)
-                    .label("the first of this mapping would be lost")
+            let finding = Diagnostic::error("FL0003", format!("{what} is given twice")).at(key.span);
+            self.findings.push(
+                finding
+                    .label(format!("first on line {line}"))
                     .help("keep one of the two"),
             );
             return;
