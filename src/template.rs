@@ -1,1 +1,239 @@
-//! (module in progress)
+//! Text that is not structured output: shell, systemd units, TOML and manifests, from `templates/**/*.j2`.
+//!
+//! Minijinja with strict undefined values and no automatic escaping. Whatever comes from outside goes through the
+//! filter of the language around it: `sh`, `unit`, `toml` or `json`. Only text, numbers and booleans (`true`, `false`)
+//! can be written out without one; an absent value, a list or a map is an error. The first line break after a block
+//! tag and the blanks before one are dropped, the last line break of a file is kept. `{#` opens a comment, so shell's
+//! `${#name}` has to be written another way.
+
+use std::sync::LazyLock;
+
+use include_dir::{Dir, File, include_dir};
+use minijinja::{
+    Environment, ErrorKind, UndefinedBehavior, Value,
+    syntax::SyntaxConfig,
+    value::{Serde, ValueKind},
+};
+use serde::Serialize;
+
+static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
+
+static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(environment);
+
+/// A template that does not parse, or a context that lacks what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("template {template}, line {line}: {reason}")]
+pub struct Error {
+    /// Path below `templates/`.
+    pub template: String,
+    /// Line in the template, 0 when the mistake is in none.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Renders `templates/NAME` (`cni/flannel/flannel.yaml.j2`).
+pub fn render<S: Serialize>(name: &str, context: &S) -> Result<String, Error> {
+    let environment = ENVIRONMENT.as_ref().map_err(|error| explain(name, error))?;
+    let template = environment.get_template(name).map_err(|error| explain(name, &error))?;
+    template
+        .render(Value::from(Serde(context)))
+        .map_err(|error| explain(name, &error))
+}
+
+/// The text of a file below `templates/` that is not a template.
+pub(crate) fn source(path: &str) -> Option<&'static str> {
+    TEMPLATES.get_file(path)?.contents_utf8()
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = bare();
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true)
+        .build()?;
+    environment.set_syntax(syntax);
+    for file in templates(&TEMPLATES) {
+        if let (Some(name), Some(text)) = (file.path().to_str(), file.contents_utf8()) {
+            environment.add_template(name, text)?;
+        }
+    }
+    Ok(environment)
+}
+
+fn bare() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_formatter(|out, _, value| Ok(out.write_str(&text(value)?)?));
+    environment.add_filter("sh", |value: &Value| text(value).and_then(|text| sh(&text)));
+    environment.add_filter("unit", |value: &Value| text(value).map(|text| unit(&text)));
+    environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
+    environment.add_filter("json", json);
+    environment
+}
+
+fn templates<'a>(dir: &'a Dir<'a>) -> Vec<&'a File<'a>> {
+    let own = dir
+        .files()
+        .filter(|file| file.path().extension().is_some_and(|it| it == "j2"));
+    own.chain(dir.dirs().flat_map(templates)).collect()
+}
+
+fn explain(name: &str, error: &minijinja::Error) -> Error {
+    let reason = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    Error {
+        template: error.name().unwrap_or(name).to_owned(),
+        line: error.line().unwrap_or(0),
+        reason,
+    }
+}
+
+fn refuse(reason: String) -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, reason)
+}
+
+/// A scalar as text: Python's `None`, `True` and `[…]`, which Minijinja writes, are a silent mistake everywhere here.
+fn text(value: &Value) -> Result<String, minijinja::Error> {
+    match value.kind() {
+        ValueKind::Bool => Ok(value.is_true().to_string()),
+        ValueKind::String | ValueKind::Number => Ok(value.to_string()),
+        kind => Err(refuse(format!(
+            "text, a number or a boolean can be written here, not {kind}"
+        ))),
+    }
+}
+
+/// One word of a POSIX shell (XCU 2.2.2, single quotes).
+fn sh(text: &str) -> Result<String, minijinja::Error> {
+    if text.contains('\0') {
+        return Err(refuse("a shell word cannot hold NUL".to_owned()));
+    }
+    Ok(format!("'{}'", text.replace('\'', r"'\''")))
+}
+
+/// One word of a systemd unit, specifiers defused (systemd.syntax(7), "Quoting"; systemd.unit(5), "Specifiers").
+/// `$` still expands in `ExecStart=`.
+fn unit(text: &str) -> String {
+    let mut word = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => word.extend(['\\', char]),
+            '%' => word.push_str("%%"),
+            '\0'..='\x1f' | '\x7f' => word.push_str(&format!("\\x{:02x}", u32::from(char))),
+            _ => word.push(char),
+        }
+    }
+    word + "\""
+}
+
+/// A TOML basic string (TOML 1.0, "String").
+fn toml(text: &str) -> String {
+    let mut string = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => string.extend(['\\', char]),
+            '\0'..='\x1f' | '\x7f' => string.push_str(&format!("\\u{:04X}", u32::from(char))),
+            _ => string.push(char),
+        }
+    }
+    string + "\""
+}
+
+/// JSON that is a YAML flow node as well, for YAML 1.1 (PyYAML) and 1.2 alike: what those take for a line break or
+/// refuse is escaped. Characters beyond the BMP stay: a surrogate pair is JSON but no YAML.
+fn json(value: &Value) -> Result<String, minijinja::Error> {
+    if value.is_undefined() {
+        return Err(minijinja::Error::from(ErrorKind::UndefinedError));
+    }
+    let json = serde_json::to_string(value).map_err(|error| refuse(error.to_string()))?;
+    let mut safe = String::with_capacity(json.len());
+    for char in json.chars() {
+        match u32::from(char) {
+            code @ 0x7f..=0xffff => safe.push_str(&format!("\\u{code:04x}")),
+            _ => safe.push(char),
+        }
+    }
+    Ok(safe)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{collections::BTreeMap, process::Command};
+
+    use super::*;
+
+    const NASTY: &str = "it's \"50%\" of $HOME `id` \\ a\nb\tc ä\u{85}\u{2028}\u{7f} \u{1f525}: # - {x}";
+
+    fn with(template: &str, value: &str) -> Result<String, minijinja::Error> {
+        bare().render_str(template, Value::from(Serde(BTreeMap::from([("v", value)]))))
+    }
+
+    #[test]
+    fn every_template_parses() {
+        assert!(environment().is_ok(), "{:?}", environment().err());
+    }
+
+    #[test]
+    fn a_shell_gives_the_word_back() {
+        let script = format!("printf %s {}", with("{{ v | sh }}", NASTY).unwrap());
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), NASTY);
+        assert!(with("{{ v | sh }}", "a\0b").is_err());
+    }
+
+    #[test]
+    fn pyyaml_and_json_give_the_string_back() {
+        let json = with("{{ v | json }}", NASTY).unwrap();
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), NASTY);
+        let script = "import json, sys, yaml\nprint(json.dumps(yaml.safe_load('v: ' + sys.argv[1])['v']))";
+        let output = Command::new("python3").args(["-c", script, &json]).output().unwrap();
+        assert_eq!(serde_json::from_slice::<String>(&output.stdout).unwrap(), NASTY);
+    }
+
+    #[test]
+    fn toml_gives_the_string_back() {
+        let toml = format!("v = {}", with("{{ v | toml }}", NASTY).unwrap());
+        let script = "import json, sys, tomllib\nprint(json.dumps(tomllib.loads(sys.argv[1])['v']))";
+        let output = Command::new("python3").args(["-c", script, &toml]).output().unwrap();
+        assert_eq!(serde_json::from_slice::<String>(&output.stdout).unwrap(), NASTY);
+    }
+
+    #[test]
+    fn a_unit_word_has_no_live_specifier_and_no_line_break() {
+        assert_eq!(
+            with("{{ v | unit }}", "a \"b\" 5% \\\nc").unwrap(),
+            r#""a \"b\" 5%% \\\x0ac""#
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_not_text_is_an_error() {
+        for template in [
+            "{{ w }}",
+            "{{ w | sh }}",
+            "{{ w | json }}",
+            "{{ [1] | sh }}",
+            "{{ [1] }}",
+            "{{ none }}",
+        ] {
+            assert!(with(template, "x").is_err(), "{template}");
+        }
+        let written = with(
+            "{{ 5 | sh }} {{ true | toml }} {{ [1, v] | json }} {{ 5 }} {{ false }} {{ v }}",
+            "x",
+        );
+        assert_eq!(written.unwrap(), r#"'5' "true" [1,"x"] 5 false x"#);
+    }
+
+    #[test]
+    fn an_unknown_template_is_named() {
+        let error = render("no/such.j2", &()).unwrap_err();
+        assert_eq!(error.template, "no/such.j2");
+    }
+}

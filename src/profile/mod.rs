@@ -15,6 +15,8 @@ use include_dir::{Dir, File, include_dir};
 use semver::Version;
 use serde::de::DeserializeOwned;
 
+use crate::yaml;
+
 pub use catalog::*;
 pub use containerd::*;
 pub use kubernetes::*;
@@ -27,13 +29,14 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is not what its type says.
-    #[error("profile {file} is not valid: {reason}")]
-    Invalid {
+    /// A file is not what its type says.
+    #[error("profile refused: {0}")]
+    Invalid(#[source] yaml::Diagnostics),
+    /// A file is not text.
+    #[error("profile {file} is not UTF-8")]
+    NotText {
         /// Path below `profiles/`.
         file: String,
-        /// What the decoder said, with line and column.
-        reason: String,
     },
     /// The name in the file and the file's own differ.
     #[error("profile {file} calls itself {name}: name and file name must be the same")]
@@ -115,10 +118,9 @@ fn one<T: DeserializeOwned>(path: &'static str) -> Result<T, Error> {
 }
 
 fn parse<T: DeserializeOwned>(file: &File<'_>) -> Result<T, Error> {
-    let invalid = |reason: String| Error::Invalid {
-        file: file.path().display().to_string(),
-        reason,
-    };
-    let text = file.contents_utf8().ok_or_else(|| invalid("not UTF-8".to_owned()))?;
-    serde_yaml::from_str(text).map_err(|error| invalid(error.to_string()))
+    let name = file.path().display().to_string();
+    match file.contents_utf8() {
+        Some(text) => yaml::parse(&format!("profiles/{name}"), text).map_err(Error::Invalid),
+        None => Err(Error::NotText { file: name }),
+    }
 }

@@ -1,0 +1,427 @@
+//! Manifests as the API server will read them, and what they imply for nodes.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, io::Write, process::Command, sync::Arc};
+
+use firelay::{
+    addons::{self, Implied, Port, Protocol},
+    plan::{
+        CniPlan, ComponentPlan, DnsPlan, EndpointPlan, EtcdPlan, JoinPlan, KubeProxyPlan, KubernetesPlan, NetworkPlan,
+        PkiPlan, Plan, RuntimePlan,
+    },
+    profile::Profiles,
+    spec::{Access, Algorithm, CaKeys, EndpointProvider, FlannelBackend, Manifest, ProxyMode},
+    yaml::Spanned,
+};
+use flate2::{Compression, write::GzEncoder};
+use serde_json::{Value, json};
+use time::Duration;
+
+const BACKENDS: [FlannelBackend; 3] = [FlannelBackend::Vxlan, FlannelBackend::HostGw, FlannelBackend::Wireguard];
+const IPV4: &str = "10.244.0.0/16";
+const IPV6: &str = "fd00:10:244::/56";
+
+fn flannel(backend: FlannelBackend) -> CniPlan {
+    CniPlan::Flannel {
+        backend,
+        mtu: None,
+        port: None,
+        vni: None,
+        direct_routing: false,
+    }
+}
+
+fn plan(cni: CniPlan, pods: &[&str]) -> Plan {
+    let profile = Arc::clone(&Profiles::embedded().unwrap().kubernetes["1.36"]);
+    Plan {
+        name: "test".to_owned(),
+        kubernetes: KubernetesPlan {
+            version: profile.versions[0].clone(),
+            image_repository: "registry.k8s.io".to_owned(),
+            kubeadm_feature_gates: BTreeMap::new(),
+            feature_gates: BTreeMap::new(),
+            api_server: ComponentPlan::default(),
+            controller_manager: ComponentPlan::default(),
+            scheduler: ComponentPlan::default(),
+            kubelet_config: BTreeMap::new(),
+            kube_proxy: Some(KubeProxyPlan {
+                mode: None,
+                config: BTreeMap::new(),
+            }),
+            dns: DnsPlan {
+                domain: "cluster.local".to_owned(),
+                image_repository: None,
+                image_tag: None,
+                disabled: false,
+            },
+            patches: Vec::new(),
+            skip_phases: Vec::new(),
+            profile,
+        },
+        endpoint: EndpointPlan {
+            host: "api.example.com".to_owned(),
+            port: 6443,
+            provider: EndpointProvider::External,
+            address: None,
+            interface: None,
+        },
+        network: NetworkPlan {
+            pods: pods.iter().map(|range| range.parse().unwrap()).collect(),
+            services: vec!["10.96.0.0/12".parse().unwrap()],
+            api_service: "10.96.0.1".parse().unwrap(),
+            cluster_dns: "10.96.0.10".parse().unwrap(),
+            node_mask_ipv4: Some(24),
+            node_mask_ipv6: None,
+            cni,
+        },
+        etcd: EtcdPlan {
+            external: false,
+            version: "3.6.14".parse().unwrap(),
+            data_dir: "/var/lib/etcd".to_owned(),
+            extra_args: Vec::new(),
+            extra_envs: Vec::new(),
+            image_repository: None,
+            image_tag: None,
+            server_cert_sans: Vec::new(),
+            peer_cert_sans: Vec::new(),
+        },
+        runtime: RuntimePlan {
+            version: "2.3.4".parse().unwrap(),
+            sandbox_image: "registry.k8s.io/pause:3.10.2".to_owned(),
+            snapshotter: "overlayfs".to_owned(),
+            registries: Vec::new(),
+            runtimes: Vec::new(),
+            nerdctl: false,
+        },
+        image_archives: Vec::new(),
+        image_rewrites: BTreeMap::new(),
+        manifests: Vec::new(),
+        access: Access::default(),
+        pki: PkiPlan {
+            algorithm: Algorithm::EcdsaP256,
+            ca_validity: Duration::days(3650),
+            leaf_validity: Duration::days(365),
+            backdate: Duration::days(1),
+            extra_sans: Vec::new(),
+            ca_keys: CaKeys::ControlPlane,
+        },
+        join: JoinPlan {
+            token_ttl: Duration::days(1),
+            wait_timeout: Duration::minutes(30),
+        },
+        nodes: Vec::new(),
+    }
+}
+
+/// The one file of a phase.
+fn file(plan: &Plan, phase: &str) -> String {
+    let phases = addons::phases(plan).unwrap();
+    let phase = phases.into_iter().find(|it| it.name == phase).unwrap();
+    assert_eq!(phase.files.len(), 1);
+    phase.files.into_iter().next().unwrap().1
+}
+
+/// The documents as PyYAML, the YAML 1.1 reader of cloud-init, reads them.
+fn documents(manifest: &str) -> Vec<Value> {
+    let script = "import json, sys, yaml\nprint(json.dumps(list(yaml.safe_load_all(sys.argv[1]))))";
+    let output = Command::new("python3").args(["-c", script, manifest]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}\n{manifest}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn object<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
+    documents.iter().find(|it| it["kind"] == kind).unwrap()
+}
+
+fn net_conf(plan: &Plan) -> Value {
+    let documents = documents(&file(plan, "10-cni"));
+    let config = &object(&documents, "ConfigMap")["data"];
+    serde_json::from_str::<Value>(config["cni-conf.json"].as_str().unwrap()).unwrap();
+    serde_json::from_str(config["net-conf.json"].as_str().unwrap()).unwrap()
+}
+
+fn gzipped(text: &str) -> usize {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap().len()
+}
+
+#[test]
+fn flannel_has_its_objects_for_every_backend_and_family() {
+    for backend in BACKENDS {
+        for pods in [&[IPV4][..], &[IPV4, IPV6], &[IPV6]] {
+            let manifest = file(&plan(flannel(backend), pods), "10-cni");
+            let documents = documents(&manifest);
+            let kinds: Vec<_> = documents.iter().map(|it| it["kind"].as_str().unwrap()).collect();
+            let expected = [
+                "Namespace",
+                "ServiceAccount",
+                "ClusterRole",
+                "ClusterRoleBinding",
+                "ConfigMap",
+                "DaemonSet",
+            ];
+            assert_eq!(kinds, expected);
+            let spec = &object(&documents, "DaemonSet")["spec"];
+            assert_eq!(spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"]);
+            assert_eq!(
+                spec["template"]["spec"]["tolerations"],
+                json!([{ "operator": "Exists" }])
+            );
+            let size = gzipped(&manifest);
+            println!("{backend:?} {pods:?}: {} bytes, {size} gzipped", manifest.len());
+            assert!(size <= 1280, "1.25 KiB of the 16 that a founder may have: {size}");
+        }
+    }
+}
+
+#[test]
+fn every_volume_that_is_mounted_exists_and_the_other_way_round() {
+    let documents = documents(&file(&plan(flannel(FlannelBackend::Vxlan), &[IPV4]), "10-cni"));
+    let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let containers = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|key| pod[key].as_array().unwrap());
+    let mut mounted: Vec<_> = containers.flat_map(|it| names(&it["volumeMounts"])).collect();
+    let mut volumes = names(&pod["volumes"]);
+    mounted.sort();
+    mounted.dedup();
+    volumes.sort();
+    assert_eq!(mounted, volumes);
+}
+
+#[test]
+fn the_network_configuration_is_as_flannel_documents_it() {
+    let vxlan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    assert_eq!(
+        net_conf(&vxlan),
+        json!({ "Network": IPV4, "Backend": { "Type": "vxlan" } })
+    );
+
+    let dual = plan(flannel(FlannelBackend::HostGw), &[IPV6, IPV4]);
+    let expected =
+        json!({ "Network": IPV4, "EnableIPv6": true, "IPv6Network": IPV6, "Backend": { "Type": "host-gw" } });
+    assert_eq!(net_conf(&dual), expected);
+
+    let single6 = plan(flannel(FlannelBackend::Wireguard), &[IPV6]);
+    let expected = json!({ "EnableIPv4": false, "EnableIPv6": true, "IPv6Network": IPV6,
+                           "Backend": { "Type": "wireguard" } });
+    assert_eq!(net_conf(&single6), expected);
+}
+
+#[test]
+fn parameters_reach_the_backend() {
+    let own = |backend| CniPlan::Flannel {
+        backend,
+        mtu: Some(1400),
+        port: Some(4789),
+        vni: Some(7),
+        direct_routing: backend == FlannelBackend::Vxlan,
+    };
+    let backend = |plan: &Plan| net_conf(plan)["Backend"].clone();
+    let vxlan = plan(own(FlannelBackend::Vxlan), &[IPV4]);
+    let expected = json!({ "Type": "vxlan", "VNI": 7, "Port": 4789, "DirectRouting": true, "MTU": 1400 });
+    assert_eq!(backend(&vxlan), expected);
+    let wireguard = plan(own(FlannelBackend::Wireguard), &[IPV4, IPV6]);
+    let expected = json!({ "Type": "wireguard", "ListenPort": 4789, "ListenPortV6": 4790, "MTU": 1400 });
+    assert_eq!(backend(&wireguard), expected);
+    assert_eq!(ports(&wireguard), [4789, 4790]);
+    assert_eq!(ports(&vxlan), [4789]);
+}
+
+#[test]
+fn nftables_is_used_when_kube_proxy_does() {
+    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
+        mode: Some(ProxyMode::Nftables),
+        config: BTreeMap::new(),
+    });
+    assert_eq!(net_conf(&plan)["EnableNFTables"], true);
+    plan.kubernetes.kube_proxy = None;
+    assert_eq!(net_conf(&plan)["EnableNFTables"], Value::Null);
+}
+
+/// flanneld's container.
+fn flanneld(plan: &Plan) -> Value {
+    let documents = documents(&file(plan, "10-cni"));
+    object(&documents, "DaemonSet")["spec"]["template"]["spec"]["containers"][0].clone()
+}
+
+#[test]
+fn hosts_whose_first_address_is_ipv6_are_probed_and_found_by_it() {
+    let arguments = |pods: &[&str]| flanneld(&plan(flannel(FlannelBackend::Vxlan), pods))["command"].clone();
+    let common = [
+        "/opt/bin/flanneld",
+        "--ip-masq",
+        "--kube-subnet-mgr",
+        "--healthz-port=8081",
+        "--iface=$(HOST_IP)",
+    ];
+    assert_eq!(arguments(&[IPV4, IPV6]), json!(common));
+    let ipv6 = [&common[..], &["--healthz-ip=::", "--public-ipv6=$(HOST_IP)"]].concat();
+    assert_eq!(arguments(&[IPV6, IPV4]), json!(ipv6));
+    assert_eq!(arguments(&[IPV6]), json!(ipv6));
+}
+
+#[test]
+fn without_kube_proxy_flannel_is_told_where_the_api_is() {
+    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    let variable = |plan: &Plan, name: &str| {
+        let container = flanneld(plan);
+        container["env"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["name"] == name)
+            .map(|it| it["value"].clone())
+    };
+    assert_eq!(variable(&plan, "KUBERNETES_SERVICE_HOST"), None);
+    plan.kubernetes.kube_proxy = None;
+    assert_eq!(
+        variable(&plan, "KUBERNETES_SERVICE_HOST"),
+        Some(json!("api.example.com"))
+    );
+    assert_eq!(variable(&plan, "KUBERNETES_SERVICE_PORT"), Some(json!("6443")));
+}
+
+fn implied(plan: &Plan) -> Implied {
+    addons::implied(plan).unwrap()
+}
+
+fn ports(plan: &Plan) -> Vec<u16> {
+    let ports = implied(plan).ports;
+    assert!(ports.iter().all(|port| port.protocol == Protocol::Udp));
+    ports.into_iter().map(|port| port.port).collect()
+}
+
+#[test]
+fn a_backend_implies_its_modules_ports_and_files() {
+    let vxlan = implied(&plan(flannel(FlannelBackend::Vxlan), &[IPV4, IPV6]));
+    assert_eq!(vxlan.modules, ["vxlan"]);
+    assert_eq!(
+        vxlan.ports,
+        [Port {
+            protocol: Protocol::Udp,
+            port: 8472
+        }]
+    );
+    assert_eq!(
+        vxlan.unmanaged_interfaces,
+        ["interface-name:flannel*", "interface-name:cni0"]
+    );
+    assert!(vxlan.files["/etc/systemd/network/50-flannel.link"].contains("MACAddressPolicy=none\n"));
+
+    let host_gw = implied(&plan(flannel(FlannelBackend::HostGw), &[IPV4]));
+    assert!(host_gw.modules.is_empty() && host_gw.ports.is_empty());
+    assert_eq!(
+        host_gw.files.keys().collect::<Vec<_>>(),
+        ["/etc/systemd/networkd.conf.d/50-flannel.conf"]
+    );
+
+    assert_eq!(ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV4])), [51820]);
+    assert_eq!(ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV6])), [51821]);
+    assert_eq!(
+        ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV4, IPV6])),
+        [51820, 51821]
+    );
+    assert_eq!(
+        implied(&plan(flannel(FlannelBackend::Wireguard), &[IPV4])).modules,
+        ["wireguard"]
+    );
+    assert_eq!(implied(&plan(CniPlan::None, &[IPV4])), Implied::default());
+}
+
+#[test]
+fn the_hosts_have_the_plugins_where_the_manifest_puts_its_own() {
+    let profiles = Profiles::embedded().unwrap();
+    let plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    let archive = &profiles.catalog.artifacts["cni-plugins"].members;
+    assert!(implied(&plan).cni_plugins.iter().all(|plugin| archive.contains(plugin)));
+    let documents = documents(&file(&plan, "10-cni"));
+    let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
+    let volume = pod["volumes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "bin")
+        .unwrap();
+    for os in profiles.os.values() {
+        assert_eq!(
+            volume["hostPath"]["path"], os.paths.cni_bin,
+            "{}: one DaemonSet serves every OS",
+            os.name
+        );
+    }
+}
+
+#[test]
+fn images_go_through_the_rewrites() {
+    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    plan.image_rewrites
+        .insert("ghcr.io".to_owned(), "mirror.example.com/ghcr".to_owned());
+    let manifest = file(&plan, "10-cni");
+    assert!(!manifest.contains("ghcr.io/"), "{manifest}");
+    for image in implied(&plan).images {
+        assert!(image.starts_with("mirror.example.com/ghcr/flannel-io/"), "{image}");
+        assert!(manifest.contains(&image));
+    }
+}
+
+#[test]
+fn phases_are_applied_in_order_and_empty_ones_are_left_out() {
+    let mut plan = plan(CniPlan::None, &[IPV4]);
+    let names = |plan: &Plan| {
+        addons::phases(plan)
+            .unwrap()
+            .into_iter()
+            .map(|it| it.name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&plan), ["20-core"]);
+    plan.network.cni = flannel(FlannelBackend::Vxlan);
+    for (name, content) in [("zeta", "kind: A"), ("alpha", "kind: B\n\n")] {
+        let spanned = |text: &str| Spanned {
+            value: text.to_owned(),
+            ..Spanned::default()
+        };
+        plan.manifests.push(Manifest {
+            name: spanned(name),
+            content: spanned(content),
+        });
+    }
+    assert_eq!(names(&plan), ["10-cni", "20-core", "40-manifests"]);
+    let own = addons::phases(&plan).unwrap().pop().unwrap().files;
+    let expected = [("00-zeta.yaml", "kind: A\n"), ("01-alpha.yaml", "kind: B\n")];
+    assert_eq!(
+        own,
+        expected.map(|(name, content)| (name.to_owned(), content.to_owned()))
+    );
+}
+
+#[test]
+fn the_api_server_may_ask_kubelets() {
+    let documents = documents(&file(&plan(CniPlan::None, &[IPV4]), "20-core"));
+    let expected = json!([{
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": { "name": "kubeadm:apiserver-kubelet-client" },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:kubelet-api-admin"
+        },
+        "subjects": [
+            { "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "kube-apiserver-kubelet-client" }
+        ],
+    }]);
+    assert_eq!(Value::from(documents), expected);
+}
