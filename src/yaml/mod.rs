@@ -4,6 +4,7 @@
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
 mod access;
+mod build;
 mod decode;
 mod emit;
 mod log;
