@@ -113,21 +113,49 @@ pub struct Source {
 }
 
 impl Source {
-    /// Line and column of a byte offset, both from 1, the column in characters.
+    /// Line and column of a byte offset, see [`Lines::position`].
     pub fn position(&self, offset: usize) -> (usize, usize) {
-        let before = &self.text[..self.text.floor_char_boundary(offset.min(self.text.len()))];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (
-            before.matches('\n').count() + 1,
-            before[line_start..].chars().count() + 1,
-        )
+        Lines::new(&self.text).position(offset)
     }
 }
 
-/// The candidate that a mistyped word was probably meant to be.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Where the lines of a text begin.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// Reads a text once, so that many places in it can be told quickly.
+    pub fn new(text: &'a str) -> Self {
+        let starts = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
+        Self { text, starts }
+    }
+
+    /// Line and column of a byte offset, both from 1, the column in characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let (line, start) = self.line(offset);
+        let end = self.text.floor_char_boundary(offset.min(self.text.len()));
+        (line, self.text[start..end].chars().count() + 1)
+    }
+
+    /// The number of the line that holds a byte offset, and where it begins.
+    pub fn line(&self, offset: usize) -> (usize, usize) {
+        let line = self
+            .starts
+            .partition_point(|start| *start <= offset.min(self.text.len()));
+        (line, self.starts[line - 1])
+    }
+}
+
+/// The candidate that a mistyped word was probably meant to be: one of nearly the same letters, or one that begins it.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let folded = word.to_lowercase();
-    candidates
+    let close = candidates
+        .clone()
         .into_iter()
         .map(|candidate| {
             (
@@ -137,7 +165,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         })
         .filter(|(distance, candidate)| *distance <= (word.len().max(candidate.len()) / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    let begins = |candidate: &&str| candidate.len() >= 4 && folded.starts_with(&candidate.to_lowercase());
+    close.or_else(|| candidates.into_iter().find(begins))
 }
 
 #[cfg(test)]
@@ -149,6 +179,7 @@ mod tests {
     fn nearest_forgives_case_and_a_third_of_the_letters() {
         assert_eq!(nearest("apiversion", ["apiVersion", "kind"]), Some("apiVersion"));
         assert_eq!(nearest("flanel", ["flannel", "none"]), Some("flannel"));
+        assert_eq!(nearest("hostname", ["port", "host"]), Some("host"));
         assert_eq!(nearest("xyz", ["flannel", "none"]), None);
     }
 

@@ -368,6 +368,34 @@ fn several_lines_become_a_literal_block_and_long_ones_stay_whole() {
     );
 }
 
+#[test]
+fn windows_line_ends_and_a_byte_order_mark_do_no_harm() {
+    let text = "\u{feff}name: a\r\nport: 1\r\nkind: cloud\r\nenabled: x\r\n";
+    assert_eq!(
+        findings::<Machine>(text),
+        ["FL0010 [x] expected true or false, found text"]
+    );
+    assert_eq!(
+        decode::<Machine>(&text.replace("enabled: x", "enabled: true"))
+            .name
+            .value,
+        "a"
+    );
+}
+
+#[test]
+fn deep_values_fit_on_a_small_stack() {
+    let text = format!("{}{}", "[".repeat(64), "]".repeat(64));
+    let thread = std::thread::Builder::new().stack_size(512 * 1024);
+    assert!(
+        thread
+            .spawn(move || yaml::decode::<Value>(&source(&text)).is_ok())
+            .unwrap()
+            .join()
+            .unwrap()
+    );
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "[-a-z0-9 :{}\\[\\],&*!|>'\"#%@?\\n\\t~<.é]{0,120}") {

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::{Diagnostic, Severity, Source, Span};
+use super::{Diagnostic, Lines, Severity, Source, Span};
 
 /// Keys whose values are secrets: a line that is shown has them masked.
 const SECRET_KEYS: &[&str] = &["password"];
@@ -11,24 +11,25 @@ const SECRET_KEYS: &[&str] = &["password"];
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let lines = Lines::new(&source.text);
     let mut out = String::new();
     for (index, finding) in findings.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        out.push_str(&render_one(&renderer, source, finding));
+        out.push_str(&render_one(&renderer, source, &lines, finding));
         out.push('\n');
     }
     out
 }
 
-fn render_one(renderer: &Renderer, source: &Source, finding: &Diagnostic) -> String {
+fn render_one(renderer: &Renderer, source: &Source, lines: &Lines<'_>, finding: &Diagnostic) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
     let title = level.primary_title(finding.message.as_str()).id(finding.code);
-    let shown = finding.span.map(|span| Shown::new(source, span));
+    let shown = finding.span.map(|span| Shown::new(&source.text, lines, span));
     let group = match &shown {
         Some(shown) => title.element(shown.snippet(&source.name, &finding.label)),
         None => title.element(Origin::path(source.name.as_str())),
@@ -52,18 +53,16 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(source: &Source, span: Span) -> Self {
-        let start = source.text.floor_char_boundary(span.start.min(source.text.len()));
-        let line_start = source.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = source.text[line_start..].lines().next().unwrap_or_default();
-        let end = span
-            .end
-            .saturating_sub(line_start)
-            .clamp(start - line_start, line.len().max(start - line_start));
+    fn new(text: &str, lines: &Lines<'_>, span: Span) -> Self {
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let (number, line_start) = lines.line(start);
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let start = start - line_start;
+        let end = span.end.saturating_sub(line_start).clamp(start, line.len().max(start));
         Self {
             line: masked(line),
-            number: source.position(start).0,
-            start: start - line_start,
+            number,
+            start,
             end,
         }
     }
@@ -101,7 +100,7 @@ fn masked(line: &str) -> String {
 fn scalar_length(text: &str) -> usize {
     match text.chars().next() {
         Some(quote @ ('"' | '\'')) => text[1..].rfind(quote).map_or(text.len(), |end| end + 2),
-        _ => text.find([',', '}']).unwrap_or(text.len()),
+        _ => text.find([',', '}']).map_or(text, |end| &text[..end]).trim_end().len(),
     }
 }
 
@@ -109,12 +108,16 @@ fn scalar_length(text: &str) -> usize {
 ///
 /// Lines and columns count from 1, columns in characters; they are null when the place is the whole file.
 pub fn to_json(source: &Source, findings: &[Diagnostic]) -> Value {
-    findings.iter().map(|finding| one_to_json(source, finding)).collect()
+    let lines = Lines::new(&source.text);
+    findings
+        .iter()
+        .map(|finding| one_to_json(source, &lines, finding))
+        .collect()
 }
 
-fn one_to_json(source: &Source, finding: &Diagnostic) -> Value {
-    let start = finding.span.map(|span| source.position(span.start));
-    let end = finding.span.map(|span| source.position(span.end));
+fn one_to_json(source: &Source, lines: &Lines<'_>, finding: &Diagnostic) -> Value {
+    let start = finding.span.map(|span| lines.position(span.start));
+    let end = finding.span.map(|span| lines.position(span.end));
     json!({
         "severity": finding.severity,
         "code": finding.code,
@@ -170,6 +173,7 @@ error[FL0103]: pod and service networks overlap
                 "auth: { username: a, password: hunter2, x: 1 }",
                 "auth: { username: a, password: *******, x: 1 }",
             ),
+            ("{ password: hunter2 }", "{ password: ******* }"),
             ("password: \"a, b\" # note", "password: ****** # note"),
             ("\"password\" : x", "\"password\" : *"),
             ("password:", "password:"),

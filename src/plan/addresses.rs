@@ -59,7 +59,7 @@ fn place(row: &Row<'_>, entry: usize) -> Span {
 
 fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
     let given = &row.node.addresses;
-    if row.addresses.len() != given.len() || ranges.pods.is_empty() {
+    if row.addresses.len() != given.len() || !ranges.complete {
         return;
     }
     let families: Vec<bool> = row

@@ -167,7 +167,6 @@ fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, spa
         .rev()
         .filter(|(_, digests)| digests.contains_key(&arch));
     let known: Vec<_> = known.map(|(version, _)| version.to_string()).collect();
-    let arch = fill("{arch}", version, arch);
     Diagnostic::error("FL0303", format!("no digest of {name} {version} for {arch}"))
         .at(span)
         .label("what is fetched is checked by its SHA-256")
@@ -220,7 +219,7 @@ pub(super) fn check_url(url: &Spanned<String>, report: &mut Report) {
 pub(super) fn check_path(path: &Spanned<String>, report: &mut Report) {
     if !names::is_absolute_path(path) {
         let finding = Diagnostic::error("FL0311", "not an absolute path").at(path.span);
-        report.push(finding.label("begins with / and has no blanks, quotes, colons or .."));
+        report.push(finding.label("begins with /, without blanks, quotes, colons and `..` parts"));
     }
 }
 

@@ -95,8 +95,7 @@ fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Dia
 fn check_namesakes(host: &Spanned<String>, rows: &[Row<'_>], report: &mut Report) {
     let address = host.parse::<IpAddr>().ok();
     let is_host = |row: &Row<'_>| {
-        row.names.iter().any(|name| *name == host.value)
-            || row.addresses.iter().flatten().any(|own| Some(*own) == address)
+        row.names.contains(&host.value) || row.addresses.iter().flatten().any(|own| Some(*own) == address)
     };
     let Some(row) = rows.iter().find(|row| is_host(row)) else {
         return;

@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-use super::{EtcdPlan, artifacts, kubernetes, names, report::Report, rewrite_image};
+use super::{EtcdPlan, artifacts, component, names, report::Report, rewrite_image};
 use crate::{
     diagnostic::{Diagnostic, Span},
     spec::{Etcd, Spec},
@@ -32,7 +32,7 @@ pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &m
             .as_ref()
             .map_or_else(|| "/var/lib/etcd".to_owned(), |dir| dir.value.clone()),
         extra_args: arguments(etcd, report),
-        extra_envs: kubernetes::environment(&etcd.extra_envs, report),
+        extra_envs: component::environment(&etcd.extra_envs, report),
         image_repository: etcd
             .image_repository
             .as_ref()
@@ -58,7 +58,7 @@ fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
-    arguments.extend(kubernetes::arguments(&etcd.extra_args, report));
+    arguments.extend(component::arguments(&etcd.extra_args, report));
     arguments
 }
 

@@ -16,7 +16,7 @@ use crate::{
 pub(super) struct Inherited<'a> {
     pub(super) os: Option<&'a Spanned<String>>,
     pub(super) platform: Option<&'a Spanned<String>>,
-    pub(super) arch: Arch,
+    pub(super) arch: Option<&'a Spanned<Arch>>,
     pub(super) labels: BTreeMap<&'a Spanned<String>, &'a Spanned<String>>,
     pub(super) taints: Option<&'a Vec<Taint>>,
     /// Without the cluster's, which the node gets by another way.
@@ -30,7 +30,7 @@ impl<'a> Inherited<'a> {
         let mut inherited = Self {
             os: spec.os.as_ref(),
             platform: spec.platform.as_ref(),
-            arch: spec.arch.as_ref().map_or(Arch::Amd64, |arch| arch.value),
+            arch: spec.arch.as_ref(),
             labels: BTreeMap::new(),
             taints: None,
             kubelet_config: BTreeMap::new(),
@@ -47,7 +47,7 @@ impl<'a> Inherited<'a> {
     fn lay(&mut self, nearer: Settings<'a>) {
         self.os = nearer.os.or(self.os);
         self.platform = nearer.platform.or(self.platform);
-        self.arch = nearer.arch.map_or(self.arch, |arch| arch.value);
+        self.arch = nearer.arch.or(self.arch);
         self.taints = nearer.taints.or(self.taints);
         for (key, value) in nearer.labels {
             // Removed first, so that the key's place is the nearer's too.

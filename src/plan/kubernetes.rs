@@ -1,33 +1,23 @@
 //! `kubernetes`: the version and what its components are told.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use semver::Version;
 use serde_json::Value;
 
 use super::{
-    ComponentPlan, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, VolumePlan, artifacts, manifests, names,
-    report::Report, rewrite_image,
+    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, manifests, names, report::Report,
+    rewrite_image,
 };
 use crate::{
     diagnostic::{Diagnostic, nearest},
     profile::{KubernetesProfile, Profiles},
-    spec::{Argument, Component, EnvVar, Kubelet, Kubernetes, PatchType, ProxyMode, Spec, Volume},
+    spec::{KubeadmPatch, Kubelet, Kubernetes, PatchType, ProxyMode, Spec},
     yaml::Spanned,
 };
 
 /// kubeadm's own image registry.
 const IMAGE_REPOSITORY: &str = "registry.k8s.io";
-/// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
-const PATH_TYPES: &[&str] = &[
-    "DirectoryOrCreate",
-    "Directory",
-    "FileOrCreate",
-    "File",
-    "Socket",
-    "CharDevice",
-    "BlockDevice",
-];
 
 /// The chosen version and what its minor accepts.
 pub(super) struct Release {
@@ -107,9 +97,9 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
         image_repository: rewrite_image(&rewrites, repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
-        api_server: component(&kubernetes.api_server, report),
-        controller_manager: component(&kubernetes.controller_manager, report),
-        scheduler: component(&kubernetes.scheduler, report),
+        api_server: component::resolve(&kubernetes.api_server, report),
+        controller_manager: component::resolve(&kubernetes.controller_manager, report),
+        scheduler: component::resolve(&kubernetes.scheduler, report),
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, profile, report),
         dns: dns(spec, &rewrites, report),
@@ -128,14 +118,14 @@ pub(super) fn sandbox_image(spec: &Spec, release: &Release) -> String {
     format!("{repository}/pause:{}", release.profile.pause)
 }
 
-type Gates = std::collections::BTreeMap<Spanned<String>, bool>;
+type Gates = BTreeMap<Spanned<String>, bool>;
 
-fn gates(gates: &Gates) -> std::collections::BTreeMap<String, bool> {
+fn gates(gates: &Gates) -> BTreeMap<String, bool> {
     gates.iter().map(|(name, on)| (name.value.clone(), *on)).collect()
 }
 
 /// Free settings without the places of their keys.
-fn plain(config: &std::collections::BTreeMap<Spanned<String>, Value>) -> std::collections::BTreeMap<String, Value> {
+fn plain(config: &BTreeMap<Spanned<String>, Value>) -> BTreeMap<String, Value> {
     config
         .iter()
         .map(|(name, value)| (name.value.clone(), value.clone()))
@@ -170,7 +160,7 @@ fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mu
 }
 
 /// A finding for a name that a profile does not have.
-fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &[String]) -> Diagnostic {
+pub(super) fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &[String]) -> Diagnostic {
     let finding = Diagnostic::error(code, message).at(name.span);
     match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => finding.label(format!("did you mean `{near}`?")),
@@ -189,7 +179,7 @@ pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, repo
         report.push(unknown("FL0308", message, name, &profile.kubelet_fields));
     }
     for argument in &kubelet.extra_args {
-        check_argument(argument, report);
+        component::check_argument(argument, report);
         if !profile.accepts_kubelet_flag(&argument.name) {
             let finding = Diagnostic::error(
                 "FL0310",
@@ -202,86 +192,6 @@ pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, repo
                     .help("remove it"),
             );
         }
-    }
-}
-
-fn check_argument(argument: &Argument, report: &mut Report) {
-    let name = &argument.name;
-    let bare = name.trim_start_matches('-');
-    if bare.len() != name.len() {
-        let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
-        report.push(finding.help(format!("write `{bare}`")));
-    } else if bare.is_empty()
-        || !bare
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-    {
-        let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
-        report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
-    }
-}
-
-/// Arguments as pairs, checked.
-pub(super) fn arguments(arguments: &[Argument], report: &mut Report) -> Vec<(String, String)> {
-    arguments.iter().for_each(|argument| check_argument(argument, report));
-    arguments
-        .iter()
-        .map(|argument| (argument.name.value.clone(), argument.value.value.clone()))
-        .collect()
-}
-
-/// Environment variables as pairs, checked.
-pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(String, String)> {
-    for variable in variables.iter().filter(|variable| !names::is_env_name(&variable.name)) {
-        let finding = Diagnostic::error("FL0507", "not the name of an environment variable").at(variable.name.span);
-        report.push(finding.label("letters, digits, _ - . and no digit in front"));
-    }
-    variables
-        .iter()
-        .map(|variable| (variable.name.value.clone(), variable.value.value.clone()))
-        .collect()
-}
-
-fn component(component: &Component, report: &mut Report) -> ComponentPlan {
-    let mut seen = BTreeSet::new();
-    for volume in &component.extra_volumes {
-        check_volume(volume, report);
-        if !seen.insert(volume.name.as_str()) {
-            report.push(Diagnostic::error("FL0508", "a volume's name is given twice").at(volume.name.span));
-        }
-    }
-    ComponentPlan {
-        extra_args: arguments(&component.extra_args, report),
-        extra_volumes: component.extra_volumes.iter().map(volume).collect(),
-        extra_envs: environment(&component.extra_envs, report),
-    }
-}
-
-fn check_volume(volume: &Volume, report: &mut Report) {
-    if !names::is_label(&volume.name) {
-        let finding = Diagnostic::error("FL0508", "not the name of a volume").at(volume.name.span);
-        report.push(finding.label("lower case letters, digits and inner dashes, at most 63 characters"));
-    }
-    artifacts::check_path(&volume.host_path, report);
-    artifacts::check_path(&volume.mount_path, report);
-    if let Some(path_type) = volume
-        .path_type
-        .as_ref()
-        .filter(|kind| !kind.is_empty() && !PATH_TYPES.contains(&kind.as_str()))
-    {
-        let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
-        let help = format!("types: {}", PATH_TYPES.join(", "));
-        report.push(unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
-    }
-}
-
-fn volume(volume: &Volume) -> VolumePlan {
-    VolumePlan {
-        name: volume.name.value.clone(),
-        host_path: volume.host_path.value.clone(),
-        mount_path: volume.mount_path.value.clone(),
-        read_only: volume.read_only,
-        path_type: volume.path_type.as_ref().map(|kind| kind.value.clone()),
     }
 }
 
@@ -314,7 +224,7 @@ fn kube_proxy(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut
     (!proxy.disabled).then_some(plan)
 }
 
-fn dns(spec: &Spec, rewrites: &std::collections::BTreeMap<String, String>, report: &mut Report) -> DnsPlan {
+fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) -> DnsPlan {
     let dns = &spec.kubernetes.dns;
     if let Some(domain) = dns.domain.as_ref().filter(|domain| !names::is_subdomain(domain)) {
         let finding = Diagnostic::error("FL0112", "not a DNS domain").at(domain.span);
@@ -343,7 +253,7 @@ fn dns(spec: &Spec, rewrites: &std::collections::BTreeMap<String, String>, repor
 }
 
 fn patches(kubernetes: &Kubernetes, report: &mut Report) -> Vec<PatchPlan> {
-    let plan = |patch: &crate::spec::KubeadmPatch| PatchPlan {
+    let plan = |patch: &KubeadmPatch| PatchPlan {
         target: patch.target.value,
         kind: patch.kind.as_ref().map_or(PatchType::Strategic, |kind| kind.value),
         content: patch.content.value.clone(),

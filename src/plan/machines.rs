@@ -98,19 +98,23 @@ pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -
 fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
     let machines = rows
         .iter()
-        .flat_map(|row| row.names.iter().map(|name| (name.as_str(), row.node.name.span)));
-    let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), pool.name.span));
-    let mut seen: HashMap<&str, Span> = HashMap::new();
+        .flat_map(|row| row.names.iter().map(|name| (name.as_str(), &row.node.name)));
+    let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), &pool.name));
+    let mut seen: HashMap<&str, &Spanned<String>> = HashMap::new();
     let mut told: Option<Span> = None;
-    for (name, span) in machines.chain(pools) {
+    for (name, written) in machines.chain(pools) {
+        let Some(first) = seen.insert(name, written) else {
+            continue;
+        };
         // One finding tells enough about a row.
-        if seen.insert(name, span).is_some() && told != Some(span) {
-            report.push(
-                Diagnostic::error("FL0204", format!("the name {name} is given twice"))
-                    .at(span)
-                    .label("the second is here"),
-            );
-            told = Some(span);
+        if told.replace(written.span) != Some(written.span) {
+            let finding = Diagnostic::error("FL0204", format!("the name {name} is given twice")).at(written.span);
+            let holder = if first.value == name {
+                "another entry".to_owned()
+            } else {
+                format!("`{}`", first.value)
+            };
+            report.push(finding.label(format!("{holder} has it already")));
         }
     }
 }
@@ -150,13 +154,14 @@ fn check_quorum(rows: &[Row<'_>], place: Span, report: &mut Report) {
     };
     if members > 0 && members.is_multiple_of(2) {
         let finding = Diagnostic::error("FL0209", "an even number of etcd members").at(place);
-        let help = format!(
-            "{members} members survive the loss of {}, as {} do: use {} or {}",
-            members / 2 - 1,
-            members - 1,
-            members - 1,
-            members + 1
-        );
+        let better = format!("use {} or {}", members - 1, members + 1);
+        let help = match members / 2 - 1 {
+            0 => format!("{members} members stop when either is lost: {better}"),
+            losses => format!(
+                "{members} members survive the loss of {losses}, as {} do: {better}",
+                members - 1
+            ),
+        };
         report.push(finding.label(format!("{members} {kind}")).help(help));
     }
 }

@@ -49,10 +49,15 @@ pub(super) fn check_patch(content: &Spanned<String>, kind: PatchType, report: &m
     let tree = match Tree::parse(content) {
         Ok(tree) if tree.findings.is_empty() => tree,
         Ok(Tree { findings, .. }) | Err(findings) => {
-            let why = findings
-                .first()
-                .map_or_else(String::new, |first| format!("{} {}", first.message, first.label));
-            return report.push(finding("the patch is not valid YAML").label(why.trim_end()));
+            let why = |first: &Diagnostic| {
+                if first.label.is_empty() {
+                    first.message.clone()
+                } else {
+                    first.label.clone()
+                }
+            };
+            return report
+                .push(finding("the patch is not valid YAML").label(findings.first().map_or_else(String::new, why)));
         }
     };
     match (&tree.root.content, kind) {

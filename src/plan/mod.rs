@@ -6,6 +6,8 @@
 mod access;
 mod addresses;
 mod artifacts;
+mod cni;
+mod component;
 mod duration;
 mod endpoint;
 mod etcd;

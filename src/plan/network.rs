@@ -1,13 +1,16 @@
-//! Pod and service ranges, the masks of nodes' pod ranges, the plugin.
+//! Pod and service ranges, and the masks of nodes' pod ranges.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use ipnet::IpNet;
 
-use super::{CniPlan, NetworkPlan, report::Report};
+use super::{NetworkPlan, cni, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    spec::{Cni, Flannel, FlannelBackend, Network, Spec},
+    spec::{Network, Spec},
     yaml::Spanned,
 };
 
@@ -32,6 +35,8 @@ pub(super) struct Range {
 pub(super) struct Ranges {
     pub(super) pods: Vec<Range>,
     pub(super) services: Vec<Range>,
+    /// No entry was refused: only then do families mean anything.
+    pub(super) complete: bool,
 }
 
 impl Ranges {
@@ -45,7 +50,13 @@ impl Ranges {
             12,
             report,
         );
-        let ranges = Self { pods, services };
+        let given = |list: &Option<Spanned<Vec<_>>>| list.as_ref().map_or(1, |list| list.len().max(1));
+        let complete = pods.len() == given(&network.pods) && services.len() == given(&network.services);
+        let ranges = Self {
+            pods,
+            services,
+            complete,
+        };
         ranges.check_families(network, report);
         ranges.check_overlap(report);
         ranges
@@ -68,7 +79,7 @@ impl Ranges {
 
     fn check_families(&self, network: &Network, report: &mut Report) {
         let families = |ranges: &[Range]| ranges.iter().map(|range| is_ipv4(range.net)).collect::<Vec<_>>();
-        if families(&self.pods) == families(&self.services) || self.pods.is_empty() || self.services.is_empty() {
+        if !self.complete || families(&self.pods) == families(&self.services) {
             return;
         }
         let span = network
@@ -126,7 +137,7 @@ fn overlap(one: IpNet, other: IpNet) -> bool {
 
 fn relation(one: IpNet, other: IpNet) -> String {
     match (one == other, other.contains(&one)) {
-        (true, _) => format!("{one} is both"),
+        (true, _) => format!("{one} is the range of both"),
         (_, true) => format!("{one} lies inside {other}"),
         _ => format!("{one} contains {other}"),
     }
@@ -147,21 +158,22 @@ fn list(
             span: None,
         }];
     };
-    let ranges: Vec<_> = list.iter().filter_map(|text| report.take(range(text))).collect();
-    let twice = ranges
-        .iter()
-        .enumerate()
-        .find(|(at, range)| ranges[..*at].iter().any(|r| is_ipv4(r.net) == is_ipv4(range.net)));
-    if let Some((_, second)) = twice {
-        let finding = Diagnostic::error("FL0104", "two ranges of one IP family").label("the second of its family");
-        report.push(
-            Diagnostic {
-                span: second.span,
-                ..finding
-            }
-            .help("dual stack is one IPv4 and one IPv6 range"),
-        );
-    }
+    let mut ranges: Vec<_> = list.iter().filter_map(|text| report.take(range(text))).collect();
+    let mut seen = BTreeSet::new();
+    ranges.retain(|range| {
+        let fresh = seen.insert(is_ipv4(range.net));
+        if !fresh {
+            let finding = Diagnostic::error("FL0104", "two ranges of one IP family").label("the second of its family");
+            report.push(
+                Diagnostic {
+                    span: range.span,
+                    ..finding
+                }
+                .help("dual stack is one IPv4 and one IPv6 range"),
+            );
+        }
+        fresh
+    });
     if list.is_empty() {
         report.push(
             Diagnostic::error("FL0104", format!("{key} is empty"))
@@ -240,7 +252,7 @@ pub(super) fn resolve(
     };
     let node_mask_ipv4 = mask_of(true, network.node_mask_ipv4.as_ref(), 24);
     let node_mask_ipv6 = mask_of(false, network.node_mask_ipv6.as_ref(), 64);
-    let cni = cni(spec, report);
+    let cni = cni::resolve(spec, report);
     let first = ranges.services.first()?.net;
     Some(NetworkPlan {
         pods: ranges.pods.iter().map(|range| range.net).collect(),
@@ -309,66 +321,5 @@ fn check_pods(mask: u8, max_pods: u64, span: Option<Span>, report: &mut Report) 
             ))
             .help("lower kubernetes.kubelet.config.maxPods, or choose a smaller network.nodeMaskIpv4");
         report.push(Diagnostic { span, ..finding });
-    }
-}
-
-fn cni(spec: &Spec, report: &mut Report) -> CniPlan {
-    let given = spec.network.cni.as_ref();
-    match given.map(|cni| &cni.value) {
-        Some(Cni::None) => {
-            if spec.manifests.is_empty() {
-                let finding = Diagnostic::warning("FL0110", "no network plugin, and no manifest that could bring one")
-                    .label("nodes stay NotReady until a plugin is installed")
-                    .help("add the plugin's manifest under `manifests`");
-                report.push(Diagnostic {
-                    span: given.map(|cni| cni.span),
-                    ..finding
-                });
-            }
-            CniPlan::None
-        }
-        Some(Cni::Flannel(flannel)) => flannel_plan(flannel, given.map(|cni| cni.span), report),
-        None => flannel_plan(&Flannel::default(), None, report),
-    }
-}
-
-fn flannel_plan(flannel: &Flannel, span: Option<Span>, report: &mut Report) -> CniPlan {
-    let backend = flannel
-        .backend
-        .as_ref()
-        .map_or(FlannelBackend::Vxlan, |backend| backend.value);
-    let vxlan = backend == FlannelBackend::Vxlan;
-    let idle = [
-        ("vni", flannel.vni.as_ref().map(|vni| vni.span), vxlan),
-        (
-            "port",
-            flannel.port.as_ref().map(|port| port.span),
-            backend != FlannelBackend::HostGw,
-        ),
-        ("directRouting", span.filter(|_| flannel.direct_routing), vxlan),
-    ];
-    for (key, span, used) in idle {
-        if let (Some(span), false) = (span, used) {
-            let finding = Diagnostic::error("FL0113", format!("this flannel backend has no `{key}`")).at(span);
-            report.push(finding.help(format!("remove `{key}`, or use the vxlan backend")));
-        }
-    }
-    if let Some(vni) = flannel
-        .vni
-        .as_ref()
-        .filter(|vni| vni.value == 0 || vni.value > 0x00ff_ffff)
-    {
-        report.push(
-            Diagnostic::error("FL0113", "not a VXLAN identifier")
-                .at(vni.span)
-                .label("from 1 to 16777215"),
-        );
-    }
-    CniPlan::Flannel {
-        backend,
-        mtu: flannel.mtu.as_ref().map(|mtu| mtu.value),
-        port: flannel.port.as_ref().map(|port| port.value),
-        vni: flannel.vni.as_ref().map(|vni| vni.value),
-        direct_routing: flannel.direct_routing,
     }
 }

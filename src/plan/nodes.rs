@@ -105,7 +105,8 @@ impl Nodes<'_> {
             machine.place,
         ));
         let (os, platform) = (os?, platform?);
-        report.take(check_carriage(&os, &platform, settings.arch, &settings, machine.place));
+        let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
+        report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
         Some(NodePlan {
             name: String::new(),
             pool: false,
@@ -113,7 +114,7 @@ impl Nodes<'_> {
             founder: false,
             addresses: Vec::new(),
             mac: None,
-            arch: settings.arch,
+            arch,
             identity: pki::identity(self.spec),
             labels: labels.own,
             admin_labels: labels.admin,
@@ -130,7 +131,7 @@ impl Nodes<'_> {
                 .collect(),
             preinstalled: self.store.preinstalled(),
             bin_dir: self.store.bin_dir(&os),
-            artifacts: self.store.of(roles, &os, settings.arch, report),
+            artifacts: self.store.of(roles, &os, arch, report),
             os,
             platform,
         })
@@ -204,7 +205,7 @@ fn check_carriage(
     place: Span,
 ) -> Result<(), Diagnostic> {
     if !os.architectures.contains(&arch) {
-        let arch = format!("{arch:?}").to_lowercase();
+        let place = settings.arch.map_or(place, |arch| arch.span);
         return Err(Diagnostic::error("FL0212", format!("{} has no images for {arch}", os.name)).at(place));
     }
     if os.user_data(platform).is_none() {

@@ -1,20 +1,15 @@
 //! serde over a [`Tree`](super::Tree), collecting.
 //!
-//! Decoding does not stop at a mistake: it is recorded with its place, and a [stand-in](super::stand_in) of the wanted
-//! type takes the value's place, so that the rest is looked at in the same run. The result is thrown away then.
+//! Decoding does not stop at a mistake: it is [logged](super::log) with its place, and a [stand-in](super::stand_in) of
+//! the wanted type takes the value's place, so that the rest is looked at in the same run. The result is thrown away then.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt};
+use std::fmt;
 
-use serde::{
-    Deserializer,
-    de::{
-        self, DeserializeOwned, DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
-        Visitor,
-    },
-    forward_to_deserialize_any,
-};
+use serde::{Deserializer, de::Visitor, forward_to_deserialize_any};
 
 use super::{
+    access::{Choice, Entries, Items, Place},
+    log::{Fault, Log},
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     stand_in::StandIn,
@@ -22,118 +17,18 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, nearest};
 
-/// Times that the whole document is decoded again to find further missing keys. A `Spanned` is tried again by itself.
-const MAX_RUNS: usize = 32;
-
-/// Decodes, and returns what was found on the way. No value without a finding.
-pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>) -> (Option<T>, Vec<Diagnostic>) {
-    let log = Log::default();
-    for _ in 0..MAX_RUNS {
-        let known = log.missing();
-        match T::deserialize(Decoder { node: root, log: &log }) {
-            Ok(value) => return (Some(value), log.findings.into_inner()),
-            Err(fault) => log.settle(fault, root),
-        };
-        if log.missing() == known {
-            break;
-        }
-    }
-    (None, log.findings.into_inner())
-}
-
-/// What went wrong inside serde.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// It is in the log.
-    Recorded,
-    /// A struct lacks a field.
-    Missing(&'static str),
-    /// A type refused a value.
-    Refused(String),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Recorded => f.write_str("recorded"),
-            Fault::Missing(field) => write!(f, "missing key `{field}`"),
-            Fault::Refused(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl de::Error for Fault {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Fault::Refused(message.to_string())
-    }
-    fn missing_field(field: &'static str) -> Self {
-        Fault::Missing(field)
-    }
-    // serde's own words for these repeat the value, which may be secret.
-    fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Fault::Refused(format!("expected {expected}"))
-    }
-    fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Fault::Refused(format!("expected {expected}"))
-    }
-}
-
-/// The findings of a run.
-#[derive(Default)]
-struct Log {
-    findings: RefCell<Vec<Diagnostic>>,
-    /// Mappings (by address) and the keys that they lack; a stand-in is supplied for each in the next try.
-    supplied: RefCell<BTreeSet<(usize, &'static str)>>,
-}
-
-impl Log {
-    fn record(&self, finding: Diagnostic) {
-        self.findings.borrow_mut().push(finding);
-    }
-
-    fn missing(&self) -> usize {
-        self.supplied.borrow().len()
-    }
-
-    fn settle(&self, fault: Fault, node: &Node<'_>) -> Fault {
-        match fault {
-            Fault::Recorded => {}
-            Fault::Missing(field) => self.lacks(node, field),
-            Fault::Refused(message) => self.record(Diagnostic::error("FL0010", message).at(node.span)),
-        }
-        Fault::Recorded
-    }
-
-    fn lacks(&self, node: &Node<'_>, field: &'static str) {
-        if self.supplied.borrow_mut().insert((address(node), field)) {
-            self.record(
-                Diagnostic::error("FL0009", format!("missing key `{field}`"))
-                    .at(node.span)
-                    .label(format!("needs `{field}`")),
-            );
-        }
-    }
-}
-
-/// Identifies a node of a tree that stays where it is.
-fn address(node: &Node<'_>) -> usize {
-    std::ptr::from_ref(node).addr()
-}
-
 #[derive(Clone, Copy)]
-struct Decoder<'t> {
-    node: &'t Node<'t>,
-    log: &'t Log,
+pub(super) struct Decoder<'t> {
+    pub(super) node: &'t Node<'t>,
+    pub(super) log: &'t Log,
 }
 
 impl<'t> Decoder<'t> {
-    fn to(self, node: &'t Node<'t>) -> Self {
+    pub(super) fn to(self, node: &'t Node<'t>) -> Self {
         Decoder { node, log: self.log }
     }
 
-    fn wrong_type(self, expected: &str, help: &str) {
+    pub(super) fn wrong_type(self, expected: &str, help: &str) {
         let finding = Diagnostic::error("FL0010", format!("expected {expected}, found {}", kind(self.node)))
             .at(self.node.span)
             .label(format!("should be {expected}"));
@@ -170,11 +65,25 @@ impl<'t> Decoder<'t> {
     }
 
     fn unquoted(self, word: &str) {
+        let label = match resolve(word) {
+            Resolved::Null => "it is the empty value",
+            Resolved::Ambiguous => "readers of YAML 1.1 take it as true or false",
+            _ => "it is a boolean",
+        };
+        let finding = Diagnostic::error("FL0011", format!("`{word}` without quotes is not text")).at(self.node.span);
+        self.log
+            .record(finding.label(label).help(format!("quote it: \"{word}\"")));
+    }
+
+    /// A word where any value may stand, and nobody knows whether it is text.
+    fn ambiguous(self, word: &str) {
+        let finding = Diagnostic::error("FL0011", format!("`{word}` is a boolean to some and text to others"));
+        let help = format!("write true or false, or quote it: \"{word}\"");
         self.log.record(
-            Diagnostic::error("FL0011", format!("`{word}` without quotes is not text"))
+            finding
                 .at(self.node.span)
-                .label("readers of YAML disagree about this word")
-                .help(format!("quote it: \"{word}\"")),
+                .label("YAML 1.1 and 1.2 disagree about this word")
+                .help(help),
         );
     }
 
@@ -320,7 +229,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                 Resolved::Float(value) => visitor.visit_f64(value),
                 Resolved::Text => visitor.visit_str(&scalar.text),
                 Resolved::Ambiguous => {
-                    self.unquoted(&scalar.text);
+                    self.ambiguous(&scalar.text);
                     visitor.visit_unit()
                 }
             }),
@@ -373,15 +282,16 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                 self.wrong_type("a list", "remove the key, or write []");
                 &[]
             }
+            Content::Scalar(scalar) if quotable(&scalar.text) => {
+                self.wrong_type("a list", &format!("write [{}]", scalar.text));
+                &[]
+            }
             _ => {
-                self.wrong_type("a list", "write one element as [ELEMENT]");
+                self.wrong_type("a list", "write `- ` before each element");
                 &[]
             }
         };
-        self.settled(visitor.visit_seq(Items {
-            of: self,
-            items: items.iter(),
-        }))
+        self.settled(visitor.visit_seq(Items::new(self, items)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
@@ -409,11 +319,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if name == spanned::NAME {
-            return visitor.visit_map(Place {
-                of: self,
-                step: 0,
-                known: 0,
-            });
+            return visitor.visit_map(Place::new(self));
         }
         let Some(entries) = self.entries() else {
             return StandIn::default().deserialize_struct(name, fields, visitor);
@@ -423,13 +329,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             .iter()
             .filter(|(key, _)| !is_known(key))
             .for_each(|(key, _)| self.to(key).unknown_key(fields));
-        let supplied = self.log.supplied.borrow();
-        let lacking = fields
-            .iter()
-            .copied()
-            .filter(|field| supplied.contains(&(address(self.node), *field)))
-            .collect();
-        drop(supplied);
+        let lacking = self.log.supplied(self.node, fields);
         let entries = entries.iter().filter(|(key, _)| is_known(key)).collect();
         self.settled(visitor.visit_map(Entries::new(self, entries, lacking)))
     }
@@ -450,11 +350,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         };
         let chosen = at.text().unwrap_or_default();
         match variants.iter().find(|variant| **variant == chosen) {
-            Some(variant) => self.settled(visitor.visit_enum(Choice {
-                of: self,
-                variant,
-                content,
-            })),
+            Some(variant) => self.settled(visitor.visit_enum(Choice::new(self, variant, content))),
             None => {
                 self.to(at).unknown_choice(chosen, variants);
                 StandIn::default().deserialize_enum(name, variants, visitor)
@@ -467,161 +363,4 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     forward_to_deserialize_any! { i128 u128 bytes byte_buf unit unit_struct }
-}
-
-struct Items<'t> {
-    of: Decoder<'t>,
-    items: std::slice::Iter<'t, Node<'t>>,
-}
-
-impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Fault;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        self.items
-            .next()
-            .map(|item| seed.deserialize(self.of.to(item)))
-            .transpose()
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.items.len())
-    }
-}
-
-/// The entries of a mapping, then stand-ins for the keys that it was found to lack.
-struct Entries<'t> {
-    of: Decoder<'t>,
-    entries: std::vec::IntoIter<&'t (Node<'t>, Node<'t>)>,
-    lacking: Vec<&'static str>,
-    value: Option<&'t Node<'t>>,
-}
-
-impl<'t> Entries<'t> {
-    fn new(of: Decoder<'t>, entries: Vec<&'t (Node<'t>, Node<'t>)>, lacking: Vec<&'static str>) -> Self {
-        Entries {
-            of,
-            entries: entries.into_iter(),
-            lacking,
-            value: None,
-        }
-    }
-}
-
-impl<'de> MapAccess<'de> for Entries<'_> {
-    type Error = Fault;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        if let Some((key, value)) = self.entries.next() {
-            self.value = Some(value);
-            return seed.deserialize(self.of.to(key)).map(Some);
-        }
-        self.value = None;
-        self.lacking
-            .pop()
-            .map(|field| seed.deserialize(field.into_deserializer()))
-            .transpose()
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        match self.value {
-            Some(value) => seed.deserialize(self.of.to(value)),
-            None => seed.deserialize(StandIn::default()),
-        }
-    }
-}
-
-/// What a `Spanned` asks for: start, end, then its value, again as long as another try finds more.
-struct Place<'t> {
-    of: Decoder<'t>,
-    step: u8,
-    known: usize,
-}
-
-impl<'de> MapAccess<'de> for Place<'_> {
-    type Error = Fault;
-
-    /// Answers, after a try failed, whether another is worth while.
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        let again = self.of.log.missing() > self.known;
-        again.then(|| seed.deserialize(true.into_deserializer())).transpose()
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        self.step = self.step.saturating_add(1);
-        match self.step {
-            1 => seed.deserialize(self.of.node.span.start.into_deserializer()),
-            2 => seed.deserialize(self.of.node.span.end.into_deserializer()),
-            _ => {
-                self.known = self.of.log.missing();
-                seed.deserialize(self.of)
-            }
-        }
-    }
-}
-
-/// A variant: a word, or a mapping of one word to its content.
-struct Choice<'t> {
-    of: Decoder<'t>,
-    variant: &'static str,
-    content: Option<&'t Node<'t>>,
-}
-
-impl<'de, 't> EnumAccess<'de> for Choice<'t> {
-    type Error = Fault;
-    type Variant = Self;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Fault> {
-        let variant: de::value::StrDeserializer<'_, Fault> = self.variant.into_deserializer();
-        Ok((seed.deserialize(variant)?, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Choice<'_> {
-    type Error = Fault;
-
-    fn unit_variant(self) -> Result<(), Fault> {
-        let Some(content) = self.content else { return Ok(()) };
-        let empty = match &content.content {
-            Content::Scalar(scalar) => scalar.plain && resolve(&scalar.text) == Resolved::Null,
-            Content::Sequence(_) => false,
-            Content::Mapping(entries) => entries.is_empty(),
-        };
-        if !empty {
-            self.of
-                .to(content)
-                .wrong_type("nothing", &format!("`{}` takes no settings", self.variant));
-        }
-        Ok(())
-    }
-
-    /// `cni: flannel` is short for `cni: { flannel: {} }`.
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Fault> {
-        match self.content {
-            Some(content) => seed.deserialize(self.of.to(content)),
-            None => {
-                let empty = Node {
-                    span: self.of.node.span,
-                    content: Content::Mapping(Vec::new()),
-                };
-                let empty = Decoder {
-                    node: &empty,
-                    log: self.of.log,
-                };
-                seed.deserialize(empty)
-            }
-        }
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.of
-            .to(self.content.unwrap_or(self.of.node))
-            .deserialize_seq(visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
-        self.of
-            .to(self.content.unwrap_or(self.of.node))
-            .deserialize_struct(self.variant, fields, visitor)
-    }
 }

@@ -3,8 +3,11 @@
 //! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
+mod access;
+mod build;
 mod decode;
 mod emit;
+mod log;
 mod scalar;
 mod spanned;
 mod stand_in;
@@ -27,7 +30,7 @@ pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>
 
 /// [`decode`] for a text that is a tree already.
 pub fn decode_tree<T: DeserializeOwned>(tree: Tree<'_>) -> Result<T, Vec<Diagnostic>> {
-    let (value, mut findings) = decode::run(&tree.root);
+    let (value, mut findings) = log::run(&tree.root);
     findings.extend(tree.findings);
     diagnostic::sort(&mut findings);
     match value {

@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, VariantAccess, Visitor, value::StrDeserializer},
 };
 
-use super::{decode::Fault, spanned};
+use super::{log::Fault, spanned};
 
 /// Structs within each other before a recursive type is given up.
 const MAX_DEPTH: u8 = 32;

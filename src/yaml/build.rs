@@ -1,0 +1,422 @@
+//! Events of the parser to a tree.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
+
+use super::{
+    scalar::quotable,
+    tree::{Content, Node, Scalar},
+};
+use crate::diagnostic::{Diagnostic, Lines, Span};
+
+/// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
+const MAX_DEPTH: usize = 64;
+/// What all aliases of a text may add to it: nodes, and 16 bytes of text count as one more.
+const MAX_ALIASED: usize = 100_000;
+
+/// A finding that ends the reading. Boxed, because it is rare and large.
+pub(super) type Fatal = Box<Diagnostic>;
+
+/// A collection that has not ended.
+struct Open<'s> {
+    mapping: bool,
+    flow: bool,
+    anchor: usize,
+    start: usize,
+    items: Vec<Node<'s>>,
+    entries: Vec<(Node<'s>, Node<'s>)>,
+    key: Option<Node<'s>>,
+    /// Keys with their places; those of dropped entries as well.
+    seen: HashMap<String, Span>,
+}
+
+/// An anchored node and the measures that its aliases are checked by.
+struct Anchored<'s> {
+    node: Node<'s>,
+    depth: usize,
+    weight: usize,
+}
+
+/// Reads events and keeps what is open.
+pub(super) struct Builder<'s> {
+    text: &'s str,
+    open: Vec<Open<'s>>,
+    root: Option<Node<'s>>,
+    anchors: BTreeMap<usize, Anchored<'s>>,
+    aliased: usize,
+    /// Mistakes that did not end the reading.
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+impl<'s> Builder<'s> {
+    pub(super) fn new(text: &'s str) -> Self {
+        Self {
+            text,
+            open: Vec::new(),
+            root: None,
+            anchors: BTreeMap::new(),
+            aliased: 0,
+            findings: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(&mut self) -> Result<Node<'s>, Fatal> {
+        for event in Parser::new_from_str(self.text) {
+            let (event, span) = event.map_err(|error| self.syntax(&error))?;
+            self.event(event, self.span(span))?;
+        }
+        let empty = self
+            .root
+            .as_ref()
+            .is_none_or(|root| matches!(&root.content, Content::Scalar(s) if s.text.is_empty()));
+        match self.root.take() {
+            Some(root) if !empty => Ok(root),
+            _ => Err(Box::new(
+                Diagnostic::error("FL0005", "the document is empty").help("`firelay init` writes a spec to start from"),
+            )),
+        }
+    }
+
+    fn event(&mut self, event: Event<'s>, span: Span) -> Result<(), Fatal> {
+        match event {
+            Event::DocumentStart(..) if self.root.is_some() => Err(Box::new(
+                Diagnostic::error("FL0004", "more than one document")
+                    .at(self.line(span))
+                    .label("the second begins here")
+                    .help("keep one document per file"),
+            )),
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain && !self.tag(tag.as_deref(), span);
+                // A value that is not written comes as `~`.
+                let text = if span.start == span.end && style == ScalarStyle::Plain {
+                    Cow::Borrowed("")
+                } else {
+                    text
+                };
+                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let node = Node {
+                    span: self.place(span, block),
+                    content: Content::Scalar(Scalar { text, plain }),
+                };
+                self.finish(node, anchor)
+            }
+            Event::SequenceStart(style, anchor, tag) => self.begin(false, style, anchor, tag.as_deref(), span),
+            Event::MappingStart(style, anchor, tag) => self.begin(true, style, anchor, tag.as_deref(), span),
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::Alias(id) => self.alias(id, span),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        mapping: bool,
+        style: StructureStyle,
+        anchor: usize,
+        tag: Option<&Tag>,
+        span: Span,
+    ) -> Result<(), Fatal> {
+        self.tag(tag, span);
+        if self.open.len() >= MAX_DEPTH {
+            return Err(too_deep(self.line(span)));
+        }
+        self.open.push(Open {
+            mapping,
+            flow: style == StructureStyle::Flow,
+            anchor,
+            start: span.start,
+            items: Vec::new(),
+            entries: Vec::new(),
+            key: None,
+            seen: HashMap::new(),
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, span: Span) -> Result<(), Fatal> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let parent_key = self
+            .open
+            .last()
+            .and_then(|parent| parent.key.as_ref())
+            .map(|key| key.span);
+        let first = open
+            .entries
+            .first()
+            .map(|(key, _)| key.span)
+            .or(open.items.first().map(|item| item.span));
+        let place = match (open.flow, parent_key, first) {
+            (true, ..) | (_, None, None) => self.line(Span {
+                start: open.start,
+                end: span.end,
+            }),
+            (_, Some(key), _) => key,
+            (_, None, Some(first)) => first,
+        };
+        let content = if open.mapping {
+            Content::Mapping(open.entries)
+        } else {
+            Content::Sequence(open.items)
+        };
+        self.finish(Node { span: place, content }, open.anchor)
+    }
+
+    fn alias(&mut self, id: usize, span: Span) -> Result<(), Fatal> {
+        let place = self.line(span);
+        let Some(anchored) = self.anchors.get(&id) else {
+            return Err(Box::new(
+                Diagnostic::error("FL0006", "an alias stands inside its own anchor").at(place),
+            ));
+        };
+        self.aliased += anchored.weight;
+        if self.aliased > MAX_ALIASED {
+            return Err(Box::new(
+                Diagnostic::error("FL0006", "aliases expand to too much")
+                    .at(place)
+                    .label("the limit is passed here"),
+            ));
+        }
+        if self.open.len() + anchored.depth > MAX_DEPTH {
+            return Err(too_deep(place));
+        }
+        let node = Node {
+            span: place,
+            content: anchored.node.content.clone(),
+        };
+        self.finish(node, 0)
+    }
+
+    /// Hands a complete node to the collection that it belongs to.
+    fn finish(&mut self, node: Node<'s>, anchor: usize) -> Result<(), Fatal> {
+        if anchor != 0 {
+            let (depth, weight) = (node.depth(), node.weight());
+            self.anchors.insert(
+                anchor,
+                Anchored {
+                    node: node.clone(),
+                    depth,
+                    weight,
+                },
+            );
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        if !open.mapping {
+            open.items.push(node);
+        } else if let Some(key) = open.key.take() {
+            self.entry(key, node);
+        } else {
+            check_key(&node)?;
+            open.key = Some(node);
+        }
+        Ok(())
+    }
+
+    /// Adds an entry, or the finding that its key is there already.
+    fn entry(&mut self, key: Node<'s>, value: Node<'s>) {
+        let name = key.text().unwrap_or_default().to_owned();
+        let Some(open) = self.open.last_mut() else { return };
+        if let Some(first) = open.seen.get(&name) {
+            let (line, _) = Lines::new(self.text).line(first.start);
+            let what = if quotable(&name) {
+                format!("key `{name}`")
+            } else {
+                "a key".to_owned()
+            };
+            let finding = Diagnostic::error("FL0003", format!("{what} is given twice")).at(key.span);
+            self.findings.push(
+                finding
+                    .label(format!("first on line {line}"))
+                    .help("keep one of the two"),
+            );
+            return;
+        }
+        open.seen.insert(name, key.span);
+        open.entries.push((key, value));
+    }
+
+    /// Whether a tag makes a scalar text. Any tag but those that say what is so without them is refused.
+    fn tag(&mut self, tag: Option<&Tag>, span: Span) -> bool {
+        let Some(tag) = tag else { return false };
+        if !matches!(tag.core_suffix(), Some("str" | "map" | "seq")) {
+            let place = self.place(span, false);
+            self.findings.push(
+                Diagnostic::error("FL0007", "tags are not supported")
+                    .at(place)
+                    .label("this value has one")
+                    .help("remove the `!` tag"),
+            );
+        }
+        tag.core_suffix() == Some("str")
+    }
+
+    fn syntax(&self, error: &granit_parser::ScanError) -> Fatal {
+        let start = error
+            .marker()
+            .byte_offset()
+            .unwrap_or(self.text.len())
+            .min(self.text.len());
+        let place = self.line(Span { start, end: start + 1 });
+        let line_start = self.text[..place.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let indent = self.text[line_start..]
+            .split(|c: char| c != ' ' && c != '\t')
+            .next()
+            .unwrap_or_default();
+        if matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded) {
+            return too_deep(place);
+        }
+        Box::new(match indent.find('\t') {
+            Some(tab) => Diagnostic::error("FL0002", "a tab is used for indentation")
+                .at(Span {
+                    start: line_start + tab,
+                    end: line_start + tab + 1,
+                })
+                .help("indent with spaces: YAML allows no tabs there"),
+            None => Diagnostic::error("FL0001", "not valid YAML")
+                .at(place)
+                .label(error.info()),
+        })
+    }
+
+    fn span(&self, span: granit_parser::Span) -> Span {
+        let range = span.byte_range().unwrap_or(0..0);
+        let start = self.text.floor_char_boundary(range.start);
+        Span {
+            start,
+            end: self.text.floor_char_boundary(range.end).max(start),
+        }
+    }
+
+    /// The place of a scalar: its first line, or for a block and for one that is not written its key's.
+    fn place(&self, span: Span, block: bool) -> Span {
+        let line = self.line(span);
+        let key = self.open.last().and_then(|open| open.key.as_ref());
+        match key {
+            Some(key) if block || line.start == line.end => key.span,
+            _ => line,
+        }
+    }
+
+    /// A span cut at the end of its first line.
+    fn line(&self, span: Span) -> Span {
+        let start = self.text.floor_char_boundary(span.start.min(self.text.len()));
+        let end = self.text.floor_char_boundary(span.end.min(self.text.len())).max(start);
+        let first = self.text[start..end].split(['\n', '\r']).next().unwrap_or_default();
+        Span {
+            start,
+            end: start + first.trim_end().len(),
+        }
+    }
+}
+
+fn too_deep(place: Span) -> Fatal {
+    Box::new(
+        Diagnostic::error("FL0006", "nested too deep")
+            .at(place)
+            .label(format!("more than {MAX_DEPTH} levels")),
+    )
+}
+
+fn check_key(key: &Node<'_>) -> Result<(), Fatal> {
+    match &key.content {
+        Content::Scalar(scalar) if scalar.plain && scalar.text == "<<" => Err(Box::new(
+            Diagnostic::error("FL0007", "merge keys are not supported")
+                .at(key.span)
+                .help("write the keys out"),
+        )),
+        Content::Scalar(_) => Ok(()),
+        _ => Err(Box::new(Diagnostic::error("FL0007", "a key must be text").at(key.span))),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{
+        super::tree::{Tree, documents},
+        *,
+    };
+
+    fn codes(text: &str) -> Vec<&'static str> {
+        let findings = match Tree::parse(text) {
+            Ok(tree) => tree.findings,
+            Err(findings) => findings,
+        };
+        findings.iter().map(|finding| finding.code).collect()
+    }
+
+    fn place<'s>(text: &'s str, path: &[&str]) -> &'s str {
+        let tree = Tree::parse(text).unwrap();
+        let node = path
+            .iter()
+            .fold(&tree.root, |node, key| match (key.parse::<usize>(), &node.content) {
+                (Ok(index), Content::Sequence(items)) => &items[index],
+                _ => node.get(key).unwrap(),
+            });
+        &text[node.span.start..node.span.end]
+    }
+
+    #[test]
+    fn places_are_one_line() {
+        let text = "a: {x: 1,\n  y: 2}\nb:\n  - k: v\n  - w\nc: |\n  one\n  two\nd:\ne: two\n words\n";
+        for (path, expected) in [
+            (&["a"][..], "{x: 1,"),
+            (&["a", "y"], "2"),
+            (&["b"], "b"),
+            (&["b", "0"], "k"),
+            (&["b", "0", "k"], "v"),
+            (&["b", "1"], "w"),
+            (&["c"], "c"),
+            (&["d"], "d"),
+            (&["e"], "two"),
+        ] {
+            assert_eq!(place(text, path), expected, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_readers_disagree_about() {
+        assert_eq!(codes("a: 1\na: 2\n"), ["FL0003"]);
+        assert_eq!(codes("a: {x: 1, x: 1}\na: 2\n"), ["FL0003", "FL0003"]);
+        assert_eq!(codes("a: 1\n---\nb: 1\n"), ["FL0004"]);
+        assert_eq!(codes("# nothing\n"), ["FL0005"]);
+        assert_eq!(codes("a: !ref x\n"), ["FL0007"]);
+        assert_eq!(codes("a: &x {b: 1}\nc: {<<: *x}\n"), ["FL0007"]);
+        assert_eq!(codes("? [a]\n: b\n"), ["FL0007"]);
+        assert_eq!(codes("a: [1\nb: 2\n"), ["FL0001"]);
+        assert_eq!(codes("a:\n\tb: 1\n"), ["FL0002"]);
+    }
+
+    #[test]
+    fn a_bomb_does_not_go_off() {
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let row = vec![format!("*a{}", level - 1); 9].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{row}]\n"));
+        }
+        assert_eq!(codes(&bomb), ["FL0006"]);
+        assert_eq!(codes(&"[".repeat(100_000)), ["FL0006"]);
+        assert_eq!(codes("a: &a [*a]\n"), ["FL0006"]);
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 50].join(", "));
+        assert_eq!(codes(&long), ["FL0006"]);
+    }
+
+    #[test]
+    fn documents_are_counted() {
+        assert_eq!(documents("a: 1\n---\nb: 1\n---\n# none\n"), Ok(2));
+        assert_eq!(documents("# none\n"), Ok(0));
+        assert!(documents("a: [\n").is_err_and(|why| why.starts_with("line ")));
+    }
+
+    #[test]
+    fn aliases_are_expanded() {
+        let tree = Tree::parse("a: &a {x: 1}\nb: *a\n").unwrap();
+        assert_eq!(tree.root.get("b").unwrap().get("x").unwrap().text(), Some("1"));
+    }
+}

@@ -1,0 +1,160 @@
+//! The messages are a product: for each `errors/NAME.yaml` the whole text of what firelay says stands in `NAME.txt`.
+//!
+//! `FIRELAY_BLESS=1 cargo test --test errors` writes the texts anew.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock},
+};
+
+use firelay::{
+    diagnostic::{CODES, Diagnostic, Source, render},
+    plan,
+    profile::Profiles,
+    spec::{self, Arch},
+};
+use proptest::prelude::*;
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+
+/// A first line with which a case gets profiles that can do less than the embedded ones.
+const NARROW: &str = "# with narrowed profiles\n";
+
+fn narrowed() -> Profiles {
+    let mut profiles = PROFILES.clone();
+    for os in profiles.os.values_mut() {
+        Arc::make_mut(os).architectures = vec![Arch::Amd64];
+    }
+    for platform in profiles.platform.values_mut() {
+        Arc::make_mut(platform).ignition = None;
+    }
+    for kubernetes in profiles.kubernetes.values_mut() {
+        Arc::make_mut(kubernetes)
+            .encryption_algorithms
+            .retain(|name| name != "ECDSA-P384");
+    }
+    profiles
+}
+
+/// Everything that is said about a spec.
+fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
+    match spec::parse(source).and_then(|spec| plan::resolve(&spec, profiles)) {
+        Ok((_, warnings)) => warnings,
+        Err(findings) => findings,
+    }
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors");
+    let mut cases: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    cases.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    cases.sort();
+    cases
+}
+
+fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
+    let source = Source {
+        name: "cluster.yaml".to_owned(),
+        text: fs::read_to_string(path).unwrap(),
+    };
+    let narrow = source.text.starts_with(NARROW).then(narrowed);
+    let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
+    (source, findings)
+}
+
+#[test]
+fn every_message_is_as_it_was_agreed() {
+    let bless = std::env::var_os("FIRELAY_BLESS").is_some();
+    let mut failures = Vec::new();
+    for path in cases() {
+        let (source, findings) = run(&path);
+        let text = render(&source, &findings, false);
+        let golden = path.with_extension("txt");
+        if bless {
+            fs::write(&golden, &text).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        if text.is_empty() || text != expected {
+            let diff = similar::TextDiff::from_lines(&expected, &text)
+                .unified_diff()
+                .to_string();
+            failures.push(format!("{}\n{diff}", golden.display()));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_case_and_every_case_a_registered_code() {
+    let said: BTreeSet<_> = cases()
+        .iter()
+        .flat_map(|path| run(path).1)
+        .map(|finding| finding.code)
+        .collect();
+    let registered: BTreeSet<_> = CODES.iter().map(|(code, _)| *code).collect();
+    assert_eq!(said, registered);
+    assert_eq!(registered.len(), CODES.len(), "a code is registered twice");
+}
+
+#[test]
+fn messages_are_lower_case_without_a_full_stop() {
+    for finding in cases().iter().flat_map(|path| run(path).1) {
+        let proper = ["Kubernetes", "KubeletConfiguration", "KubeProxyConfiguration"];
+        let first = finding.message.chars().next().unwrap();
+        assert!(
+            !first.is_uppercase() || proper.iter().any(|name| finding.message.starts_with(name)),
+            "{}",
+            finding.message
+        );
+        for text in [
+            &finding.message,
+            &finding.label,
+            finding.help.as_ref().unwrap_or(&String::new()),
+        ] {
+            assert!(!text.ends_with('.'), "{text}");
+        }
+    }
+}
+
+const SPEC: &str = include_str!("plan/every-key.yaml");
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Lines of a good spec taken out, doubled, cut or written over.
+    #[test]
+    fn a_damaged_spec_is_never_a_panic(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..6_u8, "[-a-z0-9:/.{}\\[\\]'\"~ ]{0,12}"), 1..4),
+    ) {
+        let mut lines: Vec<String> = SPEC.lines().map(str::to_owned).collect();
+        for (at, edit, text) in edits {
+            let at = at.index(lines.len());
+            let (key, _) = lines[at].split_once(": ").map(|(key, value)| (key.to_owned(), value.to_owned())).unwrap_or_default();
+            match edit {
+                0 => { lines.remove(at); }
+                1 => lines.insert(at, lines[at].clone()),
+                2 => { let half = lines[at].floor_char_boundary(lines[at].len() / 2); lines[at].truncate(half); }
+                3 => lines[at] = format!("{key}: {text}"),
+                4 => lines[at].push_str(&text),
+                _ => lines[at] = text,
+            }
+            if lines.is_empty() { lines.push(String::new()); }
+        }
+        let source = Source { name: "cluster.yaml".to_owned(), text: lines.join("\n") };
+        let found = findings(&source, &PROFILES);
+        render(&source, &found, true);
+        prop_assert!(found.iter().all(|finding| CODES.iter().any(|(code, _)| *code == finding.code)));
+    }
+
+    #[test]
+    fn any_text_is_never_a_panic(text in "\\PC{0,200}") {
+        let source = Source { name: "cluster.yaml".to_owned(), text };
+        render(&source, &findings(&source, &PROFILES), false);
+    }
+}

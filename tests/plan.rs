@@ -1,0 +1,346 @@
+//! What a spec becomes when it is resolved.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::{fmt::Write as _, sync::LazyLock};
+
+use firelay::{
+    diagnostic::{Diagnostic, Source, render},
+    plan::{self, CniPlan, NodePlan, Plan},
+    profile::Profiles,
+    spec::{self, Arch, FlannelBackend, JoinIdentity, TaintEffect},
+};
+use serde_json::json;
+use time::Duration;
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+
+fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
+    let source = Source {
+        name: "cluster.yaml".to_owned(),
+        text: text.to_owned(),
+    };
+    let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
+    plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
+}
+
+fn resolve(text: &str) -> Plan {
+    try_resolve(text).unwrap_or_else(|text| panic!("{text}")).0
+}
+
+const HEAD: &str = "\
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: prod
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.example.com }
+os: ubuntu-24.04
+platform: aws
+";
+
+/// A spec of the given lines after the usual ones, with one control plane.
+fn with(extra: &str) -> Plan {
+    resolve(&format!(
+        "{HEAD}{extra}\nnodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n"
+    ))
+}
+
+fn every_key() -> Plan {
+    resolve(include_str!("plan/every-key.yaml"))
+}
+
+fn node<'a>(plan: &'a Plan, name: &str) -> &'a NodePlan {
+    plan.nodes.iter().find(|node| node.name == name).unwrap()
+}
+
+fn pairs<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, &'a str)> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+#[test]
+fn absent_settings_have_their_documented_defaults() {
+    let plan = with("");
+    let network = &plan.network;
+    assert_eq!(network.pods, ["10.244.0.0/16".parse().unwrap()]);
+    assert_eq!(network.services, ["10.96.0.0/12".parse().unwrap()]);
+    assert_eq!(network.api_service.to_string(), "10.96.0.1");
+    assert_eq!(network.cluster_dns.to_string(), "10.96.0.10");
+    assert_eq!((network.node_mask_ipv4, network.node_mask_ipv6), (Some(24), None));
+    assert!(matches!(
+        network.cni,
+        CniPlan::Flannel {
+            backend: FlannelBackend::Vxlan,
+            mtu: None,
+            ..
+        }
+    ));
+    assert_eq!(
+        (plan.endpoint.port, plan.kubernetes.image_repository.as_str()),
+        (6443, "registry.k8s.io")
+    );
+    assert_eq!(
+        plan.runtime.sandbox_image,
+        format!("registry.k8s.io/pause:{}", plan.kubernetes.profile.pause)
+    );
+    assert_eq!(plan.pki.ca_validity, Duration::days(3650));
+    assert_eq!(plan.pki.leaf_validity, Duration::days(365));
+    assert_eq!(plan.pki.backdate, Duration::days(1));
+    assert_eq!(
+        (plan.join.token_ttl, plan.join.wait_timeout),
+        (Duration::days(1), Duration::minutes(30))
+    );
+    assert_eq!(
+        (
+            plan.kubernetes.dns.domain.as_str(),
+            plan.kubernetes.dns.image_repository.clone()
+        ),
+        ("cluster.local", None)
+    );
+    assert!(!plan.etcd.external && plan.etcd.data_dir == "/var/lib/etcd");
+    let founder = plan.founder();
+    assert_eq!(
+        (founder.arch, founder.identity, founder.bin_dir.as_str()),
+        (Arch::Amd64, JoinIdentity::Certificate, "/usr/local/bin")
+    );
+}
+
+#[test]
+fn rows_become_machines_in_order() {
+    let plan = every_key();
+    let names: Vec<_> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["cp1", "cp2", "cp3", "etcd-01", "etcd-02", "etcd-03", "both", "burst"]
+    );
+    let addresses = |name| {
+        node(&plan, name)
+            .addresses
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(addresses("cp2"), ["10.0.0.12", "fd00:1::12"]);
+    assert_eq!(addresses("etcd-03"), ["10.0.0.23"]);
+    assert!(addresses("burst").is_empty());
+    let founders: Vec<_> = plan
+        .nodes
+        .iter()
+        .filter(|node| node.founder)
+        .map(|node| &node.name)
+        .collect();
+    assert_eq!(founders, ["cp1"]);
+    assert_eq!(node(&plan, "both").mac.as_deref(), Some("52:54:00:ab:cd:ef"));
+}
+
+#[test]
+fn the_nearer_setting_wins_and_of_roles_the_first_listed() {
+    let plan = every_key();
+    let both = node(&plan, "both");
+    // Listed as [worker, control-plane]: the worker's `tier` wins, the control plane's `zone` is kept.
+    let labels: Vec<_> = both
+        .labels
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(labels, [("pool", "general"), ("tier", "worker"), ("zone", "role")]);
+    assert_eq!(
+        (both.os.name.as_str(), both.arch, both.platform.name.as_str()),
+        ("ubuntu-22.04", Arch::Arm64, "aws")
+    );
+    assert!(both.taints.is_empty());
+    assert_eq!(
+        json!(both.kubelet_config),
+        json!({"cpuManagerPolicy": "static", "maxPods": 60, "podPidsLimit": 4096})
+    );
+    assert_eq!(pairs(&both.kubelet_args), [("v", "5"), ("node-ip", "10.0.0.31")]);
+
+    let cp1 = node(&plan, "cp1");
+    assert_eq!(cp1.labels.get("zone").unwrap(), "node");
+    assert_eq!(
+        cp1.admin_labels.keys().collect::<Vec<_>>(),
+        ["node-role.kubernetes.io/infra"]
+    );
+    assert_eq!(pairs(&cp1.kubelet_args), [("v", "1"), ("node-ip", "10.0.0.1")]);
+    assert_eq!(json!(plan.kubernetes.kubelet_config)["maxPods"], 200);
+
+    let burst = node(&plan, "burst");
+    assert!(burst.pool && burst.identity == JoinIdentity::Token);
+    assert_eq!(
+        (burst.os.name.as_str(), burst.platform.name.as_str()),
+        ("debian-13", "openstack")
+    );
+    assert_eq!(burst.labels.get("pool").unwrap(), "burst");
+    assert_eq!(
+        burst.taints.first().map(|taint| taint.effect),
+        Some(TaintEffect::PreferNoSchedule)
+    );
+}
+
+#[test]
+fn a_control_plane_keeps_pods_away_unless_it_is_a_worker_too() {
+    let plan = resolve(&format!(
+        "{HEAD}nodes:
+  - {{ name: a, roles: [control-plane], addresses: [10.0.0.11] }}
+  - {{ name: b, roles: [control-plane, worker], addresses: [10.0.0.12] }}
+  - {{ name: c, roles: [control-plane, worker], addresses: [10.0.0.13], taints: [{{ key: x, effect: NoExecute }}] }}
+  - {{ name: d, roles: [worker], addresses: [10.0.0.14] }}
+"
+    ));
+    let taints = |name| {
+        node(&plan, name)
+            .taints
+            .iter()
+            .map(|taint| taint.key.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(taints("a"), ["node-role.kubernetes.io/control-plane"]);
+    assert_eq!((taints("b"), taints("c"), taints("d")), (vec![], vec!["x"], vec![]));
+}
+
+#[test]
+fn machines_fetch_what_their_roles_need() {
+    let plan = every_key();
+    let fetched = |name| {
+        node(&plan, name)
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(fetched("etcd-01"), ["etcd"]);
+    assert!(
+        fetched("cp1").contains(&"kubeadm") && fetched("cp1").contains(&"nerdctl") && !fetched("cp1").contains(&"etcd")
+    );
+    assert!(
+        !with("")
+            .founder()
+            .artifacts
+            .iter()
+            .any(|artifact| artifact.name == "nerdctl")
+    );
+
+    let artifact = |node_name, name| {
+        node(&plan, node_name)
+            .artifacts
+            .iter()
+            .find(|artifact| artifact.name == name)
+            .unwrap()
+            .clone()
+    };
+    let containerd = artifact("both", "containerd");
+    assert_eq!(containerd.version.to_string(), "2.3.3");
+    assert!(
+        containerd
+            .url
+            .starts_with("http://files.example.com/mirror/github.com/containerd/"),
+        "{}",
+        containerd.url
+    );
+    assert!(containerd.url.contains("arm64") && containerd.directory == "/opt/firelay/bin");
+    let crictl = artifact("cp1", "crictl");
+    assert_eq!(
+        (crictl.url.as_str(), crictl.sha256),
+        ("https://files.example.com/crictl-1.36.0-amd64.tar.gz", "a".repeat(64))
+    );
+    // The override has no digest for arm64, so the catalog's holds.
+    assert_ne!(artifact("both", "crictl").sha256, "a".repeat(64));
+    assert_eq!(artifact("cp1", "cni-plugins").directory, "/opt/cni/bin");
+}
+
+#[test]
+fn preinstalled_machines_fetch_nothing() {
+    let plan = with("artifacts: { source: preinstalled }");
+    let founder = plan.founder();
+    assert!(founder.preinstalled && founder.artifacts.is_empty());
+    assert_eq!(founder.bin_dir, "/usr/bin");
+    assert_eq!(
+        with("artifacts: { source: preinstalled, binDir: /opt/k8s }")
+            .founder()
+            .bin_dir,
+        "/opt/k8s"
+    );
+}
+
+#[test]
+fn images_are_rewritten_by_the_longest_prefix() {
+    let plan = every_key();
+    assert_eq!(plan.kubernetes.image_repository, "mirror.example.com/kube");
+    assert_eq!(plan.runtime.sandbox_image, "mirror.example.com/reg/pause:3.10.2");
+    assert_eq!(
+        plan.kubernetes.dns.image_repository.as_deref(),
+        Some("mirror.example.com/reg/dns")
+    );
+    // kubeadm would look for MIRROR/coredns where a mirror of registry.k8s.io has MIRROR/coredns/coredns.
+    let mirrored = with("artifacts: { imageRewrites: { registry.k8s.io: m.example.com/k8s } }");
+    assert_eq!(
+        mirrored.kubernetes.dns.image_repository.as_deref(),
+        Some("m.example.com/k8s/coredns")
+    );
+}
+
+#[test]
+fn etcd_is_external_as_soon_as_a_node_has_the_role() {
+    let plan = every_key();
+    assert!(plan.etcd.external);
+    assert_eq!(plan.etcd_members().count(), 3);
+    let arguments = pairs(&plan.etcd.extra_args);
+    assert_eq!(
+        arguments[..2],
+        [("heartbeat-interval", "250"), ("election-timeout", "2500")]
+    );
+    assert_eq!(
+        arguments[2..],
+        [
+            ("quota-backend-bytes", "8589934592"),
+            ("auto-compaction-retention", "8")
+        ]
+    );
+}
+
+#[test]
+fn dual_stack_takes_dns_and_api_from_the_first_service_range() {
+    let network = every_key().network;
+    assert_eq!(
+        (network.api_service.to_string(), network.cluster_dns.to_string()),
+        ("10.40.0.1".into(), "10.40.0.10".into())
+    );
+    assert_eq!((network.node_mask_ipv4, network.node_mask_ipv6), (Some(24), Some(72)));
+    let ipv6 = resolve(&format!(
+        "{HEAD}network: {{ pods: [fd00:244::/56], services: [fd00:96::/112] }}
+nodes: [{{ name: a, roles: [control-plane], addresses: [fd00::1] }}]
+"
+    ));
+    assert_eq!(ipv6.network.cluster_dns.to_string(), "fd00:96::a");
+}
+
+/// A spec with 5,000 machines, each with an entry of its own.
+fn large(machines: usize) -> String {
+    let mut text =
+        format!("{HEAD}network: {{ pods: [172.16.0.0/12], services: [192.168.0.0/16], nodeMaskIpv4: 25 }}\nnodes:\n");
+    text.push_str("  - { name: cp1, roles: [control-plane], addresses: [10.255.0.1] }\n");
+    for machine in 0..machines {
+        let (high, low) = (machine / 250, machine % 250 + 1);
+        write!(
+            text,
+            "  - name: worker-{machine}\n    roles: [worker]\n    addresses:\n      - 10.1.{high}.{low}\n    mac: \"52:54:00:00:{high:02x}:{low:02x}\"\n    \
+             labels:\n      tier: app\n      rack: r{high}\n      example.com/position: p{low}\n    taints:\n      - key: dedicated\n        value: app\n        \
+             effect: NoSchedule\n    kubelet:\n      config:\n        maxPods: 100\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn five_thousand_machines_are_no_matter_of_patience() {
+    let text = large(5_000);
+    let start = std::time::Instant::now();
+    let plan = resolve(&text);
+    let spent = start.elapsed();
+    assert_eq!(plan.nodes.len(), 5_001);
+    eprintln!("{} bytes: {spent:?}", text.len());
+    // Far above what it takes without optimisation; a quadratic check would not get there.
+    assert!(spent.as_secs() < 20, "{spent:?}");
+}
