@@ -1,6 +1,8 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
 
 use super::{
     failure::{Failure, chain},
@@ -76,5 +78,28 @@ impl<'a> Assembly<'a> {
     pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
         pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle)
             .map_err(|error| Failure::Secrets(chain(&error)))
+    }
+}
+
+/// Does the same for each node, on all processors. The failure is that of the first node that has one, in the order of the
+/// spec, whichever thread came to its end first.
+pub fn for_each_node<T: Send + Sync>(
+    nodes: &[NodePlan],
+    work: impl Fn(&NodePlan) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    let done: Vec<OnceLock<T>> = nodes.iter().map(|_| OnceLock::new()).collect();
+    let failure = nodes
+        .par_iter()
+        .zip(&done)
+        .find_map_first(|(node, slot)| match work(node) {
+            Ok(value) => {
+                slot.get_or_init(|| value);
+                None
+            }
+            Err(failure) => Some(failure),
+        });
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(done.into_iter().filter_map(OnceLock::into_inner).collect()),
     }
 }

@@ -1,15 +1,14 @@
 //! `check`: every finding of a spec.
 
-use anstream::println;
-
 use super::{
     failure::Failure,
     project::{Project, print_findings, refusal},
+    streams,
 };
 use crate::{
     cli::{Check, OutputFormat},
-    diagnostic::{self, Diagnostic, Severity, Source},
-    plan::Plan,
+    diagnostic::{self, Source},
+    plan::{NodePlan, Plan},
 };
 
 /// Runs the verb.
@@ -19,50 +18,46 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         Ok(project) => (&project.source, &project.warnings, Some(&project.plan)),
         Err((source, findings)) => (source, findings, None),
     };
-    print(args.output, source, findings)?;
-    let strict = args.strict && !findings.is_empty();
-    match plan {
-        Some(plan) if !strict => summary(args.output, source, plan),
-        Some(_) => {
-            return Err(Failure::Refused(format!(
-                "{} is refused: warnings, and --strict",
-                source.name
-            )));
+    let verdict = match plan {
+        None => Err(Failure::Refused(refusal(source, findings))),
+        Some(_) if args.strict && !findings.is_empty() => {
+            let text = format!("{} is refused: it has warnings, and --strict was given", source.name);
+            Err(Failure::Refused(text))
         }
-        None => return Err(Failure::Refused(refusal(source, findings))),
-    }
-    Ok(())
-}
-
-fn print(format: OutputFormat, source: &Source, findings: &[Diagnostic]) -> Result<(), Failure> {
-    match format {
+        Some(plan) => Ok(plan),
+    };
+    match args.output {
+        OutputFormat::Json => streams::json(&serde_json::json!({
+            "valid": verdict.is_ok(),
+            "findings": diagnostic::to_json(source, findings),
+        }))?,
         OutputFormat::Text => print_findings(source, findings),
-        OutputFormat::Json => {
-            let json = serde_json::json!({
-                "valid": findings.iter().all(|finding| finding.severity != Severity::Error),
-                "findings": diagnostic::to_json(source, findings),
-            });
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?
-            );
-        }
     }
-    Ok(())
+    let plan = verdict?;
+    match args.output {
+        OutputFormat::Json => Ok(()),
+        OutputFormat::Text => streams::data(&summary(source, plan)),
+    }
 }
 
-fn summary(format: OutputFormat, source: &Source, plan: &Plan) {
-    if format == OutputFormat::Text {
-        let count = |wanted: fn(&crate::plan::NodePlan) -> bool| plan.nodes.iter().filter(|node| wanted(node)).count();
-        println!(
-            "{} is valid: cluster {}, Kubernetes {}, {} control planes, {} workers, {} etcd members, {} pools",
-            source.name,
-            plan.name,
-            plan.kubernetes.version,
-            count(|node| node.roles.control_plane),
-            count(|node| node.roles.worker && !node.pool),
-            count(|node| node.roles.etcd),
-            count(|node| node.pool),
-        );
-    }
+fn summary(source: &Source, plan: &Plan) -> String {
+    let count = |wanted: fn(&NodePlan) -> bool| plan.nodes.iter().filter(|node| wanted(node)).count();
+    let parts = [
+        (count(|node| node.roles.control_plane), "control plane"),
+        (count(|node| node.roles.worker && !node.pool), "worker"),
+        (count(|node| node.roles.etcd), "external etcd member"),
+        (count(|node| node.pool), "pool"),
+    ];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+    format!(
+        "{} is valid: cluster {}, Kubernetes {}, {}\n",
+        source.name,
+        plan.name,
+        plan.kubernetes.version,
+        parts.join(", ")
+    )
 }

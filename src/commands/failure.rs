@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, path::Path};
 
-use anstream::eprintln;
+use super::streams;
 
 /// A verb's bad end. The variants are the exit codes.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Failure {
         let (Self::Io(text) | Self::Usage(text) | Self::Refused(text) | Self::Secrets(text) | Self::Policy(text)) =
             self;
         if !text.is_empty() {
-            eprintln!("error: {text}");
+            streams::tell(format_args!("error: {text}"));
         }
     }
 }
@@ -64,4 +64,15 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
         cause = error.source();
     }
     text
+}
+
+/// A path as it is typed in a shell.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,=-".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -6,10 +6,12 @@ use std::{
     path::Path,
 };
 
-use anstream::{eprintln, print};
 use serde::Serialize;
 
-use super::failure::Failure;
+use super::{
+    failure::{Failure, shell_word},
+    streams,
+};
 use crate::{cli::Init, profile::Profiles, template};
 
 #[derive(Serialize)]
@@ -28,13 +30,17 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     }
     let text = starter(&args.name)?;
     match &args.file {
-        None => print!("{text}"),
-        Some(path) => {
+        Some(path) if path != Path::new("-") => {
             create(path, &text)?;
-            eprintln!("wrote {0}; next: firelay check {0}", path.display());
+            streams::tell(format_args!(
+                "wrote {}; next: firelay check {}",
+                path.display(),
+                shell_word(path)
+            ));
+            Ok(())
         }
+        _ => streams::data(&text),
     }
-    Ok(())
 }
 
 fn starter(name: &str) -> Result<String, Failure> {

@@ -9,6 +9,7 @@ pub mod project;
 mod render;
 mod secrets;
 mod size;
+mod streams;
 
 pub use failure::Failure;
 

@@ -7,7 +7,10 @@ use std::{
 
 use time::OffsetDateTime;
 
-use super::failure::{Failure, chain};
+use super::{
+    failure::{Failure, chain, shell_word},
+    streams,
+};
 use crate::{
     cli::Inputs,
     diagnostic::{self, Diagnostic, Source},
@@ -72,18 +75,9 @@ impl Project {
         if create && !path.exists() {
             return self.new_bundle(&path);
         }
-        if !path.exists() {
-            return Err(Failure::Secrets(missing(inputs, &path)));
-        }
-        let loaded = secrets::load(&path).map_err(|error| Failure::Secrets(chain(&error)))?;
-        if loaded.exposed {
-            anstream::eprintln!(
-                "warning: others than its owner can read {0}: chmod 600 {0}",
-                path.display()
-            );
-        }
-        self.belongs(&loaded.bundle, &path)?;
-        Ok(loaded.bundle)
+        let bundle = load_bundle(&path, || new_bundle_command(inputs))?;
+        self.belongs(&bundle, &path)?;
+        Ok(bundle)
     }
 
     /// Makes a bundle and saves it where none is.
@@ -100,11 +94,11 @@ impl Project {
             secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
             error => Failure::io(&error),
         })?;
-        anstream::eprintln!(
+        streams::tell(format_args!(
             "wrote {} ({}); keep it safe: it is the cluster",
             path.display(),
             bundle.fingerprint()
-        );
+        ));
         Ok(bundle)
     }
 
@@ -131,7 +125,7 @@ pub fn bundle_path(inputs: &Inputs) -> PathBuf {
 pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
     if !findings.is_empty() {
         let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        anstream::eprint!("{}", diagnostic::render(source, findings, color));
+        streams::tell(diagnostic::render(source, findings, color).trim_end());
     }
 }
 
@@ -145,16 +139,32 @@ pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
     format!("{} is refused: {errors} error{plural}", source.name)
 }
 
-fn missing(inputs: &Inputs, path: &Path) -> String {
+/// Reads a bundle; without one the help is the command that makes it.
+pub fn load_bundle(path: &Path, command: impl FnOnce() -> String) -> Result<Bundle, Failure> {
+    if !path.exists() {
+        return Err(Failure::Secrets(format!(
+            "there is no secrets bundle at {}\n  = help: make one with: {}",
+            path.display(),
+            command()
+        )));
+    }
+    let loaded = secrets::load(path).map_err(|error| Failure::Secrets(chain(&error)))?;
+    if loaded.exposed {
+        streams::tell(format_args!(
+            "warning: others than its owner can read {}: chmod 600 {}",
+            path.display(),
+            shell_word(path)
+        ));
+    }
+    Ok(loaded.bundle)
+}
+
+fn new_bundle_command(inputs: &Inputs) -> String {
     let secrets = match &inputs.secrets {
-        Some(path) => format!(" --secrets {}", path.display()),
+        Some(path) => format!(" --secrets {}", shell_word(path)),
         None => String::new(),
     };
-    format!(
-        "there is no secrets bundle at {}\n  = help: make one with: firelay secrets new {}{secrets}",
-        path.display(),
-        inputs.spec.display()
-    )
+    format!("firelay secrets new {}{secrets}", shell_word(&inputs.spec))
 }
 
 fn read(path: &Path) -> Result<Source, Failure> {
@@ -180,8 +190,9 @@ fn read(path: &Path) -> Result<Source, Failure> {
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => Failure::Io(format!(
-            "there is no spec at {0}\n  = help: write a starter with: firelay init {0}",
-            path.display()
+            "there is no spec at {}\n  = help: write a starter with: firelay init {}",
+            path.display(),
+            shell_word(path)
         )),
         _ => Failure::file("read", path, error),
     }

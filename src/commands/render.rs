@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anstream::{eprintln, println};
-use rayon::prelude::*;
 use serde::Serialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{assembly::Assembly, failure::Failure, project::Project};
+use super::{
+    assembly::{Assembly, for_each_node},
+    failure::Failure,
+    project::Project,
+    streams,
+};
 use crate::{
     cli::{OutputFormat, Render},
     delivery::{
@@ -21,18 +24,16 @@ use crate::{
 /// A certificate that ends within this time is worth a word.
 const SOON: Duration = Duration::days(30);
 
+/// Lines of a table that are still worth printing.
+const SCREEN: usize = 40;
+
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let bundle = project.bundle(&args.inputs, args.new_secrets)?;
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
-    let nodes = project
-        .plan
-        .nodes
-        .par_iter()
-        .map(|node| write_node(&assembly, &tree, node))
-        .collect::<Result<Vec<_>, _>>()?;
+    let nodes = for_each_node(&project.plan.nodes, |node| write_node(&assembly, &tree, node))?;
     put(
         &tree,
         ManifestFile::new("admin.kubeconfig"),
@@ -91,11 +92,11 @@ fn warn_of_expiry(nodes: &[Written], now: OffsetDateTime) {
     };
     if first.expires < now + SOON {
         let verb = if first.expires < now { "ended" } else { "end" };
-        eprintln!(
+        streams::tell(format_args!(
             "warning: the certificates of {} {verb} on {}",
             first.node,
             first.expires.date()
-        );
+        ));
     }
 }
 
@@ -107,40 +108,43 @@ fn report(
     written: &tree::Report,
 ) -> Result<(), Failure> {
     match args.output {
-        OutputFormat::Json => {
-            let json = serde_json::json!({
-                "cluster": project.plan.name,
-                "out": args.out,
-                "bundle": bundle.fingerprint(),
-                "nodes": nodes,
-            });
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&json).map_err(|error| Failure::io(&error))?
-            );
+        OutputFormat::Json => streams::json(&serde_json::json!({
+            "cluster": project.plan.name,
+            // Not every path is text.
+            "out": args.out.display().to_string(),
+            "bundle": bundle.fingerprint(),
+            "nodes": nodes,
+        })),
+        OutputFormat::Text => {
+            streams::tell(summary(&args.out, nodes, written));
+            streams::data(&table(nodes))
         }
-        OutputFormat::Text => print_report(&args.out, nodes, written)?,
     }
-    Ok(())
 }
 
-/// What to hand over, by platform; the table is for clusters that fit on a screen.
-fn print_report(out: &Path, nodes: &[Written], written: &tree::Report) -> Result<(), Failure> {
+/// What to hand over, a line a node, for clusters that fit on a screen.
+fn table(nodes: &[Written]) -> String {
+    if nodes.len() > SCREEN {
+        return String::new();
+    }
+    let width = nodes.iter().map(|node| node.file.len()).max().unwrap_or_default();
+    let line = |node: &Written| {
+        let limit = match node.limit {
+            Some(limit) => format!("of {limit}"),
+            None => "no limit".to_owned(),
+        };
+        format!(
+            "{:width$}  {:>6} bytes {limit:<10} for {}\n",
+            node.file, node.bytes, node.attribute
+        )
+    };
+    nodes.iter().map(line).collect()
+}
+
+fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let mut platforms: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
         *platforms.entry(&node.platform).or_default() += 1;
-    }
-    if nodes.len() <= 40 {
-        let width = nodes.iter().map(|node| node.file.len()).max().unwrap_or_default();
-        for node in nodes {
-            let limit = node
-                .limit
-                .map_or_else(|| "no limit".to_owned(), |limit| format!("of {limit}"));
-            println!(
-                "{:width$}  {:>6} bytes {limit:<10} for {}",
-                node.file, node.bytes, node.attribute
-            );
-        }
     }
     let platforms: Vec<_> = platforms
         .iter()
@@ -148,7 +152,7 @@ fn print_report(out: &Path, nodes: &[Written], written: &tree::Report) -> Result
         .collect();
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
-    eprintln!(
+    format!(
         "wrote {} documents ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         nodes.len(),
         platforms.join(", "),
@@ -156,6 +160,5 @@ fn print_report(out: &Path, nodes: &[Written], written: &tree::Report) -> Result
         written.written.len(),
         written.unchanged.len(),
         written.removed.len(),
-    );
-    Ok(())
+    )
 }

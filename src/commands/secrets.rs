@@ -1,17 +1,14 @@
 //! `secrets new` and `secrets show`.
 
-use anstream::println;
 use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
 
 use super::{
-    failure::{Failure, chain},
-    project::{Project, bundle_path},
+    failure::{Failure, shell_word},
+    project::{Project, bundle_path, load_bundle},
+    streams,
 };
-use crate::{
-    cli::{Inputs, OutputFormat, SecretsShow},
-    secrets,
-};
+use crate::cli::{Inputs, OutputFormat, SecretsShow};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,9 +27,8 @@ pub fn new(inputs: &Inputs) -> Result<(), Failure> {
 
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
-    let bundle = secrets::load(&args.secrets)
-        .map_err(|error| Failure::Secrets(chain(&error)))?
-        .bundle;
+    let path = &args.secrets;
+    let bundle = load_bundle(path, || format!("firelay secrets new --secrets {}", shell_word(path)))?;
     let public = Public {
         cluster: bundle.cluster.clone(),
         issued_at: bundle.issued_at.format(&Rfc3339).map_err(|error| Failure::io(&error))?,
@@ -40,17 +36,11 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
         fingerprint: bundle.fingerprint(),
     };
     match args.output {
-        OutputFormat::Json => {
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&public).map_err(|error| Failure::io(&error))?
-            );
-        }
-        OutputFormat::Text if args.fingerprint => println!("{}", public.fingerprint),
-        OutputFormat::Text => println!(
-            "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}",
+        OutputFormat::Json => streams::json(&public),
+        OutputFormat::Text if args.fingerprint => streams::data(&format!("{}\n", public.fingerprint)),
+        OutputFormat::Text => streams::data(&format!(
+            "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n",
             public.cluster, public.issued_at, public.epoch, public.fingerprint
-        ),
+        )),
     }
-    Ok(())
 }

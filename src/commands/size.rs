@@ -1,42 +1,52 @@
 //! `size`: the bytes of each document against its platform's limit, and what takes them. Writes nothing.
 
-use anstream::println;
+use std::fmt::Write;
 
-use super::{assembly::Assembly, failure::Failure, project::Project};
+use super::{
+    assembly::{Assembly, for_each_node},
+    failure::Failure,
+    project::Project,
+    streams,
+};
 use crate::{
     cli::{OutputFormat, Size},
     delivery::NodeSize,
+    plan::NodePlan,
 };
 
 /// Runs the verb.
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
+    let nodes = chosen(&project, args.node.as_deref())?;
     let bundle = project.bundle(&args.inputs, false)?;
     let assembly = Assembly::new(&project, &bundle, false)?;
-    let sizes = project
-        .plan
-        .nodes
-        .iter()
-        .filter(|node| args.node.as_ref().is_none_or(|name| *name == node.name))
-        .map(|node| {
-            let files = assembly.files(node, &assembly.pki(node)?)?;
-            let artifact = assembly.artifact(node, &files)?;
-            Ok(NodeSize::new(node, &files, &artifact.handover))
-        })
-        .collect::<Result<Vec<_>, Failure>>()?;
-    if let (Some(name), true) = (&args.node, sizes.is_empty()) {
-        return Err(unknown_node(&project, name));
-    }
+    let sizes = for_each_node(nodes, |node| {
+        let files = assembly.files(node, &assembly.pki(node)?)?;
+        let artifact = assembly.artifact(node, &files)?;
+        Ok(NodeSize::new(node, &files, &artifact.handover))
+    })?;
     match args.output {
-        OutputFormat::Json => {
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&sizes).map_err(|error| Failure::io(&error))?
-            );
-        }
-        OutputFormat::Text => sizes.iter().for_each(|size| print(size, args.node.is_some())),
+        OutputFormat::Json => streams::json(&sizes),
+        OutputFormat::Text => streams::data(
+            &sizes
+                .iter()
+                .map(|size| table(size, args.node.is_some()))
+                .collect::<String>(),
+        ),
     }
-    Ok(())
+}
+
+/// The node or pool of that name, or all.
+fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan], Failure> {
+    let nodes = &project.plan.nodes;
+    match name {
+        None => Ok(nodes),
+        Some(name) => {
+            let node = nodes.iter().find(|node| node.name == name);
+            node.map(std::slice::from_ref)
+                .ok_or_else(|| unknown_node(project, name))
+        }
+    }
 }
 
 fn unknown_node(project: &Project, name: &str) -> Failure {
@@ -47,28 +57,27 @@ fn unknown_node(project: &Project, name: &str) -> Failure {
     Failure::Usage(format!("{} has no node or pool {name}{help}", project.source.name))
 }
 
-/// One line a node; with `every_file` its groups and files below it.
-fn print(size: &NodeSize, every_file: bool) {
+/// The node's line and, below it, its groups; with `every_file` its files as well.
+fn table(size: &NodeSize, every_file: bool) -> String {
     let limit = match (size.limit, size.percent) {
         (Some(limit), Some(percent)) => format!("of {limit} ({percent} %)"),
         _ => "no limit".to_owned(),
     };
-    println!(
-        "{:<24} {:>7} {limit}  {} on {}",
+    let mut table = format!(
+        "{:<24} {:>7} {limit}  {} on {}\n",
         size.node, size.counted, size.attribute, size.platform
     );
+    let mut row = |raw, share, what: &str| {
+        // A String takes everything.
+        let _ = writeln!(table, "    {raw:>7} raw {share:>7} share  {what}");
+    };
     for group in &size.groups {
-        println!(
-            "    {:>7} raw {:>7} share  {}",
-            group.raw,
-            group.share,
-            group.group.title()
-        );
+        row(group.raw, group.share, group.group.title());
     }
     if every_file {
-        println!();
         for file in &size.files {
-            println!("    {:>7} raw {:>7} share  {}", file.raw, file.share, file.path);
+            row(file.raw, file.share, &file.path);
         }
     }
+    table
 }

@@ -4,7 +4,7 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::Error;
@@ -15,18 +15,41 @@ pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |source| Error::Io { action, path, source }
 }
 
-/// The tree's own directory, made if there is none.
-pub(super) fn make_root(out: &Path) -> Result<(), Error> {
-    match fs::metadata(out) {
-        Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory { path: out.to_owned() }),
-        Ok(_) => {}
-        Err(_) => DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(out)
-            .map_err(failed("create", out))?,
+/// The tree's own directory. One that was made for this render goes again if nothing is put into it.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) path: PathBuf,
+    made: bool,
+}
+
+impl Root {
+    pub(super) fn open(out: &Path) -> Result<Self, Error> {
+        let made = match fs::metadata(out) {
+            Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory { path: out.to_owned() }),
+            Ok(_) => false,
+            Err(_) => {
+                let mut builder = DirBuilder::new();
+                builder.recursive(true).mode(0o700);
+                builder.create(out).map_err(failed("create", out))?;
+                true
+            }
+        };
+        let path = out.canonicalize().map_err(failed("resolve", out))?;
+        Ok(Self { path, made })
     }
-    fs::set_permissions(out, Permissions::from_mode(0o700)).map_err(failed("set the mode of", out))
+
+    pub(super) fn close_to_others(&self) -> Result<(), Error> {
+        fs::set_permissions(&self.path, Permissions::from_mode(0o700)).map_err(failed("set the mode of", &self.path))
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        if self.made {
+            // The system refuses to remove a directory that is not empty.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
 }
 
 /// Let go explicitly: a child that was forked at that moment shares the open file, and would hold it on.

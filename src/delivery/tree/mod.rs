@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 pub use self::error::Error;
 use self::{
-    disk::{Lock, failed, lock, make_private_directory, make_root, write_private},
+    disk::{Lock, Root, failed, lock, make_private_directory, write_private},
     names::{MANIFEST, STAGING, check_name, owned_files, parents, stale_staging},
 };
 use super::{Manifest, ManifestFile};
@@ -47,8 +47,9 @@ pub struct Report {
 /// Writes one tree; may be shared by threads.
 #[derive(Debug)]
 pub struct TreeWriter {
-    root: PathBuf,
+    // Dropped in this order: the staging directory is in the root, and the root is locked.
     staging: TempDir,
+    root: Root,
     next: AtomicUsize,
     entries: Mutex<BTreeMap<String, Entry>>,
     /// Files that are firelay's to replace or remove.
@@ -68,11 +69,10 @@ struct Entry {
 impl TreeWriter {
     /// Makes the directory if there is none, locks it, and reads what the last render wrote.
     pub fn begin(out: &Path) -> Result<Self, Error> {
-        make_root(out)?;
-        let root = out.canonicalize().map_err(failed("resolve", out))?;
-        let lock = lock(&root)?;
-        let stale = stale_staging(&root)?;
-        let mut owned = owned_files(&root.join(MANIFEST))?;
+        let root = Root::open(out)?;
+        let lock = lock(&root.path)?;
+        let stale = stale_staging(&root.path)?;
+        let mut owned = owned_files(&root.path.join(MANIFEST))?;
         for directory in &stale {
             // A manifest there means that the run died between its renames: files of the new names may be in place. Half of
             // one means that it died before the first.
@@ -81,12 +81,12 @@ impl TreeWriter {
         let staging = tempfile::Builder::new()
             .prefix(STAGING)
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&root);
-        let staging = staging.map_err(failed("create a directory in", &root))?;
+            .tempdir_in(&root.path);
+        let staging = staging.map_err(failed("create a directory in", &root.path))?;
         let entries = Mutex::default();
         let writer = Self {
-            root,
             staging,
+            root,
             next: AtomicUsize::new(0),
             entries,
             owned,
@@ -129,6 +129,7 @@ impl TreeWriter {
     }
 
     fn replace(&self, entries: BTreeMap<String, Entry>, manifest: &Manifest) -> Result<Report, Error> {
+        self.root.close_to_others()?;
         let mut report = Report::default();
         for (path, entry) in entries {
             match entry.staged {
@@ -160,7 +161,7 @@ impl TreeWriter {
 
     /// The tree has exactly these bytes under this name, with the right mode.
     fn has(&self, path: &str, bytes: &[u8]) -> bool {
-        let path = self.root.join(path);
+        let path = self.root.path.join(path);
         fs::symlink_metadata(&path).is_ok_and(|metadata| {
             metadata.is_file()
                 && metadata.permissions().mode() & 0o7777 == 0o600
@@ -174,7 +175,7 @@ impl TreeWriter {
         for path in entries.keys().chain(&self.owned).map(String::as_str).chain([MANIFEST]) {
             let parents = parents(path).map(|parent| (parent, Kind::Directory));
             for (path, kind) in parents.chain([(path, Kind::File)]) {
-                let Ok(metadata) = fs::symlink_metadata(self.root.join(path)) else {
+                let Ok(metadata) = fs::symlink_metadata(self.root.path.join(path)) else {
                     continue;
                 };
                 let right = match kind {
@@ -199,9 +200,9 @@ impl TreeWriter {
         let mut parents: Vec<_> = parents(path).collect();
         parents.reverse();
         for parent in parents {
-            make_private_directory(&self.root.join(parent))?;
+            make_private_directory(&self.root.path.join(parent))?;
         }
-        let target = self.root.join(path);
+        let target = self.root.path.join(path);
         fs::rename(staged, &target).map_err(failed("write", &target))
     }
 
@@ -209,7 +210,7 @@ impl TreeWriter {
         let kept: BTreeSet<_> = manifest.files.iter().map(|file| file.path.as_str()).collect();
         let mut removed = Vec::new();
         for path in self.owned.iter().filter(|path| !kept.contains(path.as_str())) {
-            let target = self.root.join(path);
+            let target = self.root.path.join(path);
             match fs::remove_file(&target) {
                 Ok(()) => removed.push(path.clone()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -217,7 +218,7 @@ impl TreeWriter {
             }
             // Directories that became empty go too; one that did not is not ours to judge.
             for parent in parents(path) {
-                if fs::remove_dir(self.root.join(parent)).is_err() {
+                if fs::remove_dir(self.root.path.join(parent)).is_err() {
                     break;
                 }
             }
