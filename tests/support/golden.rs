@@ -38,16 +38,16 @@ impl Golden {
     pub fn compare(&mut self, name: &str, found: &str) {
         let path = self.folder.join(name);
         assert!(self.asked.insert(path.clone()), "{name} is asked for twice");
-        let agreed = fs::read_to_string(&path).unwrap_or_default();
-        if agreed == found && !found.is_empty() {
+        let agreed = fs::read_to_string(&path).ok();
+        if agreed.as_deref() == Some(found) {
             return;
         }
         if blessing() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, found).unwrap();
         } else {
-            self.failures
-                .push(format!("{}\n{}", path.display(), difference(&agreed, found)));
+            let difference = difference(&agreed.unwrap_or_default(), found);
+            self.failures.push(format!("{}\n{difference}", path.display()));
         }
     }
 
