@@ -1,6 +1,9 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use rayon::prelude::*;
 
@@ -57,13 +60,25 @@ impl<'a> Assembly<'a> {
 
     /// Certificates, keys and kubeconfigs of a node.
     pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
-        pki::issue(self.shared.plan, &self.authorities, self.bundle, node)
+        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node))
             .map_err(|error| Failure::Secrets(chain(&error)))
     }
 
     /// All files of a node.
     pub fn files(&self, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Failure> {
-        node::assemble(&self.shared, node, pki).map_err(|error| Failure::io(&error))
+        node::assemble(&self.shared, &self.as_is(node), pki).map_err(|error| Failure::io(&error))
+    }
+
+    /// The founder of a cluster that exists is a control plane like any other: it neither knows its peers nor has the
+    /// kubeconfig that no RBAC rule can stop.
+    fn as_is<'n>(&self, node: &'n NodePlan) -> Cow<'n, NodePlan> {
+        if self.shared.founded && node.founder {
+            let mut node = node.clone();
+            node.founder = false;
+            Cow::Owned(node)
+        } else {
+            Cow::Borrowed(node)
+        }
     }
 
     /// What the node's platform takes.

@@ -12,11 +12,13 @@ use super::{
     failure::{Failure, shell_word},
     streams,
 };
-use crate::{cli::Init, profile::Profiles, template};
+use crate::{cli::Init, profile::Profiles, template, yaml};
 
 #[derive(Serialize)]
 struct Starter<'a> {
     name: &'a str,
+    /// The name as YAML has it: `null` and `12` are texts only in quotes.
+    scalar: String,
     version: String,
 }
 
@@ -47,7 +49,13 @@ fn starter(name: &str) -> Result<String, Failure> {
     let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
     let newest = profiles.kubernetes.values().flat_map(|profile| &profile.versions).max();
     let version = newest.map(ToString::to_string).unwrap_or_default();
-    template::render("starter.yaml.j2", &Starter { name, version }).map_err(|error| Failure::io(&error))
+    let scalar = yaml::emit(&name).map_err(|error| Failure::io(&error))?;
+    let starter = Starter {
+        name,
+        scalar: scalar.trim_end().to_owned(),
+        version,
+    };
+    template::render("starter.yaml.j2", &starter).map_err(|error| Failure::io(&error))
 }
 
 fn create(path: &Path, text: &str) -> Result<(), Failure> {

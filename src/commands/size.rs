@@ -1,7 +1,5 @@
 //! `size`: the bytes of each document against its platform's limit, and what takes them. Writes nothing.
 
-use std::fmt::Write;
-
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
@@ -67,17 +65,12 @@ fn table(size: &NodeSize, every_file: bool) -> String {
         "{:<24} {:>7} {limit}  {} on {}\n",
         size.node, size.counted, size.attribute, size.platform
     );
-    let mut row = |raw, share, what: &str| {
-        // A String takes everything.
-        let _ = writeln!(table, "    {raw:>7} raw {share:>7} share  {what}");
-    };
-    for group in &size.groups {
-        row(group.raw, group.share, group.group.title());
-    }
+    let row = |raw, share, what: &str| format!("    {raw:>7} raw {share:>7} share  {what}\n");
+    let groups = size.groups.iter();
+    table.extend(groups.map(|group| row(group.raw, group.share, group.group.title())));
     if every_file {
-        for file in &size.files {
-            row(file.raw, file.share, &file.path);
-        }
+        table.push('\n');
+        table.extend(size.files.iter().map(|file| row(file.raw, file.share, &file.path)));
     }
     table
 }

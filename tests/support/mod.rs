@@ -1,10 +1,13 @@
 //! What several test programs share: the examples with their fixed bundles, and running other programs.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod golden;
+
 use std::{
     collections::BTreeMap,
     fs,
     io::Write,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -58,24 +61,68 @@ pub fn firelay(arguments: &[&str]) -> Command {
         .args(arguments)
         .env_remove("FIRELAY_SECRETS")
         .env("NO_COLOR", "1")
+        // The width of help.
+        .env("COLUMNS", "100")
         .stdin(Stdio::null());
     command
 }
 
 /// Renders an example into a directory.
 pub fn render(example: &Example, out: &Path) {
-    // git does not keep 0600.
-    let bundle = tempfile::NamedTempFile::new().unwrap();
-    fs::copy(&example.bundle, bundle.path()).unwrap();
-    fs::set_permissions(bundle.path(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("bundle.yaml");
+    example.lay_bundle(&bundle);
     let mut command = firelay(&["render"]);
     command
         .arg(&example.spec)
         .arg("--secrets")
-        .arg(bundle.path())
+        .arg(bundle)
         .arg("--out")
         .arg(out);
     succeed(&mut command, "firelay");
+}
+
+impl Example {
+    /// Copies the bundle, with the mode that git does not keep.
+    pub fn lay_bundle(&self, path: &Path) {
+        fs::copy(&self.bundle, path).unwrap();
+        fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+    }
+}
+
+/// An example by its name.
+pub fn example(name: &str) -> Example {
+    examples().into_iter().find(|example| example.name == name).unwrap()
+}
+
+/// What is at a path of a tree: mode, and of files also the time of the last change and the content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub mode: u32,
+    pub changed: Option<(i64, i64)>,
+    pub content: Option<Vec<u8>>,
+}
+
+/// Everything in a tree and, as the empty path, the tree itself; nothing if there is none.
+pub fn tree(root: &Path) -> BTreeMap<String, Entry> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let entry = Entry {
+            mode: metadata.mode() & 0o7777,
+            changed: metadata.is_file().then(|| (metadata.mtime(), metadata.mtime_nsec())),
+            content: metadata.is_file().then(|| fs::read(&path).unwrap()),
+        };
+        let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+        found.insert(name.to_owned(), entry);
+    }
+    found
 }
 
 /// Runs a program that has to succeed; a missing one fails the test and says which package has it.
@@ -220,6 +267,12 @@ pub fn documents(out: &Path) -> Vec<(String, PathBuf)> {
     }
     found.sort();
     found
+}
+
+/// The files of every node of a tree.
+pub fn read_tree(out: &Path) -> BTreeMap<String, Files> {
+    let documents = documents(out).into_iter();
+    documents.map(|(node, path)| (node, read_document(&path))).collect()
 }
 
 /// The files of a document, whatever its format.
