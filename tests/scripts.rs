@@ -607,7 +607,7 @@ fn the_error_of_kubeadm_that_says_why_is_kept() {
             "[preflight] Running pre-flight checks\n\t[WARNING Hostname]: lookup error\n\
              error execution phase preflight: [preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use\n\
              [preflight] If you know what you are doing, you can make a check non-fatal",
-            "kubeadm join: \t[ERROR Port-10250]: Port 10250 is in use",
+            "kubeadm join: [ERROR Port-10250]: Port 10250 is in use",
         ),
         (
             "[etcd] Waiting\nerror execution phase etcd-join: context deadline exceeded\nTo see the stack trace",
@@ -717,7 +717,7 @@ fn a_free_lease_is_taken_and_given_back_on_exit() {
           renew_lease &
           renewer=$!
           trap release_lease EXIT
-          /bin/sleep 0.5
+          /bin/sleep 3
           echo held",
     ));
     assert_eq!(said, "held\n");

@@ -64,11 +64,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 /// What the system said alone: `tempfile` adds the name of a file that nobody asked for and nobody finds.
 fn without_path(error: io::Error) -> io::Error {
-    let system = error.get_ref().and_then(|error| error.source());
-    let code = system
-        .and_then(|error| error.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error);
-    code.map_or(error, io::Error::from_raw_os_error)
+    io::Error::from(error.kind())
 }
 
 #[cfg(unix)]
