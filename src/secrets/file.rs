@@ -52,23 +52,15 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    // Without this the error would name the temporary file, which nobody asked for.
+    fs::metadata(directory)?;
     let mut file = tempfile::Builder::new()
         .prefix(".firelay-secrets-")
-        .tempfile_in(directory)
-        .map_err(without_path)?;
+        .tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path).map_err(|error| error.error)?;
     Ok(())
-}
-
-/// What the system said alone: `tempfile` adds the name of a file that nobody asked for and nobody finds.
-fn without_path(error: io::Error) -> io::Error {
-    let system = error.get_ref().and_then(|error| error.source());
-    let code = system
-        .and_then(|error| error.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error);
-    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 #[cfg(unix)]
