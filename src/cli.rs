@@ -133,7 +133,7 @@ pub struct Render {
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
-    /// The cluster exists: no document carries `kubeadm init`
+    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one
     #[arg(long)]
     pub founded: bool,
     /// How to report

@@ -317,6 +317,7 @@ fn cloud_init_says_what_the_node_is() {
                 ["install", "-d", "-m", "0755", "-o", "root", "-g", "root", "/etc/firelay"],
                 ["install", "-d", "-m", "0700", "-o", "root", "-g", "root", "/etc/firelay/pki", "/var/lib/etcd"],
                 ["install", "-d", "-m", "0755", "-o", "root", "-g", "root", "/var/lib/kubelet"],
+                ["sh", "-c", "[ ! -e /etc/systemd/system/firelay.service ] || systemctl enable --now --no-block firelay.service"],
             ],
             "runcmd": [
                 ["mkdir", "-p", "/var/lib/kubelet/pki", "/etc/extensions"],

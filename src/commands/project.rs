@@ -69,42 +69,41 @@ impl Project {
         }
     }
 
-    /// Loads the bundle, or with `create` makes one if there is none.
-    pub fn bundle(&self, inputs: &Inputs, create: bool) -> Result<Bundle, Failure> {
+    /// Loads the bundle.
+    pub fn bundle(&self, inputs: &Inputs) -> Result<Bundle, Failure> {
         let path = bundle_path(inputs);
-        if create && !path.exists() {
-            return self.new_bundle(&path);
-        }
         let bundle = load_bundle(&path, || new_bundle_command(inputs))?;
         self.belongs(&bundle, &path)?;
         Ok(bundle)
     }
 
-    /// Makes a bundle and saves it where none is.
-    pub fn new_bundle(&self, path: &Path) -> Result<Bundle, Failure> {
+    /// Makes a bundle, which is not saved yet.
+    pub fn new_bundle(&self) -> Result<Bundle, Failure> {
         let request = BundleRequest {
             cluster: self.plan.name.clone(),
             algorithm: self.plan.pki.algorithm,
             ca_validity: self.plan.pki.ca_validity,
             backdate: self.plan.pki.backdate,
         };
-        let bundle = Bundle::create(&request, OffsetDateTime::now_utc(), &mut getrandom::fill)
-            .and_then(|bundle| secrets::save_new(path, &bundle).map(|()| bundle));
-        let bundle = bundle.map_err(|error| match error {
-            secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
-            error => Failure::io(&error),
-        })?;
-        streams::tell(format_args!(
-            "wrote {} ({}); keep it safe: it is the cluster",
-            path.display(),
-            bundle.fingerprint()
-        ));
-        Ok(bundle)
+        Bundle::create(&request, OffsetDateTime::now_utc(), &mut getrandom::fill).map_err(|error| Failure::io(&error))
+    }
+
+    /// A spec that asks for another algorithm would be ignored without a word.
+    fn same_algorithm(&self, bundle: &Bundle, path: &Path) -> Result<(), Failure> {
+        let asked = self.plan.pki.algorithm;
+        match bundle.algorithm() {
+            Some(made) if made != asked => Err(Failure::Secrets(format!(
+                "the CAs in {} are {made}, the spec asks for {asked}: the algorithm is fixed when a bundle is made\n  \
+                 = help: write pki: {{ algorithm: {made} }}",
+                path.display(),
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn belongs(&self, bundle: &Bundle, path: &Path) -> Result<(), Failure> {
         if bundle.cluster == self.plan.name {
-            return Ok(());
+            return self.same_algorithm(bundle, path);
         }
         Err(Failure::Secrets(format!(
             "{} holds the secrets of cluster {}, the spec describes cluster {}: name the right bundle with --secrets",
@@ -113,6 +112,20 @@ impl Project {
             self.plan.name
         )))
     }
+}
+
+/// Saves a new bundle where none is.
+pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
+    secrets::save_new(path, bundle).map_err(|error| match error {
+        secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
+        error => Failure::io(&error),
+    })?;
+    streams::tell(format_args!(
+        "wrote {} ({}); keep it safe and out of version control: it is the cluster",
+        path.display(),
+        bundle.fingerprint()
+    ));
+    Ok(())
 }
 
 /// The bundle's path: the flag's, or beside the spec.

@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
-    project::Project,
+    project::{Project, bundle_path, save_bundle},
     streams,
 };
 use crate::{
@@ -30,9 +30,16 @@ const SCREEN: usize = 40;
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let bundle = project.bundle(&args.inputs, args.new_secrets)?;
+    let path = bundle_path(&args.inputs);
+    let new = args.new_secrets && !path.exists();
+    let bundle = if new {
+        project.new_bundle()?
+    } else {
+        project.bundle(&args.inputs)?
+    };
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
+    same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
     let nodes = for_each_node(&project.plan.nodes, |node| write_node(&assembly, &tree, node))?;
     put(
         &tree,
@@ -44,9 +51,34 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         &project.plan.kubernetes.version.to_string(),
         &bundle.fingerprint(),
     );
+    if new {
+        tree.check().map_err(|error| Failure::io(&error))?;
+        save_bundle(&path, &bundle)?;
+    }
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_expiry(&nodes, OffsetDateTime::now_utc());
     report(args, &project, &bundle, &nodes, &written)
+}
+
+/// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
+fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
+    let Some(last) = last else { return Ok(()) };
+    let out = out.display();
+    if last.cluster != cluster {
+        return Err(Failure::Secrets(format!(
+            "{out} holds the documents of cluster {}, the spec describes cluster {cluster}: name another directory with --out",
+            last.cluster
+        )));
+    }
+    if last.bundle_fingerprint != bundle.fingerprint() {
+        return Err(Failure::Secrets(format!(
+            "{out} was rendered with the secrets {}, these are {}: other secrets are another cluster\n  \
+             = help: bring the first bundle back, or name another directory with --out",
+            last.bundle_fingerprint,
+            bundle.fingerprint()
+        )));
+    }
+    Ok(())
 }
 
 /// One line of the report.
@@ -67,7 +99,8 @@ fn write_node(assembly: &Assembly<'_>, tree: &TreeWriter, node: &NodePlan) -> Re
     let pki = assembly.pki(node)?;
     let files = assembly.files(node, &pki)?;
     let artifact = assembly.artifact(node, &files)?;
-    for (described, bytes) in artifact.tree_files(node, Some(pki.expires)) {
+    // A pool's document has no certificate, and its token counts from the day of founding.
+    for (described, bytes) in artifact.tree_files(node, (!node.pool).then_some(pki.expires)) {
         put(tree, described, bytes)?;
     }
     let handover = artifact.handover;

@@ -5,7 +5,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::{
     failure::{Failure, shell_word},
-    project::{Project, bundle_path, load_bundle},
+    project::{Project, bundle_path, load_bundle, save_bundle},
     streams,
 };
 use crate::cli::{Inputs, OutputFormat, SecretsShow};
@@ -22,7 +22,7 @@ struct Public {
 /// Runs `secrets new`.
 pub fn new(inputs: &Inputs) -> Result<(), Failure> {
     let project = Project::load(&inputs.spec)?;
-    project.new_bundle(&bundle_path(inputs)).map(drop)
+    save_bundle(&bundle_path(inputs), &project.new_bundle()?)
 }
 
 /// Runs `secrets show`.

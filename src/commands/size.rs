@@ -16,7 +16,7 @@ use crate::{
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = project.bundle(&args.inputs, false)?;
+    let bundle = project.bundle(&args.inputs)?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;

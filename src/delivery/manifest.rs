@@ -66,6 +66,9 @@ pub struct ManifestFile {
     /// Name of that node's platform profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// MAC address of that node's boot interface, for what serves documents by it; only on the file that is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
     /// What the platform takes it as; only on the one file of a node that is to be handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
@@ -115,6 +118,7 @@ impl Artifact {
                 node: Some(node.name.clone()),
                 roles: roles(node),
                 platform: Some(node.platform.name.clone()),
+                mac: handover.and_then(|_| node.mac.clone()),
                 attribute: handover.map(|handover| handover.attribute.clone()),
                 encoding: handover.map(|handover| handover.encoding),
                 counted: handover.map(|handover| handover.counted),

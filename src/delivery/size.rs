@@ -33,8 +33,6 @@ const RSA_KEY_PEM: u64 = 1000;
 pub enum Group {
     /// Certificates and keys.
     Pki,
-    /// Kubeconfigs.
-    Kubeconfig,
     /// firelay's driver and steps, and other programs.
     Scripts,
     /// Manifests.
@@ -54,7 +52,6 @@ impl Group {
     pub fn title(self) -> &'static str {
         match self {
             Self::Pki => "certificates and keys",
-            Self::Kubeconfig => "kubeconfigs",
             Self::Scripts => "boot scripts",
             Self::Addons => "manifests",
             Self::Kubeadm => "kubeadm",
@@ -64,17 +61,14 @@ impl Group {
         }
     }
 
-    /// By path, and scripts by their first two bytes.
+    /// By path, and scripts by their first two bytes too.
     fn of(path: &str, content: &str) -> Self {
         let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
-        let kubernetes_conf = path.starts_with("/etc/kubernetes/") && extension == "conf";
         if path.contains("/pki/") || matches!(extension, "crt" | "key" | "pub" | "pem") {
             Self::Pki
-        } else if path.contains("/kubeconfig") || extension == "kubeconfig" || kubernetes_conf {
-            Self::Kubeconfig
         } else if path.starts_with("/etc/systemd/system/") {
             Self::Units
-        } else if content.starts_with("#!") {
+        } else if content.starts_with("#!") || extension == "sh" {
             Self::Scripts
         } else if path.contains("/kubeadm") {
             Self::Kubeadm

@@ -69,6 +69,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0403", "not a name or address for a certificate"),
     ("FL0404", "algorithm that kubeadm does not have"),
     ("FL0405", "bootstrap token that never ends"),
+    ("FL0406", "bootstrap token of a pool that ends after a day"),
     ("FL0501", "endpoint provider that is not supported yet"),
     ("FL0502", "not an argument's name"),
     ("FL0503", "manifest"),

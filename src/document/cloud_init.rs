@@ -142,7 +142,22 @@ fn boot_commands(files: &NodeFiles) -> Vec<Command> {
         let install = ["install", "-d", "-m", &mode, "-o", "root", "-g", "root"];
         command(&install, chunk.iter().map(|directory| &directory.path))
     });
-    masks.into_iter().chain(directories).collect()
+    let enabled = files
+        .units
+        .iter()
+        .filter(|unit| unit.enabled)
+        .map(|unit| resume(&unit.name));
+    masks.into_iter().chain(directories).chain(enabled).collect()
+}
+
+/// After a power cut between `write_files` and `runcmd` cloud-init never comes back to `runcmd`: both are marked as done
+/// before they run (helpers.FileSemaphores). The next boot then starts the unit from here.
+fn resume(unit: &str) -> Command {
+    let script = format!(
+        "[ ! -e {} ] || systemctl enable --now --no-block {unit}",
+        layout::unit_path(unit)
+    );
+    command(&["sh", "-c"], [script])
 }
 
 /// What is done once, at the end of the first boot. Links are laid here and not at every boot: a node may turn them to

@@ -22,6 +22,9 @@ const CONTROL_PLANE_MEMORY_MIB: u32 = 1700;
 const WORKER_MEMORY_MIB: u32 = 900;
 const ETCD_MEMORY_MIB: u32 = 400;
 
+/// kubeadm's `localAPIEndpoint.bindPort`.
+const API_PORT: u16 = 6443;
+
 /// When the certificates of a node hold; nothing starts while the clock lies outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
@@ -157,7 +160,7 @@ fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text,
         ("URL_ADDRESS", node.addresses.first().map(url_form).unwrap_or_default()),
         ("ENDPOINT", format!("{}:{}", url_host(&endpoint.host), endpoint.port)),
         ("ENDPOINT_HOST", endpoint.host.clone()),
-        ("ENDPOINT_IS_ADDRESS", flag(endpoint.host.parse::<IpAddr>().is_ok())),
+        ("PIN", pin(plan, node)),
         ("PEERS", peers(plan, node)),
         ("ETCD", etcd_urls(plan, node)),
         ("WAIT", plan.join.wait_timeout.whole_seconds().to_string()),
@@ -225,6 +228,17 @@ fn url_form(address: &IpAddr) -> String {
 fn url_host(host: &str) -> String {
     host.parse::<IpAddr>()
         .map_or_else(|_| host.to_owned(), |address| url_form(&address))
+}
+
+/// Where the endpoint's name leads on the founder while it founds: to itself, since a load balancer has no other server
+/// yet and may not lead a machine back to itself. Only where its port is the API server's own.
+fn pin(plan: &Plan, node: &NodePlan) -> String {
+    let endpoint = &plan.endpoint;
+    let own = node
+        .addresses
+        .first()
+        .filter(|_| endpoint.port == API_PORT && endpoint.host.parse::<IpAddr>().is_err());
+    own.map(IpAddr::to_string).unwrap_or_default()
 }
 
 /// API servers of the other control planes. Only the founder asks them, so only the founder's document knows them.

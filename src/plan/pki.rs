@@ -117,5 +117,13 @@ pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
                 .help(help),
         );
     }
+    if let Some(pool) = spec.pools.first().filter(|_| join.token_ttl.is_none()) {
+        let finding = Diagnostic::warning("FL0406", "machines of a pool can join for one day only").at(pool.name.span);
+        report.push(
+            finding
+                .label("joins with the bootstrap token, which ends 24h after the cluster was founded")
+                .help("say how long: join: { tokenTtl: 8760h }"),
+        );
+    }
     plan
 }

@@ -56,6 +56,11 @@ pub struct BundleRequest {
 }
 
 impl Bundle {
+    /// Algorithm of the CA `kubernetes`, as whose the others were made.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        PrivateKey::from_pem(self.kubernetes.key.expose()).and_then(|key| key.kind())
+    }
+
     /// Makes new roots. The only place where a cluster's secrets are drawn.
     pub fn create(request: &BundleRequest, now: OffsetDateTime, random: &mut Random<'_>) -> Result<Self, Error> {
         let now = whole_seconds(now);

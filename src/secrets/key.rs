@@ -97,6 +97,24 @@ impl PrivateKey {
         }
     }
 
+    /// The algorithm in the words of the spec; `None` for an RSA key of a size that the spec has no word for.
+    pub fn kind(&self) -> Option<Algorithm> {
+        // Bytes of an RSAPublicKey (RFC 8017 appendix A.1.1) with the exponent 65537.
+        let sizes = [
+            (270, Algorithm::Rsa2048),
+            (398, Algorithm::Rsa3072),
+            (526, Algorithm::Rsa4096),
+        ];
+        match &self.kind {
+            Kind::P256(_) => Some(Algorithm::EcdsaP256),
+            Kind::P384(_) => Some(Algorithm::EcdsaP384),
+            Kind::Rsa(_) => sizes
+                .into_iter()
+                .find(|(size, _)| *size == self.public.len())
+                .map(|(_, name)| name),
+        }
+    }
+
     /// Reads the first private key of a PEM text: SEC1 with or without public key, PKCS#8 or PKCS#1. `None` if there
     /// is none, or one of another kind.
     pub fn from_pem(text: &str) -> Option<Self> {

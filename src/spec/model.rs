@@ -600,6 +600,18 @@ pub enum Algorithm {
     Rsa4096,
 }
 
+impl std::fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::EcdsaP256 => "ecdsa-p256",
+            Self::EcdsaP384 => "ecdsa-p384",
+            Self::Rsa2048 => "rsa-2048",
+            Self::Rsa3072 => "rsa-3072",
+            Self::Rsa4096 => "rsa-4096",
+        })
+    }
+}
+
 /// Which nodes hold the CA keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -746,7 +758,7 @@ with_node_settings! {
         pub roles: Spanned<Vec<Spanned<Role>>>,
         /// Addresses, the first is the node's own; `A-B` counts along with the name.
         pub addresses: Spanned<Vec<Spanned<String>>>,
-        /// MAC address of the boot interface, for PXE and static network configuration.
+        /// MAC address of the boot interface; stands in manifest.json for what serves documents by it.
         pub mac: Option<Spanned<String>>,
     }
 }

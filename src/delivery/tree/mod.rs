@@ -25,7 +25,7 @@ use tempfile::TempDir;
 pub use self::error::Error;
 use self::{
     disk::{Lock, Root, failed, lock, make_private_directory, write_private},
-    names::{MANIFEST, STAGING, check_name, owned_files, parents, stale_staging},
+    names::{MANIFEST, STAGING, check_name, last_manifest, owned_files, parents, stale_staging},
 };
 use super::{Manifest, ManifestFile};
 use crate::document::sha256_hex;
@@ -54,6 +54,8 @@ pub struct TreeWriter {
     entries: Mutex<BTreeMap<String, Entry>>,
     /// Files that are firelay's to replace or remove.
     owned: BTreeSet<String>,
+    /// The manifest of the last render.
+    last: Option<Manifest>,
     /// Staging directories of runs that died; they are removed when all is well again.
     stale: Vec<PathBuf>,
     _lock: Lock,
@@ -72,11 +74,14 @@ impl TreeWriter {
         let root = Root::open(out)?;
         let lock = lock(&root.path)?;
         let stale = stale_staging(&root.path)?;
-        let mut owned = owned_files(&root.path.join(MANIFEST))?;
+        let last = last_manifest(&root.path.join(MANIFEST))?;
+        let mut owned: BTreeSet<_> = owned_files(last.as_ref()).collect();
         for directory in &stale {
             // A manifest there means that the run died between its renames: files of the new names may be in place. Half of
             // one means that it died before the first.
-            owned.extend(owned_files(&directory.join(MANIFEST)).unwrap_or_default());
+            owned.extend(owned_files(
+                last_manifest(&directory.join(MANIFEST)).unwrap_or_default().as_ref(),
+            ));
         }
         let staging = tempfile::Builder::new()
             .prefix(STAGING)
@@ -90,11 +95,22 @@ impl TreeWriter {
             next: AtomicUsize::new(0),
             entries,
             owned,
+            last,
             stale,
             _lock: lock,
         };
         writer.put(ManifestFile::new(GITIGNORE.0), GITIGNORE.1)?;
         Ok(writer)
+    }
+
+    /// The manifest of the last render into this directory.
+    pub fn last(&self) -> Option<&Manifest> {
+        self.last.as_ref()
+    }
+
+    /// Refuses what [`TreeWriter::finish`] would refuse, before anything else is done that cannot be undone.
+    pub fn check(&self) -> Result<(), Error> {
+        self.refuse_foreign(&self.entries.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes a file in; its size and digest are filled in here. Bytes that the tree already has are not written again.

@@ -1,7 +1,6 @@
 //! Names of files within a tree, and which of them are firelay's.
 
 use std::{
-    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -33,26 +32,31 @@ pub(super) fn stale_staging(root: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(stale)
 }
 
-/// Names in a manifest; none if there is no manifest.
-pub(super) fn owned_files(path: &Path) -> Result<BTreeSet<String>, Error> {
+/// The manifest of the last render, if there was one. What does not read as one is not firelay's to replace.
+pub(super) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
     let foreign = |reason: String| Error::Manifest {
         path: path.to_owned(),
         reason,
     };
     let text = match fs::read(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("read", path)(error)),
     };
     let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
     if (manifest.api_version.as_str(), manifest.kind.as_str()) != (Manifest::API_VERSION, Manifest::KIND) {
         return Err(foreign(format!("it is {} {}", manifest.api_version, manifest.kind)));
     }
-    let names: BTreeSet<_> = manifest.files.into_iter().map(|file| file.path).collect();
-    match names.iter().find(|name| check_name(name).is_err()) {
-        Some(name) => Err(foreign(format!("it names {name:?}"))),
-        None => Ok(names),
+    match manifest.files.iter().find(|file| check_name(&file.path).is_err()) {
+        Some(file) => Err(foreign(format!("it names {:?}", file.path))),
+        None => Ok(Some(manifest)),
     }
+}
+
+/// The files that a manifest names.
+pub(super) fn owned_files(manifest: Option<&Manifest>) -> impl Iterator<Item = String> {
+    let files = manifest.into_iter().flat_map(|manifest| &manifest.files);
+    files.map(|file| file.path.clone())
 }
 
 /// A relative path of plain names, none of them firelay's own.

@@ -1,0 +1,879 @@
+//! The shell that nodes run, run here: the rendered files below a directory of their own, in a time of their own.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Arc, LazyLock, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use support::{Files, documents, examples, pipe, read_document, said};
+
+/// What the scripts touch, and what differs between a machine and a directory.
+const PLACES: [&str; 11] = [
+    "/etc/firelay",
+    "/etc/hosts",
+    "/etc/kubernetes",
+    "/opt/cni/bin",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/uptime",
+    "/run/cluster-api",
+    "/run/firelay",
+    "/usr/local/bin",
+    "/var/lib",
+    "/usr/local/lib",
+];
+
+/// The time of a machine: sleeping moves its clock and hardly takes any of ours.
+const SLEEP: &str = r#"#!/bin/bash
+read -r now _ <ROOT/proc/uptime
+echo "$((${now%%.*} + $1)).00 0" >ROOT/proc/uptime.$$
+mv ROOT/proc/uptime.$$ ROOT/proc/uptime
+echo "$1" >>ROOT/slept
+exec /bin/sleep 0.02
+"#;
+
+static NODES: LazyLock<BTreeMap<String, Files>> = LazyLock::new(|| {
+    let example = examples()
+        .into_iter()
+        .find(|example| example.name == "ha-ubuntu")
+        .unwrap();
+    let out = tempfile::tempdir().unwrap();
+    support::render(&example, out.path());
+    documents(out.path())
+        .into_iter()
+        .map(|(node, path)| (node, read_document(&path)))
+        .collect()
+});
+
+/// A machine that is a directory, with the files of one node.
+struct Machine {
+    directory: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new(node: &str) -> Self {
+        let machine = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        for (path, (mode, content)) in &NODES[node] {
+            machine.write(path, *mode, &machine.moved(content));
+        }
+        machine.write("/etc/hosts", 0o644, "127.0.0.1 localhost\n");
+        machine.write("/proc/uptime", 0o644, "100.00 0\n");
+        machine.boot("first");
+        let sleep = SLEEP.replace("ROOT", machine.root().to_str().unwrap());
+        machine.program("sleep", &sleep);
+        machine
+    }
+
+    fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root().join(&path[1..])
+    }
+
+    /// A script as it would be if the machine were this directory; plain HTTP in place of TLS.
+    fn moved(&self, script: &str) -> String {
+        let mut script = script.replace("https://", "http://");
+        for place in PLACES {
+            script = script.replace(place, self.at(place).to_str().unwrap());
+        }
+        script
+    }
+
+    fn write(&self, path: &str, mode: u32, content: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    fn program(&self, name: &str, content: &str) {
+        self.write(&format!("/usr/local/bin/{name}"), 0o755, content);
+    }
+
+    fn boot(&self, id: &str) {
+        self.write("/proc/sys/kernel/random/boot_id", 0o644, &format!("{id}\n"));
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.at(path).exists()
+    }
+
+    fn set(&self, variable: &str, value: &str) {
+        let environment = self.read("/etc/firelay/node.env") + &format!("FL_{variable}='{value}'\n");
+        self.write("/etc/firelay/node.env", 0o644, &environment);
+    }
+
+    /// Runs lib.sh and a text after it.
+    fn run(&self, text: &str) -> Output {
+        let lib = self.at("/usr/local/lib/firelay/lib.sh");
+        self.bash(&format!("export STEP=test\n. {}\n{text}\n", lib.display()))
+    }
+
+    /// Runs a text after the functions of a step, without the step itself.
+    fn run_with(&self, step: &str, text: &str) -> Output {
+        let script = self.read(&format!("/usr/local/lib/firelay/steps/{step}"));
+        let end = script.rfind("\n}\n").unwrap() + 3;
+        self.bash(&format!("export STEP=test\n{}{text}\n", &script[..end]))
+    }
+
+    fn bash(&self, text: &str) -> Output {
+        self.write("/script", 0o755, text);
+        let mut bash = Command::new("/bin/bash");
+        bash.arg(self.at("/script")).env_clear();
+        support::output(&mut bash, "bash")
+    }
+
+    fn step(&self, step: &str) -> Output {
+        let mut command = Command::new(self.at(&format!("/usr/local/lib/firelay/steps/{step}")));
+        support::output(command.env_clear().env("STEP", "test"), "bash")
+    }
+
+    fn status(&self) -> Value {
+        let text = self.read("/var/lib/firelay/status.json");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", said(output));
+    said(output)
+}
+
+fn failed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", said(output));
+    said(output)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// One HTTP request: method, path and body.
+type Answer = Box<dyn FnMut(&str, &str, &str) -> (u16, Vec<u8>) + Send>;
+
+/// Serves HTTP on 127.0.0.1 for as long as the test runs; returns `HOST:PORT`.
+fn serve(mut answer: Answer) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (method, path, body) = request(&stream);
+            let (status, body) = answer(&method, &path, &body);
+            let head = format!(
+                "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    address
+}
+
+fn request(stream: &TcpStream) -> (String, String, String) {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let mut words = first.split_whitespace().map(str::to_owned);
+    (
+        words.next().unwrap(),
+        words.next().unwrap(),
+        String::from_utf8(body).unwrap(),
+    )
+}
+
+// What a node says.
+
+#[test]
+fn a_report_is_json_and_one_line_whatever_the_error_holds() {
+    let nasty = "a \"quoted\" \\back\\slash\\ 'single' $HOME `id` %s %d\n\tline two\u{1}\u{1b}[31m\r ünï \\n";
+    let machine = Machine::new("cp1");
+    let mut bash = Command::new("bash");
+    let lib = machine.at("/usr/local/lib/firelay/lib.sh");
+    let script = format!(
+        "export STEP=join ATTEMPT=3; . {}; report waiting \"$NASTY\" 61 \"$NASTY\"",
+        lib.display()
+    );
+    let output = support::output(bash.args(["-c", &script]).env("NASTY", nasty), "bash");
+    let line = succeeded(&output);
+    let status = machine.status();
+    let plain: String = nasty
+        .chars()
+        .map(|c| if c.is_ascii_control() { ' ' } else { c })
+        .collect();
+    assert_eq!(status["lastError"], plain.as_str());
+    assert_eq!(status["waitingFor"], plain.as_str());
+    let rest = ["node", "role", "step", "state"].map(|key| status[key].as_str().unwrap());
+    assert_eq!(rest, ["cp1", "control-plane", "join", "waiting"]);
+    assert_eq!(status["attempt"], 3);
+    assert!(
+        line.starts_with("firelay: node=cp1 step=join state=waiting on=\"a \\\"quoted"),
+        "{line}"
+    );
+    assert!(line.contains("\" since=61s error=\"a \\\"quoted"), "{line}");
+    assert_eq!(line.matches('\n').count(), 1, "{line}");
+}
+
+#[test]
+fn a_failing_command_is_reported_with_its_line() {
+    let machine = Machine::new("cp1");
+    let line = failed(&machine.run("true\ngrep -q x /does/not/exist\necho not reached"));
+    assert!(
+        line.contains("state=failed error=\"script line 4: grep -q x /does/not/exist\""),
+        "{line}"
+    );
+    assert!(!line.contains("not reached"));
+    assert_eq!(machine.status()["state"], "failed");
+}
+
+#[test]
+fn a_wait_says_what_it_waits_for_and_gives_up_loudly() {
+    let machine = Machine::new("cp1");
+    let line = failed(&machine.run(
+        r#"down() { false; echo first; echo 'the "last" line'; false; }
+           wait_for 65 "the moon" down
+           echo not reached"#,
+    ));
+    let lines: Vec<_> = line.lines().collect();
+    assert_eq!(lines.len(), 4, "{line}");
+    for (line, since) in lines.iter().zip(["", " since=30s", " since=60s"]) {
+        let expected =
+            format!(r#"firelay: node=cp1 step=test state=waiting on="the moon"{since} error="the \"last\" line""#);
+        assert_eq!(*line, expected);
+    }
+    let last = r#"gave up after 65s waiting for the moon: the "last" line"#;
+    assert_eq!(machine.status()["lastError"], last);
+    assert_eq!(machine.status()["state"], "failed");
+    assert!(machine.exists("/var/lib/firelay/failed"));
+}
+
+#[test]
+fn a_wait_that_ends_well_leaves_no_failure() {
+    let machine = Machine::new("cp1");
+    let said = succeeded(&machine.run(
+        r#"up_later() { (($(up) > 140)) || { echo "not yet" && return 1; }; }
+           wait_for 65 "the sun" up_later
+           echo reached"#,
+    ));
+    assert!(said.ends_with("reached\n"), "{said}");
+    assert!(!machine.exists("/var/lib/firelay/failed"));
+}
+
+#[test]
+fn hosts_replaces_only_its_own_line() {
+    let machine = Machine::new("cp1");
+    let others =
+        "127.0.0.1 localhost\n# a comment # firelay-x\n10.0.0.9 other # firelay-endpoint-not\nno newline at the end";
+    machine.write("/etc/hosts", 0o640, others);
+    succeeded(&machine.run("hosts endpoint 10.0.0.1 api.example.com; hosts self 10.0.0.2 cp1"));
+    succeeded(&machine.run("hosts endpoint 10.0.0.3 api.example.com"));
+    let expected = format!("{others}\n10.0.0.2 cp1 # firelay-self\n10.0.0.3 api.example.com # firelay-endpoint\n");
+    assert_eq!(machine.read("/etc/hosts"), expected);
+    succeeded(&machine.run("hosts endpoint; hosts self"));
+    assert_eq!(machine.read("/etc/hosts"), format!("{others}\n"));
+    assert_eq!(mode(&machine.at("/etc/hosts")), 0o644);
+}
+
+// The driver.
+
+fn driver(machine: &Machine) -> Output {
+    let mut driver = Command::new(machine.at("/usr/local/lib/firelay/driver"));
+    support::output(driver.env_clear(), "bash")
+}
+
+/// Three steps, of which the second fails until the file `well` is there.
+fn steps(machine: &Machine, failure: &str) {
+    let steps = machine.at("/usr/local/lib/firelay/steps");
+    fs::remove_dir_all(&steps).unwrap();
+    let root = machine.root().display();
+    let lib = machine.at("/usr/local/lib/firelay/lib.sh");
+    let head = format!("#!/bin/bash\n. {}\necho \"${{0##*/}}\" >>{root}/ran\n", lib.display());
+    for (name, rest) in [
+        ("10-a", String::new()),
+        ("20-b", format!("[ -e {root}/well ] || {failure}")),
+        ("30-c", String::new()),
+    ] {
+        machine.write(
+            &format!("/usr/local/lib/firelay/steps/{name}"),
+            0o755,
+            &format!("{head}{rest}\n"),
+        );
+    }
+}
+
+#[test]
+fn the_driver_goes_on_at_the_step_that_failed() {
+    let machine = Machine::new("cp1");
+    steps(&machine, "fail 'no \"luck\"'");
+    let said = failed(&driver(&machine));
+    assert!(said.contains("firelay: node=cp1 step=a state=running\n"), "{said}");
+    assert!(
+        said.contains("firelay: node=cp1 step=b state=failed error=\"no \\\"luck\\\"\"\n"),
+        "{said}"
+    );
+    assert_eq!(said.matches("state=failed").count(), 1, "{said}");
+    assert_eq!(machine.status()["attempt"], 1);
+    failed(&driver(&machine));
+    failed(&driver(&machine));
+    assert_eq!(machine.status()["attempt"], 3);
+    assert_eq!(machine.status()["lastError"], "no \"luck\"");
+    machine.write("/well", 0o644, "");
+    let said = succeeded(&driver(&machine));
+    assert!(
+        said.contains("step=c state=running\n"),
+        "a step that is over leaves no error: {said}"
+    );
+    assert_eq!(machine.read("/ran"), "10-a\n20-b\n20-b\n20-b\n20-b\n30-c\n");
+    assert_eq!(machine.read("/slept"), "10\n20\n");
+    assert!(machine.exists("/var/lib/firelay/complete"));
+}
+
+#[test]
+fn the_delay_grows_to_five_minutes_and_a_boot_forgets_it() {
+    let machine = Machine::new("cp1");
+    steps(&machine, "exit 3");
+    for _ in 0..9 {
+        failed(&driver(&machine));
+    }
+    assert_eq!(machine.read("/slept"), "10\n20\n40\n80\n160\n300\n300\n");
+    assert_eq!(machine.status()["lastError"], "20-b ended with status 3");
+    machine.boot("second");
+    failed(&driver(&machine));
+    assert_eq!(machine.read("/slept").lines().count(), 7);
+    assert_eq!(machine.status()["attempt"], 10);
+}
+
+#[test]
+fn the_driver_survives_what_a_power_cut_leaves_of_its_counter() {
+    for rest in ["", "3", "\0\0\0\0"] {
+        let machine = Machine::new("cp1");
+        steps(&machine, "true");
+        machine.write("/var/lib/firelay/attempt", 0o644, rest);
+        succeeded(&driver(&machine));
+        assert!(machine.exists("/var/lib/firelay/complete"), "{rest:?}");
+    }
+}
+
+// Artifacts.
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Archives as upstream packs them: with `./` and with a directory.
+fn archive(member: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("bin")).unwrap();
+    for name in ["bridge", "bin/ctr", "bin/other"] {
+        let path = directory.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\necho {name}\n")).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    fs::write(directory.path().join("LICENSE"), "no program").unwrap();
+    let mut tar = Command::new("tar");
+    let output = support::output(tar.args(["-cz", "-C"]).arg(directory.path()).arg(member), "tar");
+    assert!(output.status.success());
+    output.stdout
+}
+
+#[test]
+fn artifacts_are_checked_before_anything_is_put_in_place() {
+    let machine = Machine::new("cp1");
+    let bodies: BTreeMap<&str, Vec<u8>> = [
+        ("/bridge.tgz", archive(".")),
+        ("/ctr.tgz", archive("bin")),
+        ("/runc", b"#!/bin/sh\n".to_vec()),
+    ]
+    .into();
+    let sums: Vec<_> = bodies.values().map(|body| sha256(body)).collect();
+    let broken = Arc::new(Mutex::new(true));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (is_broken, log) = (Arc::clone(&broken), Arc::clone(&asked));
+    let host = serve(Box::new(move |_, path, _| {
+        log.lock().unwrap().push(path.to_owned());
+        match bodies.get(path) {
+            Some(_) if path == "/runc" && *is_broken.lock().unwrap() => (200, b"#!/bin/bad\n".to_vec()),
+            Some(body) => (200, body.clone()),
+            None => (404, Vec::new()),
+        }
+    }));
+    let list = format!(
+        "cni-plugins {} tar-gz http://{host}/bridge.tgz {cni} bridge\ncontainerd {} tar-gz http://{host}/ctr.tgz {bin} bin/ctr\nrunc {} binary http://{host}/runc {bin} runc\n",
+        sums[0],
+        sums[1],
+        sums[2],
+        cni = machine.at("/opt/cni/bin").display(),
+        bin = machine.at("/usr/local/bin").display(),
+    );
+    machine.write("/etc/firelay/artifacts", 0o644, &list);
+    machine.set("WAIT", "12");
+
+    let said = failed(&machine.step("20-artifacts"));
+    let expected = format!(
+        "gave up after 12s waiting for http://{host}/runc: http://{host}/runc has sha256 {}, expected {}",
+        sha256(b"#!/bin/bad\n"),
+        sums[2]
+    );
+    assert_eq!(machine.status()["lastError"], expected, "{said}");
+    assert!(!machine.exists("/opt/cni/bin/bridge") && !machine.exists("/usr/local/bin/ctr"));
+
+    *broken.lock().unwrap() = false;
+    succeeded(&machine.step("20-artifacts"));
+    for (path, content) in [
+        ("/opt/cni/bin/bridge", "echo bridge"),
+        ("/usr/local/bin/ctr", "echo bin/ctr"),
+        ("/usr/local/bin/runc", "#!/bin/sh"),
+    ] {
+        assert!(machine.read(path).contains(content));
+        assert_eq!(mode(&machine.at(path)), 0o755, "{path}");
+    }
+    for directory in ["/opt/cni/bin", "/usr/local/bin"] {
+        let names: Vec<_> = fs::read_dir(machine.at(directory))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| !name.to_str().unwrap().contains("firelay.") && name != "other" && name != "LICENSE"),
+            "{names:?}"
+        );
+    }
+    assert_eq!(fs::read_dir(machine.at("/var/lib/firelay/cache")).unwrap().count(), 0);
+
+    let fetched = asked.lock().unwrap().len();
+    assert_eq!(
+        asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|path| *path == "/bridge.tgz")
+            .count(),
+        1,
+        "a checked file is not fetched again"
+    );
+    succeeded(&machine.step("20-artifacts"));
+    assert_eq!(
+        asked.lock().unwrap().len(),
+        fetched,
+        "what is installed is not fetched again"
+    );
+}
+
+#[test]
+fn an_archive_without_the_member_is_refused_by_name() {
+    let machine = Machine::new("cp1");
+    let body = archive("bin");
+    let sum = sha256(&body);
+    let host = serve(Box::new(move |_, _, _| (200, body.clone())));
+    let bin = machine.at("/usr/local/bin");
+    machine.write(
+        "/etc/firelay/artifacts",
+        0o644,
+        &format!("x {sum} tar-gz http://{host}/x {} bin/missing\n", bin.display()),
+    );
+    let said = failed(&machine.step("20-artifacts"));
+    assert!(said.contains("bin/missing: Not found in archive"), "{said}");
+    assert!(!machine.exists(&format!("/var/lib/firelay/x-{sum}")));
+}
+
+// kubeadm.
+
+/// A kubeconfig as PyYAML reads it.
+fn kubeconfig(machine: &Machine, name: &str) -> Value {
+    let path = format!("/etc/kubernetes/{name}.conf");
+    assert_eq!(mode(&machine.at(&path)), 0o600, "{path}");
+    let mut python = Command::new("/usr/bin/python3");
+    python.args([
+        "-c",
+        "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)",
+    ]);
+    let output = pipe(&mut python, "python3-yaml", machine.read(&path).as_bytes());
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn decoded(value: &Value) -> String {
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, value.as_str().unwrap()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn check_kubeconfig(machine: &Machine, name: &str, user: &str, server: &str) -> Value {
+    let config = kubeconfig(machine, name);
+    let context = format!("{user}@prod");
+    assert_eq!(config["apiVersion"], "v1");
+    assert_eq!(config["kind"], "Config");
+    assert_eq!(config["current-context"], context.as_str());
+    assert_eq!(
+        config["contexts"],
+        json!([{"name": context, "context": {"cluster": "prod", "user": user}}])
+    );
+    assert_eq!(config["clusters"][0]["name"], "prod");
+    let cluster = &config["clusters"][0]["cluster"];
+    assert_eq!(cluster["server"], format!("http://{server}").as_str());
+    assert_eq!(
+        decoded(&cluster["certificate-authority-data"]),
+        machine.read("/etc/firelay/pki/ca.crt")
+    );
+    assert_eq!(config["users"][0]["name"], user);
+    config["users"][0]["user"].clone()
+}
+
+#[test]
+fn a_control_plane_lays_what_kubeadm_looks_for() {
+    let machine = Machine::new("cp2");
+    succeeded(&machine.run_with("50-join", "lay; lay"));
+    for (name, user, server) in [
+        ("admin", "kubernetes-admin", "api.prod.example.com:6443"),
+        ("controller-manager", "system:kube-controller-manager", "10.0.0.12:6443"),
+        ("scheduler", "system:kube-scheduler", "10.0.0.12:6443"),
+    ] {
+        let found = check_kubeconfig(&machine, name, user, server);
+        let part = |end| machine.read(&format!("/etc/firelay/kubeconfig/{name}.{end}"));
+        assert_eq!(decoded(&found["client-certificate-data"]), part("crt"));
+        assert_eq!(decoded(&found["client-key-data"]), part("key"));
+    }
+    assert!(!machine.exists("/etc/kubernetes/super-admin.conf"));
+    let pem = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    let found = check_kubeconfig(&machine, "kubelet", "system:node:cp2", "10.0.0.12:6443");
+    assert_eq!(found, json!({"client-certificate": pem, "client-key": pem}));
+    assert!(fs::symlink_metadata(&pem).unwrap().is_symlink());
+    assert_eq!(
+        fs::read_to_string(&pem).unwrap(),
+        machine.read("/etc/firelay/kubelet/client.pem")
+    );
+    for key in [
+        "/etc/kubernetes/pki/ca.key",
+        "/etc/kubernetes/pki/etcd/server.key",
+        "/var/lib/kubelet/pki/kubelet.key",
+    ] {
+        assert_eq!(mode(&machine.at(key)), 0o600, "{key}");
+    }
+    assert_eq!(mode(&machine.at("/etc/kubernetes/pki/ca.crt")), 0o644);
+    assert_eq!(mode(&machine.at("/etc/firelay/kubeconfig/admin.conf")), 0o600);
+}
+
+#[test]
+fn a_worker_lays_its_own_identity() {
+    let machine = Machine::new("worker-1");
+    succeeded(&machine.run_with("50-join", "lay"));
+    let pem = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    let found = check_kubeconfig(&machine, "kubelet", "system:node:worker-1", "api.prod.example.com:6443");
+    assert_eq!(found, json!({"client-certificate": pem, "client-key": pem}));
+    assert_eq!(mode(&pem), 0o600);
+    let kept: Vec<_> = fs::read_dir(machine.at("/etc/kubernetes/pki"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(kept, ["ca.crt"]);
+}
+
+#[test]
+fn the_error_of_kubeadm_that_says_why_is_kept() {
+    let machine = Machine::new("cp2");
+    for (output, kept) in [
+        (
+            "[preflight] Running pre-flight checks\n\t[WARNING Hostname]: lookup error\n\
+             error execution phase preflight: [preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use\n\
+             [preflight] If you know what you are doing, you can make a check non-fatal",
+            "kubeadm join: \t[ERROR Port-10250]: Port 10250 is in use",
+        ),
+        (
+            "[etcd] Waiting\nerror execution phase etcd-join: context deadline exceeded\nTo see the stack trace",
+            "kubeadm join: error execution phase etcd-join: context deadline exceeded",
+        ),
+        ("one\nKilled", "kubeadm join: Killed"),
+    ] {
+        machine.program("kubeadm", &format!("#!/bin/bash\ncat <<'E'\n{output}\nE\nexit 1\n"));
+        let said = succeeded(&machine.run_with("50-join", "run_kubeadm join || echo refused"));
+        assert!(said.ends_with("refused\n"), "{said}");
+        assert_eq!(
+            machine.read("/var/lib/firelay/kubeadm.error").trim_end_matches('\n'),
+            kept
+        );
+    }
+    assert_eq!(mode(&machine.at("/var/lib/firelay/kubeadm.log")), 0o600);
+}
+
+// The lease.
+
+#[derive(Default)]
+struct Api {
+    lease: Option<Value>,
+    version: u64,
+    requests: Vec<String>,
+    conflict: bool,
+}
+
+impl Api {
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        self.requests.push(method.to_owned());
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        let own = path == format!("{leases}/firelay-join");
+        self.version += 1;
+        let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
+        match (method, &self.lease) {
+            ("POST", Some(_)) if path == leases => (409, json!({"kind": "Status", "reason": "AlreadyExists"})),
+            ("POST", None) if path == leases => self.store(201, body),
+            (_, None) if own => (404, json!({"kind": "Status"})),
+            ("GET", Some(lease)) if own => (200, lease.clone()),
+            ("PUT", Some(lease)) if own => {
+                if self.conflict || body["metadata"]["resourceVersion"] != version(lease) {
+                    return (409, json!({"kind": "Status", "reason": "Conflict"}));
+                }
+                self.store(200, body)
+            }
+            ("DELETE", Some(lease)) if own => {
+                if body["preconditions"]["resourceVersion"] != version(lease) {
+                    return (409, json!({"kind": "Status"}));
+                }
+                self.lease = None;
+                (200, json!({"kind": "Status"}))
+            }
+            _ => (400, json!({"path": path})),
+        }
+    }
+
+    fn store(&mut self, status: u16, mut lease: Value) -> (u16, Value) {
+        assert_eq!(lease["kind"], "Lease");
+        assert_eq!(lease["spec"]["leaseDurationSeconds"], 120);
+        lease["metadata"]["resourceVersion"] = self.version.to_string().into();
+        lease["metadata"]["managedFields"] =
+            json!([{"fieldsV1": {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}}}]);
+        self.lease = Some(lease.clone());
+        (status, lease)
+    }
+
+    fn holder(&self) -> Option<&str> {
+        self.lease
+            .as_ref()
+            .map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap())
+    }
+}
+
+fn lease(holder: &str, renewed: &str) -> Value {
+    json!({
+        "kind": "Lease",
+        "metadata": {"name": "firelay-join", "resourceVersion": "7"},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 120, "renewTime": renewed}
+    })
+}
+
+/// An API server that holds one lease, and a control plane that knows it as its endpoint.
+fn api(lease: Option<Value>) -> (Machine, Arc<Mutex<Api>>) {
+    let api = Arc::new(Mutex::new(Api {
+        lease,
+        version: 7,
+        ..Api::default()
+    }));
+    let shared = Arc::clone(&api);
+    let host = serve(Box::new(move |method, path, body| {
+        let (status, answer) = shared.lock().unwrap().answer(method, path, body);
+        (status, serde_json::to_vec_pretty(&answer).unwrap())
+    }));
+    let machine = Machine::new("cp2");
+    machine.set("ENDPOINT", &host);
+    (machine, api)
+}
+
+#[test]
+fn a_free_lease_is_taken_and_given_back_on_exit() {
+    let (machine, api) = api(None);
+    let said = succeeded(&machine.run_with(
+        "50-join",
+        r"wait_for 60 'the turn' take_lease
+          renew_lease &
+          renewer=$!
+          trap release_lease EXIT
+          /bin/sleep 0.5
+          echo held",
+    ));
+    assert_eq!(said, "held\n");
+    let api = api.lock().unwrap();
+    assert_eq!(api.holder(), None, "{:?}", api.requests);
+    assert_eq!(api.requests[0], "POST");
+    assert!(
+        api.requests.iter().any(|method| method == "PUT"),
+        "renewed while held: {:?}",
+        api.requests
+    );
+    assert_eq!(api.requests.last().unwrap(), "DELETE");
+}
+
+#[test]
+fn a_lease_is_given_back_when_the_join_fails() {
+    let (machine, api) = api(None);
+    let said = failed(&machine.run_with(
+        "50-join",
+        r"wait_for 60 'the turn' take_lease
+          renew_lease &
+          renewer=$!
+          trap release_lease EXIT
+          fail 'etcd said no'",
+    ));
+    assert_eq!(machine.status()["lastError"], "etcd said no", "{said}");
+    assert_eq!(api.lock().unwrap().holder(), None);
+}
+
+#[test]
+fn a_renewed_lease_is_not_taken_over() {
+    let (machine, api) = api(Some(lease("cp3", "0")));
+    let renewals = Arc::clone(&api);
+    thread::spawn(move || {
+        for count in 0..2000 {
+            renewals.lock().unwrap().lease = Some(lease("cp3", &count.to_string()));
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    let said = failed(&machine.run_with("50-join", "wait_for 300 'the turn' take_lease"));
+    assert!(said.contains("error=\"cp3 is joining\""), "{said}");
+    assert_eq!(api.lock().unwrap().holder(), Some("cp3"));
+    assert!(!api.lock().unwrap().requests.iter().any(|method| method == "PUT"));
+}
+
+#[test]
+fn the_lease_of_a_dead_holder_is_taken_over_after_its_time() {
+    let (machine, api) = api(Some(lease("cp3", "2026-01-01T00:00:00.000000Z")));
+    succeeded(&machine.run_with("50-join", "wait_for 300 'the turn' take_lease"));
+    assert_eq!(api.lock().unwrap().holder(), Some("cp2"));
+    let waited: u32 = machine
+        .read("/slept")
+        .lines()
+        .map(|line| line.parse::<u32>().unwrap())
+        .sum();
+    assert!((121..=135).contains(&waited), "{waited}");
+}
+
+#[test]
+fn a_lease_that_somebody_else_takes_over_first_is_left_alone() {
+    let (machine, api) = api(Some(lease("cp3", "2026-01-01T00:00:00.000000Z")));
+    api.lock().unwrap().conflict = true;
+    failed(&machine.run_with("50-join", "wait_for 200 'the turn' take_lease"));
+    assert!(api.lock().unwrap().requests.iter().any(|method| method == "PUT"));
+    assert_eq!(api.lock().unwrap().holder(), Some("cp3"));
+}
+
+#[test]
+fn the_lease_of_an_earlier_try_is_its_own() {
+    let (machine, api) = api(Some(lease("cp2", "2026-01-01T00:00:00.000000Z")));
+    succeeded(&machine.run_with("50-join", "wait_for 300 'the turn' take_lease"));
+    assert!(!machine.exists("/slept"));
+    assert_eq!(api.lock().unwrap().holder(), Some("cp2"));
+}
+
+// The stale member.
+
+/// As etcd 3.6's gRPC gateway writes it.
+const MEMBERS: &str = concat!(
+    r#"{"header":{"cluster_id":"14841639068965178418","member_id":"10276657743932975437","raft_term":"4"},"members":["#,
+    r#"{"ID":"10276657743932975437","name":"cp1","peerURLs":["http://10.0.0.11:2380"],"clientURLs":["http://10.0.0.11:2379"]},"#,
+    r#"{"ID":"1234567890123456789","peerURLs":["http://10.0.0.12:2380"],"isLearner":true},"#,
+    r#"{"ID":"9372538179322589801","name":"cp13","peerURLs":["http://10.0.0.13:2380"],"clientURLs":["http://10.0.0.13:2379"]}]}"#
+);
+
+fn drop_stale(node: &str, members: &str) -> (Output, Vec<String>) {
+    let machine = Machine::new(node);
+    let pods = ["10.0.0.11", "10.0.0.12", "10.0.0.13"].map(|host| {
+        json!({
+            "metadata": {"managedFields": [{"f:hostIP": {}}]},
+            "status": {"hostIP": host, "hostIPs": [{"ip": host}]}
+        })
+    });
+    let pods = json!({"items": pods});
+    machine.write("/pods", 0o644, &serde_json::to_string_pretty(&pods).unwrap());
+    machine.write("/members", 0o644, members);
+    let root = machine.root().display();
+    let output = machine.run_with(
+        "50-join",
+        &format!(
+            r#"request() {{ CODE=200 ANSWER=$(<{root}/pods); }}
+               etcd() {{
+                 echo "$*" >>{root}/calls
+                 [ "$1" != "${{DOWN-}}" ] || return 1
+                 [ "$2" != list ] || cat {root}/members
+               }}
+               wait_for 20 "etcd's member list" drop_stale_member"#
+        ),
+    );
+    let calls = fs::read_to_string(machine.at("/calls")).unwrap_or_default();
+    (output, calls.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn the_member_of_a_former_disk_is_removed() {
+    for (node, asked, id) in [
+        ("cp1", "10.0.0.12", "10276657743932975437"),
+        ("cp2", "10.0.0.11", "1234567890123456789"),
+        ("cp3", "10.0.0.11", "9372538179322589801"),
+    ] {
+        let (output, calls) = drop_stale(node, MEMBERS);
+        succeeded(&output);
+        assert_eq!(
+            calls,
+            [
+                format!("{asked} list {{}}"),
+                format!("{asked} remove {{\"ID\":\"{id}\"}}")
+            ],
+            "{node}"
+        );
+    }
+}
+
+#[test]
+fn members_of_others_are_left_alone() {
+    let without = MEMBERS.replace("http://10.0.0.12:2380", "http://10.0.0.120:2380");
+    let (output, calls) = drop_stale("cp2", &without);
+    succeeded(&output);
+    assert_eq!(calls, ["10.0.0.11 list {}"]);
+}
+
+// The founder.
+
+#[test]
+fn any_answer_of_a_peer_is_a_cluster() {
+    let host = serve(Box::new(|_, _, _| (401, b"{}".to_vec())));
+    let machine = Machine::new("cp1");
+    machine.set("ENDPOINT", "127.0.0.1:1");
+    machine.set("PEERS", &format!("http://127.0.0.1:1 http://{host}"));
+    let said = succeeded(&machine.run_with("50-join", "cluster_answers && echo joins"));
+    assert!(
+        said.contains(&format!("a cluster already answers at http://{host}")),
+        "{said}"
+    );
+    assert!(said.ends_with("joins\n"));
+    machine.set("PEERS", "http://127.0.0.1:1");
+    let said = succeeded(&machine.run_with("50-join", "cluster_answers || echo founds"));
+    assert_eq!(said, "founds\n");
+}
