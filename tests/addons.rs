@@ -1,7 +1,9 @@
 //! Manifests as the API server will read them, and what they imply for nodes.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::{collections::BTreeMap, io::Write, process::Command, sync::Arc};
+mod support;
+
+use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use firelay::{
     addons::{self, Implied, Port, Protocol},
@@ -15,6 +17,7 @@ use firelay::{
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
+use support::pyyaml;
 use time::Duration;
 
 const BACKENDS: [FlannelBackend; 3] = [FlannelBackend::Vxlan, FlannelBackend::HostGw, FlannelBackend::Wireguard];
@@ -121,24 +124,12 @@ fn file(plan: &Plan, phase: &str) -> String {
     phase.files.into_iter().next().unwrap().1
 }
 
-/// The documents as PyYAML, the YAML 1.1 reader of cloud-init, reads them.
-fn documents(manifest: &str) -> Vec<Value> {
-    let script = "import json, sys, yaml\nprint(json.dumps(list(yaml.safe_load_all(sys.argv[1]))))";
-    let output = Command::new("python3").args(["-c", script, manifest]).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}\n{manifest}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 fn object<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     documents.iter().find(|it| it["kind"] == kind).unwrap()
 }
 
 fn net_conf(plan: &Plan) -> Value {
-    let documents = documents(&file(plan, "10-cni"));
+    let documents = pyyaml(&file(plan, "10-cni"));
     let config = &object(&documents, "ConfigMap")["data"];
     serde_json::from_str::<Value>(config["cni-conf.json"].as_str().unwrap()).unwrap();
     serde_json::from_str(config["net-conf.json"].as_str().unwrap()).unwrap()
@@ -155,7 +146,7 @@ fn flannel_has_its_objects_for_every_backend_and_family() {
     for backend in BACKENDS {
         for pods in [&[IPV4][..], &[IPV4, IPV6], &[IPV6]] {
             let manifest = file(&plan(flannel(backend), pods), "10-cni");
-            let documents = documents(&manifest);
+            let documents = pyyaml(&manifest);
             let kinds: Vec<_> = documents.iter().map(|it| it["kind"].as_str().unwrap()).collect();
             let expected = [
                 "Namespace",
@@ -181,7 +172,7 @@ fn flannel_has_its_objects_for_every_backend_and_family() {
 
 #[test]
 fn every_volume_that_is_mounted_exists_and_the_other_way_round() {
-    let documents = documents(&file(&plan(flannel(FlannelBackend::Vxlan), &[IPV4]), "10-cni"));
+    let documents = pyyaml(&file(&plan(flannel(FlannelBackend::Vxlan), &[IPV4]), "10-cni"));
     let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
     let names = |list: &Value| -> Vec<String> {
         list.as_array()
@@ -254,7 +245,7 @@ fn nftables_is_used_when_kube_proxy_does() {
 
 /// flanneld's container.
 fn flanneld(plan: &Plan) -> Value {
-    let documents = documents(&file(plan, "10-cni"));
+    let documents = pyyaml(&file(plan, "10-cni"));
     object(&documents, "DaemonSet")["spec"]["template"]["spec"]["containers"][0].clone()
 }
 
@@ -344,7 +335,7 @@ fn the_hosts_have_the_plugins_where_the_manifest_puts_its_own() {
     let plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
     let archive = &profiles.catalog.artifacts["cni-plugins"].members;
     assert!(implied(&plan).cni_plugins.iter().all(|plugin| archive.contains(plugin)));
-    let documents = documents(&file(&plan, "10-cni"));
+    let documents = pyyaml(&file(&plan, "10-cni"));
     let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
     let volume = pod["volumes"]
         .as_array()
@@ -407,7 +398,7 @@ fn phases_are_applied_in_order_and_empty_ones_are_left_out() {
 
 #[test]
 fn the_api_server_may_ask_kubelets() {
-    let documents = documents(&file(&plan(CniPlan::None, &[IPV4]), "20-core"));
+    let documents = pyyaml(&file(&plan(CniPlan::None, &[IPV4]), "20-core"));
     let expected = json!([{
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

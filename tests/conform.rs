@@ -131,7 +131,7 @@ fn cloud_init_finds_nothing_to_say() {
                 said.contains("Valid") && !said.to_lowercase().contains("deprecat"),
                 "{node}: {said}"
             );
-            let (_, config) = read_cloud_init(&fs::read(path).unwrap());
+            let config = read_cloud_init(&fs::read(path).unwrap()).config;
             let commands = config["runcmd"].as_array().unwrap();
             assert_eq!(commands.last().unwrap()[4], "firelay.service", "{node}: {commands:?}");
         }

@@ -1,22 +1,23 @@
 //! What a document says, as its real readers read it: cloud-init's own code and the Ignition binary.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod support;
+
 use std::{
     collections::BTreeMap,
     fs,
-    io::Write,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::Path,
-    process::{Command, Output, Stdio},
+    process::Command,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use firelay::{
     document::{CloudInit, Compression, Document, Ignition, gzip},
     node::{NodeDirectory, NodeFile, NodeFiles, NodeLink, NodeUnit, NodeUser},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use support::{read_cloud_init, succeed};
 
 /// Debian's place for a program that is not in PATH (dracut runs it).
 const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
@@ -29,85 +30,22 @@ fn ignition() -> Ignition {
     }
 }
 
-/// Runs a program; a missing one fails the test and says what to install.
-fn run(program: &str, package: &str, arguments: &[&str], directory: &Path, stdin: &[u8]) -> Output {
-    let child = Command::new(program)
-        .args(arguments)
-        .current_dir(directory)
-        .env(
-            "PATH",
-            format!("{}:{}", directory.display(), std::env::var("PATH").unwrap()),
-        )
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child =
-        child.unwrap_or_else(|error| panic!("cannot run {program} ({error}): install the package {package}"));
-    let mut input = child.stdin.take().unwrap();
-    let bytes = stdin.to_vec();
-    let writer = std::thread::spawn(move || input.write_all(&bytes));
-    let output = child.wait_with_output().unwrap();
-    let _ = writer.join();
-    output
-}
-
-fn text(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
-}
-
-/// What cloud-init's own code makes of a document.
-struct CloudConfig {
-    text: String,
-    config: Value,
-    files: BTreeMap<String, (u32, String)>,
-}
-
-fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_cloud_init.py");
-    let output = run("/usr/bin/python3", "cloud-init", &[script], Path::new("/"), user_data);
-    assert!(output.status.success(), "{}", text(&output));
-    let read: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let files = read["files"].as_array().unwrap().iter().map(|file| {
-        assert_eq!(file["owner"], "root:root");
-        let content = STANDARD.decode(file["content"].as_str().unwrap()).unwrap();
-        let mode = u32::try_from(file["mode"].as_u64().unwrap()).unwrap();
-        (
-            file["path"].as_str().unwrap().to_owned(),
-            (mode, String::from_utf8(content).unwrap()),
-        )
-    });
-    CloudConfig {
-        files: files.collect(),
-        text: read["text"].as_str().unwrap().to_owned(),
-        config: read["config"].clone(),
-    }
-}
-
 fn assert_valid_cloud_config(user_data: &str) {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("user-data"), user_data).unwrap();
-    let output = run(
-        "cloud-init",
-        "cloud-init",
-        &["schema", "--annotate", "-c", "user-data"],
-        directory.path(),
-        b"",
-    );
-    let said = text(&output);
-    assert!(output.status.success() && said.contains("Valid"), "{said}");
+    let path = directory.path().join("user-data");
+    fs::write(&path, user_data).unwrap();
+    let mut schema = Command::new("cloud-init");
+    schema.args(["schema", "--annotate", "--config-file"]).arg(path);
+    let said = succeed(&mut schema, "cloud-init");
+    assert!(said.contains("Valid"), "{said}");
     assert!(!said.to_lowercase().contains("deprecat"), "{said}");
 }
 
 fn assert_valid_ignition(config: &str) {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("config.ign"), config).unwrap();
-    let output = run("ignition-validate", "ignition", &["config.ign"], directory.path(), b"");
-    assert!(output.status.success() && text(&output).is_empty(), "{}", text(&output));
+    let path = directory.path().join("config.ign");
+    fs::write(&path, config).unwrap();
+    assert_eq!(succeed(Command::new("ignition-validate").arg(path), "ignition"), "");
     let (_, warnings) = ignition_config::Config::parse_str(config).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
 }
@@ -129,17 +67,15 @@ fn ignite(config: &str) -> tempfile::TempDir {
     fs::write(directory.path().join("config.ign"), config).unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (root, cache, neednet, state) = (at("root"), at("cache"), at("neednet"), at("state"));
+    let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
     for stage in ["fetch", "files"] {
-        let arguments = ["--platform=file", "--log-to-stdout", "--stage", stage, "--root", &root];
-        let places = ["--config-cache", &cache, "--neednet", &neednet, "--state-file", &state];
-        let output = run(
-            IGNITION,
-            "ignition",
-            &[&arguments[..], &places].concat(),
-            directory.path(),
-            b"",
-        );
-        assert!(output.status.success(), "{stage}: {}", text(&output));
+        let mut ignition = Command::new(IGNITION);
+        ignition
+            .args(["--platform=file", "--log-to-stdout", "--stage", stage, "--root", &root])
+            .args(["--config-cache", &cache, "--neednet", &neednet, "--state-file", &state])
+            .current_dir(directory.path())
+            .env("PATH", &path);
+        succeed(&mut ignition, "ignition");
     }
     directory
 }

@@ -1,11 +1,9 @@
 //! The YAML decoder's findings, and the emitter read back by PyYAML, the parser that cloud-init uses.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use std::{
-    collections::BTreeMap,
-    io::Write,
-    process::{Command, Stdio},
-};
+mod support;
+
+use std::collections::BTreeMap;
 
 use firelay::{
     diagnostic::Source,
@@ -298,32 +296,6 @@ const NASTY: &[&str] = &[
     "\u{ffff}\nb\n",
 ];
 
-/// What PyYAML makes of a text.
-fn pyyaml(text: &str) -> Value {
-    let program = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin.buffer.read().decode()), sys.stdout)";
-    let mut child = Command::new("python3")
-        .args(["-c", program])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    serde_json::from_slice(&child.wait_with_output().unwrap().stdout)
-        .unwrap_or_else(|_| panic!("PyYAML refuses:\n{text}"))
-}
-
-fn has_pyyaml() -> bool {
-    let found = Command::new("python3")
-        .args(["-c", "import yaml"])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|s| s.success());
-    if !found {
-        eprintln!("skipped: python3 with PyYAML is not here");
-    }
-    found
-}
-
 /// Texts as list elements, as values, as keys and deep in lists of mappings.
 fn document(texts: &[&str]) -> Value {
     let map: serde_json::Map<_, _> = texts.iter().map(|text| ((*text).to_owned(), json!(text))).collect();
@@ -336,12 +308,9 @@ fn document(texts: &[&str]) -> Value {
 
 #[test]
 fn every_text_comes_back_from_yaml_1_1() {
-    if !has_pyyaml() {
-        return;
-    }
     let value = document(NASTY);
     let text = yaml::emit(&value).unwrap();
-    let read = pyyaml(&text);
+    let [read] = support::pyyaml(&text).try_into().unwrap();
     for (index, expected) in NASTY.iter().enumerate() {
         assert_eq!(read["list"][index], json!(expected));
         assert_eq!(read["map"][expected], json!(expected));

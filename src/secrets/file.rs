@@ -52,19 +52,15 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    // Without this the error would name the temporary file, which nobody asked for.
+    fs::metadata(directory)?;
     let mut file = tempfile::Builder::new()
         .prefix(".firelay-secrets-")
-        .tempfile_in(directory)
-        .map_err(without_path)?;
+        .tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path).map_err(|error| error.error)?;
     Ok(())
-}
-
-/// What the system said alone: `tempfile` adds the name of a file that nobody asked for and nobody finds.
-fn without_path(error: io::Error) -> io::Error {
-    io::Error::from(error.kind())
 }
 
 #[cfg(unix)]

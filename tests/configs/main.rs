@@ -6,5 +6,7 @@ mod containerd;
 mod etcd;
 mod files;
 mod kubeadm;
+#[path = "../support/mod.rs"]
+mod support;
 mod tool;
 mod units;

@@ -167,8 +167,18 @@ pub fn pipe(command: &mut Command, package: &str, stdin: &[u8]) -> Output {
 /// The regular files of a document as its reader sees them: path, mode and content.
 pub type Files = BTreeMap<String, (u32, String)>;
 
-/// Reads a cloud-config with cloud-init's own code; also what is beside `write_files`.
-pub fn read_cloud_init(user_data: &[u8]) -> (Files, Value) {
+/// What cloud-init's own code makes of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CloudConfig {
+    /// The cloud-config, unpacked.
+    pub text: String,
+    /// What is beside `write_files`.
+    pub config: Value,
+    pub files: Files,
+}
+
+/// Reads a cloud-config with cloud-init's own code.
+pub fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
     let mut python = Command::new("/usr/bin/python3");
     python.arg(root().join("tests/read_cloud_init.py"));
     let output = pipe(&mut python, "cloud-init", user_data);
@@ -183,7 +193,32 @@ pub fn read_cloud_init(user_data: &[u8]) -> (Files, Value) {
             (mode, String::from_utf8(content).unwrap()),
         )
     });
-    (files.collect(), read["config"].clone())
+    CloudConfig {
+        files: files.collect(),
+        text: read["text"].as_str().unwrap().to_owned(),
+        config: read["config"].clone(),
+    }
+}
+
+/// The documents of a text as PyYAML, the YAML 1.1 reader of cloud-init, reads them.
+pub fn pyyaml(text: &str) -> Vec<Value> {
+    let script =
+        "import json, sys, yaml\njson.dump(list(yaml.safe_load_all(sys.stdin.buffer.read().decode())), sys.stdout)";
+    match python(script, text) {
+        Value::Array(documents) => documents,
+        other => panic!("{other}"),
+    }
+}
+
+/// What a Python script prints as JSON, given a text on stdin.
+pub fn python(script: &str, input: &str) -> Value {
+    let output = pipe(
+        Command::new("/usr/bin/python3").args(["-c", script]),
+        "python3-yaml",
+        input.as_bytes(),
+    );
+    assert!(output.status.success(), "{}\n{input}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Reads an Ignition config with the `ignition-config` crate: storage files, and units as files where systemd has them.
@@ -279,7 +314,7 @@ pub fn read_tree(out: &Path) -> BTreeMap<String, Files> {
 pub fn read_document(path: &Path) -> Files {
     let text = fs::read_to_string(path).unwrap();
     if path.ends_with("user-data") {
-        read_cloud_init(text.as_bytes()).0
+        read_cloud_init(text.as_bytes()).files
     } else {
         read_ignition(&text)
     }
