@@ -508,6 +508,27 @@ fn an_archive_without_the_member_is_refused_by_name() {
     assert!(!machine.exists(&format!("/var/lib/firelay/x-{sum}")));
 }
 
+#[test]
+fn an_import_goes_on_at_the_archive_that_failed() {
+    let machine = Machine::new("cp1");
+    let root = machine.root().display().to_string();
+    machine.write("/etc/firelay/images", 0o644, "aaa http://x/a\nbbb http://x/b\n");
+    for sum in ["aaa", "bbb"] {
+        machine.write(&format!("/var/lib/firelay/cache/{sum}"), 0o644, "");
+    }
+    for name in ["systemctl", "crictl"] {
+        machine.program(name, "#!/bin/bash\n");
+    }
+    let ctr = format!("#!/bin/bash\necho \"${{@: -1}}\" >>{root}/imported\n[[ $* != *bbb || -e {root}/well ]]\n");
+    machine.program("ctr", &ctr);
+    failed(&machine.step("30-runtime"));
+    machine.write("/well", 0o644, "");
+    succeeded(&machine.step("30-runtime"));
+    let imported = machine.read("/imported").replace(&root, "");
+    let cache = "/var/lib/firelay/cache";
+    assert_eq!(imported, format!("{cache}/aaa\n{cache}/bbb\n{cache}/bbb\n"));
+}
+
 // kubeadm.
 
 /// A kubeconfig as PyYAML reads it.
