@@ -873,6 +873,14 @@ fn the_member_of_a_former_disk_is_removed() {
 }
 
 #[test]
+fn space_in_the_answer_of_etcd_does_not_hide_a_member() {
+    let spaced = MEMBERS.replace("\":", "\": ");
+    let (output, calls) = drop_stale("cp2", &spaced);
+    succeeded(&output);
+    assert_eq!(calls.len(), 2, "{calls:?}");
+}
+
+#[test]
 fn members_of_others_are_left_alone() {
     let without = MEMBERS.replace("http://10.0.0.12:2380", "http://10.0.0.120:2380");
     let (output, calls) = drop_stale("cp2", &without);
