@@ -20,6 +20,8 @@ mod model;
 mod names;
 mod network;
 mod nodes;
+mod owned;
+mod phases;
 mod pki;
 mod ranges;
 mod report;
