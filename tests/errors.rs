@@ -14,7 +14,7 @@ use firelay::{
     diagnostic::{CODES, Diagnostic, Source, render},
     plan,
     profile::Profiles,
-    spec::{self, Arch},
+    spec::Arch,
 };
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    match spec::parse(source).and_then(|spec| plan::resolve(&spec, profiles)) {
+    match plan::read(source, profiles) {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     }

@@ -8,6 +8,7 @@ mod addresses;
 mod artifacts;
 mod cni;
 mod component;
+mod draft;
 mod duration;
 mod endpoint;
 mod etcd;
@@ -28,5 +29,6 @@ mod report;
 mod resolve;
 mod runtime;
 
+pub use draft::read;
 pub use model::*;
 pub use resolve::resolve;
