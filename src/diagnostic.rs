@@ -42,6 +42,8 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// What to write instead.
     pub help: Option<String>,
+    /// Bytes after the place that no finding of the run shows: a value that may be secret.
+    pub hidden: u32,
 }
 
 impl Diagnostic {
@@ -54,6 +56,7 @@ impl Diagnostic {
             label: String::new(),
             span: None,
             help: None,
+            hidden: 0,
         }
     }
 
@@ -70,6 +73,16 @@ impl Diagnostic {
     pub fn at(self, span: Span) -> Self {
         Self {
             span: Some(span),
+            ..self
+        }
+    }
+
+    /// Keeps what stands between the place and a later byte from being shown.
+    #[must_use]
+    pub fn hiding_to(self, end: usize) -> Self {
+        let start = self.span.map_or(end, |span| span.end);
+        Self {
+            hidden: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
             ..self
         }
     }

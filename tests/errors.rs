@@ -14,7 +14,7 @@ use firelay::{
     diagnostic::{CODES, Diagnostic, Source, render},
     plan,
     profile::Profiles,
-    spec::{self, Arch},
+    spec::Arch,
 };
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    match spec::parse(source).and_then(|spec| plan::resolve(&spec, profiles)) {
+    match plan::read(source, profiles) {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     }
@@ -123,6 +123,53 @@ fn messages_are_lower_case_without_a_full_stop() {
 }
 
 const SPEC: &str = include_str!("plan/every-key.yaml");
+
+/// Every `key: ` of the good spec with its place, in its text lines and in flow mappings.
+fn keys() -> Vec<(usize, &'static str)> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    SPEC.match_indices(':')
+        .filter(|(at, _)| SPEC[at + 1..].starts_with([' ', '\n']))
+        .map(|(at, _)| {
+            let start = SPEC[..at].rfind(|c| !word(c)).map_or(0, |before| before + 1);
+            (start, &SPEC[start..at])
+        })
+        .filter(|(_, key)| !key.is_empty())
+        .collect()
+}
+
+/// A mistake of form in a spec that is good otherwise: what is said about its meaning would be false.
+#[test]
+fn a_mistake_of_form_makes_nothing_else_look_wrong() {
+    let text = |text: String| Source {
+        name: "cluster.yaml".to_owned(),
+        text,
+    };
+    let codes = |source: &Source| -> BTreeSet<_> { findings(source, &PROFILES).iter().map(|f| f.code).collect() };
+    let good = codes(&text(SPEC.to_owned()));
+    let mut wrong = Vec::new();
+    for (start, key) in keys() {
+        let end = start + key.len();
+        let rest = &SPEC[end + 1..];
+        let value = rest.find(['\n', ',', '}']).unwrap_or(rest.len());
+        let (before, value) = (&SPEC[..start], &rest[value..]);
+        for (how, damaged) in [
+            ("mistyped", format!("{before}{key}x:{rest}")),
+            ("unknown", format!("{before}qqqqqqqqqqqqqqqqqqq:{rest}")),
+            ("a list", format!("{before}{key}: [[]]{value}")),
+            ("a word", format!("{before}{key}: qq qq{value}")),
+        ] {
+            let source = text(damaged);
+            let found = findings(&source, &PROFILES);
+            let mistake = |finding: &Diagnostic| finding.code < "FL0100";
+            if !found.iter().any(mistake) {
+                continue;
+            }
+            let false_ones = found.iter().filter(|f| !mistake(f) && !good.contains(f.code));
+            wrong.extend(false_ones.map(|f| format!("{key} {how}: {} {}", f.code, f.message)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]

@@ -110,7 +110,6 @@ fn every_mistake_is_found_in_one_run() {
     assert_eq!(
         findings::<Vec<Machine>>(text),
         [
-            "FL0009 [{ nme: a, port: 70000, kind: cloudy }] missing key `name`",
             "FL0008 [nme] unknown key `nme`",
             "FL0013 [70000] number out of range",
             "FL0012 [cloudy] unknown choice `cloudy`",

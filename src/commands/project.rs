@@ -17,7 +17,6 @@ use crate::{
     plan::{self, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
-    spec,
 };
 
 /// Name of a bundle that no flag names.
@@ -43,7 +42,7 @@ impl Project {
     pub fn open(path: &Path) -> Result<Outcome, Failure> {
         let source = read(path)?;
         let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        let resolved = spec::parse(&source).and_then(|spec| plan::resolve(&spec, &profiles));
+        let resolved = plan::read(&source, &profiles);
         Ok(match resolved {
             Ok((plan, warnings)) => Ok(Self {
                 source,

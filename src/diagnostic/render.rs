@@ -12,27 +12,28 @@ const SECRET_KEYS: &[&str] = &["password"];
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let lines = Lines::new(&source.text);
+    let text = &without_hidden(&source.text, findings);
     let mut out = String::new();
     for (index, finding) in findings.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        out.push_str(&render_one(&renderer, source, &lines, finding));
+        out.push_str(&render_one(&renderer, &source.name, text, &lines, finding));
         out.push('\n');
     }
     out
 }
 
-fn render_one(renderer: &Renderer, source: &Source, lines: &Lines<'_>, finding: &Diagnostic) -> String {
+fn render_one(renderer: &Renderer, name: &str, text: &str, lines: &Lines<'_>, finding: &Diagnostic) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
     let title = level.primary_title(finding.message.as_str()).id(finding.code);
-    let shown = finding.span.map(|span| Shown::new(&source.text, lines, span));
+    let shown = finding.span.map(|span| Shown::new(text, lines, span));
     let group = match &shown {
-        Some(shown) => title.element(shown.snippet(&source.name, &finding.label)),
-        None => title.element(Origin::path(source.name.as_str())),
+        Some(shown) => title.element(shown.snippet(name, &finding.label)),
+        None => title.element(Origin::path(name)),
     };
     renderer.render(&[with_help(group, finding.help.as_deref())])
 }
@@ -77,6 +78,43 @@ impl Shown {
     }
 }
 
+/// The text with what findings hide replaced.
+fn without_hidden(text: &str, findings: &[Diagnostic]) -> String {
+    let mut out = text.to_owned();
+    for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
+        let end = span.end.saturating_add(finding.hidden as usize).min(text.len());
+        let after = text.get(span.end..end).unwrap_or_default();
+        let value = after
+            .trim_start_matches(['"', '\''])
+            .trim_start()
+            .strip_prefix(':')
+            .unwrap_or_default();
+        hide(&mut out, end - value.trim_start().len(), end);
+    }
+    out
+}
+
+/// Bytes replaced by as many `*`, so that offsets stay true.
+fn hide(text: &mut String, start: usize, end: usize) {
+    if text.is_char_boundary(start) && text.is_char_boundary(end) && start <= end {
+        text.replace_range(start..end, &"*".repeat(end - start));
+    }
+}
+
+/// Hides user names and passwords of URLs.
+fn mask_users(line: &mut String) {
+    let mut from = 0;
+    while let Some(found) = line[from..].find("://") {
+        let start = from + found + 3;
+        let rest = &line[start..];
+        let url = &rest[..rest.find([' ', '\t', '"', '\'']).unwrap_or(rest.len())];
+        if let Some(at) = url.rfind('@') {
+            hide(line, start, start + at);
+        }
+        from = start;
+    }
+}
+
 /// The line with the values of secret keys replaced by as many bytes of `*`, so that offsets stay true.
 fn masked(line: &str) -> String {
     let mut line = line.to_owned();
@@ -88,11 +126,12 @@ fn masked(line: &str) -> String {
             if let Some(value) = value.strip_prefix(':') {
                 let start = line.len() - value.trim_start().len();
                 let end = start + scalar_length(&line[start..]);
-                line.replace_range(start..end, &"*".repeat(end - start));
+                hide(&mut line, start, end);
             }
             from = after;
         }
     }
+    mask_users(&mut line);
     line
 }
 
@@ -177,6 +216,7 @@ error[FL0103]: pod and service networks overlap
             ("password: \"a, b\" # note", "password: ****** # note"),
             ("\"password\" : x", "\"password\" : *"),
             ("password:", "password:"),
+            ("a: https://u:p/w@h/x, b: y@z", "a: https://*****@h/x, b: y@z"),
         ] {
             assert_eq!(masked(line), expected);
         }

@@ -62,9 +62,16 @@ pub fn patch(node: &NodePlan) -> Map<String, Value> {
     own.into_iter().chain(user).collect()
 }
 
-/// Flags for what has no field: `node-ip`, unless the address is known only on the machine, and `node-labels`.
-pub fn arguments(node: &NodePlan) -> Vec<(&'static str, String)> {
-    let addresses: Vec<_> = node.addresses.iter().map(ToString::to_string).collect();
+/// Flags for what has no field: `node-ip` and `node-labels`.
+///
+/// A machine of a pool finds its address itself, of the pods' first family: kubelet looks for IPv4 unless `node-ip`
+/// is `::` (`pkg/kubelet/nodestatus/setters.go`).
+pub fn arguments(plan: &Plan, node: &NodePlan) -> Vec<(&'static str, String)> {
+    let mut addresses: Vec<_> = node.addresses.iter().map(ToString::to_string).collect();
+    let ipv6 = plan.network.pods.first().is_some_and(|range| range.addr().is_ipv6());
+    if node.pool && ipv6 {
+        addresses.push("::".to_owned());
+    }
     let labels: Vec<_> = node
         .labels
         .iter()

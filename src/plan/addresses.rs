@@ -20,11 +20,18 @@ pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<V
         };
         if machines > 0 && addresses.len() != machines {
             let finding = Diagnostic::error("FL0203", "as many addresses as names are needed").at(text.span);
-            report.push(finding.label(format!(
+            let finding = finding.label(format!(
                 "{}, but {}",
                 count(addresses.len(), "address", "es"),
                 count(machines, "name", "s")
-            )));
+            ));
+            let fitting = addresses.first().and_then(|first| ranges::row(*first, machines));
+            report.push(match fitting {
+                Some(fitting) => finding.help(format!("write {fitting}, if these are the machines' addresses")),
+                None => finding,
+            });
+            // Where an address was listed for each name, the others would say the same.
+            break;
         }
         entries.push(addresses);
     }

@@ -203,15 +203,53 @@ fn check_override(name: &Spanned<String>, own: &ArtifactOverride, catalog: &Cata
             None => finding.help(help),
         });
     }
-    own.url.iter().for_each(|url| check_url(url, report));
+    own.url.iter().for_each(|url| check_template(url, report));
     own.sha256.values().for_each(|sha256| check_sha256(sha256, report));
 }
 
-/// Refuses what cannot be fetched over HTTP.
+/// What an override's URL may hold, see [`fill`].
+const PLACEHOLDERS: [&str; 2] = ["version", "arch"];
+
+/// Refuses an override's URL that cannot be fetched when it is filled in.
+fn check_template(url: &Spanned<String>, report: &mut Report) {
+    let words = url
+        .split('{')
+        .skip(1)
+        .map(|rest| rest.split('}').next().unwrap_or_default());
+    let unknown = words.clone().find(|word| !PLACEHOLDERS.contains(word));
+    if let Some(word) = unknown {
+        let finding = Diagnostic::error("FL0307", "nothing fills this in").at(url.span);
+        let label = match nearest(word, PLACEHOLDERS) {
+            Some(near) => format!("did you mean `{{{near}}}`?"),
+            None => "braces that hold no known word".to_owned(),
+        };
+        report.push(finding.label(label).help("{version} and {arch} are filled in"));
+        return;
+    }
+    let filled = PLACEHOLDERS
+        .iter()
+        .fold(url.value.clone(), |url, word| url.replace(&format!("{{{word}}}"), "x"));
+    check_url(
+        &Spanned {
+            value: filled,
+            span: url.span,
+        },
+        report,
+    );
+}
+
+/// Refuses what cannot be fetched over HTTP, and a password, which many could read.
 pub(super) fn check_url(url: &Spanned<String>, report: &mut Report) {
     if !names::is_url(url) {
         let finding = Diagnostic::error("FL0307", "not a URL that can be fetched").at(url.span);
-        report.push(finding.label("http:// or https://, a host, no blanks or quotes"));
+        report.push(finding.label("http:// or https://, a host, no blanks, quotes or braces"));
+    } else if names::has_user(url) {
+        let finding = Diagnostic::error("FL0314", "a URL with a user name or password").at(url.span);
+        report.push(
+            finding
+                .label("it would stand in logs and process lists")
+                .help("a mirror of a registry has `auth`; what firelay fetches itself is checked by its digest"),
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ComponentPlan, VolumePlan, artifacts, kubernetes, names, report::Report};
+use super::{ComponentPlan, VolumePlan, artifacts, kubernetes, names, owned::Settings, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     spec::{Argument, Component, EnvVar, Volume},
@@ -37,7 +37,8 @@ pub(super) fn check_argument(argument: &Argument, report: &mut Report) {
 }
 
 /// Arguments as pairs, checked.
-pub(super) fn arguments(arguments: &[Argument], report: &mut Report) -> Vec<(String, String)> {
+pub(super) fn arguments(arguments: &[Argument], owned: &Settings, report: &mut Report) -> Vec<(String, String)> {
+    owned.check_arguments(arguments, report);
     arguments.iter().for_each(|argument| check_argument(argument, report));
     arguments
         .iter()
@@ -58,7 +59,7 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
 }
 
 /// A static pod's settings, checked.
-pub(super) fn resolve(component: &Component, report: &mut Report) -> ComponentPlan {
+pub(super) fn resolve(component: &Component, owned: &Settings, report: &mut Report) -> ComponentPlan {
     let mut seen = BTreeSet::new();
     for volume in &component.extra_volumes {
         check_volume(volume, report);
@@ -67,7 +68,7 @@ pub(super) fn resolve(component: &Component, report: &mut Report) -> ComponentPl
         }
     }
     ComponentPlan {
-        extra_args: arguments(&component.extra_args, report),
+        extra_args: arguments(&component.extra_args, owned, report),
         extra_volumes: component.extra_volumes.iter().map(volume).collect(),
         extra_envs: environment(&component.extra_envs, report),
     }

@@ -2,21 +2,23 @@
 
 use std::net::IpAddr;
 
-use super::{EndpointPlan, machines::Row, names, network::Ranges, report::Report};
+use super::{EndpointPlan, machines::Row, names, network::Ranges, ranges, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    spec::{Endpoint, EndpointProvider},
+    spec::{Endpoint, EndpointProvider, Spec},
     yaml::Spanned,
 };
 
 /// `endpoint`, checked and resolved.
-pub(super) fn resolve(endpoint: &Endpoint, ranges: &Ranges, rows: &[Row<'_>], report: &mut Report) -> EndpointPlan {
+pub(super) fn resolve(spec: &Spec, ranges: &Ranges, rows: &[Row<'_>], report: &mut Report) -> EndpointPlan {
+    let endpoint = &spec.endpoint;
     let provider = endpoint
         .provider
         .as_ref()
         .map_or(EndpointProvider::External, |provider| provider.value);
     check_provider(endpoint, report);
     check_host(endpoint, provider, ranges, report);
+    report.take(check_taken(spec));
     check_namesakes(&endpoint.host, rows, report);
     check_idle(endpoint, provider, report);
     if let Some(port) = endpoint.port.as_ref().filter(|port| port.value == 0) {
@@ -60,15 +62,59 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
                     .label("each node's /etc/hosts decides where the name leads"),
             );
         }
+        if let Some(why) = ranges::unusable(address) {
+            report.push(finding("not an address of an endpoint").label(why));
+        }
         report.take(check_outside(address, host.span, ranges));
     } else if !names::is_dns_name(host) {
         let label = "lower case labels joined by dots; the port has a key of its own";
-        report.push(
-            finding("not a host name or address")
-                .label(label)
-                .help("write it as api.prod.example.com or 10.0.0.10"),
-        );
+        let help = meant(host).unwrap_or_else(|| "write it as api.prod.example.com or 10.0.0.10".to_owned());
+        report.push(finding("not a host name or address").label(label).help(help));
     }
+}
+
+/// What to write for a URL, a host with its port, or an address in brackets.
+fn meant(host: &str) -> Option<String> {
+    let is_host = |host: &str| host.parse::<IpAddr>().is_ok() || names::is_dns_name(host);
+    let lower = host.to_lowercase();
+    let authority = lower.split_once("://").map_or(&*lower, |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    let (name, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, port)) => (name, port.strip_prefix(':')),
+        None => authority
+            .split_once(':')
+            .map_or((authority, None), |(name, port)| (name, Some(port))),
+    };
+    match port.map(str::parse::<u16>) {
+        _ if !is_host(name) => None,
+        Some(Ok(port)) => Some(format!("write host: {name} and port: {port}")),
+        _ if host.starts_with('[') => Some(format!("write {name}, without brackets")),
+        _ => Some(format!("write {name}")),
+    }
+}
+
+/// Refuses names that lead elsewhere on every machine or in every pod.
+fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
+    let host = &spec.endpoint.host;
+    let domain = spec
+        .kubernetes
+        .dns
+        .domain
+        .as_ref()
+        .map_or("cluster.local", |domain| domain);
+    let services = format!(".svc.{domain}");
+    let why = match host.as_str() {
+        "localhost" => "on every machine this is the machine itself",
+        "kubernetes" | "kubernetes.default" | "kubernetes.default.svc" => "in every pod this is the API's service",
+        name if name.ends_with(".localhost") => "on every machine this is the machine itself",
+        name if name == domain || name.ends_with(&services) => "the cluster's own DNS answers for this name",
+        _ => return Ok(()),
+    };
+    Err(Diagnostic::error("FL0114", "this name cannot be the endpoint's")
+        .at(host.span)
+        .label(why)
+        .help("use a name of your own that leads to every control plane"))
 }
 
 fn address(text: &Spanned<String>, ranges: &Ranges) -> Result<IpAddr, Diagnostic> {

@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-use super::{EtcdPlan, artifacts, component, names, report::Report, rewrite_image};
+use super::{EtcdPlan, artifacts, component, names, owned, report::Report, rewrite_image};
 use crate::{
     diagnostic::{Diagnostic, Span},
     spec::{Etcd, Spec},
@@ -14,12 +14,32 @@ const HEARTBEAT: u32 = 100;
 const ELECTION: u32 = 1000;
 const LONGEST_ELECTION: u32 = 50_000;
 
+/// Directories at the top that a reboot empties, or that hold no files at all.
+const VOLATILE: &[&str] = &["dev", "proc", "run", "sys", "tmp"];
+/// Directories at the top of which nothing is free.
+const SYSTEM: &[&str] = &["bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr"];
+/// Further directories (hier(7)) that others share.
+const SHARED: &[&str] = &[
+    "/var",
+    "/var/cache",
+    "/var/lib",
+    "/var/lib/cloud",
+    "/var/lib/containerd",
+    "/var/lib/firelay",
+    "/var/lib/kubelet",
+    "/var/lock",
+    "/var/log",
+    "/var/run",
+    "/var/spool",
+    "/var/tmp",
+];
+
 /// `etcd`, checked and resolved, for the version of external members.
 pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &mut Report) -> EtcdPlan {
     let etcd = &spec.etcd;
     check_timing(etcd, report);
     check_idle(etcd, external, report);
-    etcd.data_dir.iter().for_each(|dir| artifacts::check_path(dir, report));
+    etcd.data_dir.iter().for_each(|dir| check_data_dir(dir, report));
     etcd.image_repository
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
@@ -43,6 +63,39 @@ pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &m
     }
 }
 
+/// A directory of its own: it gets etcd's owner and mode, and a failed try empties it.
+fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
+    artifacts::check_path(dir, report);
+    if !names::is_absolute_path(dir) {
+        return;
+    }
+    let parts: Vec<_> = dir.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let path = format!("/{}", parts.join("/"));
+    let finding = Diagnostic::error("FL0313", "not a directory for etcd's data").at(dir.span);
+    if let Some(why) = unfit(&path, &parts) {
+        let help = "give it a directory of its own that outlives a reboot, such as /var/lib/etcd";
+        report.push(finding.label(why).help(help));
+    } else if path != dir.as_str() {
+        report.push(
+            finding
+                .label("the same path in more characters")
+                .help(format!("write {path}")),
+        );
+    }
+}
+
+/// Why a directory cannot be etcd's.
+fn unfit(path: &str, parts: &[&str]) -> Option<String> {
+    match parts.first() {
+        Some(top) if VOLATILE.contains(top) => Some(format!("/{top} is empty after a reboot")),
+        Some(top) if SYSTEM.contains(top) => Some(format!("/{top} belongs to the system")),
+        None => Some("this is the whole file system".to_owned()),
+        _ if SHARED.contains(&path) => Some("others keep their files here".to_owned()),
+        _ if parts.len() < 2 => Some("a directory at the top may hold what others left there".to_owned()),
+        _ => None,
+    }
+}
+
 /// The tuning as flags, then the user's own, which win because etcd takes the last.
 fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
     let milliseconds = |value: Option<&Spanned<u32>>| value.map(|value| value.to_string());
@@ -58,7 +111,7 @@ fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
-    arguments.extend(component::arguments(&etcd.extra_args, report));
+    arguments.extend(component::arguments(&etcd.extra_args, &owned::ETCD, report));
     arguments
 }
 

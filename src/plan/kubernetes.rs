@@ -6,8 +6,8 @@ use semver::Version;
 use serde_json::Value;
 
 use super::{
-    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, manifests, names, report::Report,
-    rewrite_image,
+    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, manifests, names, owned, phases,
+    report::Report, rewrite_image,
 };
 use crate::{
     diagnostic::{Diagnostic, nearest},
@@ -82,6 +82,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
     let profile = &release.profile;
     check_gates(kubernetes, profile, report);
     check_kubelet(&kubernetes.kubelet, profile, report);
+    phases::check(&kubernetes.skip_phases, profile, report);
     let rewrites = artifacts::image_rewrites(spec);
     kubernetes
         .image_repository
@@ -97,9 +98,9 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
         image_repository: rewrite_image(&rewrites, repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
-        api_server: component::resolve(&kubernetes.api_server, report),
-        controller_manager: component::resolve(&kubernetes.controller_manager, report),
-        scheduler: component::resolve(&kubernetes.scheduler, report),
+        api_server: component::resolve(&kubernetes.api_server, &owned::API_SERVER, report),
+        controller_manager: component::resolve(&kubernetes.controller_manager, &owned::CONTROLLER_MANAGER, report),
+        scheduler: component::resolve(&kubernetes.scheduler, &owned::SCHEDULER, report),
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, profile, report),
         dns: dns(spec, &rewrites, report),
@@ -178,6 +179,11 @@ pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, repo
         let message = format!("KubeletConfiguration of {} has no such field", profile.minor);
         report.push(unknown("FL0308", message, name, &profile.kubelet_fields));
     }
+    for (name, value) in &kubelet.config {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        owned::KUBELET_FIELDS.check(name, &value, report);
+    }
+    owned::KUBELET_FLAGS.check_arguments(&kubelet.extra_args, report);
     for argument in &kubelet.extra_args {
         component::check_argument(argument, report);
         if !profile.accepts_kubelet_flag(&argument.name) {

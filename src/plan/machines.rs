@@ -64,10 +64,17 @@ fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<
     }
 }
 
+/// Names that mean something else already.
+const TAKEN: [&str; 2] = ["localhost", "kubernetes"];
+
 fn row_names(name: &Spanned<String>) -> Result<Vec<String>, Diagnostic> {
     let names = ranges::names(name)?;
     match names.iter().find(|name| !names::is_node_name(name)) {
         Some(odd) => Err(names::invalid("node", odd, name.span)),
+        None if names.iter().any(|name| TAKEN.contains(&name.as_str())) => {
+            let finding = Diagnostic::error("FL0201", "not a node name").at(name.span);
+            Err(finding.label("this name leads elsewhere on every machine or in every pod"))
+        }
         None => Ok(names),
     }
 }

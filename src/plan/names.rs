@@ -71,8 +71,15 @@ pub(super) fn is_dns_name(text: &str) -> bool {
 /// An `http` or `https` URL without characters that a shell or a configuration file could trip over.
 pub(super) fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let odd = |c: char| c.is_whitespace() || c.is_control() || "\"'`\\$<>|^;".contains(c);
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "\"'`\\$<>|^;{}".contains(c);
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':', '?', '#']) && !rest.contains(odd))
+}
+
+/// Whether a URL has a user name or password before its host.
+pub(super) fn has_user(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.contains('@')
 }
 
 /// 64 hex digits.
@@ -155,7 +162,8 @@ mod tests {
     fn hosts_and_urls() {
         assert!(is_san("*.a.example") && is_san("::1") && is_san("10.0.0.1") && is_dns_name("api.example.com"));
         assert!(!is_san("*.*.a") && !is_san("a b") && !is_dns_name("10.0.0.256") && !is_san("A.example"));
-        assert!(is_url("https://a/b?c={arch}") && is_url("http://10.0.0.1:80"));
+        assert!(is_url("https://a/b?c=d") && is_url("http://10.0.0.1:80") && !is_url("https://a/{arch}"));
+        assert!(has_user("https://u:p@a/b") && has_user("https://u@a") && !has_user("https://a/b@c"));
         assert!(!is_url("ftp://a") && !is_url("https://") && !is_url("https://a b") && !is_url("https://a/$(reboot)"));
     }
 

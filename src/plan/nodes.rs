@@ -97,11 +97,18 @@ impl Nodes<'_> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let labels = labels::sort(&settings.labels, roles.control_plane, report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
-        let os = report.take(profile("os", settings.os, &self.profiles.os, machine.place));
+        let os = report.take(profile(
+            "os",
+            settings.os,
+            &self.profiles.os,
+            |os| &os.aliases,
+            machine.place,
+        ));
         let platform = report.take(profile(
             "platform",
             settings.platform,
             &self.profiles.platform,
+            |platform| &platform.aliases,
             machine.place,
         ));
         let (os, platform) = (os?, platform?);
@@ -175,6 +182,7 @@ fn profile<T>(
     key: &str,
     name: Option<&Spanned<String>>,
     profiles: &BTreeMap<String, Arc<T>>,
+    aliases: fn(&T) -> &[String],
     place: Span,
 ) -> Result<Arc<T>, Diagnostic> {
     let known = || profiles.keys().map(String::as_str);
@@ -189,11 +197,32 @@ fn profile<T>(
         let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
             .at(name.span)
             .help(help);
-        match nearest(name, known()) {
+        match meant(name, profiles, aliases) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding,
         }
     })
+}
+
+/// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
+fn meant<'a, T>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>, aliases: fn(&T) -> &[String]) -> Option<&'a str> {
+    let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
+    let wanted = bare(name);
+    let same = |alias: &str| bare(alias) == wanted;
+    let known = || profiles.keys().map(String::as_str);
+    let other = profiles
+        .iter()
+        .find(|(known, profile)| same(known) || aliases(profile).iter().any(|alias| same(alias)));
+    let release = |known: &&str| {
+        let rest = known.strip_prefix(&format!("{}-", name.to_lowercase()))?;
+        rest.split('.')
+            .map(|part| part.parse().ok())
+            .collect::<Option<Vec<u32>>>()
+    };
+    other
+        .map(|(name, _)| name.as_str())
+        .or_else(|| known().filter(|known| release(known).is_some()).max_by_key(release))
+        .or_else(|| nearest(name, known()))
 }
 
 /// Refuses an OS without images for the architecture, and one whose document the platform does not carry.

@@ -9,6 +9,11 @@ use crate::{
     yaml::Spanned,
 };
 
+/// Less than this ends before the machines are up.
+const SHORTEST_VALIDITY: Duration = Duration::hours(24);
+/// A try of kubeadm takes longer than less.
+const SHORTEST_WAIT: Duration = Duration::minutes(1);
+
 /// A duration of the spec, or the default.
 fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
     text.and_then(|text| report.take(duration::read(text)))
@@ -30,6 +35,7 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
         ca_keys: pki.ca_keys.as_ref().map_or(CaKeys::ControlPlane, |keys| keys.value),
     };
     check_validity(pki, &plan, report);
+    check_signer(spec, report);
     if let (Some(algorithm), Some(release)) = (&pki.algorithm, release) {
         check_algorithm(algorithm, release, report);
     }
@@ -38,17 +44,20 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
 
 fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
     let both = [
-        (&pki.ca_validity, plan.ca_validity),
-        (&pki.leaf_validity, plan.leaf_validity),
+        (pki.ca_validity.as_ref(), plan.ca_validity),
+        (pki.leaf_validity.as_ref(), plan.leaf_validity),
     ];
-    for (text, _) in both.iter().filter(|(_, validity)| validity.is_zero()) {
-        if let Some(text) = text {
-            report.push(
-                Diagnostic::error("FL0402", "a certificate that is never valid")
-                    .at(text.span)
-                    .label("must be longer than zero"),
-            );
-        }
+    let short = |(text, validity)| match text {
+        Some(text) if validity < SHORTEST_VALIDITY => Some(text),
+        _ => None,
+    };
+    for text in both.into_iter().filter_map(short) {
+        let finding = Diagnostic::error("FL0402", "certificates that end within a day").at(text.span);
+        report.push(
+            finding
+                .label("counted from the day the bundle was made, not from first boot")
+                .help("write at least 24h; 8760h is usual"),
+        );
     }
     let Some(text) = pki.leaf_validity.as_ref().or(pki.ca_validity.as_ref()) else {
         return;
@@ -66,6 +75,29 @@ fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
                 .label(label)
                 .help("set pki.leafValidity to at most pki.caValidity"),
         );
+    }
+}
+
+/// Who joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
+fn check_signer(spec: &Spec, report: &mut Report) {
+    let Some(keys) = spec.pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None) else {
+        return;
+    };
+    let finding = Diagnostic::error("FL0407", "nobody signs the certificates of joining machines").at(keys.span);
+    let help = "write caKeys: signer, which leaves ca.key alone on control planes";
+    if identity(spec) == JoinIdentity::Token {
+        let label = "join.identity is token, and no control plane has the CA's key";
+        report.push(
+            finding
+                .label(label)
+                .help(format!("{help}, or join: {{ identity: certificate }}")),
+        );
+    } else if let Some(pool) = spec.pools.first() {
+        let label = format!(
+            "the pool {} joins with a token, and no control plane has the CA's key",
+            pool.name.value
+        );
+        report.push(finding.label(label).help(help));
     }
 }
 
@@ -99,12 +131,12 @@ pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
         token_ttl: or(join.token_ttl.as_ref(), Duration::hours(24), report),
         wait_timeout: or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
     };
-    if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout.is_zero()) {
-        let finding = Diagnostic::error("FL0402", "a node that does not wait").at(text.span);
+    if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout < SHORTEST_WAIT) {
+        let finding = Diagnostic::error("FL0402", "a node that hardly waits").at(text.span);
         report.push(
             finding
-                .label("must be longer than zero")
-                .help("a node starts over after this time, so 30m is no risk"),
+                .label("an API server takes longer than this to come up")
+                .help("write at least 1m; a node starts over after this time, so 30m is no risk"),
         );
     }
     let used = identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();

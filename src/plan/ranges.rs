@@ -63,6 +63,55 @@ fn check_count(text: &Spanned<String>, steps: Option<u128>) -> Result<(), Diagno
 
 /// The addresses of an entry: one, or those from `FIRST-LAST`.
 pub(super) fn addresses(text: &Spanned<String>) -> Result<Vec<IpAddr>, Diagnostic> {
+    read(text).map_err(|finding| match meant(text) {
+        Some(meant) => finding.help(format!("write {meant}")),
+        None => finding,
+    })
+}
+
+/// What was meant by ends in brackets, with prefix lengths, or of which the last is cut short (`10.0.0.1-9`).
+fn meant(text: &str) -> Option<String> {
+    let bare = |end: &str| {
+        let end = end.trim().trim_start_matches('[');
+        end.split(['/', ']']).next().unwrap_or_default().to_owned()
+    };
+    let Some((first, last)) = text.split_once('-') else {
+        let only = bare(text);
+        return (only != text && only.parse::<IpAddr>().is_ok()).then_some(only);
+    };
+    let (first, last) = (bare(first), bare(last));
+    let last = match first.parse().ok()? {
+        IpAddr::V4(_) => completed(&first, &last, '.'),
+        IpAddr::V6(_) => completed(&first, &last, ':'),
+    };
+    let meant = format!("{first}-{last}");
+    (meant != text && last.parse::<IpAddr>().is_ok()).then_some(meant)
+}
+
+/// The last end of a range with the parts of the first that it was written without.
+fn completed(first: &str, last: &str, separator: char) -> String {
+    let parts = last.split(separator).count();
+    match first.rsplitn(parts + 1, separator).nth(parts) {
+        Some(before) if last.parse::<IpAddr>().is_err() => format!("{before}{separator}{last}"),
+        _ => last.to_owned(),
+    }
+}
+
+/// The entry that would do for a number of machines, from the address it begins with.
+pub(super) fn row(first: IpAddr, machines: usize) -> Option<String> {
+    let steps = u32::try_from(machines).ok()?.checked_sub(1)?;
+    let last: IpAddr = match first {
+        IpAddr::V4(first) => Ipv4Addr::from(u32::from(first).checked_add(steps)?).into(),
+        IpAddr::V6(first) => Ipv6Addr::from(u128::from(first).checked_add(steps.into())?).into(),
+    };
+    Some(if steps == 0 {
+        first.to_string()
+    } else {
+        format!("{first}-{last}")
+    })
+}
+
+fn read(text: &Spanned<String>) -> Result<Vec<IpAddr>, Diagnostic> {
     let Some((first, last)) = text.split_once('-') else {
         return Ok(vec![address(text, text)?]);
     };
@@ -99,7 +148,7 @@ fn address(place: &Spanned<String>, text: &str) -> Result<IpAddr, Diagnostic> {
 }
 
 /// Why no other machine could reach an address.
-fn unusable(address: IpAddr) -> Option<&'static str> {
+pub(super) fn unusable(address: IpAddr) -> Option<&'static str> {
     match address {
         _ if address.is_unspecified() => Some("the unspecified address"),
         _ if address.is_loopback() => Some("a loopback address"),

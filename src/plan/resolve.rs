@@ -34,7 +34,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
-    let endpoint = endpoint::resolve(&spec.endpoint, &ranges, &rows, report);
+    let endpoint = endpoint::resolve(spec, &ranges, &rows, report);
     let network = network::resolve(spec, &ranges, kubelets(&rows), nodes::max_pods(spec), report);
     let release = report.take(kubernetes::release(spec, profiles));
     let pki = pki::resolve(spec, release.as_ref(), report);

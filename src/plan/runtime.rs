@@ -158,7 +158,9 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
             .label("PEM is needed");
         report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
     }
-    if mirror.auth.as_ref().is_some_and(|auth| auth.username.contains(':')) {
-        report.push(Diagnostic::error("FL0506", "a user name cannot hold a colon").at(mirror.url.span));
+    let username = mirror.auth.as_ref().map(|auth| &auth.username);
+    if let Some(username) = username.filter(|name| name.contains(':')) {
+        let finding = Diagnostic::error("FL0506", "a user name cannot hold a colon").at(username.span);
+        report.push(finding.label("what follows the colon would be sent as the password"));
     }
 }

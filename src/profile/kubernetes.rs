@@ -37,6 +37,8 @@ pub struct KubernetesProfile {
     pub encryption_algorithms: Vec<String>,
     /// kubeadm feature gates.
     pub kubeadm_feature_gates: Vec<String>,
+    /// Phases of `kubeadm init` in order, those of `addon` with it.
+    pub init_phases: Vec<String>,
 }
 
 impl KubernetesProfile {
@@ -68,6 +70,11 @@ impl KubernetesProfile {
     /// Whether kubeadm knows this feature gate of its own; it refuses others.
     pub fn accepts_kubeadm_feature_gate(&self, name: &str) -> bool {
         self.kubeadm_feature_gates.iter().any(|gate| gate == name)
+    }
+
+    /// Whether `kubeadm init` has this phase; it refuses to skip others.
+    pub fn accepts_init_phase(&self, name: &str) -> bool {
+        self.init_phases.iter().any(|phase| phase == name)
     }
 
     /// Whether kubeadm takes this `encryptionAlgorithm`, `ECDSA-P256`.

@@ -60,6 +60,9 @@ pub struct OsProfile {
     pub name: String,
     /// For people.
     pub title: String,
+    /// Other names by which people know it. Not accepted; the refusal says which profile was meant.
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// What it reads at first boot.
     pub document: DocumentFormat,
     /// Ignition specification to emit; only with `document: ignition`.

@@ -51,6 +51,9 @@ pub struct PlatformProfile {
     pub name: String,
     /// For people.
     pub title: String,
+    /// Other names by which people know it. Not accepted; the refusal says which profile was meant.
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// cloud-init documents; absent when the platform cannot carry them.
     pub cloud_init: Option<UserData>,
     /// Ignition documents; absent when the platform cannot carry them.

@@ -264,7 +264,7 @@ pub struct Endpoint {
 
 /// Who makes the endpoint's name lead to a live API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "external")]
 pub enum EndpointProvider {
     /// A load balancer or DNS outside the cluster.
     External,

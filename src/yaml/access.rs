@@ -43,20 +43,25 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-/// The entries of a mapping, then stand-ins for the keys that it was found to lack.
+/// A key of a mapping: as it was written, or the field that stands for it.
+#[derive(Clone, Copy)]
+pub(super) enum Key<'t> {
+    Written(&'t Node<'t>),
+    Field(&'static str),
+}
+
+/// The entries of a mapping; one without a value gets a stand-in.
 pub(super) struct Entries<'t> {
     of: Decoder<'t>,
-    entries: std::vec::IntoIter<&'t (Node<'t>, Node<'t>)>,
-    lacking: Vec<&'static str>,
+    entries: std::vec::IntoIter<(Key<'t>, Option<&'t Node<'t>>)>,
     value: Option<&'t Node<'t>>,
 }
 
 impl<'t> Entries<'t> {
-    pub(super) fn new(of: Decoder<'t>, entries: Vec<&'t (Node<'t>, Node<'t>)>, lacking: Vec<&'static str>) -> Self {
+    pub(super) fn new(of: Decoder<'t>, entries: Vec<(Key<'t>, Option<&'t Node<'t>>)>) -> Self {
         Entries {
             of,
             entries: entries.into_iter(),
-            lacking,
             value: None,
         }
     }
@@ -66,15 +71,15 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        if let Some((key, value)) = self.entries.next() {
-            self.value = Some(value);
-            return seed.deserialize(self.of.to(key)).map(Some);
+        let Some((key, value)) = self.entries.next() else {
+            return Ok(None);
+        };
+        self.value = value;
+        match key {
+            Key::Written(key) => seed.deserialize(self.of.to(key)),
+            Key::Field(field) => seed.deserialize(field.into_deserializer()),
         }
-        self.value = None;
-        self.lacking
-            .pop()
-            .map(|field| seed.deserialize(field.into_deserializer()))
-            .transpose()
+        .map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {

@@ -278,9 +278,15 @@ impl<'s> Builder<'s> {
                     end: line_start + tab + 1,
                 })
                 .help("indent with spaces: YAML allows no tabs there"),
-            None => Diagnostic::error("FL0001", "not valid YAML")
-                .at(place)
-                .label(error.info()),
+            None => {
+                let finding = Diagnostic::error("FL0001", "not valid YAML")
+                    .at(place)
+                    .label(error.info());
+                match unquoted_braces(&self.text[line_start..]) {
+                    Some(word) => finding.help(format!("quote it: \"{word}\"")),
+                    None => finding,
+                }
+            }
         })
     }
 
@@ -313,6 +319,20 @@ impl<'s> Builder<'s> {
             end: start + first.trim_end().len(),
         }
     }
+}
+
+/// The first word of a line that goes on with a brace (`w{1..2}`), which a flow mapping takes only in quotes.
+fn unquoted_braces(text: &str) -> Option<&str> {
+    let line = text.lines().next()?;
+    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.{}".contains(c);
+    line.split(|c: char| !inner(c)).find(|word| {
+        let name = word.split('{').next().unwrap_or_default();
+        !name.is_empty()
+            && word.contains("..")
+            && word.contains('{')
+            && !line.contains(&format!("\"{word}"))
+            && !line.contains(&format!("'{word}"))
+    })
 }
 
 fn too_deep(place: Span) -> Fatal {

@@ -1,14 +1,19 @@
 //! serde over a [`Tree`](super::Tree), collecting.
 //!
 //! Decoding does not stop at a mistake: it is [logged](super::log) with its place, and a [stand-in](super::stand_in) of
-//! the wanted type takes the value's place, so that the rest is looked at in the same run. The result is thrown away then.
+//! the wanted type takes the value's place, so that the rest is looked at in the same run. Where it is clear what was meant (a mistyped
+//! key or choice) the value itself is taken. The result is a draft then, good for further findings only.
 
 use std::fmt;
 
-use serde::{Deserializer, de::Visitor, forward_to_deserialize_any};
+use serde::{
+    Deserializer,
+    de::{Expected, Visitor},
+    forward_to_deserialize_any,
+};
 
 use super::{
-    access::{Choice, Entries, Items, Place},
+    access::{Choice, Entries, Items, Key, Place},
     log::{Fault, Log},
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
@@ -154,35 +159,79 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    fn unknown_key(self, fields: &'static [&'static str]) {
-        let name = self.node.text().unwrap_or_default();
+    /// The entries of a struct. A mistyped key stands for the field that was probably meant, and a field that is known
+    /// to be missing gets a stand-in, so that the rest is looked at.
+    fn fields(
+        self,
+        entries: &'t [(Node<'t>, Node<'t>)],
+        fields: &'static [&'static str],
+    ) -> Vec<(Key<'t>, Option<&'t Node<'t>>)> {
+        let is_known = |key: &Node<'_>| key.text().is_some_and(|name| fields.contains(&name));
+        let mut free: Vec<_> = fields
+            .iter()
+            .copied()
+            .filter(|field| self.node.get(field).is_none())
+            .collect();
+        let mut given = Vec::new();
+        for (key, value) in entries {
+            if is_known(key) {
+                given.push((Key::Written(key), Some(value)));
+            } else if let Some(field) = self.unknown_key(key, value, fields, &free) {
+                free.retain(|other| *other != field);
+                given.push((Key::Field(field), Some(value)));
+            }
+        }
+        let lacking = self.log.supplied(self.node, &free);
+        given.extend(lacking.into_iter().map(|field| (Key::Field(field), None)));
+        given
+    }
+
+    /// The finding for a key, and the field that it was probably meant to be, unless that is there as well.
+    fn unknown_key(
+        self,
+        key: &Node<'_>,
+        value: &Node<'_>,
+        fields: &'static [&'static str],
+        free: &[&'static str],
+    ) -> Option<&'static str> {
+        let name = key.text().unwrap_or_default();
         let what = if quotable(name) {
             format!("unknown key `{name}`")
         } else {
             "unknown key".to_owned()
         };
-        let finding = Diagnostic::error("FL0008", what).at(self.node.span);
-        self.log.record(match nearest(name, fields.iter().copied()) {
-            Some(field) => finding
-                .label(format!("did you mean `{field}`?"))
-                .help(known("keys", fields)),
-            None => finding.label("no such key here").help(known("keys", fields)),
-        });
+        let near = nearest(name, fields.iter().copied());
+        let label = near.map_or_else(
+            || "no such key here".to_owned(),
+            |field| format!("did you mean `{field}`?"),
+        );
+        let meant = near.filter(|field| free.contains(field));
+        // What stands under a mistyped key may be a secret. Further mappings are read as what they were meant to be.
+        let read = meant.is_some() && matches!(value.content, Content::Mapping(_));
+        let end = if read { key.span.end } else { value.span.end };
+        let finding = Diagnostic::error("FL0008", what).at(key.span).hiding_to(end);
+        self.log
+            .record_guess(finding.label(label).help(known("keys", fields)), meant.is_some());
+        meant
     }
 
-    fn unknown_choice(self, name: &str, variants: &'static [&'static str]) {
+    /// The finding for a word that is no choice, and the choice that was probably meant.
+    fn unknown_choice(self, name: &str, offered: &[&'static str]) -> Option<&'static str> {
         let what = if quotable(name) {
             format!("unknown choice `{name}`")
         } else {
             "unknown choice".to_owned()
         };
-        let finding = Diagnostic::error("FL0012", what).at(self.node.span);
-        self.log.record(match nearest(name, variants.iter().copied()) {
-            Some(variant) => finding
-                .label(format!("did you mean `{variant}`?"))
-                .help(known("choices", variants)),
-            None => finding.label("no such choice").help(known("choices", variants)),
-        });
+        let elsewhere = self.log.meant(name).filter(|choice| offered.contains(choice));
+        let near = elsewhere.or_else(|| nearest(name, offered.iter().copied()));
+        let label = near.map_or_else(
+            || "no such choice".to_owned(),
+            |variant| format!("did you mean `{variant}`?"),
+        );
+        let finding = Diagnostic::error("FL0012", what).at(self.node.span).label(label);
+        self.log
+            .record_guess(finding.help(known("choices", offered)), near.is_some());
+        near
     }
 
     fn settled<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
@@ -192,6 +241,14 @@ impl<'t> Decoder<'t> {
 
 fn known(what: &str, names: &[&str]) -> String {
     format!("{what}: {}", names.join(", "))
+}
+
+/// The choices to name: all, or those that the type lists with `#[serde(expecting = "one, other")]`.
+fn offered(visitor: &dyn Expected, variants: &'static [&'static str]) -> Vec<&'static str> {
+    let listed = visitor.to_string();
+    let is_listed = |variant: &&str| listed.split(", ").any(|name| name == *variant);
+    let offered: Vec<_> = variants.iter().copied().filter(is_listed).collect();
+    if offered.is_empty() { variants.to_vec() } else { offered }
 }
 
 macro_rules! integers {
@@ -308,8 +365,9 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let entries = self.entries().unwrap_or_default().iter().collect();
-        self.settled(visitor.visit_map(Entries::new(self, entries, Vec::new())))
+        let entries = self.entries().unwrap_or_default().iter();
+        let entries = entries.map(|(key, value)| (Key::Written(key), Some(value))).collect();
+        self.settled(visitor.visit_map(Entries::new(self, entries)))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -324,14 +382,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         let Some(entries) = self.entries() else {
             return StandIn::default().deserialize_struct(name, fields, visitor);
         };
-        let is_known = |key: &Node<'_>| key.text().is_some_and(|name| fields.contains(&name));
-        entries
-            .iter()
-            .filter(|(key, _)| !is_known(key))
-            .for_each(|(key, _)| self.to(key).unknown_key(fields));
-        let lacking = self.log.supplied(self.node, fields);
-        let entries = entries.iter().filter(|(key, _)| is_known(key)).collect();
-        self.settled(visitor.visit_map(Entries::new(self, entries, lacking)))
+        self.settled(visitor.visit_map(Entries::new(self, self.fields(entries, fields))))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -340,21 +391,20 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
+        let offered = offered(&visitor, variants);
         let (at, content) = match &self.node.content {
             Content::Scalar(_) => (self.node, None),
             Content::Mapping(entries) if entries.len() == 1 => (&entries[0].0, Some(&entries[0].1)),
             _ => {
-                self.wrong_type("one choice", &known("choices", variants));
+                self.wrong_type("one choice", &known("choices", &offered));
                 return StandIn::default().deserialize_enum(name, variants, visitor);
             }
         };
         let chosen = at.text().unwrap_or_default();
-        match variants.iter().find(|variant| **variant == chosen) {
+        let known = variants.iter().copied().find(|variant| *variant == chosen);
+        match known.or_else(|| self.to(at).unknown_choice(chosen, &offered)) {
             Some(variant) => self.settled(visitor.visit_enum(Choice::new(self, variant, content))),
-            None => {
-                self.to(at).unknown_choice(chosen, variants);
-                StandIn::default().deserialize_enum(name, variants, visitor)
-            }
+            None => StandIn::default().deserialize_enum(name, variants, visitor),
         }
     }
 

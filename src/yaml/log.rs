@@ -1,6 +1,10 @@
 //! What is found while decoding, and how decoding goes on after it.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fmt,
+};
 
 use serde::de::{self, DeserializeOwned};
 
@@ -10,23 +14,39 @@ use crate::diagnostic::Diagnostic;
 /// Times that the whole document is decoded again to find further missing keys. A `Spanned` is tried again by itself.
 const MAX_RUNS: usize = 32;
 
-/// Decodes, and returns what was found on the way. No value without a finding.
-pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>) -> (Option<T>, Vec<Diagnostic>) {
+/// Decodes, and returns what was found on the way. No value without a finding. `words` are words of other programs, and
+/// the choice that each stands for.
+pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Words) -> Draft<T> {
     let log = Log {
         root: address(root),
+        words,
         ..Log::default()
     };
     for _ in 0..MAX_RUNS {
         let known = log.missing();
         match T::deserialize(Decoder { node: root, log: &log }) {
-            Ok(value) => return (Some(value), log.findings.into_inner()),
+            Ok(value) => return log.draft(Some(value)),
             Err(fault) => log.settle(fault, root),
         };
         if log.missing() == known {
             break;
         }
     }
-    (None, log.findings.into_inner())
+    log.draft(None)
+}
+
+/// Words of other programs, and the choice that each stands for.
+pub type Words = &'static [(&'static str, &'static str)];
+
+/// What could be read of a text.
+#[derive(Debug)]
+pub struct Draft<T> {
+    /// The value; with findings only as good as they allow, and absent when they leave nothing.
+    pub value: Option<T>,
+    /// What is wrong, in the order of the source.
+    pub findings: Vec<Diagnostic>,
+    /// Wherever something is wrong it is clear what was meant, and the value has it so; no part is made up.
+    pub certain: bool,
 }
 
 /// What went wrong inside serde.
@@ -73,6 +93,9 @@ impl de::Error for Fault {
 pub(super) struct Log {
     /// The outermost mapping, whose place is the whole file.
     root: usize,
+    words: Words,
+    /// Something was replaced by a stand-in.
+    made_up: Cell<bool>,
     findings: RefCell<Vec<Diagnostic>>,
     /// Mappings (by address) and the keys that they lack; a stand-in is supplied for each in the next try.
     supplied: RefCell<BTreeSet<(usize, &'static str)>>,
@@ -80,7 +103,30 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn record(&self, finding: Diagnostic) {
+        self.record_guess(finding, false);
+    }
+
+    /// Records a finding; `clear` when the value is decoded as what was probably meant.
+    pub(super) fn record_guess(&self, finding: Diagnostic, clear: bool) {
+        self.made_up.set(self.made_up.get() || !clear);
         self.findings.borrow_mut().push(finding);
+    }
+
+    /// The choice that a word of another program stands for.
+    pub(super) fn meant(&self, word: &str) -> Option<&'static str> {
+        let word = word.to_lowercase();
+        self.words
+            .iter()
+            .find(|(other, _)| *other == word)
+            .map(|(_, choice)| *choice)
+    }
+
+    fn draft<T>(self, value: Option<T>) -> Draft<T> {
+        Draft {
+            value,
+            certain: !self.made_up.get(),
+            findings: self.findings.into_inner(),
+        }
     }
 
     pub(super) fn missing(&self) -> usize {

@@ -20,23 +20,26 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
+pub use log::{Draft, Words};
 pub use spanned::Spanned;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
 /// Reads one document of YAML 1.2 into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {
-    decode_tree(Tree::parse(&source.text)?)
+    let draft = draft(&Tree::parse(&source.text)?, &[]);
+    match draft.value {
+        Some(value) if draft.findings.is_empty() => Ok(value),
+        _ => Err(draft.findings),
+    }
 }
 
-/// [`decode`] for a text that is a tree already.
-pub fn decode_tree<T: DeserializeOwned>(tree: Tree<'_>) -> Result<T, Vec<Diagnostic>> {
-    let (value, mut findings) = log::run(&tree.root);
-    findings.extend(tree.findings);
-    diagnostic::sort(&mut findings);
-    match value {
-        Some(value) if findings.is_empty() => Ok(value),
-        _ => Err(findings),
-    }
+/// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
+pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
+    let mut draft = log::run(&tree.root, words);
+    draft.certain &= tree.findings.is_empty();
+    draft.findings.extend(tree.findings.iter().cloned());
+    diagnostic::sort(&mut draft.findings);
+    draft
 }
 
 /// [`decode`] for texts that are not the user's spec: the error prints as `NAME:LINE:COLUMN: MESSAGE` and shows nothing

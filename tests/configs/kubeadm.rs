@@ -293,6 +293,17 @@ fn a_pool_joins_by_token_under_the_name_of_its_host() {
 }
 
 #[test]
+fn a_pool_registers_with_the_family_of_the_pods() {
+    let mut plan = plan();
+    plan.network.pods = vec!["fd00:244::/48".parse().unwrap(), "10.244.0.0/16".parse().unwrap()];
+    let document = join(&plan, &plan.nodes[3]);
+    assert_eq!(
+        document["nodeRegistration"]["kubeletExtraArgs"],
+        json!([{"name": "node-ip", "value": "::"}])
+    );
+}
+
+#[test]
 fn patches_are_laid_where_there_are_any() {
     let mut plan = plan();
     plan.kubernetes.patches = vec![

@@ -72,7 +72,7 @@ fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<
             groups: [TOKEN_GROUP],
             usages: ["signing", "authentication"],
         }],
-        node_registration: NodeRegistration::of(node, &[]),
+        node_registration: NodeRegistration::of(plan, node, &[]),
         local_api_endpoint: LocalApiEndpoint::of(node),
         skip_phases: &plan.kubernetes.skip_phases,
         patches: Patches::of(plan, node),

@@ -68,7 +68,7 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
     let configuration = JoinConfiguration {
         api_version: &plan.kubernetes.profile.kubeadm_api,
         kind: "JoinConfiguration",
-        node_registration: NodeRegistration::of(node, laid_before(node)),
+        node_registration: NodeRegistration::of(plan, node, laid_before(node)),
         discovery: discovery(plan, node, credentials),
         control_plane: node.roles.control_plane.then(|| ControlPlane {
             local_api_endpoint: LocalApiEndpoint::of(node),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{NameValue, arguments};
 use crate::{
     node::kubelet,
-    plan::{NodePlan, TaintPlan},
+    plan::{NodePlan, Plan, TaintPlan},
     spec::TaintEffect,
 };
 
@@ -48,8 +48,8 @@ impl<'a> From<&'a TaintPlan> for Taint<'a> {
 }
 
 impl<'a> NodeRegistration<'a> {
-    pub(super) fn of(node: &'a NodePlan, ignore_preflight_errors: &'static [&'static str]) -> Self {
-        let own = kubelet::arguments(node)
+    pub(super) fn of(plan: &Plan, node: &'a NodePlan, ignore_preflight_errors: &'static [&'static str]) -> Self {
+        let own = kubelet::arguments(plan, node)
             .into_iter()
             .map(|(name, value)| NameValue::new(name, value))
             .collect();

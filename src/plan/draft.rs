@@ -1,0 +1,49 @@
+//! What can be said about a spec that has mistakes of form, so that one run tells as much as it can.
+
+use super::{Plan, resolve};
+use crate::{
+    diagnostic::{self, Diagnostic, Source, Span},
+    profile::Profiles,
+    spec,
+};
+
+/// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
+const OF_ONE_VALUE: &[&str] = &[
+    "FL0101", "FL0102", "FL0106", "FL0112", "FL0114", "FL0201", "FL0202", "FL0206", "FL0211", "FL0214", "FL0216",
+    "FL0217", "FL0301", "FL0302", "FL0305", "FL0306", "FL0307", "FL0308", "FL0309", "FL0310", "FL0311", "FL0312",
+    "FL0313", "FL0314", "FL0401", "FL0403", "FL0404", "FL0501", "FL0502", "FL0503", "FL0505", "FL0506", "FL0507",
+    "FL0508", "FL0509", "FL0512", "FL0513",
+];
+
+/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text.
+///
+/// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
+/// found counts, else what looks at one value; never what stands where a mistake is.
+pub fn read(source: &Source, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let draft = spec::draft(source);
+    let mut findings = draft.findings;
+    let Some(spec) = draft.value else {
+        return Err(findings);
+    };
+    if findings.is_empty() {
+        return resolve(&spec, profiles);
+    }
+    let further = resolve(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+    let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
+    let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
+    let holds = |finding: &Diagnostic| {
+        finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))
+    };
+    findings.extend(further.into_iter().filter(holds));
+    diagnostic::sort(&mut findings);
+    Err(findings)
+}
+
+/// Stand-ins have no place.
+fn is_written(span: Span) -> bool {
+    span.end > 0
+}
+
+fn touch(one: Span, other: Span) -> bool {
+    one.start < other.end && other.start < one.end
+}

@@ -1,0 +1,360 @@
+//! Arguments and fields that kubeadm, the boot chain or the documents set: another value leaves a cluster that does not
+//! come up, or one that drops a setting of the spec without a word.
+
+use super::report::Report;
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    spec::Argument,
+    yaml::Spanned,
+};
+
+/// Which values of a setting are meant.
+enum When {
+    Any,
+    Is(&'static str),
+    Not(&'static [&'static str]),
+}
+
+impl When {
+    fn holds(&self, value: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Is(this) => value == *this,
+            Self::Not(these) => !these.contains(&value),
+        }
+    }
+}
+
+/// Settings that are not free: names, the values concerned, why, and what to do instead.
+struct Owned {
+    names: &'static [&'static str],
+    when: When,
+    why: &'static str,
+    instead: &'static str,
+    severity: Severity,
+}
+
+const fn owned(names: &'static [&'static str], why: &'static str, instead: &'static str) -> Owned {
+    Owned {
+        names,
+        when: When::Any,
+        why,
+        instead,
+        severity: Severity::Error,
+    }
+}
+
+/// A component as a whole.
+pub(super) struct Settings {
+    component: &'static str,
+    rows: &'static [Owned],
+}
+
+const CERTIFICATES: &str = "the documents bring this file, and kubeadm names it";
+const ROTATION: Owned = Owned {
+    names: &["rotateCertificates", "rotate-certificates"],
+    when: When::Is("false"),
+    why: "the node leaves the cluster when its first certificate ends",
+    instead: "remove it, unless something else renews the kubelets' certificates",
+    severity: Severity::Warning,
+};
+const UNREGISTERED: Owned = Owned {
+    names: &["registerNode", "register-node"],
+    when: When::Is("false"),
+    why: "the boot chain waits until the node is registered",
+    instead: "remove it",
+    severity: Severity::Error,
+};
+const REMOVE: &str = "remove it";
+
+/// kube-apiserver.
+pub(super) const API_SERVER: Settings = Settings {
+    component: "kube-apiserver",
+    rows: &[
+        owned(
+            &["secure-port"],
+            "every node and probe reaches it on 6443",
+            "the port that clients use is endpoint.port",
+        ),
+        owned(
+            &["bind-address"],
+            "nodes reach it at the machine's address, its probes and the boot chain as well",
+            REMOVE,
+        ),
+        owned(
+            &["advertise-address"],
+            "each control plane advertises its own",
+            "the first of a node's `addresses` is used",
+        ),
+        Owned {
+            when: When::Is("false"),
+            ..owned(
+                &["anonymous-auth"],
+                "nodes that wait for the cluster read /readyz and cluster-info anonymously",
+                "restrict the paths with --authentication-config instead",
+            )
+        },
+        owned(
+            &[
+                "client-ca-file",
+                "etcd-cafile",
+                "etcd-certfile",
+                "etcd-keyfile",
+                "kubelet-client-certificate",
+                "kubelet-client-key",
+                "proxy-client-cert-file",
+                "proxy-client-key-file",
+                "requestheader-client-ca-file",
+                "service-account-key-file",
+                "service-account-signing-key-file",
+                "tls-cert-file",
+                "tls-private-key-file",
+            ],
+            CERTIFICATES,
+            "further names of the certificate belong into pki.extraSans",
+        ),
+        owned(
+            &["etcd-servers"],
+            "it follows from the nodes",
+            "give nodes the `etcd` role for etcd on machines of its own",
+        ),
+        owned(
+            &["service-cluster-ip-range"],
+            "kubeadm and the certificates must know the same range",
+            "use network.services",
+        ),
+    ],
+};
+
+/// kube-controller-manager.
+pub(super) const CONTROLLER_MANAGER: Settings = Settings {
+    component: "kube-controller-manager",
+    rows: &[
+        KUBECONFIGS,
+        owned(
+            &[
+                "client-ca-file",
+                "cluster-signing-cert-file",
+                "cluster-signing-key-file",
+                "requestheader-client-ca-file",
+                "root-ca-file",
+                "service-account-private-key-file",
+            ],
+            CERTIFICATES,
+            "pki.caKeys says which nodes hold the CA's key",
+        ),
+        owned(
+            &["cluster-cidr"],
+            "kube-proxy and the network plugin must know the same range",
+            "use network.pods",
+        ),
+        owned(
+            &["service-cluster-ip-range"],
+            "kubeadm and the certificates must know the same range",
+            "use network.services",
+        ),
+        owned(
+            &[
+                "node-cidr-mask-size",
+                "node-cidr-mask-size-ipv4",
+                "node-cidr-mask-size-ipv6",
+            ],
+            "the spec has keys for it, which are checked against the pod ranges",
+            "use network.nodeMaskIpv4 and network.nodeMaskIpv6",
+        ),
+        owned(&["cluster-name"], "it is the spec's `name`", REMOVE),
+    ],
+};
+
+const KUBECONFIGS: Owned = owned(
+    &["authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig"],
+    "the documents bring this file, and kubeadm names it",
+    REMOVE,
+);
+
+/// kube-scheduler.
+pub(super) const SCHEDULER: Settings = Settings {
+    component: "kube-scheduler",
+    rows: &[KUBECONFIGS],
+};
+
+/// etcd, stacked and external.
+pub(super) const ETCD: Settings = Settings {
+    component: "etcd",
+    rows: &[
+        owned(
+            &[
+                "advertise-client-urls",
+                "initial-advertise-peer-urls",
+                "initial-cluster",
+                "initial-cluster-state",
+                "initial-cluster-token",
+                "listen-client-urls",
+                "listen-peer-urls",
+                "name",
+            ],
+            "it differs from member to member and follows from the nodes",
+            REMOVE,
+        ),
+        owned(
+            &["data-dir"],
+            "the boot chain must know the same directory",
+            "use etcd.dataDir",
+        ),
+        owned(
+            &[
+                "cert-file",
+                "client-cert-auth",
+                "key-file",
+                "peer-cert-file",
+                "peer-client-cert-auth",
+                "peer-key-file",
+                "peer-trusted-ca-file",
+                "trusted-ca-file",
+            ],
+            "members and API servers know each other by the certificates in the documents",
+            "further names of the certificates belong into etcd.serverCertSans and etcd.peerCertSans",
+        ),
+    ],
+};
+
+/// Flags of the kubelet.
+pub(super) const KUBELET_FLAGS: Settings = Settings {
+    component: "the kubelet",
+    rows: &[
+        owned(
+            &["hostname-override"],
+            "the node's name stands in its certificate",
+            "the `name` under `nodes` is the node's name",
+        ),
+        owned(
+            &["node-labels"],
+            "it would replace the labels of the spec",
+            "use `labels`",
+        ),
+        owned(
+            &["register-with-taints"],
+            "it would replace the taints of the spec",
+            "use `taints`",
+        ),
+        owned(
+            &["bootstrap-kubeconfig", "cert-dir", "config", "kubeconfig", "root-dir"],
+            "kubeadm and the boot chain must know the same files",
+            "fields of the configuration belong into kubelet.config",
+        ),
+        owned(
+            &["container-runtime-endpoint"],
+            "the documents bring containerd, and kubeadm asks at its socket",
+            REMOVE,
+        ),
+        owned(
+            &["pod-manifest-path"],
+            "kubeadm lays the control plane's static pods into a directory of its own choice",
+            REMOVE,
+        ),
+        owned(
+            &["cgroup-driver"],
+            "containerd is told systemd, and both must agree",
+            REMOVE,
+        ),
+        owned(
+            &["healthz-bind-address", "healthz-port"],
+            "the boot chain asks the kubelet at 127.0.0.1:10248",
+            REMOVE,
+        ),
+        owned(
+            &["cluster-domain"],
+            "CoreDNS and the certificates must know the same domain",
+            "use kubernetes.dns.domain",
+        ),
+        UNREGISTERED,
+        ROTATION,
+    ],
+};
+
+/// Fields of KubeletConfiguration.
+pub(super) const KUBELET_FIELDS: Settings = Settings {
+    component: "the kubelet",
+    rows: &[
+        owned(
+            &["staticPodPath"],
+            "kubeadm lays the control plane's static pods into a directory of its own choice",
+            REMOVE,
+        ),
+        owned(
+            &["containerRuntimeEndpoint"],
+            "the documents bring containerd, and kubeadm asks at its socket",
+            REMOVE,
+        ),
+        Owned {
+            when: When::Not(&["systemd"]),
+            ..owned(
+                &["cgroupDriver"],
+                "containerd is told systemd, and both must agree",
+                REMOVE,
+            )
+        },
+        Owned {
+            when: When::Not(&["10248"]),
+            ..owned(
+                &["healthzPort"],
+                "the boot chain asks the kubelet at 127.0.0.1:10248",
+                REMOVE,
+            )
+        },
+        Owned {
+            when: When::Not(&["127.0.0.1", "0.0.0.0"]),
+            ..owned(
+                &["healthzBindAddress"],
+                "the boot chain asks the kubelet at 127.0.0.1:10248",
+                REMOVE,
+            )
+        },
+        owned(
+            &["clusterDomain"],
+            "CoreDNS and the certificates must know the same domain",
+            "use kubernetes.dns.domain",
+        ),
+        owned(
+            &["registerWithTaints"],
+            "it would replace the taints of the spec",
+            "use `taints`",
+        ),
+        UNREGISTERED,
+        ROTATION,
+    ],
+};
+
+impl Settings {
+    /// Refuses the arguments that are not free.
+    pub(super) fn check_arguments(&self, arguments: &[Argument], report: &mut Report) {
+        arguments
+            .iter()
+            .for_each(|argument| self.check(&argument.name, &argument.value, report));
+    }
+
+    /// Refuses a setting that is not free.
+    pub(super) fn check(&self, name: &Spanned<String>, value: &str, report: &mut Report) {
+        let named = |row: &&Owned| row.names.contains(&name.as_str()) && row.when.holds(value);
+        let Some(row) = self.rows.iter().find(named) else {
+            return;
+        };
+        let free = match (&row.when, row.severity) {
+            (_, Severity::Warning) => "should not be",
+            _ => "cannot be",
+        };
+        let value = match row.when {
+            When::Any => "set here".to_owned(),
+            When::Is(this) => this.to_owned(),
+            When::Not(these) => format!("other than {}", these.join(" or ")),
+        };
+        let finding = Diagnostic::error(
+            "FL0512",
+            format!("`{}` of {} {free} {value}", name.value, self.component),
+        );
+        report.push(Diagnostic {
+            severity: row.severity,
+            ..finding.at(name.span).label(row.why).help(row.instead)
+        });
+    }
+}
