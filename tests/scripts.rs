@@ -861,7 +861,10 @@ fn the_member_of_a_former_disk_is_removed() {
     ] {
         let (output, calls) = drop_stale(node, MEMBERS);
         let said = succeeded(&output);
-        assert!(said.contains("on=\"removing the etcd member of this node's former disk\"\n"), "{said}");
+        assert!(
+            said.contains("on=\"removing the etcd member of this node's former disk\"\n"),
+            "{said}"
+        );
         assert_eq!(
             calls,
             [
