@@ -860,7 +860,11 @@ fn the_member_of_a_former_disk_is_removed() {
         ("cp3", "10.0.0.11", "9372538179322589801"),
     ] {
         let (output, calls) = drop_stale(node, MEMBERS);
-        succeeded(&output);
+        let said = succeeded(&output);
+        assert!(
+            said.contains("on=\"removing the etcd member of this node's former disk\"\n"),
+            "{said}"
+        );
         assert_eq!(
             calls,
             [
