@@ -771,3 +771,45 @@ fn shells_take_their_completions() {
     let output = support::pipe(Command::new("bash").arg("-n"), "bash", script.as_bytes());
     assert!(output.status.success() && said(&output).is_empty(), "{}", said(&output));
 }
+
+#[test]
+fn a_tree_of_another_cluster_or_of_other_secrets_stays() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let before = tree(&desk.at("out"));
+    let other = desk.run(&["render", "--secrets", "other.yaml", "--new-secrets"]);
+    assert_eq!(other.code, 4, "{other:?}");
+    assert!(other.stderr.contains("other secrets are another cluster"), "{other:?}");
+    assert!(!desk.at("other.yaml").exists(), "a refused render leaves no bundle");
+    let spec = desk.read("cluster.yaml").replace("name: prod", "name: lab");
+    desk.write("lab.yaml", &spec);
+    let lab = desk.run(&["render", "lab.yaml", "--secrets", "lab.secrets.yaml", "--new-secrets"]);
+    assert_eq!(lab.code, 4, "{lab:?}");
+    assert!(lab.stderr.contains("holds the documents of cluster prod"), "{lab:?}");
+    assert!(before == tree(&desk.at("out")));
+}
+
+#[test]
+fn certificates_that_have_ended_are_not_rendered() {
+    let desk = Desk::of("ha-ubuntu");
+    let mut command = support::firelay_at("2028-01-01 00:00:00", &["render"]);
+    let late = Ran::of(&command.current_dir(desk.directory.path()).output().unwrap());
+    assert_eq!(late.code, 4, "{late:?}");
+    assert!(late.stderr.contains("ended on 2027-11-20"), "{late:?}");
+    assert!(!desk.at("out").exists());
+}
+
+#[test]
+fn a_bundle_of_another_algorithm_is_not_ignored() {
+    let desk = Desk::of("ha-ubuntu");
+    desk.write(
+        "cluster.yaml",
+        &(desk.read("cluster.yaml") + "pki: { algorithm: rsa-2048 }\n"),
+    );
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(
+        ran.stderr.contains("are ecdsa-p256, the spec asks for rsa-2048"),
+        "{ran:?}"
+    );
+}

@@ -508,6 +508,27 @@ fn an_archive_without_the_member_is_refused_by_name() {
     assert!(!machine.exists(&format!("/var/lib/firelay/x-{sum}")));
 }
 
+#[test]
+fn an_import_goes_on_at_the_archive_that_failed() {
+    let machine = Machine::new("cp1");
+    let root = machine.root().display().to_string();
+    machine.write("/etc/firelay/images", 0o644, "aaa http://x/a\nbbb http://x/b\n");
+    for sum in ["aaa", "bbb"] {
+        machine.write(&format!("/var/lib/firelay/cache/{sum}"), 0o644, "");
+    }
+    for name in ["systemctl", "crictl"] {
+        machine.program(name, "#!/bin/bash\n");
+    }
+    let ctr = format!("#!/bin/bash\necho \"${{@: -1}}\" >>{root}/imported\n[[ $* != *bbb || -e {root}/well ]]\n");
+    machine.program("ctr", &ctr);
+    failed(&machine.step("30-runtime"));
+    machine.write("/well", 0o644, "");
+    succeeded(&machine.step("30-runtime"));
+    let imported = machine.read("/imported").replace(&root, "");
+    let cache = "/var/lib/firelay/cache";
+    assert_eq!(imported, format!("{cache}/aaa\n{cache}/bbb\n{cache}/bbb\n"));
+}
+
 // kubeadm.
 
 /// A kubeconfig as PyYAML reads it.
@@ -607,7 +628,7 @@ fn the_error_of_kubeadm_that_says_why_is_kept() {
             "[preflight] Running pre-flight checks\n\t[WARNING Hostname]: lookup error\n\
              error execution phase preflight: [preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use\n\
              [preflight] If you know what you are doing, you can make a check non-fatal",
-            "kubeadm join: \t[ERROR Port-10250]: Port 10250 is in use",
+            "kubeadm join: [ERROR Port-10250]: Port 10250 is in use",
         ),
         (
             "[etcd] Waiting\nerror execution phase etcd-join: context deadline exceeded\nTo see the stack trace",
@@ -717,7 +738,7 @@ fn a_free_lease_is_taken_and_given_back_on_exit() {
           renew_lease &
           renewer=$!
           trap release_lease EXIT
-          /bin/sleep 0.5
+          /bin/sleep 3
           echo held",
     ));
     assert_eq!(said, "held\n");
@@ -849,6 +870,14 @@ fn the_member_of_a_former_disk_is_removed() {
             "{node}"
         );
     }
+}
+
+#[test]
+fn space_in_the_answer_of_etcd_does_not_hide_a_member() {
+    let spaced = MEMBERS.replace("\":", "\": ");
+    let (output, calls) = drop_stale("cp2", &spaced);
+    succeeded(&output);
+    assert_eq!(calls.len(), 2, "{calls:?}");
 }
 
 #[test]

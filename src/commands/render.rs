@@ -38,6 +38,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         project.bundle(&args.inputs)?
     };
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
+    still_valid(&project, &bundle, OffsetDateTime::now_utc())?;
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
     let nodes = for_each_node(&project.plan.nodes, |node| write_node(&assembly, &tree, node))?;
@@ -58,6 +59,19 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_expiry(&nodes, OffsetDateTime::now_utc());
     report(args, &project, &bundle, &nodes, &written)
+}
+
+/// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.
+fn still_valid(project: &Project, bundle: &Bundle, now: OffsetDateTime) -> Result<(), Failure> {
+    let end = bundle.issued_at + project.plan.pki.leaf_validity;
+    if now < end {
+        return Ok(());
+    }
+    Err(Failure::Secrets(format!(
+        "the certificates of this bundle ended on {}, pki.leafValidity after it was made\n  \
+         = help: a longer pki.leafValidity makes new ones of the same keys; every node then gets a new document",
+        end.date()
+    )))
 }
 
 /// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
@@ -124,9 +138,8 @@ fn warn_of_expiry(nodes: &[Written], now: OffsetDateTime) {
         return;
     };
     if first.expires < now + SOON {
-        let verb = if first.expires < now { "ended" } else { "end" };
         streams::tell(format_args!(
-            "warning: the certificates of {} {verb} on {}",
+            "warning: the certificates of {} end on {}; they count from the day that the bundle was made",
             first.node,
             first.expires.date()
         ));

@@ -56,8 +56,17 @@ pub fn examples() -> Vec<Example> {
 
 /// The firelay command, with an environment of its own.
 pub fn firelay(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_firelay"));
+    firelay_at(NOW, arguments)
+}
+
+/// A day on which the certificates of the fixed bundles hold.
+pub const NOW: &str = "2026-12-01 00:00:00";
+
+/// The firelay command at a time of its own (Debian's faketime).
+pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("faketime");
     command
+        .args([time, env!("CARGO_BIN_EXE_firelay")])
         .args(arguments)
         .env_remove("FIRELAY_SECRETS")
         .env("NO_COLOR", "1")

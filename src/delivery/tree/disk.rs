@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Error;
+use super::{Error, names::STAGING};
 
 /// Makes an [`Error::Io`] of what the system says.
 pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -36,6 +36,14 @@ impl Root {
         };
         let path = out.canonicalize().map_err(failed("resolve", out))?;
         Ok(Self { path, made })
+    }
+
+    /// The mode of a directory that was there before, and has other things in it, is its owner's business.
+    pub(super) fn close_if_new(&self) -> Result<(), Error> {
+        let mut entries = fs::read_dir(&self.path).map_err(failed("read", &self.path))?;
+        let foreign =
+            entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with(STAGING)));
+        if foreign { Ok(()) } else { self.close_to_others() }
     }
 
     pub(super) fn close_to_others(&self) -> Result<(), Error> {

@@ -145,7 +145,11 @@ impl TreeWriter {
     }
 
     fn replace(&self, entries: BTreeMap<String, Entry>, manifest: &Manifest) -> Result<Report, Error> {
-        self.root.close_to_others()?;
+        if self.owned.is_empty() {
+            self.root.close_if_new()?;
+        } else {
+            self.root.close_to_others()?;
+        }
         let mut report = Report::default();
         for (path, entry) in entries {
             match entry.staged {
