@@ -122,7 +122,7 @@ fn too_large() -> String {
     fs::read_to_string(example("ha-ubuntu").spec).unwrap() + &manifest
 }
 
-/// Two mistakes.
+/// Three mistakes.
 const REFUSED: &str = "\
 apiVersion: firelay.dev/v1alpha1
 kind: Cluster
@@ -415,7 +415,7 @@ fn stdin_is_a_spec() {
     let ran = desk.pipe(&["check", "-"], REFUSED.as_bytes());
     assert_eq!(ran.code, 3);
     assert!(
-        ran.stderr.contains("--> <stdin>:6:1") && ran.stderr.ends_with("error: <stdin> is refused: 2 errors\n"),
+        ran.stderr.contains("--> <stdin>:6:1") && ran.stderr.ends_with("error: <stdin> is refused: 3 errors\n"),
         "{ran:?}"
     );
     // The bundle is then that of the working directory.
@@ -536,7 +536,7 @@ fn json_is_all_that_is_on_stdout() {
     desk.write("cluster.yaml", REFUSED);
     let refused = desk.run(&["check", "--output", "json"]);
     assert_eq!((refused.code, &refused.json()["valid"]), (3, &Value::Bool(false)));
-    assert_eq!(refused.json()["findings"].as_array().unwrap().len(), 2);
+    assert_eq!(refused.json()["findings"].as_array().unwrap().len(), 3);
     desk.write("cluster.yaml", WARNED);
     assert_eq!(desk.run(&["check", "--output", "json"]).json()["valid"], true);
     let strict = desk.run(&["check", "--strict", "--output", "json"]);
