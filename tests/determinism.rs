@@ -492,7 +492,7 @@ fn no_document_holds_a_secret_that_is_not_its_nodes() {
 fn ca_keys_stay_in_the_bundle_where_the_spec_says_so() {
     let example = example("ha-ubuntu");
     let spec = fs::read_to_string(&example.spec).unwrap();
-    for (pki, join) in [("signer", "certificate"), ("none", "certificate"), ("none", "token")] {
+    for (pki, join) in [("signer", "certificate"), ("none", "certificate"), ("signer", "token")] {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(
             file.path(),
