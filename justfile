@@ -14,3 +14,8 @@ bench:
 lint:
     cargo fmt
     cargo clippy --all-targets -- --deny warnings
+
+# Boot machines with rendered documents in an emulator: tests/boot/README.md.
+boot *SCENARIOS:
+    cargo build --locked
+    tests/boot/run {{SCENARIOS}}
