@@ -258,6 +258,23 @@ fn a_failing_command_is_reported_with_its_line() {
 }
 
 #[test]
+fn a_long_command_speaks_and_nobody_waits_for_its_clock() {
+    let machine = Machine::new("cp1");
+    // The real thing: its process would keep the pipe of a command substitution open.
+    machine.program(
+        "sleep",
+        "#!/bin/bash\necho $$ >\"${0%/*}/pid\"\nexec /bin/sleep \"$@\"\n",
+    );
+    let pid = machine.at("/usr/local/bin/pid").display().to_string();
+    let said = succeeded(&machine.run(&format!(
+        r#"long() {{ until [ -s {pid} ]; do /bin/sleep 0.1; done; echo done; }}
+           said=$(aloud "the moon" long 2>&1)
+           [[ $(/bin/ps -o stat= -p "$(<{pid})") == S* ]] && kill "$(<{pid})" && echo "$said""#
+    )));
+    assert_eq!(said, "done\n");
+}
+
+#[test]
 fn a_wait_says_what_it_waits_for_and_gives_up_loudly() {
     let machine = Machine::new("cp1");
     let line = failed(&machine.run(
