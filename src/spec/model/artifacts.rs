@@ -1,0 +1,80 @@
+//! `artifacts`: where binaries and images come from, and for which architecture.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Deserialize;
+
+use crate::yaml::Spanned;
+
+/// `artifacts`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Artifacts {
+    /// `download` if absent.
+    pub source: Option<Spanned<ArtifactSource>>,
+    /// Prefix before `HOST/PATH` of every upstream URL: a plain directory served over HTTP.
+    pub mirror: Option<Spanned<String>>,
+    /// Where `preinstalled` binaries are, or downloaded ones go; the OS profile's if absent.
+    pub bin_dir: Option<Spanned<String>>,
+    /// Own locations and digests by artifact name.
+    #[serde(default)]
+    pub overrides: BTreeMap<Spanned<String>, ArtifactOverride>,
+    /// OCI archives imported before kubeadm runs.
+    #[serde(default)]
+    pub image_archives: Vec<ImageArchive>,
+    /// Registry prefix → own prefix, for every image that firelay names.
+    #[serde(default)]
+    pub image_rewrites: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+/// Where a node's binaries come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArtifactSource {
+    /// Fetched at first boot, digest checked.
+    Download,
+    /// Part of the machine image.
+    Preinstalled,
+}
+
+/// Own location of an artifact.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArtifactOverride {
+    /// URL; may hold `{version}` and `{arch}`. The catalog's if absent.
+    pub url: Option<Spanned<String>>,
+    /// Digest by architecture. The catalog's if absent.
+    #[serde(default)]
+    pub sha256: BTreeMap<Arch, Spanned<String>>,
+}
+
+/// An OCI archive with images.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImageArchive {
+    /// Where it is fetched from (the mirror does not apply).
+    pub url: Spanned<String>,
+    /// Its digest.
+    pub sha256: Spanned<String>,
+    /// Only for nodes of this architecture; all if absent.
+    pub arch: Option<Spanned<Arch>>,
+}
+
+/// A processor architecture, in Kubernetes' words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    /// x86_64.
+    Amd64,
+    /// aarch64.
+    Arm64,
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arch::Amd64 => "amd64",
+            Arch::Arm64 => "arm64",
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! `endpoint` and `network`.
+
+use serde::Deserialize;
+
+use crate::yaml::Spanned;
+
+/// `endpoint`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Endpoint {
+    /// DNS name (or, with `external`, an address) of the API.
+    pub host: Spanned<String>,
+    /// Port; 6443 if absent.
+    pub port: Option<Spanned<u16>>,
+    /// Who makes the name lead to a live API server; `external` if absent.
+    pub provider: Option<Spanned<EndpointProvider>>,
+    /// The virtual address, with `kubeVip`.
+    pub address: Option<Spanned<String>>,
+    /// The interface that carries the virtual address; the node's default route if absent.
+    pub interface: Option<Spanned<String>>,
+}
+
+/// Who makes the endpoint's name lead to a live API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "external")]
+pub enum EndpointProvider {
+    /// A load balancer or DNS outside the cluster.
+    External,
+    /// kube-vip as a static pod on the control planes.
+    KubeVip,
+    /// A proxy on every node.
+    Local,
+}
+
+/// `network`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Network {
+    /// Pod ranges, one per IP family; `10.244.0.0/16` if absent.
+    pub pods: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Service ranges, one per IP family in the same order; `10.96.0.0/12` if absent.
+    pub services: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The plugin; flannel with vxlan if absent.
+    pub cni: Option<Spanned<Cni>>,
+    /// `node-cidr-mask-size-ipv4`; 24 if absent.
+    pub node_mask_ipv4: Option<Spanned<u8>>,
+    /// `node-cidr-mask-size-ipv6`; 64 if absent.
+    pub node_mask_ipv6: Option<Spanned<u8>>,
+}
+
+/// The network plugin: `cni: { flannel: {} }` or `cni: none`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Cni {
+    /// flannel.
+    Flannel(Flannel),
+    /// None; bring your own through `manifests`.
+    None,
+}
+
+/// `network.cni.flannel`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Flannel {
+    /// `vxlan`, `host-gw` or `wireguard`; vxlan if absent.
+    pub backend: Option<Spanned<FlannelBackend>>,
+    /// Overrides the MTU that flannel works out.
+    pub mtu: Option<Spanned<u16>>,
+    /// UDP port; 8472 (vxlan) or 51820 (wireguard) if absent.
+    pub port: Option<Spanned<u16>>,
+    /// VXLAN network identifier; 1 if absent.
+    pub vni: Option<Spanned<u32>>,
+    /// VXLAN only: route directly between nodes of one subnet.
+    #[serde(default)]
+    pub direct_routing: bool,
+}
+
+/// flannel's backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum FlannelBackend {
+    Vxlan,
+    HostGw,
+    Wireguard,
+}

@@ -1,0 +1,136 @@
+//! `nodes`, `pools` and `roles`, and the settings that all three share.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{Arch, Kubelet};
+use crate::yaml::Spanned;
+
+/// `roles`: settings for every node of a role.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RoleSettings {
+    /// Control planes.
+    #[serde(default)]
+    pub control_plane: NodeSettings,
+    /// Workers.
+    #[serde(default)]
+    pub worker: NodeSettings,
+    /// External etcd members.
+    #[serde(default)]
+    pub etcd: NodeSettings,
+}
+
+/// A role of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Role {
+    ControlPlane,
+    Worker,
+    Etcd,
+}
+
+/// `effect` of a taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[allow(missing_docs)]
+pub enum TaintEffect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+/// A taint.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Taint {
+    /// Key.
+    pub key: Spanned<String>,
+    /// Value, may be absent.
+    pub value: Option<Spanned<String>>,
+    /// Effect.
+    pub effect: TaintEffect,
+}
+
+/// Declares a struct whose last fields are the settings that a role, a node and a pool share.
+macro_rules! with_node_settings {
+    ($(#[$attr:meta])* pub struct $name:ident { $($(#[$fattr:meta])* pub $field:ident : $ty:ty,)* }) => {
+        $(#[$attr])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$fattr])* pub $field: $ty,)*
+            /// OS profile.
+            pub os: Option<Spanned<String>>,
+            /// Platform profile.
+            pub platform: Option<Spanned<String>>,
+            /// Architecture.
+            pub arch: Option<Spanned<Arch>>,
+            /// Node labels.
+            #[serde(default)]
+            pub labels: BTreeMap<Spanned<String>, Spanned<String>>,
+            /// Taints at registration; absent means the role's default, `[]` means none.
+            pub taints: Option<Vec<Taint>>,
+            /// Kubelet settings.
+            #[serde(default)]
+            pub kubelet: Kubelet,
+        }
+
+        impl $name {
+            /// The shared settings, borrowed.
+            pub fn settings(&self) -> Settings<'_> {
+                Settings {
+                    os: self.os.as_ref(),
+                    platform: self.platform.as_ref(),
+                    arch: self.arch.as_ref(),
+                    labels: &self.labels,
+                    taints: self.taints.as_ref(),
+                    kubelet: &self.kubelet,
+                }
+            }
+        }
+    };
+}
+
+/// The settings that a role, a node and a pool share, borrowed from whichever carries them.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Settings<'a> {
+    pub os: Option<&'a Spanned<String>>,
+    pub platform: Option<&'a Spanned<String>>,
+    pub arch: Option<&'a Spanned<Arch>>,
+    pub labels: &'a BTreeMap<Spanned<String>, Spanned<String>>,
+    pub taints: Option<&'a Vec<Taint>>,
+    pub kubelet: &'a Kubelet,
+}
+
+with_node_settings! {
+    /// Settings of a role.
+    #[derive(Default)]
+    pub struct NodeSettings {}
+}
+
+with_node_settings! {
+    /// A machine, or with ranges in `name` and `addresses` a row of machines.
+    pub struct Node {
+        /// Node name; `{1..40}` counts.
+        pub name: Spanned<String>,
+        /// Roles.
+        pub roles: Spanned<Vec<Spanned<Role>>>,
+        /// Addresses, the first is the node's own; `A-B` counts along with the name.
+        pub addresses: Spanned<Vec<Spanned<String>>>,
+        /// MAC address of the boot interface; stands in manifest.json for what serves documents by it.
+        pub mac: Option<Spanned<String>>,
+    }
+}
+
+with_node_settings! {
+    /// Machines whose names are not known yet.
+    pub struct Pool {
+        /// The pool's name, an RFC 1123 label.
+        pub name: Spanned<String>,
+        /// Roles; only `worker`.
+        pub roles: Spanned<Vec<Spanned<Role>>>,
+    }
+}

@@ -1,0 +1,97 @@
+//! `runtime`: containerd, its registries and further OCI runtimes.
+
+use serde::Deserialize;
+
+use crate::yaml::Spanned;
+
+/// `runtime`: containerd.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Runtime {
+    /// containerd's version; the Kubernetes profile's if absent.
+    pub version: Option<Spanned<String>>,
+    /// runc's version; the Kubernetes profile's if absent.
+    pub runc_version: Option<Spanned<String>>,
+    /// Sandbox (pause) image; the profile's under the image repository if absent.
+    pub sandbox_image: Option<Spanned<String>>,
+    /// Snapshotter; `overlayfs` if absent.
+    pub snapshotter: Option<Spanned<String>>,
+    /// Registries, their mirrors and credentials.
+    #[serde(default)]
+    pub registries: Vec<Registry>,
+    /// Further OCI runtimes besides runc.
+    #[serde(default)]
+    pub runtimes: Vec<OciRuntime>,
+    /// nerdctl on every node.
+    #[serde(default)]
+    pub nerdctl: bool,
+}
+
+/// One registry, as containerd's `certs.d/HOST/hosts.toml` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Registry {
+    /// `docker.io`, `registry.example.com:5000`, or `_default`.
+    pub host: Spanned<String>,
+    /// Upstream URL; `https://HOST` if absent.
+    pub server: Option<Spanned<String>>,
+    /// Tried in order before the server.
+    #[serde(default)]
+    pub mirrors: Vec<Mirror>,
+}
+
+/// A mirror of a registry.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Mirror {
+    /// Base URL.
+    pub url: Spanned<String>,
+    /// `pull`, `resolve`, `push`; pull and resolve if absent.
+    #[serde(default)]
+    pub capabilities: Vec<Spanned<MirrorCapability>>,
+    /// PEM of the CA that signed the mirror's certificate.
+    pub ca: Option<Spanned<String>>,
+    /// No verification of the mirror's certificate.
+    #[serde(default)]
+    pub skip_verify: bool,
+    /// The URL is used as it stands, without `/v2`.
+    #[serde(default)]
+    pub override_path: bool,
+    /// Basic authentication.
+    pub auth: Option<RegistryAuth>,
+}
+
+/// What a mirror is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum MirrorCapability {
+    Pull,
+    Resolve,
+    Push,
+}
+
+/// Basic authentication against a registry.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RegistryAuth {
+    /// User.
+    pub username: Spanned<String>,
+    /// Password; redacted in every output for people.
+    pub password: crate::secret::Secret<String>,
+}
+
+/// A further OCI runtime handler.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OciRuntime {
+    /// Handler name for a RuntimeClass.
+    pub name: Spanned<String>,
+    /// `io.containerd.runsc.v1` and so on.
+    #[serde(rename = "type")]
+    pub kind: Spanned<String>,
+    /// `BinaryName` option.
+    pub binary: Option<Spanned<String>>,
+    /// Whether the handler uses systemd's cgroups; true if absent.
+    pub systemd_cgroup: Option<bool>,
+}
