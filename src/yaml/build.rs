@@ -8,18 +8,14 @@ use std::{
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use super::{
+    fault::{Fatal, MAX_DEPTH, line, syntax, too_deep},
     scalar::quotable,
     tree::{Content, Node, Scalar},
 };
 use crate::diagnostic::{Diagnostic, Lines, Span};
 
-/// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
-const MAX_DEPTH: usize = 64;
 /// What all aliases of a text may add to it: nodes, and 16 bytes of text count as one more.
 const MAX_ALIASED: usize = 100_000;
-
-/// A finding that ends the reading. Boxed, because it is rare and large.
-pub(super) type Fatal = Box<Diagnostic>;
 
 /// A collection that has not ended.
 struct Open<'s> {
@@ -66,7 +62,7 @@ impl<'s> Builder<'s> {
 
     pub(super) fn run(&mut self) -> Result<Node<'s>, Fatal> {
         for event in Parser::new_from_str(self.text) {
-            let (event, span) = event.map_err(|error| self.syntax(&error))?;
+            let (event, span) = event.map_err(|error| syntax(self.text, &error))?;
             self.event(event, self.span(span))?;
         }
         let empty = self
@@ -256,40 +252,6 @@ impl<'s> Builder<'s> {
         tag.core_suffix() == Some("str")
     }
 
-    fn syntax(&self, error: &granit_parser::ScanError) -> Fatal {
-        let start = error
-            .marker()
-            .byte_offset()
-            .unwrap_or(self.text.len())
-            .min(self.text.len());
-        let place = self.line(Span { start, end: start + 1 });
-        let line_start = self.text[..place.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let indent = self.text[line_start..]
-            .split(|c: char| c != ' ' && c != '\t')
-            .next()
-            .unwrap_or_default();
-        if matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded) {
-            return too_deep(place);
-        }
-        Box::new(match indent.find('\t') {
-            Some(tab) => Diagnostic::error("FL0002", "a tab is used for indentation")
-                .at(Span {
-                    start: line_start + tab,
-                    end: line_start + tab + 1,
-                })
-                .help("indent with spaces: YAML allows no tabs there"),
-            None => {
-                let finding = Diagnostic::error("FL0001", "not valid YAML")
-                    .at(place)
-                    .label(error.info());
-                match unquoted_braces(&self.text[line_start..]) {
-                    Some(word) => finding.help(format!("quote it: \"{word}\"")),
-                    None => finding,
-                }
-            }
-        })
-    }
-
     fn span(&self, span: granit_parser::Span) -> Span {
         let range = span.byte_range().unwrap_or(0..0);
         let start = self.text.floor_char_boundary(range.start);
@@ -309,38 +271,9 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A span cut at the end of its first line.
     fn line(&self, span: Span) -> Span {
-        let start = self.text.floor_char_boundary(span.start.min(self.text.len()));
-        let end = self.text.floor_char_boundary(span.end.min(self.text.len())).max(start);
-        let first = self.text[start..end].split(['\n', '\r']).next().unwrap_or_default();
-        Span {
-            start,
-            end: start + first.trim_end().len(),
-        }
+        line(self.text, span)
     }
-}
-
-/// The first word of a line that goes on with a brace (`w{1..2}`), which a flow mapping takes only in quotes.
-fn unquoted_braces(text: &str) -> Option<&str> {
-    let line = text.lines().next()?;
-    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.{}".contains(c);
-    line.split(|c: char| !inner(c)).find(|word| {
-        let name = word.split('{').next().unwrap_or_default();
-        !name.is_empty()
-            && word.contains("..")
-            && word.contains('{')
-            && !line.contains(&format!("\"{word}"))
-            && !line.contains(&format!("'{word}"))
-    })
-}
-
-fn too_deep(place: Span) -> Fatal {
-    Box::new(
-        Diagnostic::error("FL0006", "nested too deep")
-            .at(place)
-            .label(format!("more than {MAX_DEPTH} levels")),
-    )
 }
 
 fn check_key(key: &Node<'_>) -> Result<(), Fatal> {

@@ -4,8 +4,6 @@
 //! the wanted type takes the value's place, so that the rest is looked at in the same run. Where it is clear what was meant (a mistyped
 //! key or choice) the value itself is taken. The result is a draft then, good for further findings only.
 
-use std::fmt;
-
 use serde::{
     Deserializer,
     de::{Expected, Visitor},
@@ -18,7 +16,7 @@ use super::{
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     stand_in::StandIn,
-    tree::{Content, Node, Scalar},
+    tree::{Content, Node},
 };
 use crate::diagnostic::{Diagnostic, nearest};
 
@@ -39,109 +37,6 @@ impl<'t> Decoder<'t> {
             .label(format!("should be {expected}"));
         self.log
             .record(if help.is_empty() { finding } else { finding.help(help) });
-    }
-
-    /// The scalar here, or a finding.
-    fn scalar(self, expected: &str) -> Option<&'t Scalar<'t>> {
-        match &self.node.content {
-            Content::Scalar(scalar) => Some(scalar),
-            _ => {
-                self.wrong_type(expected, "");
-                None
-            }
-        }
-    }
-
-    /// The text here. Numbers are taken as they are written; words that are no text in every YAML are refused.
-    fn words(self) -> &'t str {
-        let Some(scalar) = self.scalar("text") else { return "" };
-        match resolve(&scalar.text) {
-            _ if !scalar.plain => &scalar.text,
-            Resolved::Null if scalar.text.is_empty() => {
-                self.wrong_type("text", "write \"\" for an empty text, or remove the key");
-                ""
-            }
-            Resolved::Null | Resolved::Bool(_) | Resolved::Ambiguous => {
-                self.unquoted(&scalar.text);
-                ""
-            }
-            _ => &scalar.text,
-        }
-    }
-
-    fn unquoted(self, word: &str) {
-        let label = match resolve(word) {
-            Resolved::Null => "it is the empty value",
-            Resolved::Ambiguous => "readers of YAML 1.1 take it as true or false",
-            _ => "it is a boolean",
-        };
-        let finding = Diagnostic::error("FL0011", format!("`{word}` without quotes is not text")).at(self.node.span);
-        self.log
-            .record(finding.label(label).help(format!("quote it: \"{word}\"")));
-    }
-
-    /// A word where any value may stand, and nobody knows whether it is text.
-    fn ambiguous(self, word: &str) {
-        let finding = Diagnostic::error("FL0011", format!("`{word}` is a boolean to some and text to others"));
-        let help = format!("write true or false, or quote it: \"{word}\"");
-        self.log.record(
-            finding
-                .at(self.node.span)
-                .label("YAML 1.1 and 1.2 disagree about this word")
-                .help(help),
-        );
-    }
-
-    fn boolean(self) -> bool {
-        let Some(scalar) = self.scalar("true or false") else {
-            return false;
-        };
-        match (scalar.plain, &*scalar.text) {
-            (true, "true") => return true,
-            (true, "false") => return false,
-            (false, "true" | "false") => self.wrong_type("true or false", "remove the quotes"),
-            _ => self.wrong_type("true or false", ""),
-        }
-        false
-    }
-
-    fn integer<N: std::str::FromStr + Default + fmt::Display>(self, least: N, most: N) -> N {
-        let expected = format!("a whole number from {least} to {most}");
-        let Some(scalar) = self.scalar(&expected) else {
-            return N::default();
-        };
-        let digits = scalar.text.strip_prefix('-').unwrap_or(&scalar.text);
-        if digits.is_empty()
-            || !digits.bytes().all(|byte| byte.is_ascii_digit())
-            || (digits.len() > 1 && digits.starts_with('0'))
-        {
-            self.wrong_type(&expected, "");
-        } else if !scalar.plain {
-            self.wrong_type(&expected, "remove the quotes");
-        } else if let Ok(number) = scalar.text.parse() {
-            return number;
-        } else {
-            self.log.record(
-                Diagnostic::error("FL0013", "number out of range")
-                    .at(self.node.span)
-                    .label(format!("should be {expected}")),
-            );
-        }
-        N::default()
-    }
-
-    fn float(self) -> f64 {
-        let Some(scalar) = self.scalar("a number").filter(|scalar| scalar.plain) else {
-            return 0.0;
-        };
-        match resolve(&scalar.text) {
-            Resolved::Float(number) => number,
-            Resolved::Unsigned(_) | Resolved::Signed(_) => scalar.text.parse().unwrap_or_default(),
-            _ => {
-                self.wrong_type("a number", "");
-                0.0
-            }
-        }
     }
 
     /// The entries here; nothing but a finding if this is no mapping.

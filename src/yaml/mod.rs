@@ -7,11 +7,13 @@ mod access;
 mod build;
 mod decode;
 mod emit;
+mod fault;
 mod log;
 mod scalar;
 mod spanned;
 mod stand_in;
 mod tree;
+mod value;
 
 use std::fmt;
 

@@ -1,0 +1,73 @@
+//! What ends the reading of a text, explained: faults of syntax with their places, and nesting without end.
+
+use granit_parser::{ErrorKind, ScanError};
+
+use crate::diagnostic::{Diagnostic, Span};
+
+/// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
+pub(super) const MAX_DEPTH: usize = 64;
+/// A finding that ends the reading. Boxed, because it is rare and large.
+pub(super) type Fatal = Box<Diagnostic>;
+
+/// The parser's complaint as a finding: a tab is named, and so is a word that only quotes can save.
+pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
+    let start = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+    let place = line(text, Span { start, end: start + 1 });
+    let line_start = text[..place.start].rfind('\n').map_or(0, |newline| newline + 1);
+    let rest = &text[line_start..];
+    let indent = rest.split(|c: char| c != ' ' && c != '\t').next().unwrap_or_default();
+    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+        return too_deep(place);
+    }
+    Box::new(match indent.find('\t') {
+        Some(tab) => tab_indent(line_start + tab),
+        None => {
+            let finding = Diagnostic::error("FL0001", "not valid YAML")
+                .at(place)
+                .label(error.info());
+            match unquoted_braces(rest) {
+                Some(word) => finding.help(format!("quote it: \"{word}\"")),
+                None => finding,
+            }
+        }
+    })
+}
+
+fn tab_indent(start: usize) -> Diagnostic {
+    Diagnostic::error("FL0002", "a tab is used for indentation")
+        .at(Span { start, end: start + 1 })
+        .help("indent with spaces: YAML allows no tabs there")
+}
+
+/// A span cut at the end of its first line.
+pub(super) fn line(text: &str, span: Span) -> Span {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let end = text.floor_char_boundary(span.end.min(text.len())).max(start);
+    let first = text[start..end].split(['\n', '\r']).next().unwrap_or_default();
+    Span {
+        start,
+        end: start + first.trim_end().len(),
+    }
+}
+
+/// The first word of a line that goes on with a brace (`w{1..2}`), which a flow mapping takes only in quotes.
+fn unquoted_braces(text: &str) -> Option<&str> {
+    let line = text.lines().next()?;
+    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.{}".contains(c);
+    line.split(|c: char| !inner(c)).find(|word| {
+        let name = word.split('{').next().unwrap_or_default();
+        !name.is_empty()
+            && word.contains("..")
+            && word.contains('{')
+            && !line.contains(&format!("\"{word}"))
+            && !line.contains(&format!("'{word}"))
+    })
+}
+
+pub(super) fn too_deep(place: Span) -> Fatal {
+    Box::new(
+        Diagnostic::error("FL0006", "nested too deep")
+            .at(place)
+            .label(format!("more than {MAX_DEPTH} levels")),
+    )
+}
