@@ -1,0 +1,141 @@
+"""A lab: a network, a mirror, a spec and its machines, and the scenarios that are judged on them."""
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import time
+
+from . import ADDRESSES, HOST, OUT, ROOT, network, run, say, until
+from .machine import Machine, READY
+from .mirror import Mirror, overrides
+
+FIRELAY = ROOT / "target/debug/firelay"
+
+
+class Lab:
+    network, until = network, staticmethod(until)
+
+    def __init__(self, story, mirror=True, time=True):
+        self.directory = OUT / story
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        self.machines, self.record, self.results = {}, [], []
+        network.start(self.directory, self.record, time)
+        self.mirror = Mirror(down=not mirror)
+
+    @contextlib.contextmanager
+    def scenario(self, number, title):
+        """One line of the result: passed, or what was seen instead."""
+        begun = time.monotonic()
+        say(f"scenario {number}: {title}")
+        try:
+            yield
+        except BaseException as error:
+            self.note(number, title, begun, f"FAILED: {error}")
+            raise
+        self.note(number, title, begun, "passed")
+
+    def note(self, number, title, begun, outcome):
+        self.results.append({"number": number, "title": title, "seconds": round(time.monotonic() - begun), "outcome": outcome})
+        (self.directory / "results.json").write_text(json.dumps(self.results))
+
+    def spec(self, nodes, **sections):
+        """A spec with the lab's names; `nodes` are names, or mappings for what a node has of its own."""
+        spec = {
+            "apiVersion": "firelay.dev/v1alpha1",
+            "kind": "Cluster",
+            "name": "lab",
+            "kubernetes": {"version": "1.36.4"},
+            "endpoint": {"host": "api.lab", "provider": "external"},
+            "network": {"cni": {"flannel": {"backend": "vxlan"}}},
+            "runtime": {"version": "1.7.34"},
+            # Emulated disks and processors are slow.
+            "etcd": {"heartbeatIntervalMs": 500, "electionTimeoutMs": 5000},
+            "os": "debian-13",
+            "platform": "nocloud",
+            "artifacts": {"mirror": f"http://{HOST}/mirror", "overrides": overrides()},
+            "nodes": [node(entry) for entry in nodes],
+        }
+        return {**spec, **sections}
+
+    def render(self, spec, *arguments, secrets="secrets.yaml", out="out"):
+        """Writes the documents; the bundle is made the first time."""
+        self.last = spec
+        path = self.directory / "cluster.yaml"
+        path.write_text(json.dumps(spec, indent=1))
+        secrets = self.directory / secrets
+        new = [] if secrets.exists() else ["--new-secrets"]
+        run(FIRELAY, "render", path, *new, "--secrets", secrets, "--out", self.directory / out, *arguments, stdout=subprocess.DEVNULL)
+
+    def cluster(self, names, **sections):
+        """Renders for these nodes and makes their machines."""
+        self.render(self.spec(names, **sections))
+        return [self.machine(entry if isinstance(entry, str) else entry["name"]) for entry in names]
+
+    def machine(self, name, image="trixie"):
+        self.machines[name] = self.machines.get(name) or Machine(self, name, image)
+        return self.machines[name]
+
+    def recorded(self, pattern):
+        """(seconds, node, match) of every line of the record that has the pattern."""
+        found = [(seconds, node, re.search(pattern, text)) for seconds, node, text in list(self.record)]
+        return [entry for entry in found if entry[2]]
+
+    def until_recorded(self, pattern, seconds=600):
+        until(lambda: self.recorded(pattern), f"{pattern!r} in the record", seconds)
+        return self.recorded(pattern)[-1]
+
+    def text(self, document):
+        """All that a document says, uncompressed."""
+        return "".join(path.read_text() for path in sorted((self.directory / document).iterdir()) if path.suffix != ".b64")
+
+    def close(self):
+        for machine in self.machines.values():
+            machine.cut()
+
+
+def role(name):
+    return {"c": "control-plane", "w": "worker", "e": "etcd"}[name[0]]
+
+
+def node(entry):
+    own = {"name": entry} if isinstance(entry, str) else entry
+    return {"roles": [role(own["name"])], "addresses": [ADDRESSES[own["name"]]], **own}
+
+
+def ready(machines, seconds=900):
+    for machine in machines:
+        machine.wait(READY, seconds)
+
+
+def settled(machine, rebooted=False):
+    """A node that is done: cloud-init too, nothing secret left over, and nothing left to run."""
+    machine.check("cloud-init status --wait", "done")
+    until(lambda: machine.sh("systemctl is-active firelay")[1] == "inactive", f"end of the chain on {machine.name}", 120)
+    machine.check("systemctl is-failed firelay", "inactive", 1)
+    machine.check("systemctl --failed --no-legend --plain | grep -v '^$' | wc -l", "0")
+    machine.check("firelay-status", '"state":"ready"')
+    if not rebooted:
+        machine.check("cat /run/cluster-api/bootstrap-success.complete", "success")
+    machine.check("grep -rl 'PRIVATE KEY' /var/lib/cloud /run/cloud-init /var/log", "", 1)
+    machine.check("stat -c '%a %U' /etc/firelay /etc/hosts", "700 root")
+
+
+def clusters(machines):
+    """The IDs of the etcd clusters that these control planes belong to."""
+    return {machine.check(f"{ETCDCTL} member list -w json | grep -o '\"cluster_id\":[0-9]*'") for machine in machines}
+
+
+def members(machine):
+    """The names of etcd's voting members, in order."""
+    said = machine.check(f"{ETCDCTL} member list -w json")
+    found = json.loads(said)["members"]
+    return sorted(member["name"] for member in found if not member.get("isLearner"))
+
+
+ETCDCTL = (
+    "ETCDCTL_API=3 /opt/stand-in/etcdctl --command-timeout=60s --endpoints https://127.0.0.1:2379 --cacert /etc/kubernetes/pki/etcd/ca.crt"
+    " --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key"
+)

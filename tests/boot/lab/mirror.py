@@ -1,0 +1,106 @@
+"""The artifact mirror: every artifact under the path that upstream publishes it at, laid out as upstream's are."""
+
+import hashlib
+import http.server
+import pathlib
+import shutil
+import threading
+import time
+import zipfile
+
+from . import HOST, OUT, ROOT, run
+
+UPSTREAM = {
+    "cni-plugins": "github.com/containernetworking/plugins/releases/download/v1.9.1/cni-plugins-linux-amd64-v1.9.1.tgz",
+    "containerd": "github.com/containerd/containerd/releases/download/v1.7.34/containerd-1.7.34-linux-amd64.tar.gz",
+    "crictl": "github.com/kubernetes-sigs/cri-tools/releases/download/v1.36.0/crictl-v1.36.0-linux-amd64.tar.gz",
+    "etcd": "github.com/etcd-io/etcd/releases/download/v3.6.14/etcd-v3.6.14-linux-amd64.tar.gz",
+    "kubeadm": "dl.k8s.io/release/v1.36.4/bin/linux/amd64/kubeadm",
+    "kubectl": "dl.k8s.io/release/v1.36.4/bin/linux/amd64/kubectl",
+    "kubelet": "dl.k8s.io/release/v1.36.4/bin/linux/amd64/kubelet",
+    "runc": "github.com/opencontainers/runc/releases/download/v1.4.3/runc.amd64",
+}
+PLUGINS = "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf"
+
+
+def make():
+    """Fills target/boot/mirror; takes seconds."""
+    made = OUT / "made"
+    shutil.rmtree(made, ignore_errors=True)
+    (made / "cni").mkdir(parents=True)
+    for plugin in PLUGINS.split():
+        (made / "cni" / plugin).write_text("#!/bin/sh\n")
+        (made / "cni" / plugin).chmod(0o755)
+    etcd = made / "etcd-v3.6.14-linux-amd64"
+    shutil.copytree(OUT / "etcd", etcd)
+    # Debian has no etcdutl; nothing of the chain calls it.
+    shutil.copy(etcd / "etcdctl", etcd / "etcdutl")
+    for name, path in UPSTREAM.items():
+        target = OUT / "mirror/mirror" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if name == "cni-plugins":
+            run("tar", "-C", made / "cni", "-czf", target, ".")
+        elif name == "containerd":
+            run("tar", "-C", OUT / "containerd", "-czf", target, "bin")
+        elif name == "etcd":
+            run("tar", "-C", made, "-czf", target, etcd.name)
+        elif name == "crictl":
+            stand_in(made / "crictl", name)
+            run("tar", "-C", made, "-czf", target, "crictl")
+        elif name == "runc":
+            shutil.copy(OUT / "runc", target)
+        else:
+            stand_in(target, name)
+
+
+def stand_in(target, name):
+    """One executable of all modules; its name is in it, so that each has a digest of its own."""
+    with target.open("wb") as file:
+        file.write(b"#!/usr/bin/python3\n")
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.comment = name.encode()
+            for module in sorted((ROOT / "tests/boot/stand_in").glob("*.py")):
+                archive.write(module, module.name)
+    target.chmod(0o755)
+
+
+def overrides():
+    """`artifacts.overrides` of a spec: the digests of what lies in the mirror."""
+    digest = lambda path: hashlib.sha256((OUT / "mirror/mirror" / path).read_bytes()).hexdigest()
+    return {name: {"sha256": {"amd64": digest(path)}} for name, path in UPSTREAM.items()}
+
+
+class Mirror:
+    """Serves target/boot/mirror. `corrupt` names come with one byte changed, `slow` ones at 200 KB a second; nothing while `down`."""
+
+    def __init__(self, down=False):
+        self.corrupt, self.slow, self.asked = set(), set(), []
+        if not down:
+            self.start()
+
+    def start(self):
+        mirror = self
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *arguments):
+                super().__init__(*arguments, directory=OUT / "mirror")
+
+            def log_message(self, *_):
+                mirror.asked.append((self.client_address[0], self.path.rsplit("/", 1)[1]))
+
+            def copyfile(self, source, target):
+                mirror.send(self.path.rsplit("/", 1)[1], bytearray(source.read()), target)
+
+        server = http.server.ThreadingHTTPServer((HOST, 80), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def send(self, name, data, target):
+        if name in self.corrupt:
+            data[len(data) // 2] ^= 1
+        for at in range(0, len(data), 100_000):
+            try:
+                target.write(data[at : at + 100_000])
+            except ConnectionError:
+                return
+            if name in self.slow:
+                time.sleep(0.5)

@@ -1,0 +1,379 @@
+"""kubeadm init, join and reset: reference of what it reads, refuses, writes and waits for."""
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.parse
+
+import yaml
+from apiserver import CLUSTER_INFO
+from etcd import Etcd, command
+from paths import DELAY, ETCD, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, wait, write
+from wire import Kubeconfig, call, chains, covers, openssl
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
+
+
+def main():
+    verb = sys.argv[1]
+    log(f"{verb} begins: {' '.join(sys.argv[2:])}")
+    try:
+        {"init": init, "join": join, "reset": reset}[verb]()
+    except Exception as error:
+        log(f"{verb} fails: {type(error).__name__} {error}")
+        print(f"error: error execution phase {verb}: {type(error).__name__} {error}", flush=True)
+        sys.exit(1)
+    log(f"{verb} ends")
+
+
+def option(name, default=None):
+    for at, argument in enumerate(sys.argv):
+        if argument == name:
+            return sys.argv[at + 1]
+        if argument.startswith(name + "="):
+            return argument.split("=", 1)[1]
+    return default
+
+
+def documents(path):
+    return {document["kind"]: document for document in yaml.safe_load_all(open(path))}
+
+
+# ---------------------------------------------------------------- preflight
+
+
+class Preflight:
+    def __init__(self, ignored):
+        self.ignored = {name.strip().lower() for name in ignored if name.strip()}
+        self.errors = []
+
+    def check(self, name, good, text):
+        if good:
+            return
+        if name.lower() in self.ignored:
+            print(f"\t[WARNING {name}]: {text}", flush=True)
+        else:
+            self.errors.append(f"\t[ERROR {name}]: {text}")
+
+    def done(self):
+        if self.errors:
+            print("[preflight] Some fatal errors occurred:\n" + "\n".join(self.errors), flush=True)
+            raise Refused("[preflight] If you know what you are doing, you can make a check non-fatal")
+
+
+def free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def kind(path):
+    return "-" + path.strip("/").replace("/", "-")
+
+
+def preflight(ignored, control_plane, init, external):
+    checks = Preflight(ignored)
+    checks.check("IsPrivilegedUser", os.geteuid() == 0, "user is not running as root")
+    checks.check("Swap", len(open("/proc/swaps").readlines()) <= 1, "swap is on")
+    checks.check("CRI", os.path.exists("/run/containerd/containerd.sock"), "container runtime is not running")
+    if init:
+        forward = open("/proc/sys/net/ipv4/ip_forward").read().strip()
+        checks.check("FileContent--proc-sys-net-ipv4-ip_forward", forward == "1", "ip_forward is not 1")
+    ports = [6443, 10259, 10257, 10250, *([] if external else [2379, 2380])] if control_plane else [10250]
+    for port in ports:
+        checks.check(f"Port-{port}", free(port), f"Port {port} is in use")
+    if control_plane:
+        for name in (*COMPONENTS, "etcd"):
+            path = f"{MANIFESTS}/{name}.yaml"
+            checks.check(f"FileAvailable-{kind(path)}", not os.path.exists(path), f"{path} already exists")
+        if not external:
+            checks.check("DirAvailable--var-lib-etcd", not os.path.isdir(ETCD) or not os.listdir(ETCD), f"{ETCD} is not empty")
+    else:
+        checks.check(f"DirAvailable-{kind(MANIFESTS)}", not os.path.isdir(MANIFESTS) or not os.listdir(MANIFESTS), f"{MANIFESTS} is not empty")
+    if not init:
+        paths = [f"{KUBERNETES}/kubelet.conf", f"{KUBERNETES}/bootstrap-kubelet.conf"]
+        for path in paths if control_plane else [*paths, f"{PKI}/ca.crt"]:
+            checks.check(f"FileAvailable-{kind(path)}", not os.path.exists(path), f"{path} already exists")
+    checks.done()
+
+
+def check_tree(name, address, endpoint, external):
+    """Everything that a control plane finds instead of making it."""
+    chains(f"{PKI}/apiserver.crt", f"{PKI}/ca.crt")
+    covers(f"{PKI}/apiserver.crt", "kubernetes.default.svc", "10.96.0.1", address, endpoint, name)
+    chains(f"{PKI}/apiserver-kubelet-client.crt", f"{PKI}/ca.crt")
+    chains(f"{PKI}/front-proxy-client.crt", f"{PKI}/front-proxy-ca.crt")
+    chains(f"{PKI}/apiserver-etcd-client.crt", f"{PKI}/etcd/ca.crt")
+    keys = ["ca", "sa", "front-proxy-ca", "apiserver"]
+    if not external:
+        keys += ["etcd/ca", "etcd/server"]
+        for leaf in ("server", "peer", "healthcheck-client"):
+            chains(f"{PKI}/etcd/{leaf}.crt", f"{PKI}/etcd/ca.crt")
+        for leaf in ("server", "peer"):
+            covers(f"{PKI}/etcd/{leaf}.crt", "localhost", "127.0.0.1", address, name)
+    for key in keys:
+        if os.stat(f"{PKI}/{key}.key").st_mode & 0o077:
+            raise Refused(f"{PKI}/{key}.key can be read by others")
+    print("[certs] Using existing certificates and keys on disk", flush=True)
+    for conf, user in (("admin", "kubernetes-admin"), ("controller-manager", "system:kube-controller-manager"),
+                       ("scheduler", "system:kube-scheduler"), ("kubelet", f"system:node:{name}")):
+        check_kubeconfig(Kubeconfig(f"{KUBERNETES}/{conf}.conf"), user, (endpoint,) if conf == "admin" else (address, endpoint))
+    print("[kubeconfig] Using existing kubeconfig files", flush=True)
+
+
+def check_kubeconfig(config, user, hosts):
+    if config.ca.strip() != open(f"{PKI}/ca.crt").read().strip():
+        raise Refused(f"a kubeconfig file {config.path} exists already but has got the wrong CA cert")
+    if f"CN={user}" not in config.subject():
+        raise Refused(f"{config.path} is {config.subject()}, not {user}")
+    if urllib.parse.urlsplit(config.server).hostname not in hosts:
+        raise Refused(f"a kubeconfig file {config.path} exists already but has an unexpected API Server URL: {config.server}")
+
+
+# ---------------------------------------------------------------- parts of init and join
+
+
+def start_kubelet():
+    write(f"{KUBELET}/config.yaml", "kind: KubeletConfiguration\n")
+    write(f"{KUBELET}/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--stand-in"\n')
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    subprocess.run(["systemctl", "restart", "kubelet"], check=True)
+    wait("kubelet's healthz", 240, kubelet_is_healthy)
+
+
+def kubelet_is_healthy():
+    connection = http.client.HTTPConnection("127.0.0.1", 10248, timeout=5)
+    connection.request("GET", "/healthz")
+    return connection.getresponse().status == 200
+
+
+def write_components(name, address, etcd_urls):
+    for component in COMPONENTS:
+        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "address": address, "etcd": etcd_urls}))
+
+
+def write_etcd(name, address, members, joins, cluster):
+    arguments = cluster["etcd"].get("local", {}).get("extraArgs", []) if cluster.get("etcd") else []
+    write(f"{MANIFESTS}/etcd.yaml", json.dumps({"command": command(name, address, members, joins, arguments)}))
+
+
+def external_urls(cluster):
+    return ((cluster.get("etcd") or {}).get("external") or {}).get("endpoints")
+
+
+def own_readyz(address):
+    return call(address, 6443, "GET", "/readyz")[0] == 200
+
+
+def endpoint_host(cluster):
+    return cluster["controlPlaneEndpoint"].rsplit(":", 1)[0]
+
+
+def mark_control_plane(admin, name, server):
+    node = f"/api/v1/nodes/{name}"
+    wait(f"node {name}", 240, lambda: admin.call("GET", node, server=server)[0] == 200)
+
+    def mark():
+        _, body = admin.call("GET", node, server=server)
+        body["metadata"].setdefault("labels", {})["node-role.kubernetes.io/control-plane"] = ""
+        return admin.call("PUT", node, body, server=server)[0] == 200
+
+    wait(f"the label on node {name}", 60, mark)
+    print(f"[mark-control-plane] Marking the node {name} as control-plane", flush=True)
+
+
+# ---------------------------------------------------------------- init
+
+
+def init():
+    config = documents(option("--config"))
+    asked, cluster = config["InitConfiguration"], config["ClusterConfiguration"]
+    registration = asked["nodeRegistration"]
+    name, address = registration["name"], asked["localAPIEndpoint"]["advertiseAddress"]
+    external = external_urls(cluster)
+    ignored = option("--ignore-preflight-errors", "").split(",") + registration.get("ignorePreflightErrors", [])
+    preflight(ignored, control_plane=True, init=True, external=external)
+    check_tree(name, address, endpoint_host(cluster), external)
+    if not external:
+        write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
+    write_components(name, address, external or ["https://127.0.0.1:2379"])
+    start_kubelet()
+    time.sleep(DELAY)
+    server = f"https://{address}:6443"
+    wait("the API server", 240, lambda: own_readyz(address))
+    log("[wait-control-plane] the API server is ready")
+    time.sleep(DELAY)
+    admin = Kubeconfig(f"{KUBERNETES}/admin.conf")
+    admin.put(CONFIG, {"data": cluster}, server)
+    mark_control_plane(admin, name, server)
+    for token in asked.get("bootstrapTokens", []):
+        store_token(admin, token, server)
+    admin.put(CLUSTER_INFO, {"data": {"by": name, "at": time.time(), "ca": open(f"{PKI}/ca.crt").read()}}, server)
+    for path in ("/apis/apps/v1/namespaces/kube-system/deployments/coredns", "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"):
+        workload = "Deployment" if "deployments" in path else "DaemonSet"
+        admin.put(path, {"kind": workload, "metadata": {"name": path.rsplit("/", 1)[1]}, "spec": {"replicas": 2}}, server)
+    log("the control plane has initialized")
+
+
+def store_token(admin, token, server):
+    hours = float(token["ttl"].removesuffix("h").split("h")[0])
+    body = {"token": token["token"], "expires": time.time() + 3600 * hours}
+    admin.put(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token['token'].split('.')[0]}", body, server)
+
+
+# ---------------------------------------------------------------- join
+
+
+def join():
+    asked = documents(option("--config"))["JoinConfiguration"]
+    registration, local = asked["nodeRegistration"], asked.get("controlPlane")
+    name = registration.get("name") or socket.gethostname().lower()
+    external = not os.path.exists(f"{PKI}/etcd/ca.key")
+    preflight(registration.get("ignorePreflightErrors", []), control_plane=bool(local), init=False, external=external)
+    ask = discover(asked["discovery"], name)
+    status, cluster = ask("GET", CONFIG)
+    if status != 200:
+        raise Refused(f"reading kubeadm-config: HTTP {status}")
+    status, node = ask("GET", f"/api/v1/nodes/{name}")
+    if status == 200 and node["status"]["conditions"][0]["status"] == "True":
+        raise Refused(f'a Node with name "{name}" and status "Ready" already exists in the cluster')
+    if local:
+        join_control_plane(Kubeconfig(asked["discovery"]["file"]["kubeConfigPath"]), cluster["data"], name, local["localAPIEndpoint"]["advertiseAddress"])
+    else:
+        join_worker(asked["discovery"], ask, name)
+
+
+def discover(discovery, name):
+    """A function that asks the API server with the identity that discovery gives."""
+    if "file" in discovery:
+        config = Kubeconfig(discovery["file"]["kubeConfigPath"])
+        status, _ = config.call("GET", CLUSTER_INFO)
+        if status not in (200, 403):
+            raise Refused(f"discovery through {config.server}: HTTP {status}")
+        return config.call
+    token = discovery["bootstrapToken"]
+    host, port = token["apiServerEndpoint"].rsplit(":", 1)
+    ca = trusted_ca(host, int(port), token["caCertHashes"])
+    write(f"{PKI}/ca.crt", ca)
+    headers = {"Authorization": f"Bearer {token['token']}"}
+    return lambda method, path, body=None: call(host, int(port), method, path, body, ca=ca, headers=headers)
+
+
+def trusted_ca(host, port, hashes):
+    """cluster-info from a server that is not trusted yet, accepted if its CA has the hash that was given."""
+    connection = http.client.HTTPSConnection(host, port, context=ssl._create_unverified_context(), timeout=20)
+    connection.request("GET", CLUSTER_INFO)
+    ca = json.loads(connection.getresponse().read())["data"]["ca"]
+    write("/run/stand-in-ca.crt", ca)
+    subprocess.run("openssl x509 -in /run/stand-in-ca.crt -noout -pubkey | openssl pkey -pubin -outform DER >/run/stand-in-ca.spki", shell=True, check=True)
+    found = "sha256:" + hashlib.sha256(open("/run/stand-in-ca.spki", "rb").read()).hexdigest()
+    if found not in hashes:
+        raise Refused(f"cluster CA found in cluster-info ConfigMap is invalid: public key {found} not pinned")
+    return ca
+
+
+def join_worker(discovery, ask, name):
+    if "bootstrapToken" in discovery:
+        bootstrap(discovery["bootstrapToken"], ask, name)
+    write(f"{KUBERNETES}/bootstrap-kubelet.conf", "")
+    start_kubelet()
+    wait("the TLS bootstrap", 240, lambda: Kubeconfig(f"{KUBERNETES}/kubelet.conf"))
+    os.remove(f"{KUBERNETES}/bootstrap-kubelet.conf")
+    log("this node has joined the cluster")
+
+
+def bootstrap(token, ask, name):
+    """What the kubelet does with its bootstrap kubeconfig."""
+    pem = f"{KUBELET}/pki/kubelet-client-stand-in.pem"
+    os.makedirs(f"{KUBELET}/pki", exist_ok=True)
+    code, said = openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/run/stand-in.key",
+                         "-out", "/run/stand-in.csr", "-subj", f"/O=system:nodes/CN=system:node:{name}")
+    status, answer = ask("POST", "/stand-in/sign", {"request": open("/run/stand-in.csr").read()})
+    if code or status != 200:
+        raise Refused(f"the TLS bootstrap: {said} HTTP {status} {answer}")
+    write(pem, answer["certificate"] + open("/run/stand-in.key").read(), 0o600)
+    if os.path.islink(f"{KUBELET}/pki/kubelet-client-current.pem"):
+        os.remove(f"{KUBELET}/pki/kubelet-client-current.pem")
+    os.symlink(pem, f"{KUBELET}/pki/kubelet-client-current.pem")
+    ca = base64.b64encode(open(f"{PKI}/ca.crt", "rb").read()).decode()
+    current = f"{KUBELET}/pki/kubelet-client-current.pem"
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "default",
+        "contexts": [{"name": "default", "context": {"cluster": "default", "user": "default"}}],
+        "clusters": [{"name": "default", "cluster": {"server": f"https://{token['apiServerEndpoint']}", "certificate-authority-data": ca}}],
+        "users": [{"name": "default", "user": {"client-certificate": current, "client-key": current}}],
+    }
+    write(f"{KUBERNETES}/kubelet.conf", json.dumps(config), 0o600)
+
+
+def join_control_plane(admin, cluster, name, address):
+    external = external_urls(cluster)
+    check_tree(name, address, endpoint_host(cluster), external)
+    write_components(name, address, external or ["https://127.0.0.1:2379"])
+    start_kubelet()
+    time.sleep(DELAY)
+    if not external:
+        join_etcd(admin, cluster, name, address)
+    wait("the API server", 240, lambda: own_readyz(address))
+    mark_control_plane(admin, name, f"https://{address}:6443")
+    log("this node has joined the cluster as a control plane")
+
+
+def join_etcd(admin, cluster, name, address):
+    """Adds this node's member as a learner, starts it, and promotes it once it has caught up."""
+    _, pods = admin.call("GET", "/api/v1/namespaces/kube-system/pods?labelSelector=component%3Detcd")
+    others = [f"https://{pod['status']['hostIP']}:2379" for pod in pods["items"] if pod["status"]["hostIP"] != address]
+    etcd, own = Etcd(others), f"https://{address}:2380"
+    added = etcd.call("/v3/cluster/member/add", {"peerURLs": [own], "isLearner": True})
+    log(f"[etcd] added as a learner to {len(added['members']) - 1} members")
+    members = [(member.get("name") or name, member["peerURLs"][0]) for member in added["members"]]
+    time.sleep(DELAY)
+    write_etcd(name, address, members, True, cluster)
+    promote = lambda: etcd.call("/v3/cluster/member/promote", {"ID": added["member"]["ID"]})
+    wait("the promotion of the etcd member", 240, promote)
+    log("[etcd] the member was promoted")
+
+
+# ---------------------------------------------------------------- reset
+
+
+def reset():
+    subprocess.run(["systemctl", "stop", "kubelet"])
+    if os.path.exists(f"{MANIFESTS}/etcd.yaml"):
+        leave_etcd()
+        shutil.rmtree(ETCD, ignore_errors=True)
+    for path in (MANIFESTS, PKI, KUBELET):
+        for entry in os.listdir(path) if os.path.isdir(path) else []:
+            entry = f"{path}/{entry}"
+            shutil.rmtree(entry) if os.path.isdir(entry) and not os.path.islink(entry) else os.remove(entry)
+    for conf in ("admin", "super-admin", "kubelet", "bootstrap-kubelet", "controller-manager", "scheduler"):
+        if os.path.exists(f"{KUBERNETES}/{conf}.conf"):
+            os.remove(f"{KUBERNETES}/{conf}.conf")
+
+
+def leave_etcd():
+    """Removes this node's member, through one of the others: its own is stopped."""
+    arguments = dict(part[2:].split("=", 1) for part in json.load(open(f"{MANIFESTS}/etcd.yaml"))["command"][1:])
+    own = arguments["initial-advertise-peer-urls"]
+    urls = [pair.split("=", 1)[1].replace(":2380", ":2379") for pair in arguments["initial-cluster"].split(",")]
+    try:
+        etcd = Etcd([url for url in urls if url != own.replace(":2380", ":2379")])
+        for member in etcd.members():
+            if own in member["peerURLs"]:
+                etcd.call("/v3/cluster/member/remove", {"ID": member["ID"]})
+                log("[reset] removed the etcd member")
+    except Exception as error:
+        log(f"[reset] failed to remove the etcd member: {error}")

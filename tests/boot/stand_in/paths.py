@@ -1,0 +1,62 @@
+"""Where things are, and the record of who did what when."""
+
+import os
+import socket
+import sys
+import time
+
+KUBERNETES = "/etc/kubernetes"
+PKI = f"{KUBERNETES}/pki"
+MANIFESTS = f"{KUBERNETES}/manifests"
+KUBELET = "/var/lib/kubelet"
+ETCD = "/var/lib/etcd"
+
+
+def kernel_argument(name, default):
+    for word in open("/proc/cmdline").read().split():
+        if word.startswith(f"stand-in.{name}="):
+            return word.split("=", 1)[1]
+    return default
+
+
+# Seconds that kubeadm takes longer at its slow places: for cutting the power there.
+DELAY = float(kernel_argument("delay", "0"))
+RECORDER = kernel_argument("record", "")
+
+
+def log(text):
+    """One line to the journal, to a file on the node and, where a power cut cannot reach it, to the lab's recorder."""
+    role = os.environ.get("STAND_IN") or os.path.basename(sys.argv[0])
+    line = f"{role} {text}"
+    print(line, flush=True)
+    with open("/var/log/stand-in.log", "a") as file:
+        file.write(f"{time.strftime('%FT%TZ', time.gmtime())} {line}\n")
+    if RECORDER:
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+                wire.sendto(line.encode(), (RECORDER, 9999))
+        except OSError:
+            pass
+
+
+def write(path, text, mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)
+
+
+class Refused(Exception):
+    pass
+
+
+def wait(what, seconds, condition):
+    end, last = time.monotonic() + seconds, None
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except Exception as error:
+            last = error
+        time.sleep(1)
+    raise Refused(f"timed out waiting for {what}: {last}")

@@ -1,0 +1,31 @@
+"""A control plane dies in the middle of its join, with the Lease in its hands and a learner in etcd."""
+
+import time
+
+from lab.cluster import READY, clusters, members, ready, settled
+
+from . import replaced
+
+SCENARIOS = [5]
+
+
+def tell(lab):
+    cp1, cp2, cp3 = machines = lab.cluster(replaced.NAMES)
+    with lab.scenario(5, "a control plane dies while it holds the join Lease: the next takes over after the Lease's time"):
+        cp1.boot()
+        cp2.boot(delay=60)
+        cp1.wait(READY)
+        lab.until_recorded(r"\[etcd\] added as a learner")
+        assert lab.recorded("POST .*/firelay-join by .* cp2 201|PUT .*/firelay-join by .* cp2 200")
+        died = time.monotonic()
+        cp2.cut()
+        cp3.boot()
+        cp3.wait(r"state=waiting on=\"the turn to join\".*cp2 is joining")
+        cp3.wait(READY, 900)
+        taken = lab.recorded("PUT .*/firelay-join by .* cp3 200")[0][0]
+        assert taken - died > 115, f"taken over after {taken - died:.0f} s"
+        settled(cp3)
+        cp2.boot()
+        cp2.wait(READY, 900)
+        assert len(clusters(machines)) == 1
+        assert members(cp1) == replaced.NAMES, members(cp1)

@@ -1,0 +1,35 @@
+"""Three control planes powered on at once; then the founder comes back with an empty disk."""
+
+from lab.cluster import READY, clusters, members, ready, settled
+
+SCENARIOS = [4]
+NAMES = ["cp1", "cp2", "cp3"]
+
+
+def tell(lab):
+    machines = lab.cluster(NAMES)
+    for machine in machines:
+        machine.boot()
+    ready(machines)
+    replace_founder(lab, machines)
+
+
+def replace_founder(lab, machines):
+    with lab.scenario(4, "the founder's disk is replaced: it joins its cluster and founds no second one; --founded has no init"):
+        cp1, others = machines[0], machines[1:]
+        cluster = clusters(others)
+        assert len(cluster) == 1, cluster
+        begun = len(lab.recorded("kubeadm init begins"))
+        cp1.cut()
+        cp1.new_disk()
+        cp1.boot()
+        cp1.wait(r"a cluster already answers at \S+")
+        cp1.wait(r"removing the etcd member")
+        cp1.wait(READY, 900)
+        settled(cp1)
+        assert clusters(machines) == cluster
+        assert members(cp1) == NAMES, members(cp1)
+        assert len(lab.recorded("kubeadm init begins")) == begun, "the founder founded again"
+        lab.render(lab.last, "--founded", out="founded")
+        text = lab.text("founded/nodes/cp1")
+        assert "kubeadm/join.yaml" in text and "init.yaml" not in text and "InitConfiguration" not in text

@@ -1,0 +1,60 @@
+"""One control plane and a worker to which everything happens: a wrong clock, a bad mirror, power cuts."""
+
+import re
+import time
+
+from lab.cluster import READY, clusters, ready, settled
+
+SCENARIOS = [6, 7, 3]
+LAB = {"mirror": False, "time": False}
+
+
+def tell(lab):
+    cp1, w1 = lab.cluster(["cp1", "w1"], pki={"backdate": "5m"})
+    with lab.scenario(6, "a clock an hour behind: the chain waits for time, says so, and goes on"):
+        cp1.boot(clock=-3600)
+        cp1.wait(r"step=prepare state=waiting on=\"a clock inside the certificates' validity\".*before the certificates begin")
+        lab.network.tell_time()
+        cp1.wait(r"step=artifacts state=running")
+        said = int(cp1.check("date +%s"))
+        assert abs(said - time.time()) < 120, said - time.time()
+    with lab.scenario(7, "no mirror, then a corrupted file: the node names file and digest, installs nothing, and recovers"):
+        cp1.wait(r"step=artifacts state=waiting on=\"http://\S+\".*error=\"[^\"]*curl")
+        lab.mirror.corrupt = {"kubelet"}
+        lab.mirror.start()
+        cp1.wait(r"state=waiting on=\"http://\S+/kubelet\".*has sha256 [0-9a-f]{64}, expected [0-9a-f]{64}")
+        cp1.check("ls /usr/local/bin/kubeadm /usr/local/bin/containerd /opt/cni/bin/bridge", "No such file", 2)
+        lab.mirror.corrupt, lab.mirror.slow = set(), {"runc.amd64"}
+        lab.until(lambda: (cp1.address, "runc.amd64") in lab.mirror.asked, "a request for runc")
+        asked = len(lab.mirror.asked)
+    with lab.scenario(3, "power cuts during artifacts, init, addons and a join: each node finishes, nothing is done twice"):
+        time.sleep(3)
+        cp1.again(delay=15)
+        lab.mirror.slow = set()
+        cp1.wait(r"step=runtime state=running")
+        again = [name for address, name in lab.mirror.asked[asked:] if address == cp1.address]
+        assert again == ["runc.amd64"], again
+        lab.until_recorded("kubeadm init begins")
+        lab.until_recorded("kubelet of cp1 started")
+        time.sleep(3)
+        cp1.again(delay=15)
+        lab.until_recorded("the API server is ready")
+        time.sleep(3)
+        cp1.again(delay=15)
+        lab.until_recorded("the control plane has initialized")
+        cluster = clusters([cp1])
+        lab.until_recorded("kubectl .*addons/20-")
+        time.sleep(3)
+        cp1.again()
+        w1.boot(delay=15)
+        cp1.wait(READY)
+        applied = [match.group(1) for _, _, match in lab.recorded("applied /etc/firelay/addons/(.*)")]
+        assert applied.count("10-cni") == 1, applied
+        assert len(lab.recorded("the control plane has initialized")) == 1
+        lab.until_recorded("kubelet of w1 started")
+        w1.again()
+        ready([w1])
+        assert clusters([cp1]) == cluster and len(cluster) == 1, cluster
+        settled(cp1)
+        settled(w1)
+        w1.check("cat /etc/kubernetes/kubelet.conf", "https://api.lab:6443")
