@@ -15,7 +15,7 @@ lint:
     cargo fmt
     cargo clippy --all-targets -- --deny warnings
 
-# Boot machines with rendered documents in an emulator: tests/boot/README.md.
-boot *SCENARIOS:
+# Boot machines with rendered documents in an emulator; `--all` or names of stories: tests/boot/README.md.
+boot *STORIES:
     cargo build --locked
-    tests/boot/run {{SCENARIOS}}
+    tests/boot/run {{STORIES}}

@@ -15,7 +15,7 @@ FIRELAY = ROOT / "target/debug/firelay"
 
 
 class Lab:
-    network, until = network, staticmethod(until)
+    network, until, say = network, staticmethod(until), staticmethod(say)
 
     def __init__(self, story, mirror=True, time=True):
         self.directory = OUT / story
@@ -76,6 +76,9 @@ class Lab:
 
     def machine(self, name, image="trixie"):
         self.machines[name] = self.machines.get(name) or Machine(self, name, image)
+        return self.machines[name]
+
+    def __getattr__(self, name):
         return self.machines[name]
 
     def recorded(self, pattern):

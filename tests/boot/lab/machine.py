@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from . import ADDRESSES, HOST, OUT, run, say, until
+from . import ADDRESSES, HOST, OUT, ignition, run, say, until
 
 READY = r"firelay: node=\S+ step=ready state=ready"
 
@@ -18,23 +18,31 @@ class Machine:
         self.disk = lab.directory / f"{name}.img"
         self.log = lab.directory / f"{name}.console"
         self.shell = lab.directory / f"{name}.sock"
+        self.document = lab.directory / "out/nodes" / name
         self.mark = 0
         self.new_disk()
 
     def new_disk(self):
-        run("cp", "--sparse=always", "--reflink=auto", OUT / f"{self.image}.img", self.disk)
+        if self.image == "ignition":
+            ignition.install(self.document / "config.ign", self.disk)
+        else:
+            run("cp", "--sparse=always", "--reflink=auto", OUT / f"{self.image}.img", self.disk)
 
     def inject(self, path, text, mode=0o644):
         """Puts a file onto the disk, as the image of somebody's company would have it."""
         source = self.lab.directory / "injected"
         source.write_text(text)
-        commands = f"write {source} {path}\nset_inode_field {path} mode 0{0o100000 | mode:o}\n"
+        self.debugfs(f"write {source} {path}\nset_inode_field {path} mode 0{0o100000 | mode:o}\n")
+
+    def link(self, path, target):
+        self.debugfs(f"symlink {path} {target}\n")
+
+    def debugfs(self, commands):
         run("debugfs", "-w", "-f", "-", self.disk, input=commands, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def seed(self):
         seed = self.lab.directory / f"{self.name}.iso"
-        document = self.lab.directory / "out/nodes" / self.name
-        names = [document / name for name in ("user-data", "meta-data", "network-config") if (document / name).exists()]
+        names = [self.document / name for name in ("user-data", "meta-data", "network-config") if (self.document / name).exists()]
         run("genisoimage", "-quiet", "-J", "-R", "-V", "cidata", "-o", seed, *names)
         return seed
 
@@ -48,17 +56,19 @@ class Machine:
         self.mark = self.log.stat().st_size
         self.shell.unlink(missing_ok=True)
         base = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + clock)) if clock else "utc"
+        kernel = "bookworm" if self.image == "bookworm" else "trixie"
         memory = memory or {"c": 1900, "w": 1024, "e": 512}[self.name[0]]
-        append = f"root=/dev/vda rw console=ttyS0 loglevel=3 systemd.show_status=0 stand-in.record={HOST} stand-in.delay={delay} {append}"
+        append = f"root=/dev/vda rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off stand-in.record={HOST} stand-in.delay={delay} {append}"
+        seed = [] if self.image == "ignition" else ["-drive", f"file={self.seed()},if=virtio,format=raw,readonly=on"]
         # QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later.
-        command = f"""qemu-system-x86_64 -accel tcg,thread=multi -cpu qemu64,-cx16 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config
-          -kernel {OUT}/{self.image}.vmlinuz -initrd {OUT}/{self.image}.initrd -drive file={self.disk},if=virtio,format=raw,cache=unsafe
-          -drive file={self.seed()},if=virtio,format=raw,readonly=on -device virtio-rng-pci
+        command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64,-cx16 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config
+          -kernel {OUT}/{kernel}.vmlinuz -initrd {OUT}/{kernel}.initrd -drive file={self.disk},if=virtio,format=raw,cache=unsafe
+          -device virtio-rng-pci
           -netdev tap,id=net,ifname={tap},script=no,downscript=no
           -device virtio-net-pci,netdev=net,mac=52:54:00:77:00:{self.address.split('.')[3]}
           -chardev file,id=console,path={self.log},append=on -serial chardev:console
           -chardev socket,id=shell,path={self.shell},server=on,wait=off -serial chardev:shell"""
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command.split(), *options, "-append", append])
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command.split(), *seed, *options, "-append", append])
         self.on = time.monotonic()
         say(f"{self.name}: power on")
 

@@ -32,7 +32,7 @@ def make():
         (made / "cni" / plugin).write_text("#!/bin/sh\n")
         (made / "cni" / plugin).chmod(0o755)
     etcd = made / "etcd-v3.6.14-linux-amd64"
-    shutil.copytree(OUT / "etcd", etcd)
+    shutil.copytree(OUT / "tools/etcd", etcd)
     # Debian has no etcdutl; nothing of the chain calls it.
     shutil.copy(etcd / "etcdctl", etcd / "etcdutl")
     for name, path in UPSTREAM.items():
@@ -41,14 +41,14 @@ def make():
         if name == "cni-plugins":
             run("tar", "-C", made / "cni", "-czf", target, ".")
         elif name == "containerd":
-            run("tar", "-C", OUT / "containerd", "-czf", target, "bin")
+            run("tar", "-C", OUT / "tools/containerd", "-czf", target, "bin")
         elif name == "etcd":
             run("tar", "-C", made, "-czf", target, etcd.name)
         elif name == "crictl":
             stand_in(made / "crictl", name)
             run("tar", "-C", made, "-czf", target, "crictl")
         elif name == "runc":
-            shutil.copy(OUT / "runc", target)
+            shutil.copy(OUT / "tools/runc", target)
         else:
             stand_in(target, name)
 

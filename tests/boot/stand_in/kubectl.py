@@ -1,13 +1,14 @@
 """kubectl apply and label, as far as the chain uses them."""
 
+import json
 import os
 import sys
+import time
 
 import yaml
 from kubeadm import option
 from paths import DELAY, log
 from wire import Kubeconfig
-import time
 
 WORKLOADS = {"DaemonSet": "daemonsets", "Deployment": "deployments"}
 
@@ -26,6 +27,8 @@ def main():
         log(f"applied {directory}")
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
+    elif "get" in sys.argv:
+        print(json.dumps(admin.call("GET", f"/api/v1/nodes/{sys.argv[-1]}", server=server)[1]))
     else:
         sys.exit(f"not known here: {sys.argv}")
 

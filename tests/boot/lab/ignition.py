@@ -1,0 +1,42 @@
+"""A disk as Ignition leaves it: Debian's ignition runs its files stage over a root file system."""
+
+import shutil
+import subprocess
+
+from . import OUT, run
+
+BINARY = "/usr/lib/dracut/modules.d/30ignition/ignition"
+
+
+def install(document, disk):
+    root = disk.with_suffix(".root")
+    shutil.rmtree(root, ignore_errors=True)
+    run("cp", "-a", "--reflink=auto", OUT / "trixie.root", root)
+    # Ignition comes before the system has a name; cloud-init is not there where it is used.
+    for path in ("usr/bin/cloud-init", "etc/hostname"):
+        (root / path).unlink(missing_ok=True)
+    for unit in (root / "usr/lib/systemd/system").glob("cloud-*"):
+        unit.unlink() if unit.is_file() else shutil.rmtree(unit)
+    shutil.rmtree(root / "usr/lib/systemd/system-generators/cloud-init-generator", ignore_errors=True)
+    (root / "usr/lib/systemd/system-generators/cloud-init-generator").unlink(missing_ok=True)
+    # Debian's ignition wants to know whether files need labels.
+    (root / "etc/selinux").mkdir(exist_ok=True)
+    (root / "etc/selinux/config").write_text("SELINUX=disabled\n")
+    apply(document, root)
+    with disk.open("wb") as file:
+        file.truncate(3 << 30)
+    run("mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", root, disk)
+    shutil.rmtree(root)
+
+
+def apply(document, root):
+    """fetch, then files, as in the initramfs of Flatcar and Fedora CoreOS; the presets as the first boot does."""
+    place = document.parent
+    arguments = ["--platform", "file", "--root", root, "--config-cache", place / "ignition.json", "--log-to-stdout"]
+    for stage in ("fetch", "files"):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": str(document)}
+        done = subprocess.run([BINARY, *map(str, arguments), f"--stage={stage}"], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"ignition {stage}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    for line in next((root / "etc/systemd/system-preset").iterdir()).read_text().splitlines():
+        verb, unit = line.split()
+        run("systemctl", "--root", root, verb, unit, stderr=subprocess.DEVNULL)

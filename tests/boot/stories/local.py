@@ -1,0 +1,47 @@
+"""API endpoint `local`: each worker's own proxy, Debian's haproxy, before three control planes."""
+
+import re
+import time
+
+from lab.cluster import READY, ready, settled
+
+SCENARIOS = ["8a"]
+NAME = "k8s.cluster"
+ASK = f"curl -sS --fail --max-time 20 --cacert /etc/firelay/pki/ca.crt https://{NAME}:6443/readyz"
+
+
+def tell(lab):
+    names = ["cp1", "cp2", "cp3", "w1"]
+    *control_planes, w1 = machines = lab.cluster(names, endpoint={"host": NAME, "provider": "local"})
+    with lab.scenario("8a", "endpoint local: the control plane that a worker's proxy uses dies, the worker stays connected"):
+        for machine in machines:
+            machine.boot()
+        ready(machines, 1200)
+        for machine in machines:
+            settled(machine)
+        for machine in control_planes:
+            machine.check(f"getent ahostsv4 {NAME}", machine.address)
+        w1.check(f"getent ahostsv4 {NAME}", "127.0.0.1")
+        w1.check(ASK, "ok")
+        used = in_use(w1)
+        dead = next(machine for machine in control_planes if machine.address == used)
+        dead.cut()
+        answers(lab, w1)
+        alive = next(machine for machine in control_planes if machine is not dead)
+        time.sleep(60)
+        node = alive.check("kubectl --kubeconfig /etc/kubernetes/admin.conf get node w1")
+        assert '"True"' in node, f"w1 is no longer Ready: {node}"
+
+
+def in_use(w1):
+    """The control plane behind a connection that a client of the proxy holds."""
+    w1.check("(sleep 300 | openssl s_client -connect 127.0.0.1:6443 >/dev/null 2>&1 &) ; sleep 5")
+    said = w1.check("ss -Hnt state established dport = :6443")
+    return re.search(r"(10\.77\.0\.1[123]):6443", said).group(1)
+
+
+def answers(lab, w1):
+    """The API answers the worker ten times in a row."""
+    begun = time.monotonic()
+    lab.until(lambda: w1.sh(f"for i in $(seq 10); do {ASK} || exit 1; done")[0] == 0, "the API behind the proxy", 120)
+    lab.say(f"the proxy leads elsewhere after {time.monotonic() - begun:.0f} s")
