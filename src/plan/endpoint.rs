@@ -96,8 +96,8 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
     if let Some(node) = nodes.iter().find(routed) {
         let finding = Diagnostic::error("FL0116", "this platform does not deliver to kube-vip's address");
         let label = format!(
-            "{} of {} knows its machines' addresses and heeds no announcement",
-            node.platform.title, node.name
+            "{} is on {}, which heeds no announcement",
+            node.name, node.platform.title
         );
         report.push(
             finding
@@ -129,7 +129,7 @@ fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
                 .label("from 1 to 65535"),
         );
     } else if provider != EndpointProvider::External && port.value != API_PORT {
-        let finding = Diagnostic::error("FL0116", "this endpoint provider has the port 6443").at(port.span);
+        let finding = Diagnostic::error("FL0116", "this endpoint provider needs port 6443").at(port.span);
         report.push(
             finding
                 .label("control planes are asked directly, and API servers listen on 6443")
