@@ -9,10 +9,10 @@ use firelay::{
     addons::{self, Implied, Port, Protocol},
     plan::{
         CniPlan, ComponentPlan, DnsPlan, EndpointPlan, EtcdPlan, JoinPlan, KubeProxyPlan, KubernetesPlan, NetworkPlan,
-        PkiPlan, Plan, RuntimePlan,
+        PkiPlan, Plan, ProviderPlan, RuntimePlan,
     },
     profile::Profiles,
-    spec::{Access, Algorithm, CaKeys, EndpointProvider, FlannelBackend, Manifest, ProxyMode},
+    spec::{Access, Algorithm, CaKeys, FlannelBackend, Manifest, ProxyMode},
     yaml::Spanned,
 };
 use flate2::{Compression, write::GzEncoder};
@@ -64,9 +64,7 @@ fn plan(cni: CniPlan, pods: &[&str]) -> Plan {
         endpoint: EndpointPlan {
             host: "api.example.com".to_owned(),
             port: 6443,
-            provider: EndpointProvider::External,
-            address: None,
-            interface: None,
+            provider: ProviderPlan::External,
         },
         network: NetworkPlan {
             pods: pods.iter().map(|range| range.parse().unwrap()).collect(),

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::LazyLock};
 
 use firelay::{
     diagnostic::{Diagnostic, Source, render},
-    plan::{self, CniPlan, NodePlan, Plan},
+    plan::{self, CniPlan, NodePlan, Plan, ProviderPlan},
     profile::Profiles,
     spec::{self, Arch, FlannelBackend, JoinIdentity, TaintEffect},
 };
@@ -331,6 +331,42 @@ fn large(machines: usize) -> String {
         .unwrap();
     }
     text
+}
+
+/// A spec of one control plane on bare metal with this endpoint.
+fn endpoint(endpoint: &str, extra: &str) -> Plan {
+    let head = HEAD.replace("platform: aws", "platform: metal");
+    let head = head.replace(
+        "{ host: api.example.com }",
+        &format!("{{ host: api.example.com, {endpoint} }}"),
+    );
+    resolve(&format!(
+        "{head}{extra}nodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n"
+    ))
+}
+
+#[test]
+fn a_provider_brings_its_addresses_into_the_certificates() {
+    let plan = endpoint(
+        "provider: kubeVip, address: 10.0.0.10, port: 6443",
+        "pki: { extraSans: [other.example.com, 10.0.0.10] }\n",
+    );
+    let ProviderPlan::KubeVip { address, interface, .. } = &plan.endpoint.provider else {
+        panic!("{:?}", plan.endpoint)
+    };
+    assert_eq!((address.to_string().as_str(), interface.as_ref()), ("10.0.0.10", None));
+    assert_eq!(plan.pki.extra_sans, ["10.0.0.10", "other.example.com"]);
+
+    let plan = endpoint("provider: local", "");
+    assert!(matches!(plan.endpoint.provider, ProviderPlan::Local { .. }));
+    assert_eq!(
+        (plan.endpoint.port, plan.pki.extra_sans),
+        (6443, vec!["127.0.0.1".to_owned()])
+    );
+
+    let plan = endpoint("provider: external, port: 8443", "");
+    assert_eq!(plan.endpoint.provider, ProviderPlan::External);
+    assert!(plan.pki.extra_sans.is_empty());
 }
 
 #[test]

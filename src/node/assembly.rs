@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
-    containerd, etcd, kernel,
+    containerd, endpoint, etcd, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };
@@ -50,6 +50,7 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
     };
     let mut files = boot::files(plan, node, validity, founder)?;
     files.extend(host(shared, node)?);
+    files.extend(endpoint::files(plan, node)?);
     if node.roles.etcd {
         files.push(etcd::environment(plan, node));
     }

@@ -9,21 +9,18 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{ArtifactPlan, NodePlan, Plan},
+    plan::{API_PORT, ArtifactPlan, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, Selinux},
     spec::JoinIdentity,
 };
 
-use super::{Error, NodeFile, NodeUnit, Text, render};
+use super::{Error, NodeFile, NodeUnit, Text, endpoint, render};
 
 /// MiB of memory that kubeadm's preflight asks of a control plane (`preflight/checks.go`), and what a worker and an
 /// etcd member cannot do without.
 const CONTROL_PLANE_MEMORY_MIB: u32 = 1700;
 const WORKER_MEMORY_MIB: u32 = 900;
 const ETCD_MEMORY_MIB: u32 = 400;
-
-/// kubeadm's `localAPIEndpoint.bindPort`.
-const API_PORT: u16 = 6443;
 
 /// When the certificates of a node hold; nothing starts while the clock lies outside.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +41,13 @@ struct Context<'a> {
     token: bool,
     control_plane: bool,
     named: bool,
+    /// /etc/hosts decides where the endpoint's name leads.
+    led: bool,
+    /// The static pod that the endpoint needs, or nothing.
+    manifest: &'a str,
+    /// kube-vip's address, and its form in /proc, on a node that may carry it.
+    vip: Option<String>,
+    vip_local: String,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -64,7 +68,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             ..script(node, "", "boot/firelay-reset.j2", &context)?
         },
     ];
-    for (name, template) in steps(node, founder) {
+    for (name, template) in steps(plan, node, founder) {
         files.push(script(node, &format!("steps/{name}"), template, &context)?);
     }
     files.push(NodeFile::new(
@@ -98,6 +102,10 @@ pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
 }
 
 fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
+    let vip = match &plan.endpoint.provider {
+        ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
+        _ => None,
+    };
     Context {
         lib: &node.os.paths.lib,
         bin: &node.bin_dir,
@@ -106,6 +114,10 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         token: node.identity == JoinIdentity::Token,
         control_plane: node.roles.control_plane,
         named: !node.pool,
+        led: plan.endpoint.in_hosts(),
+        manifest: endpoint::manifest(plan, node).unwrap_or_default(),
+        vip: vip.map(IpAddr::to_string),
+        vip_local: vip.map(proc_form).unwrap_or_default(),
     }
 }
 
@@ -124,8 +136,9 @@ fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) ->
 }
 
 /// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
-fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let roles = node.roles;
+    let led = roles.kubernetes() && plan.endpoint.in_hosts();
     [
         (true, "10-prepare", "boot/steps/10-prepare.j2"),
         (true, "20-artifacts", "boot/steps/20-artifacts.j2"),
@@ -137,6 +150,7 @@ fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, 
             "50-join",
             "boot/steps/50-join-worker.j2",
         ),
+        (led, "60-endpoint", "boot/steps/60-endpoint.j2"),
         (founder, "70-addons", "boot/steps/70-addons.j2"),
         (true, "90-ready", "boot/steps/90-ready.j2"),
     ]
@@ -147,7 +161,7 @@ fn steps(node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, 
 fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text, Error> {
     let flag = |on: bool| if on { "1" } else { "" }.to_owned();
     let endpoint = &plan.endpoint;
-    let variables = vec![
+    let mut variables = vec![
         ("CLUSTER", plan.name.clone()),
         ("NODE", if node.pool { String::new() } else { node.name.clone() }),
         ("NAMED", flag(!node.pool)),
@@ -187,6 +201,9 @@ fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text,
                 .join(" "),
         ),
     ];
+    if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
+        variables.push(("LEAD", lead.to_string()));
+    }
     render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
 }
 
@@ -225,6 +242,16 @@ fn url_form(address: &IpAddr) -> String {
     }
 }
 
+/// `ADDRESS:PORT` of a node's API server.
+pub(super) fn api_authority(address: &IpAddr) -> String {
+    format!("{}:{API_PORT}", url_form(address))
+}
+
+/// URL of a node's API server.
+pub(super) fn api_url(address: &IpAddr) -> String {
+    format!("https://{}", api_authority(address))
+}
+
 fn url_host(host: &str) -> String {
     host.parse::<IpAddr>()
         .map_or_else(|_| host.to_owned(), |address| url_form(&address))
@@ -241,15 +268,15 @@ fn pin(plan: &Plan, node: &NodePlan) -> String {
     own.map(IpAddr::to_string).unwrap_or_default()
 }
 
-/// API servers of the other control planes. Only the founder asks them, so only the founder's document knows them.
+/// API servers of the other control planes, by the node's own choice of order. Only the founder asks them, and nodes whose
+/// /etc/hosts leads the endpoint's name to one of them; other documents do not know them.
 fn peers(plan: &Plan, node: &NodePlan) -> String {
-    let others = plan
-        .control_planes()
-        .filter(|other| node.founder && other.name != node.name);
-    let urls: Vec<_> = others
-        .filter_map(|other| Some(format!("https://{}:6443", url_form(other.addresses.first()?))))
-        .collect();
-    urls.join(" ")
+    let led = node.roles.kubernetes() && plan.endpoint.in_hosts();
+    if !node.founder && !led {
+        return String::new();
+    }
+    let addresses = endpoint::candidates(plan, node);
+    addresses.iter().map(api_url).collect::<Vec<_>>().join(" ")
 }
 
 /// Client URLs of the external members, for a control plane that waits for their quorum.

@@ -7,6 +7,7 @@ mod render;
 
 pub mod boot;
 pub mod containerd;
+pub mod endpoint;
 pub mod etcd;
 pub mod kernel;
 pub mod kube_proxy;

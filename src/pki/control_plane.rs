@@ -66,7 +66,7 @@ fn issue_api_server(desk: &mut Desk<'_>) -> Result<(), Error> {
     )
 }
 
-/// kubeadm's names, and beyond them each further address of the node and kube-vip's address.
+/// kubeadm's names, and beyond them each further address of the node.
 fn api_server_names(desk: &Desk<'_>) -> Names {
     let (plan, node) = (desk.plan, desk.node);
     Names::default()
@@ -78,7 +78,6 @@ fn api_server_names(desk: &Desk<'_>) -> Names {
         .with_addresses([plan.network.api_service])
         .with_addresses(node.addresses.iter().copied())
         .with(&plan.endpoint.host)
-        .with_addresses(plan.endpoint.address)
         .with_all(&plan.pki.extra_sans)
 }
 

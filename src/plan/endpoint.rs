@@ -2,53 +2,147 @@
 
 use std::net::IpAddr;
 
-use super::{EndpointPlan, machines::Row, names, network::Ranges, ranges, report::Report};
+use super::{
+    API_PORT, EndpointPlan, NodePlan, ProviderPlan, artifacts, machines::Row, names, network::Ranges, ranges,
+    report::Report, rewrite_image,
+};
 use crate::{
     diagnostic::{Diagnostic, Span},
+    profile::Profiles,
     spec::{Endpoint, EndpointProvider, Spec},
     yaml::Spanned,
 };
 
-/// `endpoint`, checked and resolved.
-pub(super) fn resolve(spec: &Spec, ranges: &Ranges, rows: &[Row<'_>], report: &mut Report) -> EndpointPlan {
+/// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).
+const INTERFACE_BYTES: usize = 15;
+
+/// `endpoint`, checked and resolved; `None` when its provider lacks what it needs.
+pub(super) fn resolve(
+    spec: &Spec,
+    profiles: &Profiles,
+    ranges: &Ranges,
+    rows: &[Row<'_>],
+    report: &mut Report,
+) -> Option<EndpointPlan> {
     let endpoint = &spec.endpoint;
-    let provider = endpoint
-        .provider
-        .as_ref()
-        .map_or(EndpointProvider::External, |provider| provider.value);
-    check_provider(endpoint, report);
+    let provider = chosen(endpoint);
     check_host(endpoint, provider, ranges, report);
     report.take(check_taken(spec));
-    check_namesakes(&endpoint.host, rows, report);
+    check_namesakes(&endpoint.host, provider, rows, report);
     check_idle(endpoint, provider, report);
-    if let Some(port) = endpoint.port.as_ref().filter(|port| port.value == 0) {
+    check_port(endpoint, provider, report);
+    endpoint
+        .interface
+        .iter()
+        .for_each(|interface| check_interface(interface, report));
+    let address = endpoint
+        .address
+        .as_ref()
+        .map(|text| report.take(address(text, ranges, rows)));
+    let image = |image: &str| rewrite_image(&artifacts::image_rewrites(spec), image);
+    let images = &profiles.endpoint.images;
+    let provider = match provider {
+        EndpointProvider::External => ProviderPlan::External,
+        EndpointProvider::KubeVip => ProviderPlan::KubeVip {
+            address: report.take(address.ok_or_else(|| no_address(endpoint)))??,
+            interface: endpoint.interface.as_ref().map(|interface| interface.value.clone()),
+            image: image(&images.kube_vip),
+        },
+        EndpointProvider::Local => ProviderPlan::Local {
+            image: image(&images.haproxy),
+        },
+    };
+    Some(EndpointPlan {
+        host: endpoint.host.value.clone(),
+        port: endpoint.port.as_ref().map_or(API_PORT, |port| port.value),
+        provider,
+    })
+}
+
+/// The spec's provider, or the default.
+fn chosen(endpoint: &Endpoint) -> EndpointProvider {
+    endpoint
+        .provider
+        .as_ref()
+        .map_or(EndpointProvider::External, |provider| provider.value)
+}
+
+/// The names of API servers beyond kubeadm's: the addresses by which the provider leads to them, then the spec's.
+pub(super) fn sans(endpoint: &EndpointPlan, ranges: &Ranges, extra: Vec<String>) -> Vec<String> {
+    let mut sans = match &endpoint.provider {
+        ProviderPlan::External => Vec::new(),
+        ProviderPlan::KubeVip { address, .. } => vec![address.to_string()],
+        ProviderPlan::Local { .. } if ranges.pods.iter().any(|range| range.net.addr().is_ipv6()) => {
+            vec!["127.0.0.1".to_owned(), "::1".to_owned()]
+        }
+        ProviderPlan::Local { .. } => vec!["127.0.0.1".to_owned()],
+    };
+    let further: Vec<_> = extra.into_iter().filter(|name| !sans.contains(name)).collect();
+    sans.extend(further);
+    sans
+}
+
+/// Refuses kube-vip where the network would not deliver to the address that it announces.
+pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {
+    let Some(provider) = spec
+        .endpoint
+        .provider
+        .as_ref()
+        .filter(|provider| provider.value == EndpointProvider::KubeVip)
+    else {
+        return;
+    };
+    let routed = |node: &&NodePlan| node.roles.control_plane && node.platform.routes_by_table;
+    if let Some(node) = nodes.iter().find(routed) {
+        let finding = Diagnostic::error("FL0116", "this platform does not deliver to kube-vip's address");
+        let label = format!(
+            "{} is on {}, which heeds no announcement",
+            node.name, node.platform.title
+        );
+        report.push(
+            finding
+                .at(provider.span)
+                .label(label)
+                .help("use `local`, or `external` with a load balancer of the platform"),
+        );
+    }
+}
+
+fn no_address(endpoint: &Endpoint) -> Diagnostic {
+    let finding = Diagnostic::error("FL0116", "kube-vip without an address")
+        .help("add `address`: one that no machine has, in the control planes' network and outside its DHCP range");
+    Diagnostic {
+        span: endpoint.provider.as_ref().map(|provider| provider.span),
+        ..finding
+    }
+}
+
+/// With a name that leads to the API servers themselves the port is theirs.
+fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
+    let Some(port) = &endpoint.port else {
+        return;
+    };
+    if port.value == 0 {
         report.push(
             Diagnostic::error("FL0114", "not a port of an endpoint")
                 .at(port.span)
                 .label("from 1 to 65535"),
         );
-    }
-    EndpointPlan {
-        host: endpoint.host.value.clone(),
-        port: endpoint.port.as_ref().map_or(6443, |port| port.value),
-        provider,
-        address: endpoint
-            .address
-            .as_ref()
-            .and_then(|text| report.take(address(text, ranges))),
-        interface: endpoint.interface.as_ref().map(|interface| interface.value.clone()),
+    } else if provider != EndpointProvider::External && port.value != API_PORT {
+        let finding = Diagnostic::error("FL0116", "this endpoint provider needs port 6443").at(port.span);
+        report.push(
+            finding
+                .label("control planes are asked directly, and API servers listen on 6443")
+                .help("remove `port`"),
+        );
     }
 }
 
-/// Refuses the providers that are not there yet.
-fn check_provider(endpoint: &Endpoint, report: &mut Report) {
-    if let Some(provider) = endpoint
-        .provider
-        .as_ref()
-        .filter(|provider| provider.value != EndpointProvider::External)
-    {
-        let finding = Diagnostic::error("FL0501", "this endpoint provider is not supported yet").at(provider.span);
-        report.push(finding.help("use `external`: a load balancer or DNS record of your own"));
+fn check_interface(interface: &Spanned<String>, report: &mut Report) {
+    let odd = |c: char| !c.is_ascii_graphic() || "/:".contains(c);
+    if interface.is_empty() || interface.len() > INTERFACE_BYTES || interface.contains(odd) {
+        let finding = Diagnostic::error("FL0114", "not a network interface").at(interface.span);
+        report.push(finding.label(format!("a name as eth0, of at most {INTERFACE_BYTES} characters")));
     }
 }
 
@@ -117,12 +211,26 @@ fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
         .help("use a name of your own that leads to every control plane"))
 }
 
-fn address(text: &Spanned<String>, ranges: &Ranges) -> Result<IpAddr, Diagnostic> {
-    let address = text
-        .parse()
-        .map_err(|_| Diagnostic::error("FL0114", "not an address").at(text.span))?;
+/// kube-vip's address: one that all nodes reach and none has.
+fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<IpAddr, Diagnostic> {
+    let finding = |code, message| Diagnostic::error(code, message).at(text.span);
+    let address: IpAddr = text.parse().map_err(|_| finding("FL0114", "not an address"))?;
+    if let Some(why) = ranges::unusable(address) {
+        return Err(finding("FL0114", "not an address of an endpoint").label(why));
+    }
     check_outside(address, text.span, ranges)?;
-    Ok(address)
+    let alike = |range: &super::network::Range| range.net.addr().is_ipv4() == address.is_ipv4();
+    if ranges.complete && !ranges.pods.iter().any(alike) {
+        let finding = finding("FL0116", "the nodes have no address of this IP family");
+        return Err(finding.help("choose an address of the family of network.pods"));
+    }
+    let own = |row: &&Row<'_>| row.addresses.iter().flatten().any(|own| *own == address);
+    match rows.iter().find(own) {
+        Some(row) => Err(finding("FL0115", "the endpoint's address is a machine's own")
+            .label(format!("`{}` has it", row.node.name.value))
+            .help("choose one that no machine has: kube-vip gives it to one control plane after the other")),
+        None => Ok(address),
+    }
 }
 
 fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Diagnostic> {
@@ -138,7 +246,7 @@ fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Dia
 }
 
 /// An endpoint that is one machine: right for the only control plane, a single point of failure for several.
-fn check_namesakes(host: &Spanned<String>, rows: &[Row<'_>], report: &mut Report) {
+fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[Row<'_>], report: &mut Report) {
     let address = host.parse::<IpAddr>().ok();
     let is_host = |row: &Row<'_>| {
         row.names.contains(&host.value) || row.addresses.iter().flatten().any(|own| Some(*own) == address)
@@ -152,7 +260,14 @@ fn check_namesakes(host: &Spanned<String>, rows: &[Row<'_>], report: &mut Report
         .map(|row| row.names.len())
         .sum();
     let help = "use a name that leads to every control plane";
-    if !row.roles.control_plane {
+    if provider != EndpointProvider::External {
+        let finding = Diagnostic::error("FL0115", "the endpoint's name is a machine's own").at(host.span);
+        report.push(
+            finding
+                .label("in each node's /etc/hosts it leads to one control plane or another")
+                .help("use a name of its own"),
+        );
+    } else if !row.roles.control_plane {
         let finding = Diagnostic::error("FL0115", "the endpoint is a node that runs no API server").at(host.span);
         report.push(finding.help(help));
     } else if control_planes > 1 {
@@ -168,7 +283,7 @@ fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
         ("interface", text(&endpoint.interface)),
     ];
     for (key, span) in keys.into_iter().filter_map(|(key, span)| Some((key, span?))) {
-        if provider == EndpointProvider::External {
+        if provider != EndpointProvider::KubeVip {
             let finding = Diagnostic::warning("FL0511", format!("`endpoint.{key}` has no effect")).at(span);
             report.push(finding.label("it is for the provider kubeVip"));
         }

@@ -10,10 +10,13 @@ use time::Duration;
 use crate::{
     profile::{ArtifactFormat, KubernetesProfile, OsProfile, PlatformProfile},
     spec::{
-        Access, Algorithm, Arch, CaKeys, EndpointProvider, FlannelBackend, JoinIdentity, Manifest, OciRuntime,
-        PatchTarget, PatchType, ProxyMode, Registry, TaintEffect,
+        Access, Algorithm, Arch, CaKeys, FlannelBackend, JoinIdentity, Manifest, OciRuntime, PatchTarget, PatchType,
+        ProxyMode, Registry, TaintEffect,
     },
 };
+
+/// Where every API server listens, kubeadm's own `localAPIEndpoint.bindPort`. The endpoint's port may differ.
+pub const API_PORT: u16 = 6443;
 
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
@@ -136,11 +139,35 @@ pub struct EndpointPlan {
     /// Port.
     pub port: u16,
     /// Who makes it lead somewhere.
-    pub provider: EndpointProvider,
-    /// Virtual address of kube-vip.
-    pub address: Option<IpAddr>,
-    /// Interface of the virtual address.
-    pub interface: Option<String>,
+    pub provider: ProviderPlan,
+}
+
+/// Who makes the endpoint's name lead to a live API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderPlan {
+    /// A load balancer or DNS outside the cluster.
+    External,
+    /// kube-vip on the control planes.
+    KubeVip {
+        /// The virtual address.
+        address: IpAddr,
+        /// The interface that carries it; `None` is that of the default route.
+        interface: Option<String>,
+        /// Image, rewritten already.
+        image: String,
+    },
+    /// haproxy on the other nodes; a control plane asks its own API server.
+    Local {
+        /// Image, rewritten already.
+        image: String,
+    },
+}
+
+impl EndpointPlan {
+    /// Each node's /etc/hosts decides where the name leads.
+    pub fn in_hosts(&self) -> bool {
+        self.provider != ProviderPlan::External
+    }
 }
 
 /// `network`, resolved.

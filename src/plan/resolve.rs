@@ -34,10 +34,10 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
-    let endpoint = endpoint::resolve(spec, &ranges, &rows, report);
+    let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
     let network = network::resolve(spec, &ranges, kubelets(&rows), nodes::max_pods(spec), report);
     let release = report.take(kubernetes::release(spec, profiles));
-    let pki = pki::resolve(spec, release.as_ref(), report);
+    let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
 
     let release = release?;
@@ -53,6 +53,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
     let nodes = Nodes { spec, profiles, store }.resolve(&rows, report);
+    endpoint::check_platforms(spec, &nodes, report);
+    let endpoint = endpoint?;
+    pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     Some(Plan {
         name: spec.name.value.clone(),
         kubernetes,

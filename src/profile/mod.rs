@@ -1,10 +1,11 @@
 //! Everything that differs between operating systems, platforms and Kubernetes versions, as data.
 //!
-//! `profiles/{os,platform,kubernetes,runtime}/*.yaml` and `profiles/catalog.yaml` are embedded in the binary;
+//! `profiles/{os,platform,kubernetes,runtime}/*.yaml`, `profiles/catalog.yaml` and `profiles/endpoint.yaml` are embedded in the binary;
 //! code asks them questions and never compares a name or a version.
 
 mod catalog;
 mod containerd;
+mod endpoint;
 mod kubernetes;
 mod os;
 mod platform;
@@ -19,6 +20,7 @@ use crate::yaml;
 
 pub use catalog::*;
 pub use containerd::*;
+pub use endpoint::*;
 pub use kubernetes::*;
 pub use os::*;
 pub use platform::*;
@@ -67,6 +69,8 @@ pub struct Profiles {
     pub containerd: ContainerdReleases,
     /// Binaries with their locations and digests.
     pub catalog: Arc<Catalog>,
+    /// What leads the endpoint's name to an API server.
+    pub endpoint: Arc<EndpointProfile>,
 }
 
 impl Profiles {
@@ -78,6 +82,7 @@ impl Profiles {
             kubernetes: by_name("kubernetes", |profile: &KubernetesProfile| &profile.minor)?,
             containerd: one("runtime/containerd.yaml")?,
             catalog: Arc::new(one("catalog.yaml")?),
+            endpoint: Arc::new(one("endpoint.yaml")?),
         })
     }
 

@@ -67,6 +67,9 @@ pub struct PlatformProfile {
     /// The platform sets the host name itself, and what firelay sets would be overwritten.
     #[serde(default)]
     pub sets_hostname: bool,
+    /// The network delivers by a table of its own: an address that a machine announces by itself leads nowhere.
+    #[serde(default)]
+    pub routes_by_table: bool,
     /// Who else can read the user-data, for people.
     pub readable_by: String,
 }

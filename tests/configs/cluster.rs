@@ -134,9 +134,7 @@ pub fn plan() -> Plan {
         endpoint: EndpointPlan {
             host: "api.example.com".into(),
             port: 6443,
-            provider: EndpointProvider::External,
-            address: None,
-            interface: None,
+            provider: ProviderPlan::External,
         },
         network: NetworkPlan {
             pods: vec!["10.244.0.0/16".parse().unwrap()],

@@ -7,7 +7,7 @@ use firelay::{
     plan::*,
     profile::{KubernetesProfile, Profiles},
     secrets::{Bundle, BundleRequest},
-    spec::{Access, Algorithm, Arch, CaKeys, EndpointProvider, FlannelBackend, JoinIdentity},
+    spec::{Access, Algorithm, Arch, CaKeys, FlannelBackend, JoinIdentity},
 };
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, macros::datetime};
@@ -62,9 +62,7 @@ pub fn plan() -> Plan {
         endpoint: EndpointPlan {
             host: "api.lab.test".into(),
             port: 6443,
-            provider: EndpointProvider::External,
-            address: None,
-            interface: None,
+            provider: ProviderPlan::External,
         },
         network: network(),
         etcd: etcd(),

@@ -10,7 +10,7 @@ use crate::yaml::Spanned;
 pub struct Endpoint {
     /// DNS name (or, with `external`, an address) of the API.
     pub host: Spanned<String>,
-    /// Port; 6443 if absent.
+    /// Port; 6443 if absent, and always with `kubeVip` and `local`.
     pub port: Option<Spanned<u16>>,
     /// Who makes the name lead to a live API server; `external` if absent.
     pub provider: Option<Spanned<EndpointProvider>>,
@@ -22,13 +22,13 @@ pub struct Endpoint {
 
 /// Who makes the endpoint's name lead to a live API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "external")]
+#[serde(rename_all = "camelCase")]
 pub enum EndpointProvider {
     /// A load balancer or DNS outside the cluster.
     External,
     /// kube-vip as a static pod on the control planes.
     KubeVip,
-    /// A proxy on every node.
+    /// A proxy on every node that has no API server of its own.
     Local,
 }
 

@@ -28,7 +28,8 @@ def tell(lab):
         lab.until(lambda: (cp1.address, "runc.amd64") in lab.mirror.asked, "a request for runc")
         asked = len(lab.mirror.asked)
     with lab.scenario(3, "power cuts during artifacts, init, addons and a join: each node finishes, nothing is done twice"):
-        time.sleep(3)
+        # Longer than the file system takes to write down what was fetched before.
+        time.sleep(10)
         cp1.again(delay=15)
         lab.mirror.slow = set()
         cp1.wait(r"step=runtime state=running")

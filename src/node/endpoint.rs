@@ -1,0 +1,103 @@
+//! What leads the endpoint's name to an API server, staged below `/etc/firelay/endpoint` until the node has joined.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::{Error, NodeFile, boot, render};
+use crate::plan::{NodePlan, Plan, ProviderPlan};
+
+/// Where manifests and configuration wait; the proxy's container mounts it.
+const STAGING: &str = "/etc/firelay/endpoint";
+
+#[derive(Serialize)]
+struct KubeVip<'a> {
+    image: &'a str,
+    address: String,
+    interface: Option<&'a str>,
+    node: &'a str,
+    api: String,
+}
+
+#[derive(Serialize)]
+struct Haproxy<'a> {
+    image: &'a str,
+    host: &'a str,
+    /// Name and `ADDRESS:PORT` of every API server.
+    servers: Vec<(&'a str, String)>,
+}
+
+/// The static pod of a node, by the name of its manifest; `None` where the endpoint needs none.
+pub fn manifest(plan: &Plan, node: &NodePlan) -> Option<&'static str> {
+    match plan.endpoint.provider {
+        ProviderPlan::KubeVip { .. } if node.roles.control_plane => Some("kube-vip"),
+        ProviderPlan::Local { .. } if node.roles.worker && !node.roles.control_plane => Some("haproxy"),
+        _ => None,
+    }
+}
+
+/// The static pod's manifest, and the proxy's configuration.
+pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    let Some(name) = manifest(plan, node) else {
+        return Ok(Vec::new());
+    };
+    let path = format!("{STAGING}/{name}.yaml");
+    let template = format!("endpoint/{name}.yaml.j2");
+    match &plan.endpoint.provider {
+        ProviderPlan::External => Ok(Vec::new()),
+        ProviderPlan::KubeVip {
+            address,
+            interface,
+            image,
+        } => {
+            let context = KubeVip {
+                image,
+                address: address.to_string(),
+                interface: interface.as_deref(),
+                node: &node.name,
+                api: node.addresses.first().map(boot::api_url).unwrap_or_default(),
+            };
+            Ok(vec![render::file(node, &path, &template, &context)?])
+        }
+        ProviderPlan::Local { image } => {
+            let context = Haproxy {
+                image,
+                host: &plan.endpoint.host,
+                servers: servers(plan),
+            };
+            let configuration = format!("{STAGING}/haproxy.cfg");
+            Ok(vec![
+                render::file(node, &path, &template, &context)?,
+                render::file(node, &configuration, "endpoint/haproxy.cfg.j2", &context)?,
+            ])
+        }
+    }
+}
+
+fn servers(plan: &Plan) -> Vec<(&str, String)> {
+    plan.control_planes()
+        .filter_map(|node| Some((node.name.as_str(), boot::api_authority(node.addresses.first()?))))
+        .collect()
+}
+
+/// Where the API may be found while a node joins, in the order of asking: every other control plane, and kube-vip's address,
+/// a worker's first choice, behind which may be any of them.
+pub fn candidates(plan: &Plan, node: &NodePlan) -> Vec<IpAddr> {
+    let others = plan.control_planes().filter(|other| other.name != node.name);
+    let mut addresses: Vec<_> = others.filter_map(|other| other.addresses.first().copied()).collect();
+    if let ProviderPlan::KubeVip { address, .. } = plan.endpoint.provider {
+        let place = if node.roles.control_plane { addresses.len() } else { 0 };
+        addresses.insert(place, address);
+    }
+    addresses
+}
+
+/// Where the name leads in the end; `None` where /etc/hosts does not decide it.
+pub fn lead(plan: &Plan, node: &NodePlan) -> Option<IpAddr> {
+    match plan.endpoint.provider {
+        ProviderPlan::External => None,
+        ProviderPlan::KubeVip { address, .. } => Some(address),
+        ProviderPlan::Local { .. } if node.roles.control_plane => node.addresses.first().copied(),
+        ProviderPlan::Local { .. } => Some(IpAddr::from([127, 0, 0, 1])),
+    }
+}
