@@ -1,6 +1,5 @@
 """One machine in QEMU, its console, and a shell on its second serial line."""
 
-import os
 import re
 import socket
 import subprocess

@@ -2,7 +2,6 @@
 
 import hashlib
 import http.server
-import pathlib
 import shutil
 import threading
 import time
@@ -71,10 +70,11 @@ def overrides():
 
 
 class Mirror:
-    """Serves target/boot/mirror. `corrupt` names come with one byte changed, `slow` ones at 200 KB a second; nothing while `down`."""
+    """Serves target/boot/mirror, on port 3128 as a proxy that knows mirror.behind. `corrupt` names come with one byte changed, `slow`
+    ones at 200 KB a second; nothing while `down`."""
 
     def __init__(self, down=False):
-        self.corrupt, self.slow, self.asked = set(), set(), []
+        self.corrupt, self.slow, self.asked, self.proxied = set(), set(), [], []
         if not down:
             self.start()
 
@@ -88,11 +88,18 @@ class Mirror:
             def log_message(self, *_):
                 mirror.asked.append((self.client_address[0], self.path.rsplit("/", 1)[1]))
 
+            def do_GET(self):
+                if self.path.startswith("http://mirror.behind/"):
+                    mirror.proxied.append(self.path)
+                    self.path = self.path.removeprefix("http://mirror.behind")
+                super().do_GET()
+
             def copyfile(self, source, target):
                 mirror.send(self.path.rsplit("/", 1)[1], bytearray(source.read()), target)
 
-        server = http.server.ThreadingHTTPServer((HOST, 80), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for port in (80, 3128):
+            server = http.server.ThreadingHTTPServer((HOST, port), Handler)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def send(self, name, data, target):
         if name in self.corrupt:

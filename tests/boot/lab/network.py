@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from . import ADDRESSES, HOST, OUT, run
+from . import ADDRESSES, HOST, run
 
 
 def start(directory, record, time=True):

@@ -1,11 +1,7 @@
 """The API server: objects in the real etcd, with resource versions, and who may do what, as far as the chain asks."""
 
-import base64
-import datetime
-import hashlib
 import http.server
 import json
-import os
 import ssl
 import subprocess
 import tempfile

@@ -3,7 +3,6 @@
 import base64
 import http.client
 import json
-import os
 import ssl
 import threading
 import urllib.parse
@@ -78,7 +77,6 @@ def command(name, address, members, joins, arguments):
     """The command line of kubeadm's static pod (cmd/kubeadm/app/phases/etcd/local.go)."""
     options = {
         "name": name,
-        "data-dir": "/var/lib/etcd",
         "advertise-client-urls": f"https://{address}:2379",
         "listen-client-urls": f"https://127.0.0.1:2379,https://{address}:2379",
         "listen-peer-urls": f"https://{address}:2380",
@@ -95,4 +93,4 @@ def command(name, address, members, joins, arguments):
         "peer-trusted-ca-file": f"{PKI}/etcd/ca.crt",
         **{argument["name"]: argument["value"] for argument in arguments},
     }
-    return [f"{os.environ.get('STAND_IN_LIB', '/opt/stand-in')}/etcd", *(f"--{key}={value}" for key, value in options.items())]
+    return ["/opt/stand-in/etcd", *(f"--{key}={value}" for key, value in options.items())]

@@ -16,7 +16,7 @@ import urllib.parse
 import yaml
 from apiserver import CLUSTER_INFO
 from etcd import Etcd, command
-from paths import DELAY, ETCD, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, wait, write
+from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, wait, write
 from wire import Kubeconfig, call, chains, covers, openssl
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -84,7 +84,7 @@ def kind(path):
     return "-" + path.strip("/").replace("/", "-")
 
 
-def preflight(ignored, control_plane, init, external):
+def preflight(ignored, control_plane, init, external, data_dir=None):
     checks = Preflight(ignored)
     checks.check("IsPrivilegedUser", os.geteuid() == 0, "user is not running as root")
     checks.check("Swap", len(open("/proc/swaps").readlines()) <= 1, "swap is on")
@@ -99,8 +99,8 @@ def preflight(ignored, control_plane, init, external):
         for name in (*COMPONENTS, "etcd"):
             path = f"{MANIFESTS}/{name}.yaml"
             checks.check(f"FileAvailable-{kind(path)}", not os.path.exists(path), f"{path} already exists")
-        if not external:
-            checks.check("DirAvailable--var-lib-etcd", not os.path.isdir(ETCD) or not os.listdir(ETCD), f"{ETCD} is not empty")
+        if data_dir:
+            checks.check(f"DirAvailable-{kind(data_dir)}", not os.path.isdir(data_dir) or not os.listdir(data_dir), f"{data_dir} is not empty")
     else:
         checks.check(f"DirAvailable-{kind(MANIFESTS)}", not os.path.isdir(MANIFESTS) or not os.listdir(MANIFESTS), f"{MANIFESTS} is not empty")
     if not init:
@@ -167,7 +167,12 @@ def write_components(name, address, etcd_urls):
 
 def write_etcd(name, address, members, joins, cluster):
     arguments = cluster["etcd"].get("local", {}).get("extraArgs", []) if cluster.get("etcd") else []
+    arguments = [{"name": "data-dir", "value": data_dir(cluster)}, *arguments]
     write(f"{MANIFESTS}/etcd.yaml", json.dumps({"command": command(name, address, members, joins, arguments)}))
+
+
+def data_dir(cluster):
+    return (cluster.get("etcd") or {}).get("local", {}).get("dataDir", "/var/lib/etcd")
 
 
 def external_urls(cluster):
@@ -205,7 +210,7 @@ def init():
     name, address = registration["name"], asked["localAPIEndpoint"]["advertiseAddress"]
     external = external_urls(cluster)
     ignored = option("--ignore-preflight-errors", "").split(",") + registration.get("ignorePreflightErrors", [])
-    preflight(ignored, control_plane=True, init=True, external=external)
+    preflight(ignored, control_plane=True, init=True, external=external, data_dir=None if external else data_dir(cluster))
     check_tree(name, address, endpoint_host(cluster), external)
     if not external:
         write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
@@ -320,7 +325,9 @@ def bootstrap(token, ask, name):
 
 
 def join_control_plane(admin, cluster, name, address):
-    external = external_urls(cluster)
+    external, place = external_urls(cluster), data_dir(cluster)
+    if not external and os.path.isdir(place) and os.listdir(place):
+        raise Refused(f"[ERROR DirAvailable-{kind(place)}]: {place} is not empty")
     check_tree(name, address, endpoint_host(cluster), external)
     write_components(name, address, external or ["https://127.0.0.1:2379"])
     start_kubelet()
@@ -353,19 +360,22 @@ def join_etcd(admin, cluster, name, address):
 def reset():
     subprocess.run(["systemctl", "stop", "kubelet"])
     if os.path.exists(f"{MANIFESTS}/etcd.yaml"):
-        leave_etcd()
-        shutil.rmtree(ETCD, ignore_errors=True)
+        empty(leave_etcd())
     for path in (MANIFESTS, PKI, KUBELET):
-        for entry in os.listdir(path) if os.path.isdir(path) else []:
-            entry = f"{path}/{entry}"
-            shutil.rmtree(entry) if os.path.isdir(entry) and not os.path.islink(entry) else os.remove(entry)
+        empty(path)
     for conf in ("admin", "super-admin", "kubelet", "bootstrap-kubelet", "controller-manager", "scheduler"):
         if os.path.exists(f"{KUBERNETES}/{conf}.conf"):
             os.remove(f"{KUBERNETES}/{conf}.conf")
 
 
+def empty(path):
+    for entry in os.listdir(path) if os.path.isdir(path) else []:
+        entry = f"{path}/{entry}"
+        shutil.rmtree(entry) if os.path.isdir(entry) and not os.path.islink(entry) else os.remove(entry)
+
+
 def leave_etcd():
-    """Removes this node's member, through one of the others: its own is stopped."""
+    """Removes this node's member, through one of the others, for its own is stopped. Returns the data directory."""
     arguments = dict(part[2:].split("=", 1) for part in json.load(open(f"{MANIFESTS}/etcd.yaml"))["command"][1:])
     own = arguments["initial-advertise-peer-urls"]
     urls = [pair.split("=", 1)[1].replace(":2380", ":2379") for pair in arguments["initial-cluster"].split(",")]
@@ -377,3 +387,4 @@ def leave_etcd():
                 log("[reset] removed the etcd member")
     except Exception as error:
         log(f"[reset] failed to remove the etcd member: {error}")
+    return arguments["data-dir"]

@@ -9,7 +9,6 @@ KUBERNETES = "/etc/kubernetes"
 PKI = f"{KUBERNETES}/pki"
 MANIFESTS = f"{KUBERNETES}/manifests"
 KUBELET = "/var/lib/kubelet"
-ETCD = "/var/lib/etcd"
 
 
 def kernel_argument(name, default):

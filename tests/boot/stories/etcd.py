@@ -1,6 +1,5 @@
 """etcd on three machines of its own, with Debian's etcd."""
 
-import time
 
 from lab.cluster import READY, ready, settled
 

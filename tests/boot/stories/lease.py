@@ -2,7 +2,7 @@
 
 import time
 
-from lab.cluster import READY, clusters, members, ready, settled
+from lab.cluster import READY, clusters, members, settled
 
 from . import replaced
 

@@ -3,7 +3,7 @@
 import re
 import time
 
-from lab.cluster import READY, ready, settled
+from lab.cluster import ready, settled
 
 SCENARIOS = ["8a"]
 NAME = "k8s.cluster"

@@ -1,6 +1,6 @@
 """Beside Debian 13: a worker with Debian 12 and its cloud-init 22.4, and one that Ignition made."""
 
-from lab.cluster import READY, ready, settled
+from lab.cluster import READY, settled
 
 SCENARIOS = ["22.4", "ign"]
 IMAGES = ["trixie", "bookworm"]

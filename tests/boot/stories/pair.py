@@ -3,7 +3,7 @@
 import re
 import time
 
-from lab.cluster import READY, ready, settled
+from lab.cluster import READY, settled
 
 SCENARIOS = [1, 11]
 

@@ -5,7 +5,6 @@ import re
 import time
 
 import yaml
-from lab import ADDRESSES
 from lab.cluster import READY
 
 SCENARIOS = [10]

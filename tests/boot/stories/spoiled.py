@@ -1,6 +1,5 @@
 """One control plane and a worker to which everything happens: a wrong clock, a bad mirror, power cuts."""
 
-import re
 import time
 
 from lab.cluster import READY, clusters, ready, settled
