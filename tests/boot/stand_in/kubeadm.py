@@ -120,9 +120,8 @@ def check_tree(name, address, endpoint, external):
     keys = ["ca", "sa", "front-proxy-ca", "apiserver"]
     if not external:
         keys += ["etcd/ca", "etcd/server"]
-        for leaf in ("server", "peer", "healthcheck-client"):
-            chains(f"{PKI}/etcd/{leaf}.crt", f"{PKI}/etcd/ca.crt")
         for leaf in ("server", "peer"):
+            chains(f"{PKI}/etcd/{leaf}.crt", f"{PKI}/etcd/ca.crt")
             covers(f"{PKI}/etcd/{leaf}.crt", "localhost", "127.0.0.1", address, name)
     for key in keys:
         if os.stat(f"{PKI}/{key}.key").st_mode & 0o077:
@@ -146,9 +145,10 @@ def check_kubeconfig(config, user, hosts):
 # ---------------------------------------------------------------- parts of init and join
 
 
-def start_kubelet():
+def start_kubelet(registration):
+    flags = " ".join(f"--{flag['name']}={flag['value']}" for flag in registration.get("kubeletExtraArgs", []))
     write(f"{KUBELET}/config.yaml", "kind: KubeletConfiguration\n")
-    write(f"{KUBELET}/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--stand-in"\n')
+    write(f"{KUBELET}/kubeadm-flags.env", f'KUBELET_KUBEADM_ARGS="{flags}"\n')
     subprocess.run(["systemctl", "daemon-reload"], check=True)
     subprocess.run(["systemctl", "restart", "kubelet"], check=True)
     wait("kubelet's healthz", 240, kubelet_is_healthy)
@@ -215,7 +215,7 @@ def init():
     if not external:
         write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
     write_components(name, address, external or ["https://127.0.0.1:2379"])
-    start_kubelet()
+    start_kubelet(registration)
     time.sleep(DELAY)
     server = f"https://{address}:6443"
     wait("the API server", 240, lambda: own_readyz(address))
@@ -229,7 +229,7 @@ def init():
     admin.put(CLUSTER_INFO, {"data": {"by": name, "at": time.time(), "ca": open(f"{PKI}/ca.crt").read()}}, server)
     for path in ("/apis/apps/v1/namespaces/kube-system/deployments/coredns", "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"):
         workload = "Deployment" if "deployments" in path else "DaemonSet"
-        admin.put(path, {"kind": workload, "metadata": {"name": path.rsplit("/", 1)[1]}, "spec": {"replicas": 2}}, server)
+        admin.put(path, {"kind": workload, "metadata": {"namespace": "kube-system"}, "spec": {"replicas": 2} if workload == "Deployment" else {}}, server)
     log("the control plane has initialized")
 
 
@@ -256,9 +256,9 @@ def join():
     if status == 200 and node["status"]["conditions"][0]["status"] == "True":
         raise Refused(f'a Node with name "{name}" and status "Ready" already exists in the cluster')
     if local:
-        join_control_plane(Kubeconfig(asked["discovery"]["file"]["kubeConfigPath"]), cluster["data"], name, local["localAPIEndpoint"]["advertiseAddress"])
+        join_control_plane(Kubeconfig(asked["discovery"]["file"]["kubeConfigPath"]), cluster["data"], registration, local["localAPIEndpoint"]["advertiseAddress"])
     else:
-        join_worker(asked["discovery"], ask, name)
+        join_worker(asked["discovery"], ask, name, registration)
 
 
 def discover(discovery, name):
@@ -290,11 +290,11 @@ def trusted_ca(host, port, hashes):
     return ca
 
 
-def join_worker(discovery, ask, name):
+def join_worker(discovery, ask, name, registration):
     if "bootstrapToken" in discovery:
         bootstrap(discovery["bootstrapToken"], ask, name)
     write(f"{KUBERNETES}/bootstrap-kubelet.conf", "")
-    start_kubelet()
+    start_kubelet(registration)
     wait("the TLS bootstrap", 240, lambda: Kubeconfig(f"{KUBERNETES}/kubelet.conf"))
     os.remove(f"{KUBERNETES}/bootstrap-kubelet.conf")
     log("this node has joined the cluster")
@@ -324,13 +324,14 @@ def bootstrap(token, ask, name):
     write(f"{KUBERNETES}/kubelet.conf", json.dumps(config), 0o600)
 
 
-def join_control_plane(admin, cluster, name, address):
+def join_control_plane(admin, cluster, registration, address):
+    name = registration["name"]
     external, place = external_urls(cluster), data_dir(cluster)
     if not external and os.path.isdir(place) and os.listdir(place):
         raise Refused(f"[ERROR DirAvailable-{kind(place)}]: {place} is not empty")
     check_tree(name, address, endpoint_host(cluster), external)
     write_components(name, address, external or ["https://127.0.0.1:2379"])
-    start_kubelet()
+    start_kubelet(registration)
     time.sleep(DELAY)
     if not external:
         join_etcd(admin, cluster, name, address)

@@ -1,7 +1,7 @@
-"""kubectl apply and label, as far as the chain uses them."""
+"""kubectl apply, label and get, as far as the chain uses them."""
 
-import json
 import os
+import re
 import sys
 import time
 
@@ -14,7 +14,8 @@ WORKLOADS = {"DaemonSet": "daemonsets", "Deployment": "deployments"}
 
 
 def main():
-    log(" ".join(sys.argv[1:]))
+    if "get" not in sys.argv:
+        log(" ".join(sys.argv[1:]))
     admin, server = Kubeconfig(option("--kubeconfig")), option("--server")
     if "apply" in sys.argv:
         directory = option("--filename")
@@ -28,7 +29,7 @@ def main():
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
     elif "get" in sys.argv:
-        print(json.dumps(admin.call("GET", f"/api/v1/nodes/{sys.argv[-1]}", server=server)[1]))
+        get(admin, server, option("--output", "").removeprefix("custom-columns="))
     else:
         sys.exit(f"not known here: {sys.argv}")
 
@@ -46,3 +47,26 @@ def label(admin, server, name, labels):
         key, value = pair.split("=", 1)
         node["metadata"].setdefault("labels", {})[key] = value
     admin.put(f"/api/v1/nodes/{name}", node, server)
+
+
+def get(admin, server, columns):
+    """A list as custom columns of simple JSON paths; what is not there is <none>."""
+    resources = next(word for word in sys.argv if word in LISTS)
+    for resource in resources.split(","):
+        status, found = admin.call("GET", PATHS[resource], server=server)
+        if status != 200:
+            sys.exit(f"error: {found}")
+        for item in found["items"]:
+            print("   ".join(value(item, column.split(":", 1)[1]) for column in columns.split(",")))
+
+
+LISTS = ("nodes", "deployments,daemonsets")
+PATHS = {"nodes": "/api/v1/nodes", "deployments": "/apis/apps/v1/deployments", "daemonsets": "/apis/apps/v1/daemonsets"}
+
+
+def value(item, path):
+    for key, chosen in re.findall(r'\.((?:\\.|[^.\[\\])+)(?:\[\?\(@\.type=="(\w+)"\)\])?', path):
+        item = (item or {}).get(key.replace("\\.", "."))
+        if chosen:
+            item = next((entry for entry in item or [] if entry["type"] == chosen), None)
+    return "<none>" if item is None else str(item)

@@ -97,7 +97,9 @@ def register(config, name):
     path = f"/api/v1/nodes/{name}"
     status, node = config.call("GET", path)
     if status == 404:
-        status, node = config.call("POST", "/api/v1/nodes", {"kind": "Node", "metadata": {"name": name}, "status": {"heartbeat": time.time()}})
+        address = next((flag.split("=")[1].split(",")[0] for flag in sys.argv if flag.startswith("--node-ip=")), "")
+        state = {"heartbeat": time.time(), "addresses": [{"type": "InternalIP", "address": address}]}
+        status, node = config.call("POST", "/api/v1/nodes", {"kind": "Node", "metadata": {"name": name}, "status": state})
         log(f"registered {name}: HTTP {status}")
     elif status == 200:
         node["status"]["heartbeat"] = time.time()

@@ -29,8 +29,9 @@ def tell(lab):
         answers(lab, w1)
         alive = next(machine for machine in control_planes if machine is not dead)
         time.sleep(60)
-        node = alive.check("kubectl --kubeconfig /etc/kubernetes/admin.conf get node w1")
-        assert '"True"' in node, f"w1 is no longer Ready: {node}"
+        code, said = alive.sh("firelay-status --cluster")
+        lab.say(said)
+        assert code == 1 and re.search(r"(?m)^ok +node +w1 ", said) and re.search(rf"(?m)^NOT +node +{dead.name} ", said), said
 
 
 def in_use(w1):
