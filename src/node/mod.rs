@@ -8,6 +8,7 @@ mod render;
 pub mod boot;
 pub mod containerd;
 pub mod etcd;
+pub mod host;
 pub mod kernel;
 pub mod kube_proxy;
 pub mod kubeadm;
