@@ -81,11 +81,11 @@ fn mode(text: &Spanned<String>) -> Option<u32> {
 
 /// Checks what a file says of itself.
 pub(super) fn check(file: &HostFile, report: &mut Report) {
-    if check_spelling("FL0606", &file.path, report) {
-        if let Some(top) = VOLATILE.iter().find(|top| within(&file.path, top)) {
-            let finding = Diagnostic::error("FL0606", "a file that a reboot takes away").at(file.path.span);
-            report.push(finding.label(format!("{top} is empty after every boot")));
-        }
+    let plain = check_spelling("FL0606", &file.path, report);
+    let volatile = VOLATILE.iter().find(|top| within(&file.path, top));
+    if let Some(top) = volatile.filter(|_| plain) {
+        let finding = Diagnostic::error("FL0606", "a file that a reboot takes away").at(file.path.span);
+        report.push(finding.label(format!("{top} is empty after every boot")));
     }
     if let Some(text) = file.mode.as_ref().filter(|text| mode(text).is_none()) {
         let finding = Diagnostic::error("FL0606", "not the mode of a file").at(text.span);

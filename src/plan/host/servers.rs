@@ -61,7 +61,7 @@ pub(super) fn check_dns(dns: &NameServers, report: &mut Report) {
         }
     }
     if let (Some(first), true) = (dns.search.first(), dns.servers.is_empty()) {
-        let finding = Diagnostic::error("FL0603", "search domains without a name server").at(first.span);
+        let finding = Diagnostic::error("FL0609", "search domains without a name server").at(first.span);
         report.push(
             finding
                 .label("NetworkManager takes both or none")
