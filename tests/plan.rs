@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::LazyLock};
 
 use firelay::{
     diagnostic::{Diagnostic, Source, render},
-    plan::{self, CniPlan, NodePlan, Plan, ProviderPlan},
+    plan::{self, CniPlan, HostPlan, NodePlan, Plan, ProviderPlan},
     profile::Profiles,
     spec::{self, Arch, FlannelBackend, JoinIdentity, TaintEffect},
 };
@@ -379,4 +379,77 @@ fn five_thousand_machines_are_no_matter_of_patience() {
     eprintln!("{} bytes: {spent:?}", text.len());
     // Far above what it takes without optimisation; a quadratic check would not get there.
     assert!(spent.as_secs() < 20, "{spent:?}");
+}
+
+#[test]
+fn what_is_set_on_machines_is_the_nearest_or_adds_up() {
+    let plan = every_key();
+    let (far, near) = (&node(&plan, "cp1").host, &node(&plan, "both").host);
+    assert!(far.proxy.is_some() && near.proxy.is_none());
+    assert!(far.dns.is_some() && near.dns.is_none());
+    let servers = |host: &HostPlan| host.ntp.as_ref().map(|ntp| ntp.servers.join(" ")).unwrap();
+    assert_eq!(
+        (servers(far).as_str(), servers(near).as_str()),
+        ("ntp.example.com 10.0.9.1", "10.0.9.3")
+    );
+    assert!(near.ntp.as_ref().unwrap().pools.is_empty(), "taken whole");
+    let disks = |host: &HostPlan| -> Vec<_> {
+        let all = host.disks.iter();
+        all.map(|disk| format!("{} {:?} {} {}", disk.device, disk.filesystem, disk.label, disk.mount))
+            .collect()
+    };
+    let images = "/dev/disk/by-id/nvme-1 Xfs images /var/lib/containerd";
+    assert_eq!(disks(far), ["/dev/disk/by-id/nvme-2 Ext4 data /data", images]);
+    let own = "/dev/disk/by-id/nvme-3 Ext4 containerd /var/lib/containerd";
+    assert_eq!(disks(near), ["/dev/disk/by-id/nvme-2 Ext4 data /data", own]);
+    let files = |host: &HostPlan| -> Vec<_> {
+        let all = host.files.iter();
+        all.map(|file| format!("{} {:o} {}", file.path, file.mode, file.content.trim()))
+            .collect()
+    };
+    assert_eq!(files(far), ["/etc/own/a.conf 600 a = 1"]);
+    assert_eq!(files(near), ["/etc/own/a.conf 644 a = 2", "/etc/own/b.conf 644 b = 1"]);
+    assert_eq!(far.first, ["update-ca-certificates", "echo role"]);
+    assert_eq!(near.first, ["update-ca-certificates", "echo role", "echo node"]);
+    assert_eq!(
+        (near.before.len(), near.after.join(" ").as_str()),
+        (1, "echo joined echo node")
+    );
+}
+
+#[test]
+fn no_proxy_is_worked_out_in_few_words() {
+    let list = |plan: &Plan| node(plan, "cp1").host.proxy.as_ref().unwrap().no_proxy.clone();
+    assert_eq!(
+        list(&every_key()),
+        "localhost,127.0.0.1,::1,169.254.169.254,.svc,.k8s.example.com,api.prod.example.com,.example.com,10.0.0.0/24,\
+         10.32.0.0/14,10.40.0.0/16,192.168.7.0/24,fd00:1::/64,fd00:10:32::/56,fd00:10:40::/112"
+    );
+    let many = |proxy: &str| {
+        resolve(&format!(
+            "{HEAD}{proxy}\nnetwork: {{ pods: [10.128.0.0/11] }}\nnodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n  \
+             - {{ name: \"w{{1..5000}}\", roles: [worker], addresses: [10.1.0.1-10.1.19.136] }}\n"
+        ))
+    };
+    let proxy = "proxy: { https: 'http://p:1', noProxy: [10.1.7.7, 10.0.0.0/24] }";
+    let always = "localhost,127.0.0.1,::1,169.254.169.254,.svc,.cluster.local,api.example.com";
+    assert_eq!(
+        list(&many(proxy)),
+        format!("{always},10.0.0.0/24,10.1.0.0/20,10.1.16.0/22,10.96.0.0/12,10.128.0.0/11")
+    );
+    let wide = many("proxy: { https: 'http://p:1', noProxy: [10.0.0.0/8] }");
+    assert_eq!(
+        list(&wide),
+        format!("{always},10.0.0.0/8"),
+        "a wide range holds the others"
+    );
+}
+
+#[test]
+fn without_settings_a_machine_is_as_its_image() {
+    let plan = with("");
+    let host = &node(&plan, "cp1").host;
+    assert!(host.proxy.is_none() && host.ntp.is_none() && host.dns.is_none());
+    assert!(host.disks.is_empty() && host.files.is_empty());
+    assert!(host.first.is_empty() && host.before.is_empty() && host.after.is_empty());
 }

@@ -37,6 +37,7 @@ fn node(os: &str, platform: &str) -> NodePlan {
         preinstalled: true,
         bin_dir: "/usr/bin".to_owned(),
         artifacts: Vec::new(),
+        host: Default::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -86,4 +86,13 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0511", "setting without effect"),
     ("FL0512", "argument or field that is not free"),
     ("FL0513", "phase of kubeadm init"),
+    ("FL0601", "proxy"),
+    ("FL0602", "time server"),
+    ("FL0603", "name server or search domain"),
+    ("FL0604", "data disk"),
+    ("FL0605", "data disk in the way of something"),
+    ("FL0606", "file of the user"),
+    ("FL0607", "file that firelay writes or a disk hides"),
+    ("FL0608", "command of the user"),
+    ("FL0609", "setting that a system cannot take"),
 ];

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
-    containerd, endpoint, etcd, kernel,
+    containerd, endpoint, etcd, host, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };
@@ -54,6 +54,7 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
     if node.roles.etcd {
         files.push(etcd::environment(plan, node));
     }
+    files.extend(host::files(node)?);
     files.extend(cluster(shared, node, founder)?);
     files.extend(pki.files.iter().map(staged));
     Ok(NodeFiles {

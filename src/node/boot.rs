@@ -1,6 +1,6 @@
 //! The boot chain of a node: one unit, one driver, numbered steps, and `node.env` with everything that differs.
 //!
-//! The scripts come from `templates/boot/`. Which steps a node has follows from its roles alone; the data is in
+//! The scripts come from `templates/boot/`. Which steps a node has follows from its roles and from what is set on the machine; the data is in
 //! `/etc/firelay/node.env`, so that nodes of one kind carry the same script bytes.
 
 use std::net::IpAddr;
@@ -48,6 +48,9 @@ struct Context<'a> {
     /// kube-vip's address, and its form in /proc, on a node that may carry it.
     vip: Option<String>,
     vip_local: String,
+    proxy: bool,
+    ntp: bool,
+    dns: bool,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -118,6 +121,9 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
         vip_local: vip.map(proc_form).unwrap_or_default(),
+        proxy: node.host.proxy.is_some(),
+        ntp: node.host.ntp.is_some(),
+        dns: node.host.dns.is_some(),
     }
 }
 
@@ -137,13 +143,16 @@ fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) ->
 
 /// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
 fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let roles = node.roles;
+    let (roles, host) = (node.roles, &node.host);
     let led = roles.kubernetes() && plan.endpoint.in_hosts();
     [
         (true, "10-prepare", "boot/steps/10-prepare.j2"),
+        (!host.disks.is_empty(), "15-disks", "boot/steps/15-disks.j2"),
+        (!host.first.is_empty(), "17-first", "boot/steps/commands.j2"),
         (true, "20-artifacts", "boot/steps/20-artifacts.j2"),
         (roles.kubernetes(), "30-runtime", "boot/steps/30-runtime.j2"),
         (roles.etcd, "40-etcd", "boot/steps/40-etcd.j2"),
+        (!host.before.is_empty(), "45-before", "boot/steps/commands.j2"),
         (roles.control_plane, "50-join", "boot/steps/50-join-control-plane.j2"),
         (
             roles.worker && !roles.control_plane,
@@ -152,6 +161,7 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
         ),
         (led, "60-endpoint", "boot/steps/60-endpoint.j2"),
         (founder, "70-addons", "boot/steps/70-addons.j2"),
+        (!host.after.is_empty(), "80-after", "boot/steps/commands.j2"),
         (true, "90-ready", "boot/steps/90-ready.j2"),
     ]
     .into_iter()

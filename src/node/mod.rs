@@ -9,6 +9,7 @@ pub mod boot;
 pub mod containerd;
 pub mod endpoint;
 pub mod etcd;
+pub mod host;
 pub mod kernel;
 pub mod kube_proxy;
 pub mod kubeadm;

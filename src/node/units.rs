@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Error, NodeUnit, render};
+use super::{Error, NodeUnit, host, render};
 use crate::plan::NodePlan;
 
 #[derive(Serialize)]
@@ -29,10 +29,25 @@ pub fn kubelet(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     Ok(Some(unit))
 }
 
-/// `containerd.service`; `None` on a node without a kubelet and where the image has containerd and its own unit.
+/// `containerd.service`; `None` on a node without a kubelet. Where the image has containerd and its own unit, only a
+/// drop-in if there is one, else `None`.
 pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     let ours = node.roles.kubernetes() && !node.preinstalled;
-    ours.then(|| unit(node, "containerd.service")).transpose()
+    let name = "containerd.service";
+    let unit = ours.then(|| unit(node, name)).transpose()?;
+    Ok(match host::containerd_dropin(node)? {
+        Some(dropin) => {
+            let mut unit = unit.unwrap_or_else(|| NodeUnit {
+                name: name.to_owned(),
+                content: "".into(),
+                enabled: false,
+                dropins: Vec::new(),
+            });
+            unit.dropins.push(dropin);
+            Some(unit)
+        }
+        None => unit,
+    })
 }
 
 /// `etcd.service` of an external member; `None` on other nodes.

@@ -9,6 +9,9 @@ use crate::{
     yaml::Spanned,
 };
 
+/// kubeadm's own directory for stacked members.
+pub(super) const DATA_DIR: &str = "/var/lib/etcd";
+
 /// etcd's own figures in milliseconds (`server/embed/config.go`).
 const HEARTBEAT: u32 = 100;
 const ELECTION: u32 = 1000;
@@ -50,7 +53,7 @@ pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &m
         data_dir: etcd
             .data_dir
             .as_ref()
-            .map_or_else(|| "/var/lib/etcd".to_owned(), |dir| dir.value.clone()),
+            .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
         extra_args: arguments(etcd, report),
         extra_envs: component::environment(&etcd.extra_envs, report),
         image_repository: etcd

@@ -1,14 +1,16 @@
 //! Cluster → role → node: the nearer setting wins.
 //!
 //! Of several roles on one machine the first listed wins. Labels and kubelet fields are laid over each other key by key;
-//! an argument replaces the farther ones of its name; taints are taken whole from the nearest that names any.
+//! an argument replaces the farther ones of its name; taints, proxy, time and name servers are taken whole from the
+//! nearest that names any. Disks, files and commands add up, the farthest first; a disk replaces a farther one of its
+//! mount point, a file one of its path.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::{
-    spec::{Arch, Argument, Role, Settings, Spec, Taint},
+    spec::{Arch, Argument, Disk, HostFile, HostSettings, NameServers, Ntp, Proxy, Role, Settings, Spec, Taint},
     yaml::Spanned,
 };
 
@@ -22,6 +24,20 @@ pub(super) struct Inherited<'a> {
     /// Without the cluster's, which the node gets by another way.
     pub(super) kubelet_config: BTreeMap<&'a Spanned<String>, &'a Value>,
     pub(super) kubelet_args: Vec<&'a Argument>,
+    pub(super) host: InheritedHost<'a>,
+}
+
+/// What is set on the machine itself.
+#[derive(Default)]
+pub(super) struct InheritedHost<'a> {
+    pub(super) proxy: Option<&'a Spanned<Proxy>>,
+    pub(super) ntp: Option<&'a Spanned<Ntp>>,
+    pub(super) dns: Option<&'a Spanned<NameServers>>,
+    pub(super) disks: Vec<&'a Disk>,
+    pub(super) files: Vec<&'a HostFile>,
+    pub(super) first: Vec<&'a Spanned<String>>,
+    pub(super) before: Vec<&'a Spanned<String>>,
+    pub(super) after: Vec<&'a Spanned<String>>,
 }
 
 impl<'a> Inherited<'a> {
@@ -35,7 +51,9 @@ impl<'a> Inherited<'a> {
             taints: None,
             kubelet_config: BTreeMap::new(),
             kubelet_args: spec.kubernetes.kubelet.extra_args.iter().collect(),
+            host: InheritedHost::default(),
         };
+        inherited.host.lay(spec.host());
         roles
             .iter()
             .rev()
@@ -62,6 +80,24 @@ impl<'a> Inherited<'a> {
         self.kubelet_args
             .retain(|farther| !args.iter().any(|arg| arg.name == farther.name));
         self.kubelet_args.extend(args);
+        self.host.lay(nearer.host);
+    }
+}
+
+impl<'a> InheritedHost<'a> {
+    fn lay(&mut self, nearer: HostSettings<'a>) {
+        self.proxy = nearer.proxy.or(self.proxy);
+        self.ntp = nearer.ntp.or(self.ntp);
+        self.dns = nearer.dns.or(self.dns);
+        self.disks
+            .retain(|farther| !nearer.disks.iter().any(|disk| disk.mount == farther.mount));
+        self.disks.extend(nearer.disks);
+        self.files
+            .retain(|farther| !nearer.files.iter().any(|file| file.path == farther.path));
+        self.files.extend(nearer.files);
+        self.first.extend(&nearer.commands.first);
+        self.before.extend(&nearer.commands.before);
+        self.after.extend(&nearer.commands.after);
     }
 }
 

@@ -12,6 +12,7 @@ mod draft;
 mod duration;
 mod endpoint;
 mod etcd;
+mod host;
 mod inheritance;
 mod kubernetes;
 mod labels;
@@ -30,5 +31,6 @@ mod resolve;
 mod runtime;
 
 pub use draft::read;
+pub use host::{DiskPlan, FilePlan, HostPlan, NameServersPlan, NtpPlan, ProxyPlan};
 pub use model::*;
 pub use resolve::resolve;

@@ -7,6 +7,7 @@ use semver::Version;
 use serde_json::Value;
 use time::Duration;
 
+use super::HostPlan;
 use crate::{
     profile::{ArtifactFormat, KubernetesProfile, OsProfile, PlatformProfile},
     spec::{
@@ -358,6 +359,8 @@ pub struct NodePlan {
     pub bin_dir: String,
     /// What is fetched at first boot; empty when preinstalled.
     pub artifacts: Vec<ArtifactPlan>,
+    /// What is set on the machine itself, shared between machines of one row.
+    pub host: Arc<HostPlan>,
 }
 
 /// A taint.

@@ -8,8 +8,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    NodePlan, RoleSet, artifacts::Store, inheritance::Inherited, kubernetes, labels, machines, machines::Row, names,
-    pki, report::Report,
+    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubernetes, labels, machines, machines::Row,
+    names, pki, report::Report,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -23,6 +23,10 @@ pub(super) struct Nodes<'a> {
     pub(super) spec: &'a Spec,
     pub(super) profiles: &'a Profiles,
     pub(super) store: Store<'a>,
+    /// Reached without a proxy.
+    pub(super) direct: host::Direct,
+    pub(super) etcd_data: &'a str,
+    pub(super) external_etcd: bool,
 }
 
 impl Nodes<'_> {
@@ -114,6 +118,14 @@ impl Nodes<'_> {
         let (os, platform) = (os?, platform?);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
         report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
+        let bin_dir = self.store.bin_dir(&os);
+        let site = host::Site {
+            direct: &self.direct,
+            os: &os,
+            bin_dir: &bin_dir,
+            etcd_data: (roles.etcd || roles.control_plane && !self.external_etcd).then_some(self.etcd_data),
+        };
+        let host = Arc::new(host::resolve(&settings.host, &site, report));
         Some(NodePlan {
             name: String::new(),
             pool: false,
@@ -137,8 +149,9 @@ impl Nodes<'_> {
                 .map(|arg| (arg.name.value.clone(), arg.value.value.clone()))
                 .collect(),
             preinstalled: self.store.preinstalled(),
-            bin_dir: self.store.bin_dir(&os),
             artifacts: self.store.of(roles, &os, arch, report),
+            bin_dir,
+            host,
             os,
             platform,
         })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    endpoint, etcd, kubernetes,
+    endpoint, etcd, host, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -31,6 +31,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     manifests::check(&spec.manifests, report);
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
+    host::check(spec, report);
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
@@ -52,7 +53,15 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         .map(|(version, _)| etcd::resolve(spec, external, version, report));
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
-    let nodes = Nodes { spec, profiles, store }.resolve(&rows, report);
+    let mut nodes = Nodes {
+        spec,
+        profiles,
+        store,
+        direct: host::Direct::new(&kubernetes.dns.domain, &ranges, &spec.endpoint, &rows),
+        etcd_data: etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir),
+        external_etcd: external,
+    };
+    let nodes = nodes.resolve(&rows, report);
     endpoint::check_platforms(spec, &nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);

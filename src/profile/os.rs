@@ -89,6 +89,9 @@ pub struct OsProfile {
     /// Kernel modules beyond those every node loads.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Directories that nothing can be written to.
+    #[serde(default)]
+    pub read_only: Vec<String>,
     /// Units that would get in the way and are masked (reboot managers, a second runtime).
     #[serde(default)]
     pub mask_units: Vec<String>,

@@ -57,6 +57,7 @@ pub fn node(name: &str, roles: RoleSet, address: &str) -> NodePlan {
         preinstalled: false,
         bin_dir: "/usr/local/bin".into(),
         artifacts: Vec::new(),
+        host: Default::default(),
     }
 }
 

@@ -4,7 +4,8 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use firelay::{
     node::{NodeUnit, units},
-    plan::NodePlan,
+    plan::{HostPlan, NodePlan, ProxyPlan},
+    secret::Secret,
 };
 
 use crate::{
@@ -91,4 +92,24 @@ fn units_are_only_where_they_belong() {
     };
     assert!(units::containerd(&image).unwrap().is_none());
     assert!(units::kubelet(&image).unwrap().is_some());
+    let proxy = ProxyPlan {
+        http: None,
+        https: Some(Secret::new("http://someone:hunter2@proxy:3128".to_owned())),
+        no_proxy: "localhost".to_owned(),
+    };
+    let host = HostPlan {
+        proxy: Some(proxy),
+        ..HostPlan::default()
+    };
+    let proxied = NodePlan {
+        host: host.into(),
+        ..image
+    };
+    let unit = units::containerd(&proxied).unwrap().unwrap();
+    assert_eq!(
+        (&*unit.content, unit.enabled, unit.dropins.len()),
+        ("", false, 1),
+        "the unit is the image's own"
+    );
+    assert!(!unit.dropins[0].1.contains("hunter2"), "systemctl show tells everyone");
 }

@@ -113,6 +113,7 @@ pub fn node(profiles: &Profiles, name: &str, roles: RoleSet, addresses: &[&str])
         preinstalled: true,
         bin_dir: "/usr/bin".into(),
         artifacts: Vec::new(),
+        host: Default::default(),
     }
 }
 

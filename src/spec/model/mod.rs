@@ -5,6 +5,7 @@
 mod access;
 mod artifacts;
 mod etcd;
+mod host;
 mod kubernetes;
 mod network;
 mod node;
@@ -18,6 +19,7 @@ use crate::yaml::Spanned;
 pub use access::*;
 pub use artifacts::*;
 pub use etcd::*;
+pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
@@ -56,6 +58,21 @@ pub struct Spec {
     /// Users and SSH keys on every node.
     #[serde(default)]
     pub access: Access,
+    /// The way out of every machine that names none.
+    pub proxy: Option<Spanned<Proxy>>,
+    /// Time servers of every machine that names none.
+    pub ntp: Option<Spanned<Ntp>>,
+    /// Name servers of every machine that names none.
+    pub dns: Option<Spanned<NameServers>>,
+    /// Data disks of every machine.
+    #[serde(default)]
+    pub disks: Vec<Disk>,
+    /// Files on every machine.
+    #[serde(default)]
+    pub files: Vec<HostFile>,
+    /// Commands on every machine.
+    #[serde(default)]
+    pub commands: Commands,
     /// Algorithms, validity, extra names.
     #[serde(default)]
     pub pki: Pki,
@@ -76,4 +93,18 @@ pub struct Spec {
     /// Machines whose names are not known yet.
     #[serde(default)]
     pub pools: Vec<Spanned<Pool>>,
+}
+
+impl Spec {
+    /// What is set on every machine.
+    pub fn host(&self) -> HostSettings<'_> {
+        HostSettings {
+            proxy: self.proxy.as_ref(),
+            ntp: self.ntp.as_ref(),
+            dns: self.dns.as_ref(),
+            disks: &self.disks,
+            files: &self.files,
+            commands: &self.commands,
+        }
+    }
 }

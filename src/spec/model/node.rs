@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Arch, Kubelet};
+use super::{Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Proxy};
 use crate::yaml::Spanned;
 
 /// `roles`: settings for every node of a role.
@@ -75,6 +75,21 @@ macro_rules! with_node_settings {
             /// Kubelet settings.
             #[serde(default)]
             pub kubelet: Kubelet,
+            /// The way out.
+            pub proxy: Option<Spanned<Proxy>>,
+            /// Time servers.
+            pub ntp: Option<Spanned<Ntp>>,
+            /// Name servers.
+            pub dns: Option<Spanned<NameServers>>,
+            /// Data disks, beside the cluster's.
+            #[serde(default)]
+            pub disks: Vec<Disk>,
+            /// Files, beside the cluster's.
+            #[serde(default)]
+            pub files: Vec<HostFile>,
+            /// Commands, after the cluster's.
+            #[serde(default)]
+            pub commands: Commands,
         }
 
         impl $name {
@@ -87,6 +102,14 @@ macro_rules! with_node_settings {
                     labels: &self.labels,
                     taints: self.taints.as_ref(),
                     kubelet: &self.kubelet,
+                    host: HostSettings {
+                        proxy: self.proxy.as_ref(),
+                        ntp: self.ntp.as_ref(),
+                        dns: self.dns.as_ref(),
+                        disks: &self.disks,
+                        files: &self.files,
+                        commands: &self.commands,
+                    },
                 }
             }
         }
@@ -103,6 +126,7 @@ pub struct Settings<'a> {
     pub labels: &'a BTreeMap<Spanned<String>, Spanned<String>>,
     pub taints: Option<&'a Vec<Taint>>,
     pub kubelet: &'a Kubelet,
+    pub host: HostSettings<'a>,
 }
 
 with_node_settings! {

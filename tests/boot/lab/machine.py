@@ -1,6 +1,7 @@
 """One machine in QEMU, its console, and a shell on its second serial line."""
 
 import re
+import select
 import socket
 import subprocess
 import time
@@ -103,7 +104,8 @@ class Machine:
         until(self.shell.exists, f"{self.shell}")
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self.shell))
-            line.settimeout(3)
+            # A busy machine takes its time to read.
+            line.settimeout(60)
             key, end = str(time.time_ns()), time.monotonic() + seconds
             # A login that is not there yet swallows the line, so the command goes out once one has answered.
             while f"hello-{key}" not in listen(line, f"hello-{key}", 3):
@@ -129,8 +131,6 @@ def listen(line, pattern, seconds):
     """What comes until the pattern has come or the time is over."""
     said, end = "", time.monotonic() + seconds
     while time.monotonic() < end and not re.search(pattern, said):
-        try:
+        if select.select([line], [], [], 1)[0]:
             said += line.recv(65536).decode(errors="replace")
-        except TimeoutError:
-            continue
     return said

@@ -1,0 +1,85 @@
+//! What every machine of a cluster reaches without its proxy, in as few words as possible.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use ipnet::IpNet;
+
+use crate::{
+    plan::{machines::Row, network::Ranges},
+    spec::Endpoint,
+};
+
+/// What is never behind a proxy: the machine itself, the metadata service of the platforms, and services by their names.
+const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", "169.254.169.254", ".svc"];
+
+/// The networks that hold a node's address: as much as usually is one segment. A single address would grow the list, and
+/// change every document, with each new worker.
+const NODE_BITS_IPV4: u8 = 24;
+const NODE_BITS_IPV6: u8 = 64;
+
+/// Names and ranges of the cluster.
+pub(in crate::plan) struct Direct {
+    names: Vec<String>,
+    ranges: Vec<IpNet>,
+}
+
+impl Direct {
+    /// Of the cluster's domain, ranges, endpoint and named machines.
+    pub(in crate::plan) fn new(domain: &str, ranges: &Ranges, endpoint: &Endpoint, rows: &[Row<'_>]) -> Self {
+        let mut names: Vec<_> = ALWAYS.iter().map(|name| (*name).to_owned()).collect();
+        names.push(format!(".{domain}"));
+        let mut nets: BTreeSet<_> = ranges
+            .pods
+            .iter()
+            .chain(&ranges.services)
+            .map(|range| range.net)
+            .collect();
+        nets.extend(rows.iter().flat_map(|row| row.addresses.iter().flatten()).map(segment));
+        let parsed = |text: &str| text.parse::<IpAddr>().ok().map(IpNet::from);
+        match parsed(&endpoint.host) {
+            Some(address) => drop(nets.insert(address)),
+            None => names.push(endpoint.host.value.clone()),
+        }
+        nets.extend(endpoint.address.as_ref().and_then(|address| parsed(address)));
+        Self {
+            names,
+            ranges: nets.into_iter().collect(),
+        }
+    }
+
+    /// `no_proxy` with the user's entries: of ranges within each other the larger, neighbours as one (curl reads ranges
+    /// since 7.86, Go always).
+    pub(super) fn with<'a>(&self, own: impl Iterator<Item = &'a str>) -> String {
+        let mut names = self.names.clone();
+        let mut ranges = self.ranges.clone();
+        for entry in own {
+            match range(entry) {
+                Some(range) => ranges.push(range),
+                None if names.iter().any(|name| name == entry) => {}
+                None => names.push(entry.to_owned()),
+            }
+        }
+        let ranges = IpNet::aggregate(&ranges).into_iter().map(|range| {
+            if range.prefix_len() == range.max_prefix_len() {
+                range.addr().to_string()
+            } else {
+                range.to_string()
+            }
+        });
+        names.into_iter().chain(ranges).collect::<Vec<_>>().join(",")
+    }
+}
+
+fn segment(address: &IpAddr) -> IpNet {
+    let bits = match address {
+        IpAddr::V4(_) => NODE_BITS_IPV4,
+        IpAddr::V6(_) => NODE_BITS_IPV6,
+    };
+    IpNet::new(*address, bits).map_or_else(|_| IpNet::from(*address), |net| net.trunc())
+}
+
+/// An address or range.
+fn range(text: &str) -> Option<IpNet> {
+    let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    text.parse::<IpNet>().ok().map(|net| net.trunc()).or_else(address)
+}

@@ -1,0 +1,136 @@
+//! `files`.
+
+use std::sync::Arc;
+
+use super::{DiskPlan, FilePlan, Site, check_spelling, twice, within};
+use crate::{diagnostic::Diagnostic, plan::report::Report, spec::HostFile, yaml::Spanned};
+
+/// Emptied at every boot, so that Ignition refuses to write there.
+const VOLATILE: &[&str] = &["/dev", "/proc", "/run", "/sys", "/tmp", "/var/run"];
+
+/// What firelay or kubeadm writes, with all below it, and the key of the spec that has a say in it.
+const OWNED: &[(&str, &str)] = &[
+    ("/etc/cni/net.d/10-flannel.conflist", "network.cni"),
+    ("/etc/containerd/certs.d", "runtime.registries"),
+    ("/etc/containerd/config.toml", "runtime"),
+    ("/etc/crictl.yaml", ""),
+    ("/etc/etcd", "etcd"),
+    ("/etc/firelay", ""),
+    ("/etc/hostname", "nodes"),
+    ("/etc/kubernetes/admin.conf", ""),
+    ("/etc/kubernetes/bootstrap-kubelet.conf", ""),
+    ("/etc/kubernetes/controller-manager.conf", ""),
+    ("/etc/kubernetes/kubelet.conf", ""),
+    ("/etc/kubernetes/manifests", "kubernetes.patches"),
+    ("/etc/kubernetes/pki", "pki"),
+    ("/etc/kubernetes/scheduler.conf", ""),
+    ("/etc/kubernetes/super-admin.conf", ""),
+    ("/etc/modules-load.d/firelay.conf", ""),
+    ("/etc/nerdctl/nerdctl.toml", ""),
+    ("/etc/systemd/network/50-flannel.link", ""),
+    ("/etc/systemd/system/containerd.service", "runtime"),
+    ("/etc/systemd/system/etcd.service", "etcd"),
+    ("/etc/systemd/system/firelay.service", ""),
+    ("/etc/systemd/system/kubelet.service", "kubernetes.kubelet"),
+    (
+        "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+        "kubernetes.kubelet",
+    ),
+    ("/var/lib/firelay", ""),
+    ("/var/lib/kubelet/config.yaml", "kubernetes.kubelet"),
+    ("/var/lib/kubelet/kubeadm-flags.env", "kubernetes.kubelet"),
+    ("/var/lib/kubelet/pki", "pki"),
+];
+
+/// The name of every drop-in of firelay's begins so.
+const DROP_IN: &str = "90-firelay";
+
+/// Where the time step writes chrony's sources, if it has any.
+const CHRONY: &[&str] = &["/etc/chrony.conf", "/etc/chrony/chrony.conf"];
+
+/// The files of a machine.
+pub(super) fn resolve(
+    files: &[&HostFile],
+    ntp: bool,
+    disks: &[DiskPlan],
+    site: &Site<'_>,
+    report: &mut Report,
+) -> Vec<FilePlan> {
+    for (at, file) in files.iter().enumerate() {
+        if files[..at].iter().any(|other| other.path == file.path) {
+            twice("FL0607", "a file", file.path.span, report);
+        }
+        report.take(check_free(&file.path, ntp, disks, site));
+    }
+    files.iter().map(|file| plan(file)).collect()
+}
+
+fn plan(file: &HostFile) -> FilePlan {
+    FilePlan {
+        path: file.path.value.clone(),
+        mode: file.mode.as_ref().map_or(Some(0o644), mode).unwrap_or(0o600),
+        content: Arc::from(file.content.as_str()),
+    }
+}
+
+/// Octal digits.
+fn mode(text: &Spanned<String>) -> Option<u32> {
+    let digits = (3..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+    digits.then(|| u32::from_str_radix(text, 8).ok()).flatten()
+}
+
+/// Checks what a file says of itself.
+pub(super) fn check(file: &HostFile, report: &mut Report) {
+    let plain = check_spelling("FL0606", &file.path, report);
+    let volatile = VOLATILE.iter().find(|top| within(&file.path, top));
+    if let Some(top) = volatile.filter(|_| plain) {
+        let finding = Diagnostic::error("FL0606", "a file that a reboot takes away").at(file.path.span);
+        report.push(finding.label(format!("{top} is empty after every boot")));
+    }
+    if let Some(text) = file.mode.as_ref().filter(|text| mode(text).is_none()) {
+        let finding = Diagnostic::error("FL0606", "not the mode of a file").at(text.span);
+        report.push(
+            finding
+                .label("three or four octal digits")
+                .help("write it as \"0644\", with quotes"),
+        );
+    }
+}
+
+/// Refuses a file that something else of the same machine writes, hides or cannot take.
+fn check_free(path: &Spanned<String>, ntp: bool, disks: &[DiskPlan], site: &Site<'_>) -> Result<(), Diagnostic> {
+    let taken = |key: &str| {
+        let finding = Diagnostic::error("FL0607", "a file that firelay writes itself").at(path.span);
+        match key {
+            "" => finding.help("choose another path"),
+            key => finding.help(format!("what is in it is said by `{key}`")),
+        }
+    };
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if let Some((_, key)) = OWNED.iter().find(|(owned, _)| within(path, owned)) {
+        return Err(taken(key));
+    }
+    let masked = |unit: &String| path.strip_prefix("/etc/systemd/system/") == Some(unit);
+    let program = name.starts_with("firelay-") && within(path, site.bin_dir);
+    if name.starts_with(DROP_IN) || program || within(path, &site.os.paths.lib) || site.os.mask_units.iter().any(masked)
+    {
+        return Err(taken(""));
+    }
+    if ntp && CHRONY.contains(&path.as_str()) {
+        return Err(taken("ntp"));
+    }
+    if let Some(disk) = disks.iter().find(|disk| within(path, &disk.mount)) {
+        let finding = Diagnostic::error("FL0607", "a file that a disk hides").at(path.span);
+        return Err(finding
+            .label(format!("files are laid before the disk is mounted at {}", disk.mount))
+            .help("write it by a command in commands.first"));
+    }
+    if site.os.read_only.iter().any(|top| within(path, top)) {
+        let message = format!("{} takes no file here", site.os.name);
+        let finding = Diagnostic::error("FL0609", message).at(path.span);
+        return Err(finding
+            .label("read only on this system")
+            .help("use a path below /etc, /opt or /var"));
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What the spec sets on the machines themselves: proxy, time, name servers, disks, files and commands.
+
+use serde::Deserialize;
+
+use crate::{secret::Secret, yaml::Spanned};
+
+/// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Proxy {
+    /// For `http://` URLs: `http://[USER:PASSWORD@]HOST:PORT`.
+    pub http: Option<Spanned<Secret<String>>>,
+    /// For `https://` URLs, likewise; the proxy itself is usually an `http://` one.
+    pub https: Option<Spanned<Secret<String>>>,
+    /// Names, domains (`.example.com`), addresses and ranges reached directly, beside those that firelay works out.
+    #[serde(default)]
+    pub no_proxy: Vec<Spanned<String>>,
+}
+
+/// `ntp`: where the time service of the image gets its time. `{}` leaves it as the image has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ntp {
+    /// Names or addresses, one machine each.
+    #[serde(default)]
+    pub servers: Vec<Spanned<String>>,
+    /// Names behind which several machines are.
+    #[serde(default)]
+    pub pools: Vec<Spanned<String>>,
+}
+
+/// `dns`: the name servers of the machines. `{}` leaves them as DHCP and the image have them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NameServers {
+    /// Addresses, in the order in which they are asked.
+    #[serde(default)]
+    pub servers: Vec<Spanned<String>>,
+    /// Domains that are tried behind a short name.
+    #[serde(default)]
+    pub search: Vec<Spanned<String>>,
+}
+
+/// A data disk.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Disk {
+    /// A whole disk or a partition, `/dev/disk/by-id/…`.
+    pub device: Spanned<String>,
+    /// Made if the device is empty; ext4 if absent.
+    pub filesystem: Option<Spanned<Filesystem>>,
+    /// Where it is mounted.
+    pub mount: Spanned<String>,
+    /// Label of the file system, by which it is known again; the last part of `mount` if absent.
+    pub label: Option<Spanned<String>>,
+}
+
+/// File systems of data disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Filesystem {
+    Ext4,
+    Xfs,
+}
+
+/// A file of the user. Owner and group are root.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostFile {
+    /// Absolute path.
+    pub path: Spanned<String>,
+    /// Text.
+    pub content: Spanned<String>,
+    /// Permission bits in octal digits, quoted; `"0644"` if absent.
+    pub mode: Option<Spanned<String>>,
+}
+
+/// `commands`: text for bash, each entry run once.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Commands {
+    /// Before anything is fetched.
+    #[serde(default)]
+    pub first: Vec<Spanned<String>>,
+    /// With the runtime up, before the node joins.
+    #[serde(default)]
+    pub before: Vec<Spanned<String>>,
+    /// When the node has joined.
+    #[serde(default)]
+    pub after: Vec<Spanned<String>>,
+}
+
+/// The settings of this module, borrowed from the cluster, a role, a node or a pool.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct HostSettings<'a> {
+    pub proxy: Option<&'a Spanned<Proxy>>,
+    pub ntp: Option<&'a Spanned<Ntp>>,
+    pub dns: Option<&'a Spanned<NameServers>>,
+    pub disks: &'a [Disk],
+    pub files: &'a [HostFile],
+    pub commands: &'a Commands,
+}
