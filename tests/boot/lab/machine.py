@@ -58,7 +58,7 @@ class Machine:
         base = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + clock)) if clock else "utc"
         kernel = "bookworm" if self.image == "bookworm" else "trixie"
         memory = memory or {"c": 1900, "w": 1024, "e": 512}[self.name[0]]
-        append = f"root=/dev/vda rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off stand-in.record={HOST} stand-in.delay={delay} {append}"
+        append = f"root=LABEL=root rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off stand-in.record={HOST} stand-in.delay={delay} {append}"
         seed = [] if self.image == "ignition" else ["-drive", f"file={self.seed()},if=virtio,format=raw,readonly=on"]
         # QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later.
         command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64,-cx16 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config

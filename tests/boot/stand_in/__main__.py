@@ -9,4 +9,7 @@ import os
 import sys
 
 role = os.environ.get("STAND_IN") or os.path.basename(sys.argv[0])
+if role == "crictl":
+    # The real one asks containerd's CRI service; ctr at least asks containerd.
+    os.execvp("sh", ["sh", "-c", "exec ctr plugins ls id==cri >/dev/null"])
 importlib.import_module(role.replace("-", "_")).main()

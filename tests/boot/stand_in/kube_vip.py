@@ -12,7 +12,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plndr-cp-loc
 
 
 def main():
-    pod = yaml.safe_load(open(sys.argv[1]))
+    pod = yaml.load(open(sys.argv[1]), yaml.CSafeLoader)
     variables = {item["name"]: item.get("value", "") for item in pod["spec"]["containers"][0].get("env", [])}
     paths = [volume["hostPath"]["path"] for volume in pod["spec"]["volumes"]]
     admin = Kubeconfig(next(path for path in paths if path.endswith(".conf")))

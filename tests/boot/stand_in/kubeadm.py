@@ -45,7 +45,7 @@ def option(name, default=None):
 
 
 def documents(path):
-    return {document["kind"]: document for document in yaml.safe_load_all(open(path))}
+    return {document["kind"]: document for document in yaml.load_all(open(path), yaml.CSafeLoader)}
 
 
 # ---------------------------------------------------------------- preflight

@@ -20,7 +20,7 @@ def main():
     if "apply" in sys.argv:
         directory = option("--filename")
         for name in sorted(os.listdir(directory)):
-            for document in yaml.safe_load_all(open(f"{directory}/{name}")):
+            for document in yaml.load_all(open(f"{directory}/{name}"), yaml.CSafeLoader):
                 if document:
                     admin.put(path(document), document, server)
                     print(f"{document['kind']}/{document['metadata']['name']} serverside-applied")

@@ -70,7 +70,7 @@ def start(name, path):
         return subprocess.Popen([sys.executable, sys.argv[0]], env={**os.environ, "STAND_IN": "apiserver"})
     if name in ("kube-controller-manager.yaml", "kube-scheduler.yaml"):
         return None
-    pod = yaml.safe_load(open(path))
+    pod = yaml.load(open(path), yaml.CSafeLoader)
     for container in pod["spec"]["containers"]:
         if "haproxy" in container["image"]:
             return haproxy(pod, container)

@@ -37,7 +37,7 @@ class Kubeconfig:
     def __init__(self, path):
         if not os.path.exists(path):
             raise Refused(f"{path}: no such file")
-        config = yaml.safe_load(open(path))
+        config = yaml.load(open(path), yaml.CSafeLoader)
         self.path = path
         if config.get("kind") != "Config" or config.get("apiVersion") != "v1":
             raise Refused(f"{path}: not a v1 Config")
