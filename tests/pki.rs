@@ -124,7 +124,8 @@ fn lay_credentials(tree: &Tree, name: &str, config: &str) -> BTreeMap<&'static s
 
 #[test]
 fn kubeconfigs_have_kubeadms_users() {
-    let (plan, bundle) = (plan(), bundle());
+    let (mut plan, bundle) = (plan(), bundle());
+    plan.pki.ca_keys = CaKeys::None;
     let tree = Tree::of(&issue(&plan, &bundle, "cp1"));
     for (name, subject) in [
         ("admin", "CN=kubernetes-admin,O=kubeadm:cluster-admins"),
@@ -339,19 +340,29 @@ fn pools_and_tokens_share_only_the_ca() {
 }
 
 #[test]
-fn only_the_founder_gets_the_super_administrator() {
+fn the_super_administrator_is_made_by_kubeadm_where_it_can() {
     let (mut plan, bundle) = (plan(), bundle());
     plan.nodes.push(control_plane("cp2", &["10.77.0.12"]));
-    let of = |name| {
-        issue(&plan, &bundle, name)
-            .files
+    let of_the_founder_alone = |plan: &Plan| {
+        let of = |name| {
+            paths(&issue(plan, &bundle, name))
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let other = of("cp2");
+        of("cp1")
             .into_iter()
-            .map(|file| file.path)
+            .filter(|path| !other.contains(path))
             .collect::<Vec<_>>()
     };
-    let (founder, other) = (of("cp1"), of("cp2"));
-    let missing: Vec<_> = founder.into_iter().filter(|path| !other.contains(path)).collect();
-    assert_eq!(missing, ["kubeconfig/super-admin.crt", "kubeconfig/super-admin.key"]);
+    for keys in [CaKeys::ControlPlane, CaKeys::Signer] {
+        plan.pki.ca_keys = keys;
+        assert!(of_the_founder_alone(&plan).is_empty(), "{keys:?}");
+    }
+    plan.pki.ca_keys = CaKeys::None;
+    let expected = ["kubeconfig/super-admin.crt", "kubeconfig/super-admin.key"];
+    assert_eq!(of_the_founder_alone(&plan), expected);
 }
 
 #[test]

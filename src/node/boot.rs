@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use crate::{
     plan::{ArtifactPlan, NodePlan, Plan},
-    profile::{ArtifactFormat, Selinux},
+    profile::{ArtifactFormat, DocumentFormat, Selinux},
     spec::JoinIdentity,
 };
 
@@ -44,6 +44,7 @@ struct Context<'a> {
     token: bool,
     control_plane: bool,
     named: bool,
+    cloud_init: bool,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -106,6 +107,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         token: node.identity == JoinIdentity::Token,
         control_plane: node.roles.control_plane,
         named: !node.pool,
+        cloud_init: node.os.document == DocumentFormat::CloudInit,
     }
 }
 
