@@ -13,6 +13,9 @@ use support::{
     said,
 };
 
+/// A clock that stands on a day on which the certificates hold.
+const DATE: &str = "[ \"$*\" != +%s ] || set -- -ud 2026-12-01 +%s\nexec /bin/date \"$@\"";
+
 /// A machine on which prepare succeeds.
 fn healthy(example: &str, node: &str, address: &str) -> Machine {
     let machine = Machine::of(example, node);
@@ -23,10 +26,7 @@ fn healthy(example: &str, node: &str, address: &str) -> Machine {
     machine.write("/proc/sys/kernel/osrelease", 0o644, "6.1.0-50-amd64\n");
     machine.write("/run/systemd/system/x", 0o644, "");
     machine.stand_in("stat", "echo cgroup2fs");
-    machine.stand_in(
-        "date",
-        &format!("[ \"$*\" != +%s ] || set -- -d 2026-12-01 +%s\nexec /bin/date \"$@\""),
-    );
+    machine.stand_in("date", DATE);
     machine
 }
 
@@ -59,7 +59,8 @@ fn a_healthy_machine_is_prepared() {
 
 #[test]
 fn what_a_machine_lacks_is_said() {
-    let broken: [(&str, fn(&Machine)); 5] = [
+    type Break = (&'static str, fn(&Machine));
+    let broken: [Break; 5] = [
         (
             "this machine has 488 MiB of memory, a worker node needs 900",
             |machine| {
@@ -162,7 +163,6 @@ fn joining(example: &str, node: &str, status: u16) -> (Machine, Arc<Mutex<Vec<St
 fn a_node_that_is_not_accepted_does_not_join() {
     for (example, node, step, what) in [
         ("ha-ubuntu", "worker-1", "certificate", "/api/v1/nodes/worker-1"),
-        ("ha-ubuntu", "cp2", "certificate", "/api/v1/nodes/cp2"),
         ("mixed", "burst", "token", "/version"),
     ] {
         let (machine, asked) = joining(example, node, 401);
@@ -376,4 +376,127 @@ fn a_member_of_etcd_loses_its_data() {
         machine.calls(),
         ["systemctl stop firelay", "systemctl disable --now etcd"]
     );
+}
+
+// The cluster.
+
+const NODES: &str = "cp1 True 10.0.0.11\ncp2 False 10.0.0.12,fd00::12\nworker-1 True 10.0.0.21 <none>\n";
+const WORKLOADS: &str = "\
+kube-system coredns 2 <none> 2 <none>
+kube-system kube-proxy <none> 3 <none> 2
+kube-flannel kube-flannel-ds <none> 3 <none> 3
+shop cart 5 <none> <none> <none>
+";
+
+/// cp1 after it joined; each machine of `down` does not answer.
+fn cluster(down: &str) -> Machine {
+    let machine = Machine::new("cp1");
+    succeeded(&machine.run_with("50-join", "lay"));
+    machine.write("/nodes", 0o644, NODES);
+    machine.write("/workloads", 0o644, WORKLOADS);
+    let root = machine.root().display();
+    machine.stand_in(
+        "kubectl",
+        &format!("case $* in *' nodes') cat {root}/nodes ;; *' deployments,daemonsets '*) cat {root}/workloads ;; *) exit 9 ;; esac"),
+    );
+    machine.stand_in(
+        "curl",
+        &format!("[[ $* != *{down}* ]] || {{ echo 'curl: (7) refused' && exit 7; }}"),
+    );
+    machine.stand_in("date", DATE);
+    machine
+}
+
+fn status(machine: &Machine, arguments: &[&str]) -> Output {
+    let mut command = Command::new(machine.at("/usr/local/bin/firelay-status"));
+    support::output(command.env_clear().arg("--cluster").args(arguments), "bash")
+}
+
+#[test]
+fn the_cluster_is_told_thing_by_thing() {
+    let machine = cluster("//10.0.0.12:6443/readyz");
+    let text = failed(&status(&machine, &[]));
+    for line in [
+        "ok  node        cp1                               \"Ready: True\"",
+        "NOT node        cp2                               \"Ready: False\"",
+        "ok  node        worker-1                          \"Ready: True\"",
+        "ok  api-server  http://10.0.0.11:6443/readyz      \"answers\"",
+        "NOT api-server  http://10.0.0.12:6443/readyz      \"curl: (7) refused\"",
+        "ok  etcd        http://10.0.0.12:2379/health      \"answers\"",
+        "ok  add-on      kube-system/coredns               \"2 of 2 available\"",
+        "NOT add-on      kube-system/kube-proxy            \"2 of 3 available\"",
+        "ok  add-on      kube-flannel/kube-flannel-ds      \"3 of 3 available\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("cart") && !text.contains("worker-1:"), "{text}");
+    for (certificate, days) in [
+        ("pki/apiserver.crt", 354),
+        ("pki/etcd/peer.crt", 354),
+        ("pki/ca.crt", 3639),
+    ] {
+        let path = machine.at(&format!("/etc/kubernetes/{certificate}"));
+        let line = format!("{} \"{days} days left\"", path.display());
+        assert!(text.contains(&line), "{line}\n{text}");
+    }
+    let path = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    assert!(
+        text.contains(&format!("{} \"354 days left\"", path.display())),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cluster_that_is_well_exits_0_and_one_that_misses_a_node_does_not() {
+    let machine = cluster("nothing");
+    machine.write("/nodes", 0o644, &NODES.replace("False", "True"));
+    machine.write("/workloads", 0o644, &WORKLOADS.replace("<none> 2\n", "<none> 3\n"));
+    machine.write("/names", 0o644, "cp1\ncp2\nworker-1\n");
+    let names = machine.at("/names").display().to_string();
+    succeeded(&status(&machine, &["--expect", &names]));
+    machine.write("/names", 0o644, "cp1\ncp2\ncp3\nworker-1\n");
+    let text = failed(&status(&machine, &["--expect", &names, "--output", "json"]));
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let broken: Vec<_> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["ok"] == false)
+        .collect();
+    let expected = serde_json::json!({"ok": false, "kind": "node", "name": "cp3", "detail": "not registered"});
+    assert_eq!(broken, [&expected]);
+    assert!(
+        !machine.exists("/var/lib/firelay/status.json"),
+        "a finding is not the node's own state"
+    );
+}
+
+#[test]
+fn an_api_server_that_is_away_is_a_finding() {
+    let machine = cluster("6443");
+    machine.stand_in("kubectl", "echo 'The connection to the server was refused' >&2\nexit 1");
+    let text = failed(&status(&machine, &[]));
+    assert!(
+        text.contains("NOT node        all                               \"The connection to the server was refused\""),
+        "{text}"
+    );
+    assert!(text.contains("NOT add-on      all"), "{text}");
+    assert!(text.contains("days left"), "{text}");
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused() {
+    let machine = cluster("nothing");
+    for arguments in [
+        &["--output", "yaml"][..],
+        &["--expect"],
+        &["--expect", "/no/such/file"],
+        &["--all"],
+    ] {
+        assert_eq!(status(&machine, arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    let worker = Machine::new("worker-1");
+    let output = status(&worker, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--cluster is for control planes"));
 }

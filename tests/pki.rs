@@ -20,14 +20,13 @@ use openssl::Tree;
 use time::Duration;
 
 /// The pairs of files that a control plane has: path, CA, purpose.
-const PAIRS: [(&str, &str, &str); 8] = [
+const PAIRS: [(&str, &str, &str); 7] = [
     ("pki/apiserver", "pki/ca.crt", "sslserver"),
     ("pki/apiserver-kubelet-client", "pki/ca.crt", "sslclient"),
     ("pki/front-proxy-client", "pki/front-proxy-ca.crt", "sslclient"),
     ("pki/apiserver-etcd-client", "pki/etcd/ca.crt", "sslclient"),
     ("pki/etcd/server", "pki/etcd/ca.crt", "sslserver"),
     ("pki/etcd/peer", "pki/etcd/ca.crt", "sslclient"),
-    ("pki/etcd/healthcheck-client", "pki/etcd/ca.crt", "sslclient"),
     ("kubelet/kubelet", "pki/ca.crt", "sslserver"),
 ];
 
@@ -52,7 +51,9 @@ fn control_plane(name: &str, addresses: &[&str]) -> NodePlan {
 
 #[test]
 fn names_usages_and_constraints_are_those_of_kubeadm() {
-    let tree = Tree::of(&issue(&plan(), &bundle(), "cp1"));
+    let mut plan = plan();
+    plan.pki.ca_keys = CaKeys::Signer;
+    let tree = Tree::of(&issue(&plan, &bundle(), "cp1"));
     let expected = include_str!("fixtures/kubeadm-pki.txt")
         .lines()
         .filter(|line| !line.starts_with('#'));
@@ -84,6 +85,23 @@ fn every_leaf_verifies_and_has_its_key() {
             "{algorithm:?}"
         );
     }
+}
+
+#[test]
+fn the_health_check_is_left_to_kubeadm_where_it_holds_the_key() {
+    let mut plan = plan();
+    let name = "pki/etcd/healthcheck-client";
+    let has = |plan: &Plan| {
+        paths(&issue(plan, &bundle(), "cp1"))
+            .iter()
+            .any(|path| path.starts_with(name))
+    };
+    assert!(!has(&plan));
+    plan.pki.ca_keys = CaKeys::None;
+    assert!(has(&plan));
+    let tree = Tree::of(&issue(&plan, &bundle(), "cp1"));
+    tree.verify("pki/etcd/ca.crt", &format!("{name}.crt"), "sslclient");
+    tree.match_pair(&format!("{name}.crt"), &format!("{name}.key"));
 }
 
 #[test]

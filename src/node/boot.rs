@@ -51,6 +51,14 @@ struct Context<'a> {
 pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) -> Result<Vec<NodeFile>, Error> {
     let context = context(plan, node, founder);
     let mut files = vec![
+        NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)?),
+        NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)),
+        NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)),
+    ];
+    for (name, template) in steps(node, founder) {
+        files.push(script(node, &format!("steps/{name}"), template, &context)?);
+    }
+    files.extend([
         script(node, "driver", "boot/driver.j2", &context)?,
         NodeFile {
             mode: 0o644,
@@ -64,21 +72,10 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             path: format!("{}/firelay-reset", node.bin_dir),
             ..script(node, "", "boot/firelay-reset.j2", &context)?
         },
-    ];
-    for (name, template) in steps(node, founder) {
-        files.push(script(node, &format!("steps/{name}"), template, &context)?);
+    ]);
+    if node.roles.control_plane {
+        files.push(script(node, "cluster-status", "boot/cluster-status.j2", &context)?);
     }
-    files.push(NodeFile::new(
-        "/etc/firelay/node.env",
-        0o644,
-        environment(plan, node, validity)?,
-    ));
-    files.push(NodeFile::new(
-        "/etc/firelay/artifacts",
-        0o644,
-        artifact_list(&node.artifacts),
-    ));
-    files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)));
     Ok(files)
 }
 

@@ -18,6 +18,10 @@ pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
     if !desk.plan.etcd.external {
         etcd::issue_leaves(desk, "pki/etcd")?;
     }
+    // kubeadm makes its own where it holds the CA key (docs/adr/0007-what-kubeadm-makes.md).
+    if !desk.plan.etcd.external && desk.plan.pki.ca_keys != CaKeys::ControlPlane {
+        etcd::issue_health_check(desk, "pki/etcd")?;
+    }
     issue_kubeconfig_users(desk)
 }
 
