@@ -498,5 +498,66 @@ fn what_is_asked_wrongly_is_refused() {
     let worker = Machine::new("worker-1");
     let output = status(&worker, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--cluster is for control planes"));
+    assert!(said(&output).contains("--cluster is not on this node"));
+}
+
+// The handbook.
+
+/// What stands literally in a text of the shell, between its expansions; `…` in the handbook.
+fn literals(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut depth = 0;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek()) {
+            ('$', Some('(' | '{')) | ('{', Some('{' | '%')) => {
+                characters.next();
+                depth += 1;
+                plain.push('\n');
+            }
+            ('(' | '{', _) if depth > 0 => depth += 1,
+            (')' | '}', _) if depth > 0 => depth -= 1,
+            ('%', Some('}')) => {}
+            ('$', _) => {
+                while characters
+                    .next_if(|next| next.is_alphanumeric() || *next == '_')
+                    .is_some()
+                {}
+                plain.push('\n');
+            }
+            _ if depth > 0 => {}
+            _ => plain.push(character),
+        }
+    }
+    plain
+        .lines()
+        .map(str::trim)
+        .filter(|text| text.len() > 3)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_handbook_has_every_message() {
+    let handbook = std::fs::read_to_string(support::root().join("docs/boot.md")).unwrap();
+    let said_by = "(fail|report [a-z]+|wait_for [^ ]+|poll [^ ]+|aloud|echo) \"[^\"]*\"";
+    let mut grep = Command::new("grep");
+    // What commands for people print stands there by itself.
+    grep.args([
+        "-rhoE",
+        said_by,
+        "templates/boot",
+        "--exclude=firelay-*",
+        "--exclude=cluster-status.j2",
+    ]);
+    let messages = support::succeed(grep.current_dir(support::root()), "grep");
+    assert!(messages.lines().count() > 50, "{messages}");
+    for message in messages.lines() {
+        let start = message.find(" \"").unwrap();
+        let start = message[start + 2..].find(" \"").map_or(start, |next| start + 2 + next);
+        let text = &message[start + 2..];
+        for literal in literals(text.trim_end_matches('"')) {
+            assert!(handbook.contains(&literal), "{literal:?} of {message}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use crate::{
     plan::{ArtifactPlan, NodePlan, Plan},
     profile::{ArtifactFormat, DocumentFormat, Selinux},
-    spec::JoinIdentity,
+    spec::{CaKeys, JoinIdentity},
 };
 
 use super::{Error, NodeFile, NodeUnit, Text, render};
@@ -45,6 +45,7 @@ struct Context<'a> {
     control_plane: bool,
     named: bool,
     cloud_init: bool,
+    cluster_status: bool,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -73,7 +74,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             ..script(node, "", "boot/firelay-reset.j2", &context)?
         },
     ]);
-    if node.roles.control_plane {
+    if context.cluster_status {
         files.push(script(node, "cluster-status", "boot/cluster-status.j2", &context)?);
     }
     Ok(files)
@@ -105,6 +106,8 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         control_plane: node.roles.control_plane,
         named: !node.pool,
         cloud_init: node.os.document == DocumentFormat::CloudInit,
+        // What kubeadm cannot make without a CA key fills a founder's document on EC2.
+        cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
 }
 

@@ -90,11 +90,16 @@ impl Machine {
 
     /// A node of an example, on a healthy machine.
     pub fn of(example: &str, node: &str) -> Self {
+        Self::with(&files(example, node), "http://")
+    }
+
+    /// A healthy machine with these files, and a scheme in place of `https://`.
+    pub fn with(files: &Files, scheme: &str) -> Self {
         let machine = Self {
             directory: tempfile::tempdir().unwrap(),
         };
-        for (path, (mode, content)) in files(example, node) {
-            machine.write(&path, mode, &machine.moved(&content));
+        for (path, (mode, content)) in files {
+            machine.write(path, *mode, &machine.moved(content).replace("https://", scheme));
         }
         for (path, content) in [
             ("/etc/hosts", "127.0.0.1 localhost\n"),
@@ -120,9 +125,9 @@ impl Machine {
         self.root().join(&path[1..])
     }
 
-    /// A script as it would be if the machine were this directory; plain HTTP in place of TLS.
+    /// A script as it would be if the machine were this directory.
     pub fn moved(&self, script: &str) -> String {
-        let mut script = script.replace("https://", "http://");
+        let mut script = script.to_owned();
         for place in PLACES {
             script = script.replace(place, self.at(place).to_str().unwrap());
         }
