@@ -263,7 +263,9 @@ fn check_authority_keys(staging: &Path, files: &Files) {
     }
     if files.contains_key("/etc/firelay/pki/sa.key") {
         let public = fs::read_to_string(staging.join("pki/sa.pub")).unwrap();
-        assert_eq!(public, openssl(staging, "pkey -in pki/sa.key -pubout"));
+        // A document has PEM on one line.
+        let of_key = openssl(staging, "pkey -in pki/sa.key -pubout").replace('\n', "");
+        assert_eq!(public.replace('\n', ""), of_key);
     }
 }
 

@@ -20,14 +20,13 @@ use openssl::Tree;
 use time::Duration;
 
 /// The pairs of files that a control plane has: path, CA, purpose.
-const PAIRS: [(&str, &str, &str); 8] = [
+const PAIRS: [(&str, &str, &str); 7] = [
     ("pki/apiserver", "pki/ca.crt", "sslserver"),
     ("pki/apiserver-kubelet-client", "pki/ca.crt", "sslclient"),
     ("pki/front-proxy-client", "pki/front-proxy-ca.crt", "sslclient"),
     ("pki/apiserver-etcd-client", "pki/etcd/ca.crt", "sslclient"),
     ("pki/etcd/server", "pki/etcd/ca.crt", "sslserver"),
     ("pki/etcd/peer", "pki/etcd/ca.crt", "sslclient"),
-    ("pki/etcd/healthcheck-client", "pki/etcd/ca.crt", "sslclient"),
     ("kubelet/kubelet", "pki/ca.crt", "sslserver"),
 ];
 
@@ -52,7 +51,9 @@ fn control_plane(name: &str, addresses: &[&str]) -> NodePlan {
 
 #[test]
 fn names_usages_and_constraints_are_those_of_kubeadm() {
-    let tree = Tree::of(&issue(&plan(), &bundle(), "cp1"));
+    let mut plan = plan();
+    plan.pki.ca_keys = CaKeys::Signer;
+    let tree = Tree::of(&issue(&plan, &bundle(), "cp1"));
     let expected = include_str!("fixtures/kubeadm-pki.txt")
         .lines()
         .filter(|line| !line.starts_with('#'));
@@ -84,6 +85,23 @@ fn every_leaf_verifies_and_has_its_key() {
             "{algorithm:?}"
         );
     }
+}
+
+#[test]
+fn the_health_check_is_left_to_kubeadm_where_it_holds_the_key() {
+    let mut plan = plan();
+    let name = "pki/etcd/healthcheck-client";
+    let has = |plan: &Plan| {
+        paths(&issue(plan, &bundle(), "cp1"))
+            .iter()
+            .any(|path| path.starts_with(name))
+    };
+    assert!(!has(&plan));
+    plan.pki.ca_keys = CaKeys::None;
+    assert!(has(&plan));
+    let tree = Tree::of(&issue(&plan, &bundle(), "cp1"));
+    tree.verify("pki/etcd/ca.crt", &format!("{name}.crt"), "sslclient");
+    tree.match_pair(&format!("{name}.crt"), &format!("{name}.key"));
 }
 
 #[test]
@@ -124,7 +142,8 @@ fn lay_credentials(tree: &Tree, name: &str, config: &str) -> BTreeMap<&'static s
 
 #[test]
 fn kubeconfigs_have_kubeadms_users() {
-    let (plan, bundle) = (plan(), bundle());
+    let (mut plan, bundle) = (plan(), bundle());
+    plan.pki.ca_keys = CaKeys::None;
     let tree = Tree::of(&issue(&plan, &bundle, "cp1"));
     for (name, subject) in [
         ("admin", "CN=kubernetes-admin,O=kubeadm:cluster-admins"),
@@ -338,19 +357,29 @@ fn pools_and_tokens_share_only_the_ca() {
 }
 
 #[test]
-fn only_the_founder_gets_the_super_administrator() {
+fn the_super_administrator_is_made_by_kubeadm_where_it_can() {
     let (mut plan, bundle) = (plan(), bundle());
     plan.nodes.push(control_plane("cp2", &["10.77.0.12"]));
-    let of = |name| {
-        issue(&plan, &bundle, name)
-            .files
+    let of_the_founder_alone = |plan: &Plan| {
+        let of = |name| {
+            paths(&issue(plan, &bundle, name))
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let other = of("cp2");
+        of("cp1")
             .into_iter()
-            .map(|file| file.path)
+            .filter(|path| !other.contains(path))
             .collect::<Vec<_>>()
     };
-    let (founder, other) = (of("cp1"), of("cp2"));
-    let missing: Vec<_> = founder.into_iter().filter(|path| !other.contains(path)).collect();
-    assert_eq!(missing, ["kubeconfig/super-admin.crt", "kubeconfig/super-admin.key"]);
+    for keys in [CaKeys::ControlPlane, CaKeys::Signer] {
+        plan.pki.ca_keys = keys;
+        assert!(of_the_founder_alone(&plan).is_empty(), "{keys:?}");
+    }
+    plan.pki.ca_keys = CaKeys::None;
+    let expected = ["kubeconfig/super-admin.crt", "kubeconfig/super-admin.key"];
+    assert_eq!(of_the_founder_alone(&plan), expected);
 }
 
 #[test]

@@ -4,233 +4,21 @@
 mod support;
 
 use std::{
+    path::{Path, PathBuf},
     collections::BTreeMap,
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, Mutex},
     thread,
 };
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Files, documents, example, pipe, read_document, said};
-
-/// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 15] = [
-    "/etc/NetworkManager",
-    "/etc/chrony",
-    "/etc/firelay",
-    "/etc/fstab",
-    "/etc/hosts",
-    "/etc/kubernetes",
-    "/opt/cni/bin",
-    "/proc/net",
-    "/proc/sys/kernel/random/boot_id",
-    "/proc/uptime",
-    "/run/cluster-api",
-    "/run/firelay",
-    "/usr/local/bin",
-    "/var/lib",
-    "/usr/local/lib",
-];
-
-/// The time of a machine: sleeping moves its clock and hardly takes any of ours.
-const SLEEP: &str = r#"#!/bin/bash
-read -r now _ <ROOT/proc/uptime
-echo "$((${now%%.*} + $1)).00 0" >ROOT/proc/uptime.$$
-mv ROOT/proc/uptime.$$ ROOT/proc/uptime
-echo "$1" >>ROOT/slept
-exec /bin/sleep 0.02
-"#;
-
-/// The nodes of some examples.
-static NODES: LazyLock<BTreeMap<&str, BTreeMap<String, Files>>> = LazyLock::new(|| {
-    let names = ["ha-ubuntu", "kube-vip", "local-endpoint", "bare-metal"].into_iter();
-    names.map(|name| (name, nodes(name))).collect()
-});
-
-fn nodes(name: &str) -> BTreeMap<String, Files> {
-    let out = tempfile::tempdir().unwrap();
-    support::render(&example(name), out.path());
-    documents(out.path())
-        .into_iter()
-        .map(|(node, path)| (node, read_document(&path)))
-        .collect()
-}
-
-/// A machine that is a directory, with the files of one node.
-struct Machine {
-    directory: tempfile::TempDir,
-}
-
-impl Machine {
-    fn new(node: &str) -> Self {
-        Self::of("ha-ubuntu", node)
-    }
-
-    /// A machine with everything set on it, whose commands take no half minute.
-    fn set_up(node: &str) -> Self {
-        let machine = Self::of("bare-metal", node);
-        let sleep = machine.read("/usr/local/bin/sleep");
-        let quiet = "#!/bin/bash\n[ \"$1\" != 30 ] || exec /bin/sleep 2\n";
-        machine.program("sleep", &sleep.replacen("#!/bin/bash\n", quiet, 1));
-        machine
-    }
-
-    fn of(example: &str, node: &str) -> Self {
-        let machine = Self {
-            directory: tempfile::tempdir().unwrap(),
-        };
-        for (path, (mode, content)) in &NODES[example][node] {
-            machine.write(path, *mode, &machine.moved(content));
-        }
-        machine.write("/etc/hosts", 0o644, "127.0.0.1 localhost\n");
-        machine.write("/proc/uptime", 0o644, "100.00 0\n");
-        machine.boot("first");
-        let sleep = SLEEP.replace("ROOT", machine.root().to_str().unwrap());
-        machine.program("sleep", &sleep);
-        machine
-    }
-
-    fn root(&self) -> &Path {
-        self.directory.path()
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.root().join(&path[1..])
-    }
-
-    /// A script as it would be if the machine were this directory; plain HTTP in place of TLS.
-    fn moved(&self, script: &str) -> String {
-        let mut script = script.replace("https://", "http://");
-        for place in PLACES {
-            script = script.replace(place, self.at(place).to_str().unwrap());
-        }
-        script
-    }
-
-    fn write(&self, path: &str, mode: u32, content: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, content).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
-    }
-
-    fn program(&self, name: &str, content: &str) {
-        self.write(&format!("/usr/local/bin/{name}"), 0o755, content);
-    }
-
-    fn boot(&self, id: &str) {
-        self.write("/proc/sys/kernel/random/boot_id", 0o644, &format!("{id}\n"));
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.at(path).exists()
-    }
-
-    fn set(&self, variable: &str, value: &str) {
-        let environment = self.read("/etc/firelay/node.env") + &format!("FL_{variable}='{value}'\n");
-        self.write("/etc/firelay/node.env", 0o644, &environment);
-    }
-
-    /// Runs lib.sh and a text after it.
-    fn run(&self, text: &str) -> Output {
-        let lib = self.at("/usr/local/lib/firelay/lib.sh");
-        self.bash(&format!("export STEP=test\n. {}\n{text}\n", lib.display()))
-    }
-
-    /// Runs a text after the functions of a step, without the step itself.
-    fn run_with(&self, step: &str, text: &str) -> Output {
-        let script = self.read(&format!("/usr/local/lib/firelay/steps/{step}"));
-        let end = script.rfind("\n}\n").unwrap() + 3;
-        self.bash(&format!("export STEP=test\n{}{text}\n", &script[..end]))
-    }
-
-    fn bash(&self, text: &str) -> Output {
-        self.write("/script", 0o755, text);
-        let mut bash = Command::new("/bin/bash");
-        bash.arg(self.at("/script")).env_clear();
-        support::output(&mut bash, "bash")
-    }
-
-    fn step(&self, step: &str) -> Output {
-        let mut command = Command::new(self.at(&format!("/usr/local/lib/firelay/steps/{step}")));
-        support::output(command.env_clear().env("STEP", "test"), "bash")
-    }
-
-    fn status(&self) -> Value {
-        let text = self.read("/var/lib/firelay/status.json");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-    }
-}
-
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    said(output)
-}
-
-fn failed(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", said(output));
-    said(output)
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o7777
-}
-
-/// One HTTP request: method, path and body.
-type Answer = Box<dyn FnMut(&str, &str, &str) -> (u16, Vec<u8>) + Send>;
-
-/// Serves HTTP on 127.0.0.1 for as long as the test runs; returns `HOST:PORT`.
-fn serve(mut answer: Answer) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let (method, path, body) = request(&stream);
-            let (status, body) = answer(&method, &path, &body);
-            let head = format!(
-                "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                body.len()
-            );
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
-        }
-    });
-    address
-}
-
-fn request(stream: &TcpStream) -> (String, String, String) {
-    let mut reader = BufReader::new(stream);
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first).unwrap();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let mut words = first.split_whitespace().map(str::to_owned);
-    (
-        words.next().unwrap(),
-        words.next().unwrap(),
-        String::from_utf8(body).unwrap(),
-    )
-}
+use support::{
+    machine::{Machine, driver, failed, mode, serve, succeeded},
+    pipe, said,
+};
 
 // What a node says.
 
@@ -342,11 +130,6 @@ fn hosts_replaces_only_its_own_line() {
 }
 
 // The driver.
-
-fn driver(machine: &Machine) -> Output {
-    let mut driver = Command::new(machine.at("/usr/local/lib/firelay/driver"));
-    support::output(driver.env_clear(), "bash")
-}
 
 /// Three steps, of which the second fails until the file `well` is there.
 fn steps(machine: &Machine, failure: &str) {
@@ -832,6 +615,15 @@ fn the_lease_of_a_dead_holder_is_taken_over_after_its_time() {
 }
 
 #[test]
+fn a_holder_that_stood_still_says_that_its_lease_is_taken() {
+    let (machine, api) = api(Some(lease("cp3", "0")));
+    let said = succeeded(&machine.run_with("50-join", "renew_lease; echo joined"));
+    let expected = "state=running on=\"kubeadm join, although cp3 has the turn now\"\njoined\n";
+    assert!(said.ends_with(expected), "{said}");
+    assert_eq!(api.lock().unwrap().requests, ["GET"]);
+}
+
+#[test]
 fn a_lease_that_somebody_else_takes_over_first_is_left_alone() {
     let (machine, api) = api(Some(lease("cp3", "2026-01-01T00:00:00.000000Z")));
     api.lock().unwrap().conflict = true;
@@ -879,7 +671,7 @@ fn drop_stale(node: &str, members: &str) -> (Output, Vec<String>) {
                  [ "$1" != "${{DOWN-}}" ] || return 1
                  [ "$2" != list ] || cat {root}/members
                }}
-               wait_for 20 "etcd's member list" drop_stale_member"#
+               wait_for 20 "etcd's member list" drop_stale_members"#
         ),
     );
     let calls = fs::read_to_string(machine.at("/calls")).unwrap_or_default();
@@ -888,15 +680,16 @@ fn drop_stale(node: &str, members: &str) -> (Output, Vec<String>) {
 
 #[test]
 fn the_member_of_a_former_disk_is_removed() {
-    for (node, asked, id) in [
-        ("cp1", "10.0.0.12", "10276657743932975437"),
-        ("cp2", "10.0.0.11", "1234567890123456789"),
-        ("cp3", "10.0.0.11", "9372538179322589801"),
+    let voting = MEMBERS.replace(",\"isLearner\":true", "");
+    for (node, asked, own, id) in [
+        ("cp1", "10.0.0.12", "10.0.0.11", "10276657743932975437"),
+        ("cp2", "10.0.0.11", "10.0.0.12", "1234567890123456789"),
+        ("cp3", "10.0.0.11", "10.0.0.13", "9372538179322589801"),
     ] {
-        let (output, calls) = drop_stale(node, MEMBERS);
+        let (output, calls) = drop_stale(node, &voting);
         let said = succeeded(&output);
         assert!(
-            said.contains("on=\"removing the etcd member of this node's former disk\"\n"),
+            said.contains(&format!("on=\"removing the etcd member that {own} left behind\"\n")),
             "{said}"
         );
         assert_eq!(
@@ -911,6 +704,15 @@ fn the_member_of_a_former_disk_is_removed() {
 }
 
 #[test]
+fn the_learner_of_a_machine_that_died_while_joining_is_removed() {
+    let (output, calls) = drop_stale("cp3", &MEMBERS.replace("10.0.0.13", "10.0.0.14"));
+    let said = succeeded(&output);
+    assert!(said.contains("the etcd member that 10.0.0.12 left behind"), "{said}");
+    let remove = r#"10.0.0.11 remove {"ID":"1234567890123456789"}"#;
+    assert_eq!(calls, ["10.0.0.11 list {}", remove]);
+}
+
+#[test]
 fn space_in_the_answer_of_etcd_does_not_hide_a_member() {
     let spaced = MEMBERS.replace("\":", "\": ");
     let (output, calls) = drop_stale("cp2", &spaced);
@@ -920,7 +722,9 @@ fn space_in_the_answer_of_etcd_does_not_hide_a_member() {
 
 #[test]
 fn members_of_others_are_left_alone() {
-    let without = MEMBERS.replace("http://10.0.0.12:2380", "http://10.0.0.120:2380");
+    let without = MEMBERS
+        .replace("http://10.0.0.12:2380", "http://10.0.0.120:2380")
+        .replace(",\"isLearner\":true", "");
     let (output, calls) = drop_stale("cp2", &without);
     succeeded(&output);
     assert_eq!(calls, ["10.0.0.11 list {}"]);

@@ -47,6 +47,11 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         ManifestFile::new("admin.kubeconfig"),
         assembly.admin_kubeconfig()?.expose().as_bytes(),
     )?;
+    put(
+        &tree,
+        ManifestFile::new("node-names"),
+        node_names(&project.plan.nodes).as_bytes(),
+    )?;
     let manifest = Manifest::new(
         &project.plan.name,
         &project.plan.kubernetes.version.to_string(),
@@ -127,6 +132,12 @@ fn write_node(assembly: &Assembly<'_>, tree: &TreeWriter, node: &NodePlan) -> Re
         limit: handover.limit,
         expires: pki.expires,
     })
+}
+
+/// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.
+fn node_names(nodes: &[NodePlan]) -> String {
+    let named = nodes.iter().filter(|node| node.roles.kubernetes() && !node.pool);
+    named.map(|node| node.name.clone() + "\n").collect()
 }
 
 fn put(tree: &TreeWriter, described: ManifestFile, bytes: &[u8]) -> Result<(), Failure> {

@@ -245,6 +245,7 @@ fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>
         own.into_iter()
             .chain(dropins.map(|(name, content)| (layout::dropin_path(&unit.name, name), 0o644, content)))
     });
+    // Units come last: after a power cut in between, one that is there has all its files.
     regular
         .chain(units)
         .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))

@@ -10,8 +10,8 @@ use time::OffsetDateTime;
 
 use crate::{
     plan::{API_PORT, ArtifactPlan, NodePlan, Plan, ProviderPlan},
-    profile::{ArtifactFormat, Selinux},
-    spec::JoinIdentity,
+    profile::{ArtifactFormat, DocumentFormat, Selinux},
+    spec::{CaKeys, JoinIdentity},
 };
 
 use super::{Error, NodeFile, NodeUnit, Text, endpoint, render};
@@ -51,12 +51,22 @@ struct Context<'a> {
     proxy: bool,
     ntp: bool,
     dns: bool,
+    cloud_init: bool,
+    cluster_status: bool,
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
 pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) -> Result<Vec<NodeFile>, Error> {
     let context = context(plan, node, founder);
     let mut files = vec![
+        NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)?),
+        NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)),
+        NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)),
+    ];
+    for (name, template) in steps(plan, node, founder) {
+        files.push(script(node, &format!("steps/{name}"), template, &context)?);
+    }
+    files.extend([
         script(node, "driver", "boot/driver.j2", &context)?,
         NodeFile {
             mode: 0o644,
@@ -70,21 +80,10 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             path: format!("{}/firelay-reset", node.bin_dir),
             ..script(node, "", "boot/firelay-reset.j2", &context)?
         },
-    ];
-    for (name, template) in steps(plan, node, founder) {
-        files.push(script(node, &format!("steps/{name}"), template, &context)?);
+    ]);
+    if context.cluster_status {
+        files.push(script(node, "cluster-status", "boot/cluster-status.j2", &context)?);
     }
-    files.push(NodeFile::new(
-        "/etc/firelay/node.env",
-        0o644,
-        environment(plan, node, validity)?,
-    ));
-    files.push(NodeFile::new(
-        "/etc/firelay/artifacts",
-        0o644,
-        artifact_list(&node.artifacts),
-    ));
-    files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)));
     Ok(files)
 }
 
@@ -124,6 +123,9 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         proxy: node.host.proxy.is_some(),
         ntp: node.host.ntp.is_some(),
         dns: node.host.dns.is_some(),
+        cloud_init: node.os.document == DocumentFormat::CloudInit,
+        // What kubeadm cannot make without a CA key fills a founder's document on EC2.
+        cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
 }
 

@@ -18,6 +18,10 @@ pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
     if !desk.plan.etcd.external {
         etcd::issue_leaves(desk, "pki/etcd")?;
     }
+    // kubeadm makes its own where it holds the CA key (docs/adr/0009-what-kubeadm-makes.md).
+    if !desk.plan.etcd.external && desk.plan.pki.ca_keys != CaKeys::ControlPlane {
+        etcd::issue_health_check(desk, "pki/etcd")?;
+    }
     issue_kubeconfig_users(desk)
 }
 
@@ -82,12 +86,13 @@ fn api_server_names(desk: &Desk<'_>) -> Names {
 }
 
 /// Certificate and key of each kubeconfig. The node puts the kubeconfigs together from them: embedded, each would be
-/// base64 of base64, and the CA would stand in the document once more.
+/// base64 of base64, and the CA would stand in the document once more. A founder that holds the CA key lets kubeadm make
+/// super-admin.conf: the one credential that no RBAC restrains then is in no document.
 fn issue_kubeconfig_users(desk: &mut Desk<'_>) -> Result<(), Error> {
     let users = [
         (true, "admin", "kubernetes-admin", Some(ADMINISTRATORS)),
         (
-            desk.node.founder,
+            desk.node.founder && desk.plan.pki.ca_keys == CaKeys::None,
             "super-admin",
             "kubernetes-super-admin",
             Some("system:masters"),

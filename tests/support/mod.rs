@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod golden;
+pub mod machine;
 
 use std::{
     collections::BTreeMap,
