@@ -19,9 +19,6 @@ def install(document, disk):
         unit.unlink() if unit.is_file() else shutil.rmtree(unit)
     shutil.rmtree(root / "usr/lib/systemd/system-generators/cloud-init-generator", ignore_errors=True)
     (root / "usr/lib/systemd/system-generators/cloud-init-generator").unlink(missing_ok=True)
-    # Debian's ignition wants to know whether files need labels.
-    (root / "etc/selinux").mkdir(exist_ok=True)
-    (root / "etc/selinux/config").write_text("SELINUX=disabled\n")
     apply(document, root)
     with disk.open("wb") as file:
         file.truncate(3 << 30)
@@ -34,7 +31,7 @@ def apply(document, root):
     place = document.parent
     arguments = ["--platform", "file", "--root", root, "--config-cache", place / "ignition.json", "--log-to-stdout"]
     for stage in ("fetch", "files"):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": str(document)}
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": str(document), "IGNITION_SELINUX_RELABEL": "false"}
         done = subprocess.run([BINARY, *map(str, arguments), f"--stage={stage}"], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"ignition {stage}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     for line in next((root / "etc/systemd/system-preset").iterdir()).read_text().splitlines():

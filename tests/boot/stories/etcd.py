@@ -32,7 +32,7 @@ def tell(lab):
 def lose(lab, cp1, etcd):
     """The API goes on with two of three, and the third comes back to them."""
     etcd[2].cut()
-    ask = "curl -sS --fail --max-time 20 --cacert /etc/kubernetes/pki/ca.crt https://127.0.0.1:6443/readyz"
+    ask = f"curl -sS --fail --max-time 20 --cacert /etc/kubernetes/pki/ca.crt https://{cp1.address}:6443/readyz"
     lab.until(lambda: cp1.sh(ask)[1].endswith("ok"), "an API server with two members of three", 180)
     etcd[2].boot()
     health = f"{HEALTH} {CLIENT} https://{etcd[2].address}:2379/health"

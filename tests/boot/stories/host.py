@@ -50,7 +50,7 @@ def tell(lab):
         cp1.check("cloud-init status --wait", "done")
         assert cp1.check("blkid -s UUID -o value /dev/disk/by-id/virtio-data") == before
         cp1.check("findmnt -no SOURCE /var/lib/etcd-disk", "/dev/vd")
-        lab.until(lambda: cp1.sh("curl -sS --max-time 9 --cacert /etc/kubernetes/pki/ca.crt https://127.0.0.1:6443/readyz")[1].endswith("ok"), "the API server", 300)
+        lab.until(lambda: cp1.sh(f"curl -sS --max-time 9 --cacert /etc/kubernetes/pki/ca.crt https://{cp1.address}:6443/readyz")[1].endswith("ok"), "the API server", 300)
 
 
 def judge(machine):

@@ -9,7 +9,7 @@ MANIFEST = "/etc/kubernetes/manifests/kube-vip.yaml"
 
 
 def tell(lab):
-    cp1, cp2, w1 = lab.cluster(["cp1", "cp2", "w1"], endpoint={"host": NAME, "provider": "kubeVip", "address": VIP})
+    cp1, cp2, _, w1 = lab.cluster(["cp1", "cp2", "cp3", "w1"], endpoint={"host": NAME, "provider": "kubeVip", "address": VIP})
     with lab.scenario("8b", "endpoint kubeVip: the manifest comes after init, the name leads to the founder, then to the VIP"):
         cp1.boot(delay=25)
         w1.boot()
