@@ -29,9 +29,15 @@ def install(document, disk):
 def apply(document, root):
     """fetch, then files, as in the initramfs of Flatcar and Fedora CoreOS; the presets as the first boot does."""
     place = document.parent
+    # Debian's ignition always asks SELinux' setfiles for labels, which neither this system nor that one has.
+    (root / "etc/selinux/none/contexts/files").mkdir(parents=True)
+    (root / "etc/selinux/none/contexts/files/file_contexts").touch()
+    (root / "etc/selinux/config").write_text("SELINUX=disabled\nSELINUXTYPE=none\n")
+    (place / "setfiles").write_text("#!/bin/sh\n")
+    (place / "setfiles").chmod(0o755)
     arguments = ["--platform", "file", "--root", root, "--config-cache", place / "ignition.json", "--log-to-stdout"]
     for stage in ("fetch", "files"):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": str(document), "IGNITION_SELINUX_RELABEL": "false"}
+        environment = {"PATH": f"{place}:/usr/sbin:/usr/bin:/sbin:/bin", "IGNITION_CONFIG_FILE": str(document)}
         done = subprocess.run([BINARY, *map(str, arguments), f"--stage={stage}"], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"ignition {stage}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     for line in next((root / "etc/systemd/system-preset").iterdir()).read_text().splitlines():

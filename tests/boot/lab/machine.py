@@ -58,10 +58,10 @@ class Machine:
         base = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + clock)) if clock else "utc"
         kernel = "bookworm" if self.image == "bookworm" else "trixie"
         memory = memory or {"c": 1900, "w": 1024, "e": 512}[self.name[0]]
-        append = f"root=LABEL=root rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off stand-in.record={HOST} stand-in.delay={delay} {append}"
+        append = f"root=LABEL=root rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off clearcpuid=141 stand-in.record={HOST} stand-in.delay={delay} {append}"
         seed = [] if self.image == "ignition" else ["-drive", f"file={self.seed()},if=virtio,format=raw,readonly=on"]
-        # QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later.
-        command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64,-cx16 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config
+        # clearcpuid: QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later; haproxy needs it.
+        command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config
           -kernel {OUT}/{kernel}.vmlinuz -initrd {OUT}/{kernel}.initrd -drive file={self.disk},if=virtio,format=raw,cache=unsafe
           -device virtio-rng-pci
           -netdev tap,id=net,ifname={tap},script=no,downscript=no

@@ -160,9 +160,10 @@ def kubelet_is_healthy():
     return connection.getresponse().status == 200
 
 
-def write_components(name, address, etcd_urls):
+def write_components(name, etcd_urls):
     for component in COMPONENTS:
-        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "address": address, "etcd": etcd_urls}))
+        command = [component, f"--etcd-servers={','.join(etcd_urls)}"] if component == "kube-apiserver" else [component]
+        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "etcd": etcd_urls, "command": command}))
 
 
 def write_etcd(name, address, members, joins, cluster):
@@ -214,7 +215,7 @@ def init():
     check_tree(name, address, endpoint_host(cluster), external)
     if not external:
         write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
-    write_components(name, address, external or ["https://127.0.0.1:2379"])
+    write_components(name, external or ["https://127.0.0.1:2379"])
     start_kubelet(registration)
     time.sleep(DELAY)
     server = f"https://{address}:6443"
@@ -330,7 +331,7 @@ def join_control_plane(admin, cluster, registration, address):
     if not external and os.path.isdir(place) and os.listdir(place):
         raise Refused(f"[ERROR DirAvailable-{kind(place)}]: {place} is not empty")
     check_tree(name, address, endpoint_host(cluster), external)
-    write_components(name, address, external or ["https://127.0.0.1:2379"])
+    write_components(name, external or ["https://127.0.0.1:2379"])
     start_kubelet(registration)
     time.sleep(DELAY)
     if not external:
