@@ -4,10 +4,10 @@
 mod support;
 
 use std::{
-    path::{Path, PathBuf},
     collections::BTreeMap,
     fs,
     os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Arc, Mutex},
     thread,

@@ -9,18 +9,12 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{API_PORT, ArtifactPlan, NodePlan, Plan, ProviderPlan},
-    profile::{ArtifactFormat, DocumentFormat, Selinux},
+    plan::{ArtifactPlan, NodePlan, Plan, ProviderPlan},
+    profile::{ArtifactFormat, DocumentFormat},
     spec::{CaKeys, JoinIdentity},
 };
 
-use super::{Error, NodeFile, NodeUnit, Text, endpoint, render};
-
-/// MiB of memory that kubeadm's preflight asks of a control plane (`preflight/checks.go`), and what a worker and an
-/// etcd member cannot do without.
-const CONTROL_PLANE_MEMORY_MIB: u32 = 1700;
-const WORKER_MEMORY_MIB: u32 = 900;
-const ETCD_MEMORY_MIB: u32 = 400;
+use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, render};
 
 /// When the certificates of a node hold; nothing starts while the clock lies outside.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +53,11 @@ struct Context<'a> {
 pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) -> Result<Vec<NodeFile>, Error> {
     let context = context(plan, node, founder);
     let mut files = vec![
-        NodeFile::new("/etc/firelay/node.env", 0o644, environment(plan, node, validity)?),
+        NodeFile::new(
+            "/etc/firelay/node.env",
+            0o644,
+            environment::render(plan, node, validity)?,
+        ),
         NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)),
         NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)),
     ];
@@ -129,11 +127,6 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Environment<'a> {
-    variables: Vec<(&'a str, String)>,
-}
-
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {
     let path = format!("{}/{name}", node.os.paths.lib);
     Ok(NodeFile::new(
@@ -168,154 +161,6 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
     ]
     .into_iter()
     .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
-}
-
-fn environment(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text, Error> {
-    let flag = |on: bool| if on { "1" } else { "" }.to_owned();
-    let endpoint = &plan.endpoint;
-    let mut variables = vec![
-        ("CLUSTER", plan.name.clone()),
-        ("NODE", if node.pool { String::new() } else { node.name.clone() }),
-        ("NAMED", flag(!node.pool)),
-        ("ROLE", role(node)),
-        ("KUBERNETES", flag(node.roles.kubernetes())),
-        ("ETCD_MEMBER", flag(node.roles.etcd)),
-        ("ETCD_DATA", plan.etcd.data_dir.clone()),
-        ("ADDRESSES", join(&node.addresses, IpAddr::to_string)),
-        ("LOCAL", join(&node.addresses, proc_form)),
-        ("URL_ADDRESS", node.addresses.first().map(url_form).unwrap_or_default()),
-        ("ENDPOINT", format!("{}:{}", url_host(&endpoint.host), endpoint.port)),
-        ("ENDPOINT_HOST", endpoint.host.clone()),
-        ("PIN", pin(plan, node)),
-        ("PEERS", peers(plan, node)),
-        ("ETCD", etcd_urls(plan, node)),
-        ("WAIT", plan.join.wait_timeout.whole_seconds().to_string()),
-        ("MEMORY_MIB", memory_mib(node).to_string()),
-        ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
-        ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
-        ("SWAP", if keeps_swap(plan, node) { "keep" } else { "" }.to_owned()),
-        (
-            "SELINUX",
-            if node.os.selinux == Selinux::Permissive {
-                "permissive"
-            } else {
-                ""
-            }
-            .to_owned(),
-        ),
-        ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
-        (
-            "ADMIN_LABELS",
-            node.admin_labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect::<Vec<_>>()
-                .join(" "),
-        ),
-    ];
-    if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
-        variables.push(("LEAD", lead.to_string()));
-    }
-    render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
-}
-
-fn role(node: &NodePlan) -> String {
-    if node.pool {
-        return "pool".into();
-    }
-    [
-        (node.roles.control_plane, "control-plane"),
-        (node.roles.worker, "worker"),
-        (node.roles.etcd, "etcd"),
-    ]
-    .into_iter()
-    .filter_map(|(has, name)| has.then_some(name))
-    .collect::<Vec<_>>()
-    .join(",")
-}
-
-fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {
-    addresses.iter().map(form).collect::<Vec<_>>().join(" ")
-}
-
-/// As the kernel lists it: `/proc/net/fib_trie` for IPv4, 32 hex digits of `/proc/net/if_inet6` for IPv6.
-fn proc_form(address: &IpAddr) -> String {
-    match address {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => format!("{:032x}", u128::from(*v6)),
-    }
-}
-
-/// As a URL has it (RFC 3986 section 3.2.2).
-fn url_form(address: &IpAddr) -> String {
-    match address {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => format!("[{v6}]"),
-    }
-}
-
-/// `ADDRESS:PORT` of a node's API server.
-pub(super) fn api_authority(address: &IpAddr) -> String {
-    format!("{}:{API_PORT}", url_form(address))
-}
-
-/// URL of a node's API server.
-pub(super) fn api_url(address: &IpAddr) -> String {
-    format!("https://{}", api_authority(address))
-}
-
-fn url_host(host: &str) -> String {
-    host.parse::<IpAddr>()
-        .map_or_else(|_| host.to_owned(), |address| url_form(&address))
-}
-
-/// Where the endpoint's name leads on the founder while it founds: to itself, since a load balancer has no other server
-/// yet and may not lead a machine back to itself. Only where its port is the API server's own.
-fn pin(plan: &Plan, node: &NodePlan) -> String {
-    let endpoint = &plan.endpoint;
-    let own = node
-        .addresses
-        .first()
-        .filter(|_| endpoint.port == API_PORT && endpoint.host.parse::<IpAddr>().is_err());
-    own.map(IpAddr::to_string).unwrap_or_default()
-}
-
-/// API servers of the other control planes, by the node's own choice of order. Only the founder asks them, and nodes whose
-/// /etc/hosts leads the endpoint's name to one of them; other documents do not know them.
-fn peers(plan: &Plan, node: &NodePlan) -> String {
-    let led = node.roles.kubernetes() && plan.endpoint.in_hosts();
-    if !node.founder && !led {
-        return String::new();
-    }
-    let addresses = endpoint::candidates(plan, node);
-    addresses.iter().map(api_url).collect::<Vec<_>>().join(" ")
-}
-
-/// Client URLs of the external members, for a control plane that waits for their quorum.
-fn etcd_urls(plan: &Plan, node: &NodePlan) -> String {
-    let members = plan.etcd_members().filter(|_| node.founder);
-    let urls: Vec<_> = members
-        .filter_map(|member| Some(format!("https://{}:2379", url_form(member.addresses.first()?))))
-        .collect();
-    urls.join(" ")
-}
-
-fn memory_mib(node: &NodePlan) -> u32 {
-    match (node.roles.control_plane, node.roles.worker) {
-        (true, _) => CONTROL_PLANE_MEMORY_MIB,
-        (false, true) => WORKER_MEMORY_MIB,
-        (false, false) => ETCD_MEMORY_MIB,
-    }
-}
-
-/// `failSwapOn: false` means that the user wants swap to stay.
-fn keeps_swap(plan: &Plan, node: &NodePlan) -> bool {
-    let field = "failSwapOn";
-    let value = node
-        .kubelet_config
-        .get(field)
-        .or_else(|| plan.kubernetes.kubelet_config.get(field));
-    value.and_then(serde_json::Value::as_bool) == Some(false)
 }
 
 /// `name sha256 format url directory member...`, one line per file.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::{Error, NodeFile, boot, render};
+use super::{Error, NodeFile, address, render};
 use crate::plan::{NodePlan, Plan, ProviderPlan};
 
 /// Where manifests and configuration wait; the proxy's container mounts it.
@@ -55,7 +55,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
                 address: address.to_string(),
                 interface: interface.as_deref(),
                 node: &node.name,
-                api: node.addresses.first().map(boot::api_url).unwrap_or_default(),
+                api: node.addresses.first().map(address::api_url).unwrap_or_default(),
             };
             Ok(vec![render::file(node, &path, &template, &context)?])
         }
@@ -76,7 +76,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
 
 fn servers(plan: &Plan) -> Vec<(&str, String)> {
     plan.control_planes()
-        .filter_map(|node| Some((node.name.as_str(), boot::api_authority(node.addresses.first()?))))
+        .filter_map(|node| Some((node.name.as_str(), address::api_authority(node.addresses.first()?))))
         .collect()
 }
 

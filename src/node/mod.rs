@@ -1,6 +1,8 @@
 //! The files and units of one node, without regard to the document that will carry them.
 
+mod address;
 mod assembly;
+mod environment;
 mod error;
 mod model;
 mod render;

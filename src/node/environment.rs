@@ -1,0 +1,146 @@
+//! `/etc/firelay/node.env`: everything in which the boot chain of one node differs from that of another.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::{
+    plan::{API_PORT, NodePlan, Plan},
+    profile::Selinux,
+};
+
+use super::{
+    Error, Text,
+    address::{api_url, proc_form, url_form, url_host},
+    boot::Validity,
+    endpoint, render,
+};
+
+/// MiB of memory that kubeadm's preflight asks of a control plane (`preflight/checks.go`), and what a worker and an
+/// etcd member cannot do without.
+const CONTROL_PLANE_MEMORY_MIB: u32 = 1700;
+const WORKER_MEMORY_MIB: u32 = 900;
+const ETCD_MEMORY_MIB: u32 = 400;
+
+#[derive(Debug, Serialize)]
+struct Environment<'a> {
+    variables: Vec<(&'a str, String)>,
+}
+
+/// The variables of a node, for the shell of every step.
+pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result<Text, Error> {
+    let flag = |on: bool| if on { "1" } else { "" }.to_owned();
+    let endpoint = &plan.endpoint;
+    let mut variables = vec![
+        ("CLUSTER", plan.name.clone()),
+        ("NODE", if node.pool { String::new() } else { node.name.clone() }),
+        ("NAMED", flag(!node.pool)),
+        ("ROLE", role(node)),
+        ("KUBERNETES", flag(node.roles.kubernetes())),
+        ("ETCD_MEMBER", flag(node.roles.etcd)),
+        ("ETCD_DATA", plan.etcd.data_dir.clone()),
+        ("ADDRESSES", join(&node.addresses, IpAddr::to_string)),
+        ("LOCAL", join(&node.addresses, proc_form)),
+        ("URL_ADDRESS", node.addresses.first().map(url_form).unwrap_or_default()),
+        ("ENDPOINT", format!("{}:{}", url_host(&endpoint.host), endpoint.port)),
+        ("ENDPOINT_HOST", endpoint.host.clone()),
+        ("PIN", pin(plan, node)),
+        ("PEERS", peers(plan, node)),
+        ("ETCD", etcd_urls(plan, node)),
+        ("WAIT", plan.join.wait_timeout.whole_seconds().to_string()),
+        ("MEMORY_MIB", memory_mib(node).to_string()),
+        ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
+        ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
+        ("SWAP", if keeps_swap(plan, node) { "keep" } else { "" }.to_owned()),
+        (
+            "SELINUX",
+            if node.os.selinux == Selinux::Permissive {
+                "permissive"
+            } else {
+                ""
+            }
+            .to_owned(),
+        ),
+        ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
+        (
+            "ADMIN_LABELS",
+            node.admin_labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+    ];
+    if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
+        variables.push(("LEAD", lead.to_string()));
+    }
+    render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
+}
+
+fn role(node: &NodePlan) -> String {
+    if node.pool {
+        return "pool".into();
+    }
+    [
+        (node.roles.control_plane, "control-plane"),
+        (node.roles.worker, "worker"),
+        (node.roles.etcd, "etcd"),
+    ]
+    .into_iter()
+    .filter_map(|(has, name)| has.then_some(name))
+    .collect::<Vec<_>>()
+    .join(",")
+}
+
+fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {
+    addresses.iter().map(form).collect::<Vec<_>>().join(" ")
+}
+
+/// Where the endpoint's name leads on the founder while it founds: to itself, since a load balancer has no other server
+/// yet and may not lead a machine back to itself. Only where its port is the API server's own.
+fn pin(plan: &Plan, node: &NodePlan) -> String {
+    let endpoint = &plan.endpoint;
+    let own = node
+        .addresses
+        .first()
+        .filter(|_| endpoint.port == API_PORT && endpoint.host.parse::<IpAddr>().is_err());
+    own.map(IpAddr::to_string).unwrap_or_default()
+}
+
+/// API servers of the other control planes, by the node's own choice of order. Only the founder asks them, and nodes whose
+/// /etc/hosts leads the endpoint's name to one of them; other documents do not know them.
+fn peers(plan: &Plan, node: &NodePlan) -> String {
+    let led = node.roles.kubernetes() && plan.endpoint.in_hosts();
+    if !node.founder && !led {
+        return String::new();
+    }
+    let addresses = endpoint::candidates(plan, node);
+    addresses.iter().map(api_url).collect::<Vec<_>>().join(" ")
+}
+
+/// Client URLs of the external members, for a control plane that waits for their quorum.
+fn etcd_urls(plan: &Plan, node: &NodePlan) -> String {
+    let members = plan.etcd_members().filter(|_| node.founder);
+    let urls: Vec<_> = members
+        .filter_map(|member| Some(format!("https://{}:2379", url_form(member.addresses.first()?))))
+        .collect();
+    urls.join(" ")
+}
+
+fn memory_mib(node: &NodePlan) -> u32 {
+    match (node.roles.control_plane, node.roles.worker) {
+        (true, _) => CONTROL_PLANE_MEMORY_MIB,
+        (false, true) => WORKER_MEMORY_MIB,
+        (false, false) => ETCD_MEMORY_MIB,
+    }
+}
+
+/// `failSwapOn: false` means that the user wants swap to stay.
+fn keeps_swap(plan: &Plan, node: &NodePlan) -> bool {
+    let field = "failSwapOn";
+    let value = node
+        .kubelet_config
+        .get(field)
+        .or_else(|| plan.kubernetes.kubelet_config.get(field));
+    value.and_then(serde_json::Value::as_bool) == Some(false)
+}
