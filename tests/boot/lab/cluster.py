@@ -127,8 +127,9 @@ def settled(machine, rebooted=False):
 
 
 def clusters(machines):
-    """The IDs of the etcd clusters that these control planes belong to."""
-    return {machine.check(f"{ETCDCTL} member list -w json | grep -o '\"cluster_id\":[0-9]*'") for machine in machines}
+    """What tells the clusters apart that these control planes belong to: the UID of kube-system, each in its own etcd."""
+    key = "/registry/api/v1/namespaces/kube-system"
+    return {machine.check(f"{ETCDCTL} get --print-value-only {key} | grep -o '\"uid\": \"[-0-9a-f]*\"'") for machine in machines}
 
 
 def members(machine):

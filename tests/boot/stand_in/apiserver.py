@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
+import uuid
 
 from etcd import Etcd
 from paths import MANIFESTS, PKI, Refused, log
@@ -219,8 +220,20 @@ def main():
     context.load_verify_locations(f"{PKI}/ca.crt")
     context.verify_mode = ssl.CERT_OPTIONAL
     serve("0.0.0.0", 6443, Api, context)
+    threading.Thread(target=found, args=(store,), daemon=True).start()
     log(f"kube-apiserver of {own['name']} serves")
     threading.Event().wait()
+
+
+def found(store):
+    """The namespace whose UID tells clusters apart; etcd's cluster ID follows from the members' names."""
+    while True:
+        try:
+            store.write("/api/v1/namespaces/kube-system", {"metadata": {"uid": str(uuid.uuid4())}}, create=True)
+            return
+        except Exception as error:
+            log(f"namespaces: {error}")
+            time.sleep(3)
 
 
 def everywhere(store, last):
