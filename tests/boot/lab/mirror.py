@@ -2,6 +2,8 @@
 
 import hashlib
 import http.server
+import os
+import pathlib
 import shutil
 import threading
 import time
@@ -22,8 +24,20 @@ UPSTREAM = {
 PLUGINS = "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf"
 
 
+def place():
+    """Named after what it is made of, so that a mirror stays as it is while machines fetch from it."""
+    if "FIRELAY_LAB_MIRROR" not in os.environ:
+        digest = hashlib.sha256(str((OUT / "trixie.img").stat().st_mtime).encode())
+        for source in [pathlib.Path(__file__), *sorted((ROOT / "tests/boot/stand_in").glob("*.py"))]:
+            digest.update(source.read_bytes())
+        os.environ["FIRELAY_LAB_MIRROR"] = str(OUT / f"mirror.{digest.hexdigest()[:12]}")
+    return pathlib.Path(os.environ["FIRELAY_LAB_MIRROR"])
+
+
 def make():
-    """Fills target/boot/mirror; takes seconds."""
+    """Fills the mirror; takes seconds."""
+    if (place() / "complete").exists():
+        return
     made = OUT / "made"
     shutil.rmtree(made, ignore_errors=True)
     (made / "cni").mkdir(parents=True)
@@ -36,7 +50,7 @@ def make():
     shutil.copy(etcd / "etcdctl", etcd / "etcdutl")
     modules = compiled()
     for name, path in UPSTREAM.items():
-        target = OUT / "mirror/mirror" / path
+        target = place() / "mirror" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if name == "cni-plugins":
             run("tar", "-C", made / "cni", "-czf", target, ".")
@@ -51,15 +65,16 @@ def make():
             shutil.copy(OUT / "tools/runc", target)
         else:
             stand_in(target, name, modules)
+    (place() / "complete").touch()
 
 
 def compiled():
     """The stand-ins' modules with what the machines' Python makes of them, which takes emulated processors seconds."""
-    place = OUT / "trixie.root/opt/stand-in/modules"
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(ROOT / "tests/boot/stand_in", place, ignore=shutil.ignore_patterns("__pycache__"))
+    folder = OUT / "trixie.root/opt/stand-in/modules"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "tests/boot/stand_in", folder, ignore=shutil.ignore_patterns("__pycache__"))
     run("chroot", OUT / "trixie.root", "python3", "-m", "compileall", "-q", "-b", "/opt/stand-in/modules")
-    return sorted(place.iterdir())
+    return sorted(folder.iterdir())
 
 
 def stand_in(target, name, modules):
@@ -75,12 +90,12 @@ def stand_in(target, name, modules):
 
 def overrides():
     """`artifacts.overrides` of a spec: the digests of what lies in the mirror."""
-    digest = lambda path: hashlib.sha256((OUT / "mirror/mirror" / path).read_bytes()).hexdigest()
+    digest = lambda path: hashlib.sha256((place() / "mirror" / path).read_bytes()).hexdigest()
     return {name: {"sha256": {"amd64": digest(path)}} for name, path in UPSTREAM.items()}
 
 
 class Mirror:
-    """Serves target/boot/mirror, on port 3128 as a proxy that knows mirror.behind. `corrupt` names come with one byte changed, `slow`
+    """Serves the mirror, on port 3128 as a proxy that knows mirror.behind. `corrupt` names come with one byte changed, `slow`
     ones at 200 KB a second; nothing while `down`."""
 
     def __init__(self, down=False):
@@ -93,7 +108,7 @@ class Mirror:
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             def __init__(self, *arguments):
-                super().__init__(*arguments, directory=OUT / "mirror")
+                super().__init__(*arguments, directory=place())
 
             def log_message(self, *_):
                 mirror.asked.append((self.client_address[0], self.path.rsplit("/", 1)[1]))
