@@ -6,7 +6,8 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-OUT = ROOT / "target/boot"
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+OUT = TARGET / "boot"
 HOST = "10.77.0.1"
 VIP = "10.77.0.9"
 ADDRESSES = {

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import time
 
-from . import ADDRESSES, HOST, OUT, ROOT, network, run, say, until
+from . import ADDRESSES, HOST, OUT, TARGET, network, run, say, until
 from .machine import Machine, READY
 from .mirror import Mirror, overrides
 
-FIRELAY = ROOT / "target/debug/firelay"
+FIRELAY = TARGET / "debug/firelay"
 
 
 class Lab:
