@@ -13,12 +13,12 @@ def tell(lab):
     with lab.scenario("8b", "endpoint kubeVip: the manifest comes after init, the name leads to the founder, then to the VIP"):
         cp1.boot(delay=25)
         w1.boot()
-        cp2.boot(delay=25)
         lab.until_recorded("kubelet of cp1 started")
         stage(cp1, cp1.address)
         cp1.wait(READY)
         settled(cp1)
         cp1.check(f"cat {MANIFEST}", VIP)
+        cp2.boot(delay=25)
         lab.until_recorded("kubelet of cp2 started")
         stage(cp2, cp1.address)
         ready([w1, cp2])
