@@ -35,22 +35,4 @@ def judge(lab, machines):
     assert founders == {"cp1"}, founders
     assert len(clusters(machines[:3])) == 1
     assert members(machines[0]) == replaced.NAMES
-    overlap(joins(lab))
-
-
-def joins(lab):
-    """(begin, end, node) of each control plane's join."""
-    begun, found = {}, []
-    for seconds, node, match in lab.recorded("kubeadm join (begins|ends|fails)"):
-        if node.startswith("cp") and match.group(1) == "begins":
-            begun[node] = seconds
-        elif node in begun:
-            found.append((begun.pop(node), seconds, node))
-    assert not begun, f"without an end: {begun}"
-    return sorted(found)
-
-
-def overlap(found):
-    for (_, end, first), (begin, _, second) in zip(found, found[1:]):
-        assert end < begin, f"{first} ended at {end:.1f}, {second} began at {begin:.1f}"
-    assert {node for _, _, node in found} == {"cp2", "cp3"}, found
+    replaced.one_at_a_time(lab)

@@ -11,6 +11,7 @@ def tell(lab):
     for machine in machines:
         machine.boot()
     ready(machines)
+    one_at_a_time(lab)
     replace_founder(lab, machines)
 
 
@@ -33,3 +34,23 @@ def replace_founder(lab, machines):
         lab.render(lab.last, "--founded", out="founded")
         text = lab.text("founded/nodes/cp1")
         assert "kubeadm/join.yaml" in text and "init.yaml" not in text and "InitConfiguration" not in text
+
+
+def joins(lab):
+    """(begin, end, node) of each control plane's join."""
+    begun, found = {}, []
+    for seconds, node, match in lab.recorded("kubeadm join (begins|ends|fails)"):
+        if node.startswith("cp") and match.group(1) == "begins":
+            begun[node] = seconds
+        elif node in begun:
+            found.append((begun.pop(node), seconds, node))
+    assert not begun, f"without an end: {begun}"
+    return sorted(found)
+
+
+def one_at_a_time(lab):
+    """No control plane begins to join before the one before it has ended."""
+    found = joins(lab)
+    for (_, end, first), (begin, _, second) in zip(found, found[1:]):
+        assert end < begin, f"{first} ended at {end:.1f}, {second} began at {begin:.1f}"
+    assert {node for _, _, node in found} == {"cp2", "cp3"}, found
