@@ -1,7 +1,8 @@
 //! Values that know where they were written.
 
-use std::{fmt, marker::PhantomData, ops::Deref};
+use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -39,6 +40,22 @@ impl<T: PartialOrd> PartialOrd for Spanned<T> {
 impl<T: Ord> Ord for Spanned<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.value.cmp(&other.value)
+    }
+}
+
+/// The schema of the value: that it has a place is no concern of who writes it.
+impl<T: JsonSchema> JsonSchema for Spanned<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
     }
 }
 

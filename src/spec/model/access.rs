@@ -1,11 +1,12 @@
 //! `manifests` and `access`: what the user adds to a cluster and who may log in to its machines.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
 
 /// A manifest of the user.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
     /// File name without ending.
@@ -15,7 +16,7 @@ pub struct Manifest {
 }
 
 /// `access`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Access {
     /// Keys of the image's default user.
@@ -27,7 +28,7 @@ pub struct Access {
 }
 
 /// A user on every node.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct User {
     /// Login name.

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
 
 /// `artifacts`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Artifacts {
     /// `download` if absent.
@@ -28,7 +29,7 @@ pub struct Artifacts {
 }
 
 /// Where a node's binaries come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArtifactSource {
     /// Fetched at first boot, digest checked.
@@ -38,7 +39,7 @@ pub enum ArtifactSource {
 }
 
 /// Own location of an artifact.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArtifactOverride {
     /// URL; may hold `{version}` and `{arch}`. The catalog's if absent.
@@ -49,7 +50,7 @@ pub struct ArtifactOverride {
 }
 
 /// An OCI archive with images.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageArchive {
     /// Where it is fetched from (the mirror does not apply).
@@ -61,7 +62,7 @@ pub struct ImageArchive {
 }
 
 /// A processor architecture, in Kubernetes' words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// x86_64.

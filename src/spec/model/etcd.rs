@@ -1,12 +1,13 @@
 //! `etcd`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Argument, EnvVar};
 use crate::yaml::Spanned;
 
 /// `etcd`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Etcd {
     /// Version of the external members' binary; the Kubernetes profile's if absent.

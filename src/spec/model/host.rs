@@ -1,11 +1,12 @@
 //! What the spec sets on the machines themselves: proxy, time, name servers, disks, files and commands.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{secret::Secret, yaml::Spanned};
 
 /// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Proxy {
     /// For `http://` URLs: `http://[USER:PASSWORD@]HOST:PORT`.
@@ -18,7 +19,7 @@ pub struct Proxy {
 }
 
 /// `ntp`: where the time service of the image gets its time. `{}` leaves it as the image has it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ntp {
     /// Names or addresses, one machine each.
@@ -30,7 +31,7 @@ pub struct Ntp {
 }
 
 /// `dns`: the name servers of the machines. `{}` leaves them as DHCP and the image have them.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NameServers {
     /// Addresses, in the order in which they are asked.
@@ -42,7 +43,7 @@ pub struct NameServers {
 }
 
 /// A data disk.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Disk {
     /// A whole disk or a partition, `/dev/disk/by-id/…`.
@@ -56,7 +57,7 @@ pub struct Disk {
 }
 
 /// File systems of data disks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Filesystem {
@@ -65,7 +66,7 @@ pub enum Filesystem {
 }
 
 /// A file of the user. Owner and group are root.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostFile {
     /// Absolute path.
@@ -77,7 +78,7 @@ pub struct HostFile {
 }
 
 /// `commands`: text for bash, each entry run once.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Commands {
     /// Before anything is fetched.

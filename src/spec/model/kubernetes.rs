@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::yaml::Spanned;
 
 /// `kubernetes`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Kubernetes {
     /// Full version, `1.36.4`, with or without a leading `v`.
@@ -48,7 +49,7 @@ pub struct Kubernetes {
 }
 
 /// A static pod of the control plane.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Component {
     /// Arguments without the leading dashes, in order; a name may repeat.
@@ -63,7 +64,7 @@ pub struct Component {
 }
 
 /// `{name, value}` of an argument.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {
     /// Name without dashes.
@@ -73,7 +74,7 @@ pub struct Argument {
 }
 
 /// An environment variable.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EnvVar {
     /// Name.
@@ -83,7 +84,7 @@ pub struct EnvVar {
 }
 
 /// A host path in a static pod.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Volume {
     /// Name of the volume.
@@ -100,7 +101,7 @@ pub struct Volume {
 }
 
 /// Kubelet settings; also on a role, a node and a pool.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Kubelet {
     /// Fields of KubeletConfiguration v1beta1 as upstream names them.
@@ -112,7 +113,7 @@ pub struct Kubelet {
 }
 
 /// `kubernetes.kubeProxy`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KubeProxy {
     /// No kube-proxy at all.
@@ -126,7 +127,7 @@ pub struct KubeProxy {
 }
 
 /// How kube-proxy programs the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProxyMode {
     /// iptables, the default of Linux.
@@ -138,7 +139,7 @@ pub enum ProxyMode {
 }
 
 /// `kubernetes.dns`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Dns {
     /// Cluster domain; `cluster.local` if absent.
@@ -153,7 +154,7 @@ pub struct Dns {
 }
 
 /// A file for kubeadm's patches directory.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KubeadmPatch {
     /// What is patched.
@@ -166,7 +167,7 @@ pub struct KubeadmPatch {
 }
 
 /// kubeadm's patch targets (`kubeadm` `util/patches/patches.go`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum PatchTarget {
@@ -181,7 +182,7 @@ pub enum PatchTarget {
 }
 
 /// kubeadm's patch types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum PatchType {

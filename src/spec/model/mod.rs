@@ -12,6 +12,7 @@ mod node;
 mod runtime;
 mod trust;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
@@ -27,7 +28,7 @@ pub use runtime::*;
 pub use trust::*;
 
 /// The whole document.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spec {
     /// Always `firelay.dev/v1alpha1`.

@@ -1,11 +1,12 @@
 //! `endpoint` and `network`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
 
 /// `endpoint`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Endpoint {
     /// DNS name (or, with `external`, an address) of the API.
@@ -21,7 +22,7 @@ pub struct Endpoint {
 }
 
 /// Who makes the endpoint's name lead to a live API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointProvider {
     /// A load balancer or DNS outside the cluster.
@@ -33,7 +34,7 @@ pub enum EndpointProvider {
 }
 
 /// `network`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Network {
     /// Pod ranges, one per IP family; `10.244.0.0/16` if absent.
@@ -49,7 +50,7 @@ pub struct Network {
 }
 
 /// The network plugin: `cni: { flannel: {} }` or `cni: none`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Cni {
     /// flannel.
@@ -59,7 +60,7 @@ pub enum Cni {
 }
 
 /// `network.cni.flannel`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flannel {
     /// `vxlan`, `host-gw` or `wireguard`; vxlan if absent.
@@ -76,7 +77,7 @@ pub struct Flannel {
 }
 
 /// flannel's backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum FlannelBackend {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Proxy};
 use crate::yaml::Spanned;
 
 /// `roles`: settings for every node of a role.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RoleSettings {
     /// Control planes.
@@ -23,7 +24,7 @@ pub struct RoleSettings {
 }
 
 /// A role of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Role {
@@ -33,7 +34,7 @@ pub enum Role {
 }
 
 /// `effect` of a taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
 #[allow(missing_docs)]
 pub enum TaintEffect {
     NoSchedule,
@@ -42,7 +43,7 @@ pub enum TaintEffect {
 }
 
 /// A taint.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Taint {
     /// Key.
@@ -57,7 +58,7 @@ pub struct Taint {
 macro_rules! with_node_settings {
     ($(#[$attr:meta])* pub struct $name:ident { $($(#[$fattr:meta])* pub $field:ident : $ty:ty,)* }) => {
         $(#[$attr])*
-        #[derive(Clone, Debug, Deserialize)]
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name {
             $($(#[$fattr])* pub $field: $ty,)*

@@ -1,11 +1,12 @@
 //! `runtime`: containerd, its registries and further OCI runtimes.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
 
 /// `runtime`: containerd.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Runtime {
     /// containerd's version; the Kubernetes profile's if absent.
@@ -28,7 +29,7 @@ pub struct Runtime {
 }
 
 /// One registry, as containerd's `certs.d/HOST/hosts.toml` has it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Registry {
     /// `docker.io`, `registry.example.com:5000`, or `_default`.
@@ -41,7 +42,7 @@ pub struct Registry {
 }
 
 /// A mirror of a registry.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mirror {
     /// Base URL.
@@ -62,7 +63,7 @@ pub struct Mirror {
 }
 
 /// What a mirror is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum MirrorCapability {
@@ -72,7 +73,7 @@ pub enum MirrorCapability {
 }
 
 /// Basic authentication against a registry.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RegistryAuth {
     /// User.
@@ -82,7 +83,7 @@ pub struct RegistryAuth {
 }
 
 /// A further OCI runtime handler.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OciRuntime {
     /// Handler name for a RuntimeClass.

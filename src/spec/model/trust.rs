@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::yaml::Spanned;
 
 /// `pki`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pki {
     /// Algorithm of the CAs and the service-account key; leaves are always P-256.
@@ -26,7 +27,7 @@ pub struct Pki {
 }
 
 /// Key algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
 #[allow(missing_docs)]
 pub enum Algorithm {
     #[serde(rename = "ecdsa-p256")]
@@ -54,7 +55,7 @@ impl fmt::Display for Algorithm {
 }
 
 /// Which nodes hold the CA keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CaKeys {
     /// Every control plane: kubeadm can renew there.
@@ -66,7 +67,7 @@ pub enum CaKeys {
 }
 
 /// `join`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Join {
     /// `certificate` for named nodes if absent; pools always use a token.
@@ -78,7 +79,7 @@ pub struct Join {
 }
 
 /// How a node proves who it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum JoinIdentity {
