@@ -1,31 +1,17 @@
 //! What a spec becomes when it is resolved.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use std::{fmt::Write as _, sync::LazyLock};
+mod support;
+
+use std::fmt::Write as _;
 
 use firelay::{
-    diagnostic::{Diagnostic, Source, render},
-    plan::{self, CniPlan, HostPlan, NodePlan, Plan, ProviderPlan},
-    profile::Profiles,
-    spec::{self, Arch, FlannelBackend, JoinIdentity, TaintEffect},
+    plan::{CniPlan, HostPlan, Plan, ProviderPlan},
+    spec::{Arch, FlannelBackend, JoinIdentity, TaintEffect},
 };
 use serde_json::json;
+use support::plan::{node, resolve};
 use time::Duration;
-
-static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
-
-fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
-    let source = Source {
-        name: "cluster.yaml".to_owned(),
-        text: text.to_owned(),
-    };
-    let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
-    plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
-}
-
-fn resolve(text: &str) -> Plan {
-    try_resolve(text).unwrap_or_else(|text| panic!("{text}")).0
-}
 
 const HEAD: &str = "\
 apiVersion: firelay.dev/v1alpha1
@@ -46,10 +32,6 @@ fn with(extra: &str) -> Plan {
 
 fn every_key() -> Plan {
     resolve(include_str!("plan/every-key.yaml"))
-}
-
-fn node<'a>(plan: &'a Plan, name: &str) -> &'a NodePlan {
-    plan.nodes.iter().find(|node| node.name == name).unwrap()
 }
 
 fn pairs<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, &'a str)> {
