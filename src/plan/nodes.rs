@@ -101,20 +101,8 @@ impl Nodes<'_> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let labels = labels::sort(&settings.labels, roles.control_plane, report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
-        let os = report.take(profile(
-            "os",
-            settings.os,
-            &self.profiles.os,
-            |os| &os.aliases,
-            machine.place,
-        ));
-        let platform = report.take(profile(
-            "platform",
-            settings.platform,
-            &self.profiles.platform,
-            |platform| &platform.aliases,
-            machine.place,
-        ));
+        let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
+        let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
         let (os, platform) = (os?, platform?);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
         report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
@@ -190,14 +178,37 @@ pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
         .max()
 }
 
+/// A kind of profile that a machine names.
+trait Named {
+    /// The key by which the spec names it.
+    const KEY: &str;
+    /// Other names of it.
+    fn aliases(&self) -> &[String];
+}
+
+impl Named for OsProfile {
+    const KEY: &str = "os";
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+}
+
+impl Named for PlatformProfile {
+    const KEY: &str = "platform";
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+}
+
 /// The profile that a machine names, or the finding.
-fn profile<T>(
-    key: &str,
+fn profile<T: Named>(
     name: Option<&Spanned<String>>,
     profiles: &BTreeMap<String, Arc<T>>,
-    aliases: fn(&T) -> &[String],
     place: Span,
 ) -> Result<Arc<T>, Diagnostic> {
+    let key = T::KEY;
     let known = || profiles.keys().map(String::as_str);
     let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
     let Some(name) = name else {
@@ -210,7 +221,7 @@ fn profile<T>(
         let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
             .at(name.span)
             .help(help);
-        match meant(name, profiles, aliases) {
+        match meant(name, profiles) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding,
         }
@@ -218,14 +229,14 @@ fn profile<T>(
 }
 
 /// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
-fn meant<'a, T>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>, aliases: fn(&T) -> &[String]) -> Option<&'a str> {
+fn meant<'a, T: Named>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>) -> Option<&'a str> {
     let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
     let wanted = bare(name);
     let same = |alias: &str| bare(alias) == wanted;
     let known = || profiles.keys().map(String::as_str);
     let other = profiles
         .iter()
-        .find(|(known, profile)| same(known) || aliases(profile).iter().any(|alias| same(alias)));
+        .find(|(known, profile)| same(known) || profile.aliases().iter().any(|alias| same(alias)));
     let release = |known: &&str| {
         let rest = known.strip_prefix(&format!("{}-", name.to_lowercase()))?;
         rest.split('.')

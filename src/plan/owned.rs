@@ -44,6 +44,14 @@ const fn owned(names: &'static [&'static str], why: &'static str, instead: &'sta
     }
 }
 
+/// A switch that must not be turned off.
+const fn not_false(names: &'static [&'static str], why: &'static str, instead: &'static str) -> Owned {
+    Owned {
+        when: When::Is("false"),
+        ..owned(names, why, instead)
+    }
+}
+
 /// A component as a whole.
 pub(super) struct Settings {
     component: &'static str,
@@ -52,19 +60,18 @@ pub(super) struct Settings {
 
 const CERTIFICATES: &str = "the documents bring this file, and kubeadm names it";
 const ROTATION: Owned = Owned {
-    names: &["rotateCertificates", "rotate-certificates"],
-    when: When::Is("false"),
-    why: "the node leaves the cluster when its first certificate ends",
-    instead: "remove it, unless something else renews the kubelets' certificates",
     severity: Severity::Warning,
+    ..not_false(
+        &["rotateCertificates", "rotate-certificates"],
+        "the node leaves the cluster when its first certificate ends",
+        "remove it, unless something else renews the kubelets' certificates",
+    )
 };
-const UNREGISTERED: Owned = Owned {
-    names: &["registerNode", "register-node"],
-    when: When::Is("false"),
-    why: "the boot chain waits until the node is registered",
-    instead: "remove it",
-    severity: Severity::Error,
-};
+const UNREGISTERED: Owned = not_false(
+    &["registerNode", "register-node"],
+    "the boot chain waits until the node is registered",
+    REMOVE,
+);
 const REMOVE: &str = "remove it";
 
 /// kube-apiserver.
@@ -86,14 +93,11 @@ pub(super) const API_SERVER: Settings = Settings {
             "each control plane advertises its own",
             "the first of a node's `addresses` is used",
         ),
-        Owned {
-            when: When::Is("false"),
-            ..owned(
-                &["anonymous-auth"],
-                "nodes that wait for the cluster read /readyz and cluster-info anonymously",
-                "restrict the paths with --authentication-config instead",
-            )
-        },
+        not_false(
+            &["anonymous-auth"],
+            "nodes that wait for the cluster read /readyz and cluster-info anonymously",
+            "restrict the paths with --authentication-config instead",
+        ),
         owned(
             &[
                 "client-ca-file",
