@@ -14,6 +14,8 @@ mod endpoint;
 mod etcd;
 mod host;
 mod inheritance;
+mod known;
+mod kubelet;
 mod kubernetes;
 mod labels;
 mod machines;

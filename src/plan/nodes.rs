@@ -5,15 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::Value;
-
 use super::{
-    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubernetes, labels, machines, machines::Row,
-    names, pki, report::Report,
+    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubelet, labels, machines, machines::Row, names,
+    pki, report::Report,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
-    profile::{KubernetesProfile, OsProfile, PlatformProfile, Profiles},
+    profile::{OsProfile, PlatformProfile, Profiles},
     spec::{Arch, JoinIdentity, Node, Pool, Role, Settings, Spec},
     yaml::Spanned,
 };
@@ -101,6 +99,7 @@ impl Nodes<'_> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let labels = labels::sort(&settings.labels, roles.control_plane, report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
+        kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
         let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
         let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
         let (os, platform) = (os?, platform?);
@@ -152,30 +151,6 @@ struct Machine<'a> {
     listed: &'a [Spanned<Role>],
     settings: Settings<'a>,
     place: Span,
-}
-
-/// Checks the kubelet settings of roles, nodes and pools, each where it was written.
-pub(super) fn check_kubelets(spec: &Spec, profile: &KubernetesProfile, report: &mut Report) {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
-    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
-    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    for kubelet in roles.into_iter().chain(nodes).chain(pools) {
-        kubernetes::check_kubelet(kubelet, profile, report);
-    }
-}
-
-/// The most pods that any kubelet was told to run, if any was told.
-pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker].map(|role| &role.kubelet);
-    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
-    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    let all = std::iter::once(&spec.kubernetes.kubelet)
-        .chain(roles)
-        .chain(nodes)
-        .chain(pools);
-    all.filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
-        .filter_map(|(_, pods)| Value::as_u64(pods))
-        .max()
 }
 
 /// A kind of profile that a machine names.

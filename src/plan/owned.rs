@@ -4,7 +4,6 @@
 use super::report::Report;
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    spec::Argument,
     yaml::Spanned,
 };
 
@@ -54,7 +53,8 @@ const fn not_false(names: &'static [&'static str], why: &'static str, instead: &
 
 /// A component as a whole.
 pub(super) struct Settings {
-    component: &'static str,
+    /// Its name, which is also that in profiles.
+    pub(super) component: &'static str,
     rows: &'static [Owned],
 }
 
@@ -224,7 +224,7 @@ pub(super) const ETCD: Settings = Settings {
 
 /// Flags of the kubelet.
 pub(super) const KUBELET_FLAGS: Settings = Settings {
-    component: "the kubelet",
+    component: "kubelet",
     rows: &[
         owned(
             &["hostname-override"],
@@ -278,7 +278,7 @@ pub(super) const KUBELET_FLAGS: Settings = Settings {
 
 /// Fields of KubeletConfiguration.
 pub(super) const KUBELET_FIELDS: Settings = Settings {
-    component: "the kubelet",
+    component: "kubelet",
     rows: &[
         owned(
             &["staticPodPath"],
@@ -330,13 +330,6 @@ pub(super) const KUBELET_FIELDS: Settings = Settings {
 };
 
 impl Settings {
-    /// Refuses the arguments that are not free.
-    pub(super) fn check_arguments(&self, arguments: &[Argument], report: &mut Report) {
-        arguments
-            .iter()
-            .for_each(|argument| self.check(&argument.name, &argument.value, report));
-    }
-
     /// Refuses a setting that is not free.
     pub(super) fn check(&self, name: &Spanned<String>, value: &str, report: &mut Report) {
         let named = |row: &&Owned| row.names.contains(&name.as_str()) && row.when.holds(value);
