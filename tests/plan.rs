@@ -134,7 +134,7 @@ fn the_nearer_setting_wins_and_of_roles_the_first_listed() {
     assert!(both.taints.is_empty());
     assert_eq!(
         json!(both.kubelet_config),
-        json!({"cpuManagerPolicy": "static", "maxPods": 60, "podPidsLimit": 4096})
+        json!({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m"}, "maxPods": 60, "podPidsLimit": 4096})
     );
     assert_eq!(pairs(&both.kubelet_args), [("v", "5"), ("node-ip", "10.0.0.31")]);
 

@@ -178,10 +178,13 @@ fn kube_proxy(
         list: |profile| &profile.kube_proxy_fields,
     };
     fields.check(proxy.config.keys(), report);
+    for (name, value) in &proxy.config {
+        owned::KUBE_PROXY_FIELDS.check(name, &value.to_string(), report);
+    }
     if let Some(mode) = proxy
         .mode
         .as_ref()
-        .filter(|mode| mode.value == ProxyMode::Ipvs && !proxy.disabled)
+        .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
     {
         let finding = Diagnostic::warning("FL0111", "kube-proxy's ipvs mode is deprecated").at(mode.span);
         report.push(
@@ -194,7 +197,7 @@ fn kube_proxy(
         mode: proxy.mode.as_ref().map(|mode| mode.value),
         config: plain(&proxy.config),
     };
-    (!proxy.disabled).then_some(plan)
+    (!*proxy.disabled).then_some(plan)
 }
 
 fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) -> DnsPlan {

@@ -8,6 +8,7 @@ mod addresses;
 mod artifacts;
 mod cni;
 mod component;
+mod doctor;
 mod draft;
 mod duration;
 mod endpoint;

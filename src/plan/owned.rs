@@ -130,6 +130,24 @@ pub(super) const API_SERVER: Settings = Settings {
     ],
 };
 
+/// Fields of KubeProxyConfiguration.
+pub(super) const KUBE_PROXY_FIELDS: Settings = Settings {
+    component: "kube-proxy",
+    rows: &[
+        owned(
+            &["mode"],
+            "the nodes load the modules of the mode that the spec names",
+            "use kubernetes.kubeProxy.mode",
+        ),
+        owned(
+            &["clusterCIDR"],
+            "the network plugin and the controller manager must know the same range",
+            "use network.pods",
+        ),
+        owned(&["hostnameOverride"], "it differs from node to node", REMOVE),
+    ],
+};
+
 /// kube-controller-manager.
 pub(super) const CONTROLLER_MANAGER: Settings = Settings {
     component: "kube-controller-manager",
@@ -261,6 +279,14 @@ pub(super) const KUBELET_FLAGS: Settings = Settings {
             "containerd is told systemd, and both must agree",
             REMOVE,
         ),
+        Owned {
+            when: When::Not(&["external"]),
+            ..owned(
+                &["cloud-provider"],
+                "clouds within the kubelet are gone",
+                "write external, and run the cloud's controller manager by `manifests`",
+            )
+        },
         owned(
             &["healthz-bind-address", "healthz-port"],
             "the boot chain asks the kubelet at 127.0.0.1:10248",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    endpoint, etcd, host, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -36,10 +36,24 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
-    let network = network::resolve(spec, &ranges, kubelets(&rows), kubelet::max_pods(spec), report);
+    let network = network::resolve(
+        spec,
+        &ranges,
+        kubelets(&rows) + spec.pools.len(),
+        kubelet::max_pods(spec),
+        report,
+    );
     let release = report.take(kubernetes::release(spec, profiles));
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
+    doctor::check_token(spec, &join, report);
+    doctor::check_cgroup_drivers(spec, report);
+    if let Some(endpoint) = &endpoint {
+        doctor::check_strict_arp(spec, endpoint, report);
+    }
+    if let Some(network) = &network {
+        doctor::check_services(spec, network, report);
+    }
 
     let release = release?;
     kubelet::check(spec, &release.profile, profiles, report);
@@ -55,6 +69,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         .components
         .get("etcd")
         .map(|(version, _)| etcd::resolve(spec, external, version, &release, report));
+    if let Some(etcd) = &etcd {
+        doctor::check_etcd(spec, etcd, &release, report);
+    }
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
     let mut nodes = Nodes {

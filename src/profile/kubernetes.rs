@@ -27,6 +27,8 @@ pub struct KubernetesProfile {
     pub coredns: String,
     /// containerd versions that its kubelet works with, as a semver requirement.
     pub containerd: semver::VersionReq,
+    /// etcd versions that its kubeadm and API server work with, likewise.
+    pub etcd: semver::VersionReq,
     /// Fields of KubeletConfiguration v1beta1 (top level).
     pub kubelet_fields: Vec<String>,
     /// Fields of KubeProxyConfiguration v1alpha1 (top level).
@@ -81,5 +83,10 @@ impl KubernetesProfile {
     /// Whether the kubelet works with this containerd.
     pub fn accepts_containerd(&self, version: &Version) -> bool {
         self.containerd.matches(version)
+    }
+
+    /// Whether kubeadm and the API server work with this etcd.
+    pub fn accepts_etcd(&self, version: &Version) -> bool {
+        self.etcd.matches(version)
     }
 }
