@@ -28,10 +28,7 @@ nodes:
   - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}
 "
     );
-    let source = Source {
-        name: "cluster.yaml".to_owned(),
-        text,
-    };
+    let source = Source::new("cluster.yaml", text);
     let (plan, _) = plan::read(&source, &Profiles::embedded().unwrap()).unwrap();
     plan.nodes.into_iter().next().unwrap()
 }

@@ -14,10 +14,7 @@ pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().
 
 /// The plan of a spec with its warnings, or what is printed of its findings.
 pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
-    let source = Source {
-        name: "cluster.yaml".to_owned(),
-        text: text.to_owned(),
-    };
+    let source = Source::new("cluster.yaml", text);
     let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
     plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
 }
