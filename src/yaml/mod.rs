@@ -9,6 +9,7 @@ mod decode;
 mod emit;
 mod fault;
 mod log;
+mod merge;
 mod scalar;
 mod spanned;
 mod stand_in;
@@ -23,6 +24,7 @@ use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
 pub use log::{Draft, Words};
+pub use merge::{Rules, merge};
 pub use spanned::Spanned;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
