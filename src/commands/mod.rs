@@ -10,6 +10,7 @@ mod render;
 mod secrets;
 mod size;
 mod streams;
+mod texts;
 
 pub use failure::Failure;
 
