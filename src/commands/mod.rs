@@ -3,10 +3,12 @@
 pub mod assembly;
 mod check;
 mod completions;
+mod explain;
 mod failure;
 mod init;
 pub mod project;
 mod render;
+mod schema;
 mod secrets;
 mod size;
 mod streams;
@@ -25,6 +27,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Schema => schema::run(),
+        Verb::Explain(args) => explain::run(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }
