@@ -121,12 +121,7 @@ fn every_code_has_a_story_and_every_story_a_registered_code() {
             .body
             .split_once("\n\n**Instead:**")
             .unwrap_or_else(|| panic!("{}", story.code));
-        assert!(
-            what.len() > 60 && !instead.is_empty(),
-            "{}: {}",
-            story.code,
-            story.body
-        );
+        assert!(what.len() > 60 && !instead.is_empty(), "{}: {}", story.code, story.body);
         assert_eq!(story.body.matches("```").count() % 2, 0, "{}", story.code);
         let group = story.code[..4].to_lowercase();
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors");

@@ -143,7 +143,8 @@ fn annotate_type(name: &str, schema: &mut Value, notes: &Notes) {
 fn note<'a>(notes: &'a Notes, name: &str, key: &str) -> Option<&'a Note> {
     let own = notes.get(name).and_then(|keys| keys.get(key));
     let shared = || notes.get(SHARED[0]).and_then(|keys| keys.get(key));
-    own.or_else(|| SHARED.contains(&name).then(shared).flatten())
+    let shares = SHARED.contains(&name) || name == "Spec";
+    own.or_else(|| shares.then(shared).flatten())
 }
 
 /// Gives the keys that take the name of a profile all names as examples, which editors offer. Other names are no mistake
