@@ -1,6 +1,7 @@
 //! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
 
 mod fields;
+mod merged;
 mod together;
 
 use serde_json::Value;
