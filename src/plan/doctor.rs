@@ -80,18 +80,26 @@ pub(super) fn check_cgroup_drivers(spec: &Spec, report: &mut Report) {
     }
 }
 
-/// Members on machines of their own are checked by `kubeadm init`, and newer minors lie beyond what is tested.
+/// `kubeadm init` asks members on machines of their own for their version; newer minors lie beyond what is tested.
 pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report: &mut Report) {
-    let version = spec.etcd.version.as_ref().filter(|_| etcd.external);
-    if let Some(text) = version.filter(|_| !release.profile.accepts_etcd(&etcd.version)) {
-        let message = format!("etcd {} does not go with Kubernetes {}", etcd.version, release.version);
-        let finding = Diagnostic::error("FL0315", message).at(text.span);
-        report.push(
-            finding
-                .label(format!("kubeadm and the API server work with {}", release.profile.etcd))
-                .help("remove the key to get the version that fits"),
-        );
-    }
+    let chosen = if etcd.external {
+        let version = spec.etcd.version.as_ref();
+        version.map(|text| (text, etcd.version.clone()))
+    } else {
+        // A tag is a version and the image's own number behind it, `3.6.14-0`.
+        let tag = spec.etcd.image_tag.as_ref();
+        tag.and_then(|text| Some((text, text.split('-').next()?.trim_start_matches('v').parse().ok()?)))
+    };
+    let Some((text, version)) = chosen.filter(|(_, version)| !release.profile.accepts_etcd(version)) else {
+        return;
+    };
+    let message = format!("etcd {version} does not go with Kubernetes {}", release.version);
+    let finding = Diagnostic::error("FL0315", message).at(text.span);
+    report.push(
+        finding
+            .label(format!("kubeadm and the API server work with {}", release.profile.etcd))
+            .help("remove the key to get the version that fits"),
+    );
 }
 
 /// The token's life is counted from init; machines that still wait when it ends never join.

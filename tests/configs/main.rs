@@ -3,6 +3,7 @@
 
 mod cluster;
 mod containerd;
+mod control_plane;
 mod etcd;
 mod files;
 mod kubeadm;

@@ -17,10 +17,12 @@ enum Kind {
     /// Texts, each one of these if any are listed.
     List(&'static [&'static str]),
     Mapping,
+    /// A mapping of texts: quantities too, which the kubelet does not take as numbers.
+    Texts,
     /// Anything; the kubelet says what is wrong with it.
     Free,
 }
-use Kind::{Choice, Duration, Free, List, Mapping, Number, Switch, Text};
+use Kind::{Choice, Duration, Free, List, Mapping, Number, Switch, Text, Texts};
 
 const MANY: i64 = i32::MAX as i64;
 
@@ -46,7 +48,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("cpuCFSQuota", Switch),
     ("cpuCFSQuotaPeriod", Duration(0)),
     ("cpuManagerPolicy", Choice(&["none", "static"])),
-    ("cpuManagerPolicyOptions", Mapping),
+    ("cpuManagerPolicyOptions", Texts),
     ("cpuManagerReconcilePeriod", Duration(0)),
     ("enableContentionProfiling", Switch),
     ("enableControllerAttachDetach", Switch),
@@ -69,12 +71,12 @@ const KINDS: &[(&str, Kind)] = &[
     ),
     ("eventBurst", Number(0, MANY)),
     ("eventRecordQPS", Number(0, MANY)),
-    ("evictionHard", Mapping),
+    ("evictionHard", Texts),
     ("evictionMaxPodGracePeriod", Number(0, MANY)),
-    ("evictionMinimumReclaim", Mapping),
+    ("evictionMinimumReclaim", Texts),
     ("evictionPressureTransitionPeriod", Duration(0)),
-    ("evictionSoft", Mapping),
-    ("evictionSoftGracePeriod", Mapping),
+    ("evictionSoft", Texts),
+    ("evictionSoftGracePeriod", Texts),
     ("failCgroupV1", Switch),
     ("failSwapOn", Switch),
     ("featureGates", Mapping),
@@ -90,7 +92,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("iptablesMasqueradeBit", Number(0, 31)),
     ("kubeAPIBurst", Number(0, MANY)),
     ("kubeAPIQPS", Number(0, MANY)),
-    ("kubeReserved", Mapping),
+    ("kubeReserved", Texts),
     ("kubeReservedCgroup", Text),
     ("kubeletCgroups", Text),
     ("localStorageCapacityIsolation", Switch),
@@ -113,6 +115,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("port", Number(1, 65_535)),
     ("protectKernelDefaults", Switch),
     ("providerID", Text),
+    ("qosReserved", Texts),
     ("readOnlyPort", Number(0, 65_535)),
     ("registerNode", Switch),
     ("registryBurst", Number(0, MANY)),
@@ -131,7 +134,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("streamingConnectionIdleTimeout", Duration(0)),
     ("syncFrequency", Duration(0)),
     ("systemCgroups", Text),
-    ("systemReserved", Mapping),
+    ("systemReserved", Texts),
     ("systemReservedCgroup", Text),
     ("tlsCertFile", Text),
     ("tlsCipherSuites", List(&[])),
@@ -144,6 +147,7 @@ const KINDS: &[(&str, Kind)] = &[
         "topologyManagerPolicy",
         Choice(&["none", "best-effort", "restricted", "single-numa-node"]),
     ),
+    ("topologyManagerPolicyOptions", Texts),
     ("topologyManagerScope", Choice(&["container", "pod"])),
     ("volumePluginDir", Text),
     ("volumeStatsAggPeriod", Duration(-1)),
@@ -164,6 +168,10 @@ pub(super) fn check(name: &Spanned<String>, value: &Value) -> Result<(), Diagnos
         {
             finding.help(format!("write {text}, without quotes"))
         }
+        (Texts, Value::Object(texts)) => match texts.iter().find(|(_, text)| text.is_number()) {
+            Some((key, number)) => finding.help(format!("write {key}: \"{number}\", with quotes")),
+            None => finding,
+        },
         (Duration(_), Value::Number(number)) => finding.help(format!("write {number}s, if seconds are meant")),
         _ => finding,
     })
@@ -185,6 +193,9 @@ impl Kind {
                 list.iter().all(|entry| entry.as_str().is_some_and(fits))
             }),
             Mapping => value.is_object(),
+            Texts => value
+                .as_object()
+                .is_some_and(|texts| texts.values().all(|text| text.is_string() || text.is_null())),
             Free => true,
         }
     }
@@ -203,6 +214,7 @@ impl Kind {
             List([]) => "a list of texts".to_owned(),
             List(choices) => format!("a list of {}", choices.join(", ")),
             Mapping => "a mapping".to_owned(),
+            Texts => "a mapping of texts".to_owned(),
             Free => String::new(),
         }
     }

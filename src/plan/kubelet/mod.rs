@@ -1,6 +1,7 @@
 //! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
 
 mod fields;
+mod merged;
 mod together;
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use super::{component, known, network::Ranges, owned, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     profile::{KubernetesProfile, Profiles},
-    spec::{Kubelet, Spec},
+    spec::{Argument, Kubelet, Spec},
 };
 
 pub(super) use together::check as check_together;
@@ -29,6 +30,9 @@ pub(super) fn check(spec: &Spec, profile: &KubernetesProfile, profiles: &Profile
             owned::KUBELET_FIELDS.check(name, &plain(value), report);
         }
         component::check_arguments(&owned::KUBELET_FLAGS, &kubelet.extra_args, profile, report);
+        if spec.manifests.is_empty() {
+            report.extend(kubelet.extra_args.iter().find_map(waiting_for_cloud));
+        }
     }
 }
 
@@ -46,6 +50,20 @@ fn all(spec: &Spec) -> impl Iterator<Item = &Kubelet> {
 /// A value as a text setting has it.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// With a cloud of its own a node is tainted until the cloud's controller manager has seen it.
+fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
+    let external = argument.name.as_str() == "cloud-provider" && argument.value.as_str() == "external";
+    external.then(|| {
+        Diagnostic::warning(
+            "FL0516",
+            "nodes wait for a cloud controller manager, and no manifest could bring one",
+        )
+        .at(argument.name.span)
+        .label("until it runs, nodes have the taint node.cloudprovider.kubernetes.io/uninitialized")
+        .help("add the controller manager of your cloud under `manifests`")
+    })
 }
 
 /// The most pods that any kubelet was told to run, if any was told.

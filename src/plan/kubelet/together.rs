@@ -6,11 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use time::Duration;
 
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    plan::{duration, report::Report},
-    yaml::Spanned,
-};
+use super::merged::Settings;
+use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
 
 /// Signals of the eviction manager (`pkg/kubelet/eviction/api/types.go`).
 const SIGNALS: &[&str] = &[
@@ -33,12 +30,6 @@ const WATCHED: &[&str] = &[
     "imagefs.inodesFree",
 ];
 
-/// The fields of one kubelet.
-struct Settings<'a> {
-    cluster: &'a BTreeMap<Spanned<String>, Value>,
-    near: &'a BTreeMap<&'a Spanned<String>, &'a Value>,
-}
-
 /// Checks the settings of a machine laid over the cluster's; without any of its own (`near` empty), the cluster's alone.
 ///
 /// What is wrong with the cluster's alone is said there, not for each machine again.
@@ -58,80 +49,6 @@ pub(in crate::plan) fn check(
 }
 
 impl Settings<'_> {
-    /// What the kubelet gets. Mappings of a node are laid over the cluster's key by key.
-    fn get(&self, name: &str) -> Option<Value> {
-        let far = self
-            .cluster
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| value);
-        let near = self
-            .near
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| *value);
-        let value = match (far, near) {
-            (Some(Value::Object(far)), Some(Value::Object(near))) => {
-                let mut both = far.clone();
-                both.extend(near.clone());
-                both.retain(|_, value| !value.is_null());
-                Value::Object(both)
-            }
-            (far, near) => near.or(far)?.clone(),
-        };
-        (!value.is_null()).then_some(value)
-    }
-
-    fn number(&self, name: &str, default: i64) -> i64 {
-        self.get(name).and_then(|value| value.as_i64()).unwrap_or(default)
-    }
-
-    fn is(&self, name: &str, wanted: bool) -> bool {
-        self.get(name) == Some(Value::Bool(wanted))
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        self.get(name)?
-            .as_str()
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    }
-
-    /// Zero when it is not one: that is said elsewhere.
-    fn duration(&self, name: &str, default: Duration) -> Duration {
-        let given = self.get(name);
-        given.map_or(default, |value| {
-            value.as_str().and_then(duration::parse).unwrap_or_default()
-        })
-    }
-
-    fn keys(&self, name: &str) -> Vec<String> {
-        let keys = |value: Value| value.as_object().map(|it| it.keys().cloned().collect());
-        self.get(name).and_then(keys).unwrap_or_default()
-    }
-
-    /// Where one of the fields was written at the level in question.
-    fn place(&self, names: &[&str]) -> Option<Span> {
-        let near = |name: &&str| self.near.keys().find(|key| key.as_str() == *name).map(|key| key.span);
-        let far = |name: &&str| {
-            self.cluster
-                .keys()
-                .find(|key| key.as_str() == *name)
-                .map(|key| key.span)
-        };
-        if self.near.is_empty() {
-            names.iter().find_map(far)
-        } else {
-            names.iter().find_map(near)
-        }
-    }
-
-    /// Says that the kubelet does not start, at the first of the fields that this level sets.
-    fn refuse(&self, names: &[&str], message: &str, help: &str, report: &mut Report) {
-        let finding = Diagnostic::error("FL0515", message).label("the kubelet does not start");
-        report.extend(self.place(names).map(|span| finding.at(span).help(help)));
-    }
-
     fn check_images(&self, report: &mut Report) {
         let (low, high) = ("imageGCLowThresholdPercent", "imageGCHighThresholdPercent");
         let (least, most) = (self.number(low, 80), self.number(high, 85));
