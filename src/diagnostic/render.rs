@@ -145,9 +145,9 @@ fn without_hidden(of: &Text, findings: &[Diagnostic]) -> String {
         let value = match span.start == span.end {
             true => after,
             false => after
-                .trim_start_matches(['"', '\''])
+                .trim_start_matches(['"', '\'', ']'])
                 .trim_start()
-                .strip_prefix(':')
+                .strip_prefix([':', '='])
                 .unwrap_or_default(),
         };
         hide(&mut out, end - value.trim_start().len(), end);
@@ -187,8 +187,8 @@ fn masked(line: &str) -> String {
         let mut from = 0;
         while let Some(found) = line[from..].find(key) {
             let after = from + found + key.len();
-            let value = line[after..].trim_start_matches(['"', '\'']).trim_start();
-            if let Some(value) = value.strip_prefix(':') {
+            let value = line[after..].trim_start_matches(['"', '\'', ']']).trim_start();
+            if let Some(value) = value.strip_prefix([':', '=']) {
                 let start = line.len() - value.trim_start().len();
                 let end = start + scalar_length(&line[start..]);
                 hide(&mut line, start, end);
