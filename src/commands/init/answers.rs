@@ -203,7 +203,7 @@ impl Answers {
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let text = self.spec().map_err(|_| "these answers make no spec".to_owned())?;
-        let findings = match plan::read(&Source::new("the spec", text), profiles) {
+        let findings = match plan::read(&Source::new("the spec", text).into(), profiles) {
             Ok(_) => return Ok(()),
             Err(findings) => findings,
         };
