@@ -277,8 +277,9 @@ fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} documents ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        "wrote {} document{} ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         nodes.len(),
+        if nodes.len() == 1 { "" } else { "s" },
         platforms.join(", "),
         out.display(),
         written.written.len(),
