@@ -4,11 +4,13 @@
 
 mod access;
 mod artifacts;
+mod control_plane;
 mod etcd;
 mod host;
 mod kubernetes;
 mod network;
 mod node;
+mod registration;
 mod runtime;
 mod settings;
 mod trust;
@@ -20,11 +22,13 @@ use crate::yaml::Spanned;
 
 pub use access::*;
 pub use artifacts::*;
+pub use control_plane::*;
 pub use etcd::*;
 pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use registration::*;
 pub use runtime::*;
 pub use settings::HostSettings;
 pub use trust::*;
