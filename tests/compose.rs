@@ -7,7 +7,8 @@ use firelay::{
     diagnostic::{Severity, render, to_json},
     plan::{self, Plan},
     profile::Profiles,
-    spec::Layers,
+    schema::{self, Field},
+    spec::{self, Layers},
 };
 
 use proptest::prelude::*;
@@ -181,6 +182,30 @@ fn nothing_from_the_environment_is_told() {
         assert!(!told.to_lowercase().contains(secret), "{secret} in {told}");
     }
     assert!(told.contains("the name ${NODE} is given twice"), "{told}");
+}
+
+/// Lists of mappings that are replaced whole: no key tells their elements apart.
+const REPLACED: &[&str] = &["taints", "patches"];
+
+#[test]
+fn every_list_of_the_spec_has_a_rule() {
+    let root = Field::root(&schema::json(&PROFILES));
+    let mut without = Vec::new();
+    for field in root
+        .all()
+        .into_iter()
+        .filter(|field| field.is_list() && !field.children.is_empty())
+    {
+        let path = field.plain_path();
+        let keys: Vec<_> = path.split('.').collect();
+        let known = spec::RULES
+            .key_of(&keys)
+            .is_some_and(|key| field.children.iter().any(|child| child.name == key));
+        if !known && !REPLACED.contains(&keys[keys.len() - 1]) {
+            without.push(path);
+        }
+    }
+    assert!(without.is_empty(), "{without:?}");
 }
 
 proptest! {
