@@ -7,8 +7,11 @@ use firelay::{
     diagnostic::{Severity, render, to_json},
     plan::{self, Plan},
     profile::Profiles,
-    spec::Layers,
+    schema::{self, Field},
+    spec::{self, Layers},
 };
+
+use proptest::prelude::*;
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
@@ -179,4 +182,47 @@ fn nothing_from_the_environment_is_told() {
         assert!(!told.to_lowercase().contains(secret), "{secret} in {told}");
     }
     assert!(told.contains("the name ${NODE} is given twice"), "{told}");
+}
+
+/// Lists of mappings that are replaced whole: no key tells their elements apart.
+const REPLACED: &[&str] = &["taints", "patches"];
+
+#[test]
+fn every_list_of_the_spec_has_a_rule() {
+    let root = Field::root(&schema::json(&PROFILES));
+    let mut without = Vec::new();
+    for field in root
+        .all()
+        .into_iter()
+        .filter(|field| field.is_list() && !field.children.is_empty())
+    {
+        let path = field.plain_path();
+        let keys: Vec<_> = path.split('.').collect();
+        let known = spec::RULES
+            .key_of(&keys)
+            .is_some_and(|key| field.children.iter().any(|child| child.name == key));
+        if !known && !REPLACED.contains(&keys[keys.len() - 1]) {
+            without.push(path);
+        }
+    }
+    assert!(without.is_empty(), "{without:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is laid over a good spec, set, or in the environment.
+    #[test]
+    fn no_text_is_a_panic(
+        over in "(nodes|os|\\$patch|network|include|kubernetes)?(: )?[-a-z0-9:/.{}\\[\\]'\"~$ \n]{0,40}",
+        set in "[-a-zü0-9.\\[\\]'\"=\n]{0,30}",
+        value in "\\PC{0,12}",
+        reference in "\\$?\\$\\{[A-Z:-]{0,5}\\}?",
+    ) {
+        let base = BASE.replace("api.example.com", &format!("'{reference}'")).replace("metal", "'x${A}'");
+        let mut layers = layers(&["base", "over"], &[("base", &base), ("over", &over)]);
+        layers.set(&[set.clone(), format!("nodes[cp1].{set}"), format!("nodes[w1].labels={set}")]);
+        layers.substitute([("A".to_owned(), value)].into());
+        said(&layers);
+    }
 }

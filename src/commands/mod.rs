@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod failure;
 mod init;
+mod profile;
 pub mod project;
 mod render;
 mod schema;
@@ -16,7 +17,7 @@ mod texts;
 
 pub use failure::Failure;
 
-use crate::cli::{SecretsVerb, Verb};
+use crate::cli::{ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
@@ -29,6 +30,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Size(args) => size::run(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
+        Verb::Profile(ProfileVerb::List(args)) => profile::list(args),
+        Verb::Profile(ProfileVerb::Show(args)) => profile::show(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

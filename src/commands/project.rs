@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cli::{Inputs, SpecArgs},
     diagnostic::{self, Diagnostic, Source},
-    plan::{self, Plan},
+    plan::{self, NodePlan, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
     spec::Layers,
@@ -41,9 +41,19 @@ pub type Outcome = Result<Project, (Layers, Vec<Diagnostic>)>;
 impl Project {
     /// Reads and resolves; the findings come back with the texts.
     pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
-        let layers = texts::layers(args)?;
-        let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        let resolved = plan::read(&layers, &profiles);
+        let mut layers = texts::layers(args)?;
+        let mut profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+        let mut of_profiles = Vec::new();
+        if let Some(directory) = &args.profiles.directory {
+            let library = texts::profiles(Some(directory), &mut layers.source)?;
+            (profiles, of_profiles) = match profiles.with(&layers.source, &library) {
+                Ok(own) => own,
+                Err(findings) => return Ok(Err((layers, findings))),
+            };
+        }
+        let mut resolved = plan::read(&layers, &profiles);
+        let (Ok((_, findings)) | Err(findings)) = &mut resolved;
+        findings.extend(of_profiles);
         Ok(match resolved {
             Ok((plan, warnings)) => Ok(Self {
                 layers,
@@ -67,6 +77,18 @@ impl Project {
                 Err(Failure::Refused(refusal(&layers.name(), &findings)))
             }
         }
+    }
+
+    /// The node or pool of a name.
+    pub fn node(&self, name: &str) -> Result<&NodePlan, Failure> {
+        let nodes = &self.plan.nodes;
+        nodes.iter().find(|node| node.name == name).ok_or_else(|| {
+            let help = match diagnostic::nearest(name, nodes.iter().map(|node| node.name.as_str())) {
+                Some(near) => format!("\n  = help: did you mean {near}?"),
+                None => String::new(),
+            };
+            Failure::Usage(format!("{} has no node or pool {name}{help}", self.layers.name()))
+        })
     }
 
     /// Loads the bundle.
@@ -180,6 +202,8 @@ fn new_bundle_command(inputs: &Inputs) -> String {
     let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
     spec.specs.iter().for_each(|path| add(" ", path));
     spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    let profiles = spec.profiles.directory.iter();
+    profiles.for_each(|path| add(" --profiles ", path));
     inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
     command + if spec.env { " --env" } else { "" }
 }

@@ -7,6 +7,7 @@ mod catalog;
 mod containerd;
 mod endpoint;
 mod kubernetes;
+mod library;
 mod os;
 mod platform;
 
@@ -16,12 +17,16 @@ use include_dir::{Dir, File, include_dir};
 use semver::Version;
 use serde::de::DeserializeOwned;
 
-use crate::yaml;
+use crate::{
+    diagnostic::{self, Diagnostic, Source},
+    yaml,
+};
 
 pub use catalog::*;
 pub use containerd::*;
 pub use endpoint::*;
 pub use kubernetes::*;
+pub use library::{Library, Resolved, SHIPPED};
 pub use os::*;
 pub use platform::*;
 
@@ -84,6 +89,41 @@ impl Profiles {
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
         })
+    }
+
+    /// Those profiles with files of the user laid over them, and warnings; or what is wrong with the files.
+    pub fn with(mut self, source: &Source, library: &Library) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (resolved, mut findings) = library.resolve(source);
+        for profile in resolved.iter().filter(|profile| profile.own) {
+            findings.extend(self.put(source, profile).err().unwrap_or_default());
+        }
+        diagnostic::sort(&mut findings);
+        if diagnostic::refuse(&findings) {
+            Err(findings)
+        } else {
+            Ok((self, findings))
+        }
+    }
+
+    fn put(&mut self, source: &Source, profile: &Resolved<'_>) -> Result<(), Vec<Diagnostic>> {
+        let name = profile.name().to_owned();
+        match (profile.kind(), profile.name()) {
+            ("os", _) => {
+                let os: OsProfile = profile.decode(source)?;
+                os.check(profile)?;
+                self.os.insert(name, Arc::new(os));
+            }
+            ("platform", _) => {
+                self.platform.insert(name, Arc::new(profile.decode(source)?));
+            }
+            ("kubernetes", _) => {
+                self.kubernetes.insert(name, Arc::new(profile.decode(source)?));
+            }
+            (_, "catalog") => self.catalog = Arc::new(profile.decode(source)?),
+            (_, "endpoint") => self.endpoint = Arc::new(profile.decode(source)?),
+            _ => self.containerd = profile.decode(source)?,
+        }
+        Ok(())
     }
 
     /// The profile of a version's minor.
