@@ -8,12 +8,16 @@ mod build;
 mod decode;
 mod emit;
 mod fault;
+mod fragment;
+mod json_patch;
 mod log;
+mod pointer;
 mod scalar;
 mod spanned;
 mod stand_in;
 mod tree;
 mod value;
+mod write;
 
 use std::fmt;
 
@@ -22,7 +26,10 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
+pub use fragment::Fragment;
+pub use json_patch::{Operation, Verb, patch};
 pub use log::{Draft, Words};
+pub use pointer::{Lost, Pointer};
 pub use spanned::Spanned;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
