@@ -2,13 +2,15 @@
 
 mod codes;
 mod render;
+mod source;
 
 use serde::Serialize;
 
 pub use codes::CODES;
 pub use render::{render, to_json};
+pub use source::{Lines, Source, Text};
 
-/// Byte offsets into a source text, half open.
+/// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Span {
     /// First byte.
@@ -38,7 +40,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Said at the caret.
     pub label: String,
-    /// Where; `None` when the place is the whole file.
+    /// Where; `None` when the place is the whole source, nothing between two offsets when it is the text that begins there.
     pub span: Option<Span>,
     /// What to write instead.
     pub help: Option<String>,
@@ -116,54 +118,6 @@ fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
     (finding.span.is_none(), finding.span, finding.code, &finding.message)
 }
 
-/// A text that diagnostics point into.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// The name to print: a path, or `<stdin>`.
-    pub name: String,
-    /// The whole text.
-    pub text: String,
-}
-
-impl Source {
-    /// Line and column of a byte offset, see [`Lines::position`].
-    pub fn position(&self, offset: usize) -> (usize, usize) {
-        Lines::new(&self.text).position(offset)
-    }
-}
-
-/// Where the lines of a text begin.
-#[derive(Clone, Debug)]
-pub struct Lines<'a> {
-    text: &'a str,
-    starts: Vec<usize>,
-}
-
-impl<'a> Lines<'a> {
-    /// Reads a text once, so that many places in it can be told quickly.
-    pub fn new(text: &'a str) -> Self {
-        let starts = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
-        Self { text, starts }
-    }
-
-    /// Line and column of a byte offset, both from 1, the column in characters.
-    pub fn position(&self, offset: usize) -> (usize, usize) {
-        let (line, start) = self.line(offset);
-        let end = self.text.floor_char_boundary(offset.min(self.text.len()));
-        (line, self.text[start..end].chars().count() + 1)
-    }
-
-    /// The number of the line that holds a byte offset, and where it begins.
-    pub fn line(&self, offset: usize) -> (usize, usize) {
-        let line = self
-            .starts
-            .partition_point(|start| *start <= offset.min(self.text.len()));
-        (line, self.starts[line - 1])
-    }
-}
-
 /// The candidate that a mistyped word was probably meant to be: one of nearly the same letters, or one that begins it.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let folded = word.to_lowercase();
@@ -210,14 +164,5 @@ mod tests {
             findings.iter().map(|f| f.message.as_str()).collect::<Vec<_>>(),
             ["first", "second", "whole file"]
         );
-    }
-
-    #[test]
-    fn columns_count_characters() {
-        let source = Source {
-            name: "x".into(),
-            text: "a\nüü: b".into(),
-        };
-        assert_eq!(source.position(source.text.find('b').unwrap()), (2, 5));
     }
 }

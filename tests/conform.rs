@@ -133,16 +133,13 @@ fn no_file_of_the_user_takes_the_place_of_another() {
             .iter()
             .map(|path| format!("  - {{ path: {path}, content: x }}\n"))
             .collect();
-        let source = Source {
-            name: "cluster.yaml".to_owned(),
-            text: format!("{text}files:\n{files}"),
-        };
+        let source = Source::new("cluster.yaml", format!("{text}files:\n{files}"));
         let found =
             plan::read(&source, &Profiles::embedded().unwrap()).map_or_else(|findings| findings, |_| Vec::new());
         let refused: BTreeSet<_> = found
             .iter()
             .filter(|finding| finding.code == "FL0607")
-            .map(|finding| &source.text[finding.span.unwrap().start..finding.span.unwrap().end])
+            .map(|finding| source.slice(finding.span.unwrap()).unwrap())
             .collect();
         let missed: Vec<_> = all.iter().filter(|path| !refused.contains(path.as_str())).collect();
         assert!(missed.is_empty(), "{}: {missed:?}", rendered.example.name);

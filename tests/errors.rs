@@ -59,11 +59,9 @@ fn cases() -> Vec<PathBuf> {
 }
 
 fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
-    let source = Source {
-        name: "cluster.yaml".to_owned(),
-        text: fs::read_to_string(path).unwrap(),
-    };
-    let narrow = source.text.starts_with(NARROW).then(narrowed);
+    let text = fs::read_to_string(path).unwrap();
+    let narrow = text.starts_with(NARROW).then(narrowed);
+    let source = Source::new("cluster.yaml", text);
     let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
     (source, findings)
 }
@@ -140,10 +138,7 @@ fn keys() -> Vec<(usize, &'static str)> {
 /// A mistake of form in a spec that is good otherwise: what is said about its meaning would be false.
 #[test]
 fn a_mistake_of_form_makes_nothing_else_look_wrong() {
-    let text = |text: String| Source {
-        name: "cluster.yaml".to_owned(),
-        text,
-    };
+    let text = |text: String| Source::new("cluster.yaml", text);
     let codes = |source: &Source| -> BTreeSet<_> { findings(source, &PROFILES).iter().map(|f| f.code).collect() };
     let good = codes(&text(SPEC.to_owned()));
     let mut wrong = Vec::new();
@@ -193,7 +188,7 @@ proptest! {
             }
             if lines.is_empty() { lines.push(String::new()); }
         }
-        let source = Source { name: "cluster.yaml".to_owned(), text: lines.join("\n") };
+        let source = Source::new("cluster.yaml", lines.join("\n"));
         let found = findings(&source, &PROFILES);
         render(&source, &found, true);
         prop_assert!(found.iter().all(|finding| CODES.iter().any(|(code, _)| *code == finding.code)));
@@ -201,7 +196,7 @@ proptest! {
 
     #[test]
     fn any_text_is_never_a_panic(text in "\\PC{0,200}") {
-        let source = Source { name: "cluster.yaml".to_owned(), text };
+        let source = Source::new("cluster.yaml", text);
         render(&source, &findings(&source, &PROFILES), false);
     }
 }

@@ -15,10 +15,7 @@ use time::Duration;
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
 fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
-    let source = Source {
-        name: "cluster.yaml".to_owned(),
-        text: text.to_owned(),
-    };
+    let source = Source::new("cluster.yaml", text);
     let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
     plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
 }

@@ -39,10 +39,7 @@ struct Bare {
 }
 
 fn source(text: &str) -> Source {
-    Source {
-        name: "x.yaml".to_owned(),
-        text: text.to_owned(),
-    }
+    Source::new("x.yaml", text)
 }
 
 fn decode<T: DeserializeOwned>(text: &str) -> T {

@@ -21,7 +21,7 @@ pub fn run(args: &Check) -> Result<(), Failure> {
     let verdict = match plan {
         None => Err(Failure::Refused(refusal(source, findings))),
         Some(_) if args.strict && !findings.is_empty() => {
-            let text = format!("{} is refused: it has warnings, and --strict was given", source.name);
+            let text = format!("{} is refused: it has warnings, and --strict was given", source.name());
             Err(Failure::Refused(text))
         }
         Some(plan) => Ok(plan),
@@ -55,7 +55,7 @@ fn summary(source: &Source, plan: &Plan) -> String {
         .collect();
     format!(
         "{} is valid: cluster {}, Kubernetes {}, {}\n",
-        source.name,
+        source.name(),
         plan.name,
         plan.kubernetes.version,
         parts.join(", ")

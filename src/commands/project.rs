@@ -148,7 +148,7 @@ pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
         .filter(|finding| finding.severity == diagnostic::Severity::Error)
         .count();
     let plural = if errors == 1 { "" } else { "s" };
-    format!("{} is refused: {errors} error{plural}", source.name)
+    format!("{} is refused: {errors} error{plural}", source.name())
 }
 
 /// Reads a bundle; without one the help is the command that makes it.
@@ -196,7 +196,7 @@ fn read(path: &Path) -> Result<Source, Failure> {
             error.utf8_error().valid_up_to()
         ))
     })?;
-    Ok(Source { name, text })
+    Ok(Source::new(name, text))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::{Diagnostic, Lines, Severity, Source, Span};
+use super::{Diagnostic, Lines, Severity, Source, Span, Text};
 
 /// Keys whose values are secrets: a line that is shown has them masked.
 const SECRET_KEYS: &[&str] = &["password"];
@@ -11,26 +11,77 @@ const SECRET_KEYS: &[&str] = &["password"];
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    let lines = Lines::new(&source.text);
-    let text = &without_hidden(&source.text, findings);
+    let shown: Vec<_> = source
+        .texts()
+        .iter()
+        .map(|text| without_hidden(text, findings))
+        .collect();
+    let pages = Pages::new(source, shown.iter().map(String::as_str));
     let mut out = String::new();
     for (index, finding) in findings.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        out.push_str(&render_one(&renderer, &source.name, text, &lines, finding));
+        out.push_str(&render_one(&renderer, &pages, finding));
         out.push('\n');
     }
     out
 }
 
-fn render_one(renderer: &Renderer, name: &str, text: &str, lines: &Lines<'_>, finding: &Diagnostic) -> String {
+/// The texts of a source, ready to tell many places.
+struct Pages<'a> {
+    source: &'a Source,
+    texts: Vec<(&'a str, Lines<'a>)>,
+}
+
+/// A place within one text.
+struct Within<'a> {
+    name: &'a str,
+    text: &'a str,
+    lines: &'a Lines<'a>,
+    /// Offsets into the text; `None` for the whole of it.
+    span: Option<Span>,
+}
+
+impl<'a> Pages<'a> {
+    fn new(source: &'a Source, texts: impl Iterator<Item = &'a str>) -> Self {
+        let texts = texts.map(|text| (text, Lines::new(text))).collect();
+        Self { source, texts }
+    }
+
+    /// Where a finding is; without a text there is no place.
+    fn find(&self, finding: &Diagnostic) -> Option<Within<'_>> {
+        let number = finding.span.map_or(0, |span| self.source.number(span.start));
+        let (text, lines) = self.texts.get(number)?;
+        let of = &self.source.texts()[number];
+        let whole = Span {
+            start: of.start,
+            end: of.start,
+        };
+        let span = finding.span.filter(|span| *span != whole).map(|span| Span {
+            start: span.start - of.start,
+            end: span.end.saturating_sub(of.start),
+        });
+        Some(Within {
+            name: &of.name,
+            text,
+            lines,
+            span,
+        })
+    }
+}
+
+fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
     let title = level.primary_title(finding.message.as_str()).id(finding.code);
-    let shown = finding.span.map(|span| Shown::new(text, lines, span));
+    let within = pages.find(finding);
+    let name = within.as_ref().map_or("", |within| within.name);
+    let shown = within
+        .as_ref()
+        .and_then(|within| Some(Shown::new(within.text, within.lines, within.span?)));
     let group = match &shown {
         Some(shown) => title.element(shown.snippet(name, &finding.label)),
         None => title.element(Origin::path(name)),
@@ -78,12 +129,15 @@ impl Shown {
     }
 }
 
-/// The text with what findings hide replaced.
-fn without_hidden(text: &str, findings: &[Diagnostic]) -> String {
-    let mut out = text.to_owned();
-    for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
-        let end = span.end.saturating_add(finding.hidden as usize).min(text.len());
-        let after = text.get(span.end..end).unwrap_or_default();
+/// The text with what findings in it hide replaced.
+fn without_hidden(of: &Text, findings: &[Diagnostic]) -> String {
+    let mut out = of.text.clone();
+    for finding in findings.iter().filter(|finding| finding.hidden > 0) {
+        let Some(from) = finding.span.and_then(|span| span.end.checked_sub(of.start)) else {
+            continue;
+        };
+        let end = from.saturating_add(finding.hidden as usize).min(of.text.len());
+        let after = of.text.get(from..end).unwrap_or_default();
         let value = after
             .trim_start_matches(['"', '\''])
             .trim_start()
@@ -147,21 +201,22 @@ fn scalar_length(text: &str) -> usize {
 ///
 /// Lines and columns count from 1, columns in characters; they are null when the place is the whole file.
 pub fn to_json(source: &Source, findings: &[Diagnostic]) -> Value {
-    let lines = Lines::new(&source.text);
-    findings
-        .iter()
-        .map(|finding| one_to_json(source, &lines, finding))
-        .collect()
+    let pages = Pages::new(source, source.texts().iter().map(|text| text.text.as_str()));
+    findings.iter().map(|finding| one_to_json(&pages, finding)).collect()
 }
 
-fn one_to_json(source: &Source, lines: &Lines<'_>, finding: &Diagnostic) -> Value {
-    let start = finding.span.map(|span| lines.position(span.start));
-    let end = finding.span.map(|span| lines.position(span.end));
+fn one_to_json(pages: &Pages<'_>, finding: &Diagnostic) -> Value {
+    let within = pages.find(finding);
+    let position = |offset: fn(Span) -> usize| {
+        let within = within.as_ref()?;
+        Some(within.lines.position(offset(within.span?)))
+    };
+    let (start, end) = (position(|span| span.start), position(|span| span.end));
     json!({
         "severity": finding.severity,
         "code": finding.code,
         "message": finding.message,
-        "file": source.name,
+        "file": within.as_ref().map(|within| within.name),
         "line": start.map(|position| position.0),
         "column": start.map(|position| position.1),
         "endLine": end.map(|position| position.0),
@@ -177,10 +232,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Source {
-        Source {
-            name: "cluster.yaml".into(),
-            text: text.into(),
-        }
+        Source::new("cluster.yaml", text)
     }
 
     #[test]
@@ -237,5 +289,43 @@ error[FL0103]: pod and service networks overlap
     fn a_place_past_the_end_is_shown_at_the_end() {
         let findings = [Diagnostic::error("FL0001", "m").at(Span { start: 99, end: 120 })];
         assert!(render(&source("a: [\n"), &findings, false).contains("cluster.yaml:"));
+    }
+
+    #[test]
+    fn a_finding_shows_the_text_that_it_is_in() {
+        let mut source = source("a: 1\n");
+        source.add("b.yaml", "b: 2\npassphrase: 34\n");
+        source.add("c.yaml", "");
+        let [_, b, c] = source.texts() else { unreachable!() };
+        let at = |start, end| Span { start, end };
+        let findings = [
+            Diagnostic::error("FL0008", "one").at(at(0, 1)),
+            Diagnostic::error("FL0008", "two")
+                .at(at(b.start + 5, b.start + 15))
+                .hiding_to(b.start + 19),
+            Diagnostic::error("FL0005", "three").at(at(c.start, c.start)),
+        ];
+        assert_eq!(
+            render(&source, &findings, false),
+            "\
+error[FL0008]: one
+ --> cluster.yaml:1:1
+  |
+1 | a: 1
+  | ^
+
+error[FL0008]: two
+ --> b.yaml:2:1
+  |
+2 | passphrase: **
+  | ^^^^^^^^^^
+
+error[FL0005]: three
+--> c.yaml
+"
+        );
+        let json = to_json(&source, &findings);
+        assert_eq!((&json[1]["file"], &json[1]["line"]), (&json!("b.yaml"), &json!(2)));
+        assert_eq!((&json[2]["file"], &json[2]["line"]), (&json!("c.yaml"), &json!(null)));
     }
 }

@@ -38,7 +38,7 @@ fn is_plain(text: &str) -> bool {
 /// `gpu=true:NoSchedule`, as kubectl has it.
 fn taint(source: &Source, finding: &Diagnostic) -> Option<String> {
     let span = finding.span?;
-    let text = source.text.get(span.start..span.end)?.trim_matches(['"', '\'']);
+    let text = source.slice(span)?.trim_matches(['"', '\'']);
     let (taint, effect) = text.rsplit_once(':')?;
     if !["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect) {
         return None;

@@ -42,7 +42,7 @@ pub fn draft(source: &Source) -> Draft<Spec> {
         findings,
         certain: false,
     };
-    let tree = match Tree::parse(&source.text) {
+    let tree = match Tree::parse(source.texts().first().map_or("", |text| &text.text)) {
         Ok(tree) => tree,
         Err(findings) => return refused(findings),
     };

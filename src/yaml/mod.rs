@@ -33,9 +33,10 @@ pub use pointer::{Lost, Pointer};
 pub use spanned::Spanned;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
-/// Reads one document of YAML 1.2 into `T`. Every finding of the run is returned, in the order of the source.
+/// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {
-    let draft = draft(&Tree::parse(&source.text)?, &[]);
+    let text = source.texts().first().map_or("", |text| &text.text);
+    let draft = draft(&Tree::parse(text)?, &[]);
     match draft.value {
         Some(value) if draft.findings.is_empty() => Ok(value),
         _ => Err(draft.findings),
@@ -54,10 +55,7 @@ pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
 /// [`decode`] for texts that are not the user's spec: the error prints as `NAME:LINE:COLUMN: MESSAGE` and shows nothing
 /// of the text, which may be secret.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Diagnostics> {
-    let source = Source {
-        name: name.to_owned(),
-        text: text.to_owned(),
-    };
+    let source = Source::new(name, text);
     decode(&source).map_err(|findings| Diagnostics {
         lines: lines(&source, &findings),
         findings,
@@ -69,8 +67,9 @@ fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
 }
 
 fn one_line(source: &Source, finding: &Diagnostic) -> String {
-    let place = finding.span.map(|span| source.position(span.start));
-    let place = place.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
+    let place = finding
+        .span
+        .map_or_else(|| source.name().to_owned(), |span| source.place(span.start));
     let label = if finding.label.is_empty() {
         String::new()
     } else {
@@ -80,7 +79,7 @@ fn one_line(source: &Source, finding: &Diagnostic) -> String {
         .help
         .as_ref()
         .map_or_else(String::new, |help| format!(" ({help})"));
-    format!("{}{place}: {}{label}{help}", source.name, finding.message)
+    format!("{place}: {}{label}{help}", finding.message)
 }
 
 /// What is wrong with a text that [`parse`] refused.

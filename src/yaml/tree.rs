@@ -52,20 +52,38 @@ impl<'s> Tree<'s> {
     /// Reads one document. Fails on what leaves nothing to look into: broken syntax, no document or several, too deep
     /// nesting, aliases that grow out of hand.
     pub fn parse(text: &'s str) -> Result<Self, Vec<Diagnostic>> {
+        Self::parse_at(text, 0)
+    }
+
+    /// [`Tree::parse`] for a text of a source: all places are offsets into the source, in which the text begins at `start`.
+    pub fn parse_at(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
         let mut builder = Builder::new(text);
-        match builder.run() {
-            Ok(root) => Ok(Self {
-                root,
-                findings: builder.findings,
-            }),
-            Err(fatal) => {
-                let mut findings = builder.findings;
-                findings.push(*fatal);
+        let read = builder.run();
+        let mut findings = builder.findings;
+        let root = read.map_err(|fatal| findings.push(*fatal));
+        if start > 0 {
+            findings.iter_mut().for_each(|finding| move_finding(finding, start));
+        }
+        match root {
+            Ok(mut root) => {
+                root.shift(start);
+                Ok(Self { root, findings })
+            }
+            Err(()) => {
                 crate::diagnostic::sort(&mut findings);
                 Err(findings)
             }
         }
     }
+}
+
+/// To its place in a text that begins at an offset; without one it is about that text.
+fn move_finding(finding: &mut Diagnostic, by: usize) {
+    let span = finding.span.unwrap_or_default();
+    finding.span = Some(Span {
+        start: span.start + by,
+        end: span.end + by,
+    });
 }
 
 impl<'s> Node<'s> {
@@ -85,6 +103,22 @@ impl<'s> Node<'s> {
         match &self.content {
             Content::Scalar(scalar) => Some(&scalar.text),
             _ => None,
+        }
+    }
+
+    fn shift(&mut self, by: usize) {
+        if by == 0 {
+            return;
+        }
+        self.span.start += by;
+        self.span.end += by;
+        match &mut self.content {
+            Content::Scalar(_) => {}
+            Content::Sequence(items) => items.iter_mut().for_each(|item| item.shift(by)),
+            Content::Mapping(entries) => entries.iter_mut().for_each(|(key, value)| {
+                key.shift(by);
+                value.shift(by);
+            }),
         }
     }
 
