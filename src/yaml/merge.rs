@@ -1,0 +1,427 @@
+//! Strategic merge of trees: Kubernetes' way of laying one document over another, with every value's place kept.
+//!
+//! Mappings merge by key, and `null` removes one. A scalar replaces what is there, and so does a list, except those whose
+//! elements are known by a key ([`Rules::lists`]): they merge element by element, new ones come last. In a mapping
+//! `$patch: delete` removes it and `$patch: replace` puts it in the place of what is there; an element that is only
+//! `$patch: replace` does so for its list.
+
+use super::{
+    scalar::{Resolved, quotable, resolve},
+    tree::{Content, Node},
+};
+use crate::diagnostic::{Diagnostic, nearest};
+
+/// The key of a directive.
+const DIRECTIVE: &str = "$patch";
+/// What a directive may say.
+const DIRECTIVES: [&str; 2] = ["delete", "replace"];
+
+/// What is known about the lists and mappings of a kind of document.
+///
+/// A path is the keys that lead to a place, without positions in lists, as many from its end as tell it from others:
+/// `disks`, `kubelet.extraArgs`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Lists whose elements are known by the value of a key: path and key.
+    pub lists: &'static [(&'static str, &'static str)],
+    /// Mappings of one entry that is a choice: another choice replaces it.
+    pub choices: &'static [&'static str],
+}
+
+impl Rules {
+    /// The key by which the elements of the list at a path are known.
+    pub fn key_of(&self, path: &[&str]) -> Option<&'static str> {
+        let found = self.lists.iter().find(|(pattern, _)| ends(path, pattern));
+        found.map(|(_, key)| *key)
+    }
+
+    fn is_choice(&self, path: &[&str]) -> bool {
+        self.choices.iter().any(|pattern| ends(path, pattern))
+    }
+}
+
+fn ends(path: &[&str], pattern: &str) -> bool {
+    let mut path = path.iter().rev();
+    pattern.rsplit('.').all(|key| path.next() == Some(&key))
+}
+
+/// Lays a tree over another. The findings are directives that cannot be followed (`FL0017`) and what removes something
+/// that is not there (`FL0018`, a warning).
+pub fn merge<'s>(under: Node<'s>, over: &Node<'s>, rules: &Rules) -> (Node<'s>, Vec<Diagnostic>) {
+    let mut merge = Merge {
+        rules,
+        path: Vec::new(),
+        findings: Vec::new(),
+    };
+    let node = merge.lay(under, over);
+    (node, merge.findings)
+}
+
+/// What is asked for a mapping or an element.
+#[derive(Clone, Copy, PartialEq)]
+enum Wish {
+    Merge,
+    Delete,
+    Replace,
+}
+
+struct Merge<'r, 'n> {
+    rules: &'r Rules,
+    path: Vec<&'n str>,
+    findings: Vec<Diagnostic>,
+}
+
+impl<'n> Merge<'_, 'n> {
+    fn lay<'s>(&mut self, under: Node<'s>, over: &'n Node<'s>) -> Node<'s> {
+        match (under.content, &over.content) {
+            (Content::Mapping(entries), Content::Mapping(_)) if self.wish(over) == Wish::Merge => {
+                if self.rules.is_choice(&self.path) && !same_choice(&entries, over) {
+                    return self.fresh(over);
+                }
+                Node {
+                    span: under.span,
+                    content: Content::Mapping(self.mapping(entries, over)),
+                }
+            }
+            (Content::Sequence(items), Content::Sequence(over_items)) => match self.rules.key_of(&self.path) {
+                Some(key) if !over_items.iter().any(replaces_list) => Node {
+                    span: under.span,
+                    content: Content::Sequence(self.list(items, over_items, key)),
+                },
+                _ => self.fresh(over),
+            },
+            _ => self.fresh(over),
+        }
+    }
+
+    fn mapping<'s>(&mut self, mut entries: Vec<(Node<'s>, Node<'s>)>, over: &'n Node<'s>) -> Vec<(Node<'s>, Node<'s>)> {
+        for (key, value) in written(over) {
+            let at = entries.iter().position(|(other, _)| other.text() == key.text());
+            let wish = if is_null(value) { Wish::Delete } else { self.wish(value) };
+            self.path.push(key.text().unwrap_or_default());
+            match (at, wish) {
+                (Some(at), Wish::Delete) => {
+                    entries.remove(at);
+                }
+                (None, Wish::Delete) => {
+                    let keys: Vec<_> = entries.iter().filter_map(|(key, _)| key.text()).collect();
+                    self.missed(key, "key", &keys);
+                }
+                (Some(at), _) => {
+                    let below = std::mem::replace(&mut entries[at].1, empty(value));
+                    let laid = self.lay(below, value);
+                    // A finding about the key hides the value behind it, so both are of one text.
+                    let key = if laid.span == value.span {
+                        key.clone()
+                    } else {
+                        entries[at].0.clone()
+                    };
+                    entries[at] = (key, laid);
+                }
+                (None, _) => entries.push((key.clone(), self.fresh(value))),
+            }
+            self.path.pop();
+        }
+        entries
+    }
+
+    /// Elements of one name stay together: where either side has several they replace, because none answers to another.
+    fn list<'s>(&mut self, mut items: Vec<Node<'s>>, over: &'n [Node<'s>], key: &str) -> Vec<Node<'s>> {
+        let name = |node: &Node<'_>| node.get(key).and_then(Node::text).map(str::to_owned);
+        let mut replaced: Vec<String> = Vec::new();
+        for item in over {
+            let Some(named) = item.get(key) else {
+                items.push(self.fresh(item));
+                continue;
+            };
+            let is_same = |node: &Node<'_>| node.get(key).and_then(Node::text) == named.text();
+            let below = items.iter().filter(|node| is_same(node)).count();
+            let alone = below == 1 && over.iter().filter(|node| is_same(node)).count() == 1;
+            let at = items.iter().position(is_same);
+            match (at, self.wish(item)) {
+                (None, Wish::Delete) => {
+                    let names: Vec<_> = items.iter().filter_map(|node| node.get(key)?.text()).collect();
+                    self.missed(named, key, &names);
+                }
+                (Some(_), Wish::Delete) => items.retain(|node| !is_same(node)),
+                (Some(at), Wish::Merge) if alone => {
+                    let below = items.remove(at);
+                    items.insert(at, self.lay(below, item));
+                }
+                (Some(at), _) if !name(item).is_some_and(|name| replaced.contains(&name)) => {
+                    items.retain(|node| !is_same(node));
+                    items.insert(at.min(items.len()), self.fresh(item));
+                    replaced.extend(name(item));
+                }
+                _ => {
+                    let last = items.iter().rposition(is_same).map_or(items.len(), |last| last + 1);
+                    items.insert(last, self.fresh(item));
+                    replaced.extend(name(item));
+                }
+            }
+        }
+        items
+    }
+
+    /// A node where there is nothing to lay it over: without directives, and without what would remove something.
+    fn fresh<'s>(&mut self, node: &'n Node<'s>) -> Node<'s> {
+        let content = match &node.content {
+            Content::Scalar(_) => node.content.clone(),
+            Content::Sequence(items) => {
+                let items = items.iter().filter(|item| !replaces_list(item));
+                Content::Sequence(items.filter_map(|item| self.kept(item, item)).collect())
+            }
+            Content::Mapping(_) => Content::Mapping(
+                written(node)
+                    .filter_map(|(key, value)| {
+                        self.path.push(key.text().unwrap_or_default());
+                        let kept = if is_null(value) {
+                            self.missed(key, "key", &[]);
+                            None
+                        } else {
+                            self.kept(key, value)
+                        };
+                        self.path.pop();
+                        Some((key.clone(), kept?))
+                    })
+                    .collect(),
+            ),
+        };
+        Node {
+            span: node.span,
+            content,
+        }
+    }
+
+    fn kept<'s>(&mut self, place: &Node<'_>, node: &'n Node<'s>) -> Option<Node<'s>> {
+        if self.wish(node) == Wish::Delete {
+            self.missed(place, "key", &[]);
+            return None;
+        }
+        Some(self.fresh(node))
+    }
+
+    /// What a node's directive asks for.
+    fn wish(&mut self, node: &Node<'_>) -> Wish {
+        let Some(directive) = node.get(DIRECTIVE) else {
+            return Wish::Merge;
+        };
+        match directive.text() {
+            Some("delete") => Wish::Delete,
+            Some("replace") => Wish::Replace,
+            other => {
+                let near = other.and_then(|word| nearest(word, DIRECTIVES));
+                let label = near.map_or_else(
+                    || "no such directive".to_owned(),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let finding = Diagnostic::error("FL0017", "unknown directive")
+                    .at(directive.span)
+                    .label(label);
+                self.tell(finding.help("directives: $patch: delete, $patch: replace"));
+                Wish::Merge
+            }
+        }
+    }
+
+    fn missed(&mut self, at: &Node<'_>, key: &str, there: &[&str]) {
+        let text = at.text().unwrap_or_default();
+        let what = if quotable(text) {
+            format!("`{text}`")
+        } else {
+            "this".to_owned()
+        };
+        let label = match nearest(text, there.iter().copied()).filter(|near| *near != text) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if key == "key" => "no such key below".to_owned(),
+            None => format!("no element has this {key}"),
+        };
+        let finding = Diagnostic::warning("FL0018", format!("{what} is removed where it is not")).at(at.span);
+        self.tell(finding.label(label));
+    }
+
+    /// A node may be looked at more than once.
+    fn tell(&mut self, finding: Diagnostic) {
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// The entries of a mapping but its directive.
+fn written<'n, 's>(node: &'n Node<'s>) -> impl Iterator<Item = &'n (Node<'s>, Node<'s>)> {
+    let entries = match &node.content {
+        Content::Mapping(entries) => entries.as_slice(),
+        _ => &[],
+    };
+    entries.iter().filter(|(key, _)| key.text() != Some(DIRECTIVE))
+}
+
+fn is_null(node: &Node<'_>) -> bool {
+    matches!(&node.content, Content::Scalar(scalar) if scalar.plain && resolve(&scalar.text) == Resolved::Null)
+}
+
+/// `- $patch: replace`, alone.
+fn replaces_list(item: &Node<'_>) -> bool {
+    item.get(DIRECTIVE).and_then(Node::text) == Some("replace") && written(item).next().is_none()
+}
+
+fn same_choice(entries: &[(Node<'_>, Node<'_>)], over: &Node<'_>) -> bool {
+    written(over).all(|(key, _)| entries.iter().any(|(other, _)| other.text() == key.text()))
+}
+
+/// Stands for a node that is being worked on.
+fn empty<'s>(node: &Node<'s>) -> Node<'s> {
+    Node {
+        span: node.span,
+        content: Content::Sequence(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::yaml::{Tree, draft};
+
+    const RULES: Rules = Rules {
+        lists: &[("nodes", "name"), ("kubelet.args", "name")],
+        choices: &["cni"],
+    };
+
+    fn merged(under: &str, over: &str) -> (Value, Vec<Diagnostic>) {
+        let over = Tree::parse_at(over, 1000).unwrap();
+        let (root, findings) = merge(Tree::parse(under).unwrap().root, &over.root, &RULES);
+        let tree = Tree {
+            root,
+            findings: Vec::new(),
+        };
+        (draft(&tree, &[]).value.unwrap(), findings)
+    }
+
+    fn laid(under: &str, over: &str) -> Value {
+        let (value, findings) = merged(under, over);
+        assert_eq!(findings, [], "{over}");
+        value
+    }
+
+    #[test]
+    fn mappings_merge_and_the_rest_is_replaced() {
+        assert_eq!(
+            laid("{a: {x: 1, y: 2}}", "{a: {y: 3, z: 4}}"),
+            json!({"a": {"x": 1, "y": 3, "z": 4}})
+        );
+        assert_eq!(laid("{a: [1, 2], b: 1}", "{a: [3]}"), json!({"a": [3], "b": 1}));
+        assert_eq!(laid("{a: {x: 1}}", "{a: word}"), json!({"a": "word"}));
+        assert_eq!(laid("{a: word}", "{a: {x: 1}}"), json!({"a": {"x": 1}}));
+    }
+
+    #[test]
+    fn null_removes() {
+        assert_eq!(laid("{a: 1, b: 2}", "{a: null}"), json!({"b": 2}));
+        assert_eq!(laid("{a: {x: 1, y: 2}}", "a:\n  x:\n"), json!({"a": {"y": 2}}));
+        assert_eq!(laid("{a: 1}", "{a: 'null'}"), json!({"a": "null"}));
+    }
+
+    #[test]
+    fn elements_are_known_by_their_key() {
+        let under = "nodes: [{name: a, os: x}, {name: b, os: x}]";
+        assert_eq!(
+            laid(under, "nodes: [{name: b, arch: y}, {name: c}]"),
+            json!({"nodes": [{"name": "a", "os": "x"}, {"name": "b", "os": "x", "arch": "y"}, {"name": "c"}]})
+        );
+        assert_eq!(
+            laid(
+                under,
+                "nodes: [{name: a, $patch: delete}, {name: b, $patch: replace, arch: y}]"
+            ),
+            json!({"nodes": [{"name": "b", "arch": "y"}]})
+        );
+        assert_eq!(
+            laid(under, "nodes: [{$patch: replace}, {name: c}]"),
+            json!({"nodes": [{"name": "c"}]})
+        );
+        assert_eq!(
+            laid("args: [{name: a}]", "args: [{name: b}]"),
+            json!({"args": [{"name": "b"}]})
+        );
+        assert_eq!(
+            laid("kubelet: {args: [{name: a}]}", "kubelet: {args: [{name: b}]}"),
+            json!({"kubelet": {"args": [{"name": "a"}, {"name": "b"}]}})
+        );
+    }
+
+    #[test]
+    fn elements_of_one_name_are_replaced_together() {
+        let under = "nodes: [{name: a, v: 1}, {name: b, v: 1}, {name: a, v: 2}]";
+        assert_eq!(
+            laid(under, "nodes: [{name: a, v: 3}]"),
+            json!({"nodes": [{"name": "a", "v": 3}, {"name": "b", "v": 1}]})
+        );
+        assert_eq!(
+            laid(under, "nodes: [{name: b, v: 3}, {name: c}, {name: b, v: 4}]"),
+            json!({"nodes": [{"name": "a", "v": 1}, {"name": "b", "v": 3}, {"name": "b", "v": 4}, {"name": "a", "v": 2}, {"name": "c"}]})
+        );
+    }
+
+    #[test]
+    fn directives_and_choices_replace() {
+        assert_eq!(
+            laid("{a: {x: 1}}", "{a: {$patch: replace, y: 2}}"),
+            json!({"a": {"y": 2}})
+        );
+        assert_eq!(laid("{a: {x: 1}, b: 1}", "{a: {$patch: delete}}"), json!({"b": 1}));
+        assert_eq!(
+            laid("{cni: {flannel: {mtu: 1}}}", "{cni: {calico: {}}}"),
+            json!({"cni": {"calico": {}}})
+        );
+        assert_eq!(
+            laid("{cni: {flannel: {mtu: 1}}}", "{cni: {flannel: {vni: 2}}}"),
+            json!({"cni": {"flannel": {"mtu": 1, "vni": 2}}})
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_told_once() {
+        for (over, code, label, expected) in [
+            ("{ab: null}", "FL0018", "did you mean `a`?", json!({"a": 1})),
+            (
+                "{z: {x: {$patch: delete}}}",
+                "FL0018",
+                "no such key below",
+                json!({"a": 1, "z": {}}),
+            ),
+            (
+                "{z: {$patch: replac}}",
+                "FL0017",
+                "did you mean `replace`?",
+                json!({"a": 1, "z": {}}),
+            ),
+            (
+                "{nodes: [{name: a, $patch: delete}]}",
+                "FL0018",
+                "no such key below",
+                json!({"a": 1, "nodes": []}),
+            ),
+        ] {
+            let (value, findings) = merged("{a: 1}", over);
+            assert_eq!(value, expected, "{over}");
+            assert_eq!(
+                findings.iter().map(|f| (f.code, f.label.as_str())).collect::<Vec<_>>(),
+                [(code, label)],
+                "{over}"
+            );
+            assert!(findings[0].span.unwrap().start >= 1000);
+        }
+    }
+
+    #[test]
+    fn values_keep_their_places() {
+        let over = Tree::parse_at("a: {y: 3}", 1000).unwrap();
+        let (root, _) = merge(Tree::parse("a: {x: 1, y: 2}").unwrap().root, &over.root, &RULES);
+        let place = |key| root.get("a").unwrap().get(key).unwrap().span.start;
+        assert_eq!((place("x"), place("y")), (7, 1007));
+    }
+}
