@@ -7,7 +7,7 @@ mod source;
 use serde::Serialize;
 
 pub use codes::CODES;
-pub use render::{render, to_json};
+pub use render::{masked, render, to_json};
 pub use source::{Lines, Source, Text};
 
 /// Byte offsets into a [`Source`], half open.

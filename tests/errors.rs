@@ -11,10 +11,10 @@ use std::{
 };
 
 use firelay::{
+    commands::project,
     diagnostic::{CODES, Diagnostic, Source, render},
-    plan,
     profile::Profiles,
-    spec::Arch,
+    spec::{Arch, PatchText},
 };
 use proptest::prelude::*;
 
@@ -41,10 +41,39 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    match plan::read(source, profiles) {
+    patched_findings(source, &[], profiles)
+}
+
+fn patched_findings(source: &Source, patches: &[PatchText], profiles: &Profiles) -> Vec<Diagnostic> {
+    match project::resolve(source, patches, profiles).unwrap() {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     }
+}
+
+/// The patches of a case: `NAME.patches/FOLDER/FILE`, in order.
+fn patches(case: &Path, source: &mut Source) -> Vec<PatchText> {
+    let folder = case.with_extension("patches");
+    let mut texts = Vec::new();
+    let mut waiting = vec![folder.clone()];
+    while let Some(at) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&at) else { continue };
+        let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
+        waiting.extend(folders.into_iter().rev());
+        for file in files {
+            let name = file.strip_prefix(&folder).unwrap();
+            texts.push(PatchText {
+                folder: name.parent().unwrap().to_str().unwrap().to_owned(),
+                number: source.add(
+                    format!("patches/{}", name.display()),
+                    fs::read_to_string(&file).unwrap(),
+                ),
+            });
+        }
+    }
+    texts
 }
 
 fn cases() -> Vec<PathBuf> {
@@ -61,8 +90,9 @@ fn cases() -> Vec<PathBuf> {
 fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
     let text = fs::read_to_string(path).unwrap();
     let narrow = text.starts_with(NARROW).then(narrowed);
-    let source = Source::new("cluster.yaml", text);
-    let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
+    let mut source = Source::new("cluster.yaml", text);
+    let patches = patches(path, &mut source);
+    let findings = patched_findings(&source, &patches, narrow.as_ref().unwrap_or(&PROFILES));
     (source, findings)
 }
 

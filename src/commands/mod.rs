@@ -3,13 +3,16 @@
 pub mod assembly;
 mod check;
 mod completions;
+mod draft;
 mod failure;
 mod init;
+mod patches;
 pub mod project;
 mod render;
 mod secrets;
 mod size;
 mod streams;
+mod why;
 
 pub use failure::Failure;
 
@@ -24,6 +27,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Why(args) => why::run(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

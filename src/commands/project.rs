@@ -8,15 +8,17 @@ use std::{
 use time::OffsetDateTime;
 
 use super::{
+    draft::patch_findings,
     failure::{Failure, chain, shell_word},
-    streams,
+    patches, streams,
 };
 use crate::{
     cli::Inputs,
-    diagnostic::{self, Diagnostic, Source},
-    plan::{self, Plan},
+    diagnostic::{self, Diagnostic, Severity, Source},
+    plan::{self, NodePlan, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
+    spec::PatchText,
 };
 
 /// Name of a bundle that no flag names.
@@ -26,6 +28,8 @@ const BUNDLE: &str = "firelay.secrets.yaml";
 pub struct Project {
     /// Where it was read.
     pub source: Source,
+    /// Those of its texts that hold patches.
+    pub patches: Vec<PatchText>,
     /// What it means.
     pub plan: Plan,
     /// The profiles it was resolved with.
@@ -40,12 +44,13 @@ pub type Outcome = Result<Project, (Source, Vec<Diagnostic>)>;
 impl Project {
     /// Reads and resolves; the findings come back with their source.
     pub fn open(path: &Path) -> Result<Outcome, Failure> {
-        let source = read(path)?;
+        let mut source = read(path)?;
+        let patches = patches::read(path, &mut source)?;
         let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        let resolved = plan::read(&source, &profiles);
-        Ok(match resolved {
+        Ok(match resolve(&source, &patches, &profiles)? {
             Ok((plan, warnings)) => Ok(Self {
                 source,
+                patches,
                 plan,
                 profiles,
                 warnings,
@@ -66,6 +71,18 @@ impl Project {
                 Err(Failure::Refused(refusal(&source, &findings)))
             }
         }
+    }
+
+    /// The node or pool of a name.
+    pub fn node(&self, name: &str) -> Result<&NodePlan, Failure> {
+        let nodes = &self.plan.nodes;
+        nodes.iter().find(|node| node.name == name).ok_or_else(|| {
+            let help = match diagnostic::nearest(name, nodes.iter().map(|node| node.name.as_str())) {
+                Some(near) => format!("\n  = help: did you mean {near}?"),
+                None => String::new(),
+            };
+            Failure::Usage(format!("{} has no node or pool {name}{help}", self.source.name()))
+        })
     }
 
     /// Loads the bundle.
@@ -111,6 +128,21 @@ impl Project {
             self.plan.name
         )))
     }
+}
+
+/// What a spec means, with its warnings, or everything that is wrong with it and its patches.
+pub type Resolved = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+/// Resolves a spec and lays its patches on every machine that they are for.
+pub fn resolve(source: &Source, patches: &[PatchText], profiles: &Profiles) -> Result<Resolved, Failure> {
+    let (plan, mut findings) = match plan::read_patched(source, patches, profiles) {
+        Ok(resolved) => resolved,
+        Err(findings) => return Ok(Err(findings)),
+    };
+    findings.extend(patch_findings(&plan, profiles)?);
+    diagnostic::sort(&mut findings);
+    let refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if refused { Err(findings) } else { Ok((plan, findings)) })
 }
 
 /// Saves a new bundle where none is.

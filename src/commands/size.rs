@@ -36,23 +36,10 @@ pub fn run(args: &Size) -> Result<(), Failure> {
 
 /// The node or pool of that name, or all.
 fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan], Failure> {
-    let nodes = &project.plan.nodes;
     match name {
-        None => Ok(nodes),
-        Some(name) => {
-            let node = nodes.iter().find(|node| node.name == name);
-            node.map(std::slice::from_ref)
-                .ok_or_else(|| unknown_node(project, name))
-        }
+        None => Ok(&project.plan.nodes),
+        Some(name) => project.node(name).map(std::slice::from_ref),
     }
-}
-
-fn unknown_node(project: &Project, name: &str) -> Failure {
-    let help = match crate::diagnostic::nearest(name, project.plan.nodes.iter().map(|node| node.name.as_str())) {
-        Some(near) => format!("\n  = help: did you mean {near}?"),
-        None => String::new(),
-    };
-    Failure::Usage(format!("{} has no node or pool {name}{help}", project.source.name()))
 }
 
 /// The node's line and, below it, its groups; with `every_file` its files as well.

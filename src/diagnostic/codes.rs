@@ -3,7 +3,7 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else, `FL06` settings of the machines themselves.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -19,6 +19,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0012", "unknown choice"),
     ("FL0013", "number out of range"),
     ("FL0014", "not a firelay cluster spec"),
+    ("FL0017", "unknown directive of a merge"),
+    ("FL0018", "removal of what is not there"),
     ("FL0101", "not a network range"),
     ("FL0102", "network range with host bits"),
     ("FL0103", "pod and service networks overlap"),
@@ -95,4 +97,12 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0607", "file that firelay writes or a disk hides"),
     ("FL0608", "command of the user"),
     ("FL0609", "setting that a system cannot take"),
+    ("FL0701", "not a patch"),
+    ("FL0702", "patches for nobody"),
+    ("FL0703", "patch that hits nothing"),
+    ("FL0704", "file that is not patched"),
+    ("FL0705", "JSON patch"),
+    ("FL0706", "patch that leaves no unit or document"),
+    ("FL0707", "patch that changes nothing"),
+    ("FL0708", "patch that fits several documents"),
 ];

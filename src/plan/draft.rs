@@ -2,17 +2,18 @@
 
 use super::{Plan, resolve};
 use crate::{
-    diagnostic::{self, Diagnostic, Source, Span},
+    diagnostic::{self, Diagnostic, Severity, Source, Span},
     profile::Profiles,
-    spec,
+    spec::{self, PatchText},
 };
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
 const OF_ONE_VALUE: &[&str] = &[
-    "FL0101", "FL0102", "FL0106", "FL0112", "FL0114", "FL0201", "FL0202", "FL0206", "FL0211", "FL0214", "FL0216",
-    "FL0217", "FL0301", "FL0302", "FL0305", "FL0306", "FL0307", "FL0308", "FL0309", "FL0310", "FL0311", "FL0312",
-    "FL0313", "FL0314", "FL0401", "FL0403", "FL0404", "FL0502", "FL0503", "FL0505", "FL0506", "FL0507", "FL0508",
-    "FL0509", "FL0512", "FL0513", "FL0601", "FL0602", "FL0603", "FL0604", "FL0606", "FL0608",
+    "FL0011", "FL0101", "FL0102", "FL0106", "FL0112", "FL0114", "FL0201", "FL0202", "FL0206", "FL0211", "FL0214",
+    "FL0216", "FL0217", "FL0301", "FL0302", "FL0305", "FL0306", "FL0307", "FL0308", "FL0309", "FL0310", "FL0311",
+    "FL0312", "FL0313", "FL0314", "FL0401", "FL0403", "FL0404", "FL0502", "FL0503", "FL0505", "FL0506", "FL0507",
+    "FL0508", "FL0509", "FL0512", "FL0513", "FL0601", "FL0602", "FL0603", "FL0604", "FL0606", "FL0608", "FL0701",
+    "FL0705",
 ];
 
 /// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text.
@@ -20,15 +21,33 @@ const OF_ONE_VALUE: &[&str] = &[
 /// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
 /// found counts, else what looks at one value; never what stands where a mistake is.
 pub fn read(source: &Source, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let draft = spec::draft(source);
+    read_patched(source, &[], profiles)
+}
+
+/// [`read`] with patches in texts of their own.
+pub fn read_patched(
+    source: &Source,
+    patches: &[PatchText],
+    profiles: &Profiles,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let draft = spec::draft(source, patches);
     let mut findings = draft.findings;
     let Some(spec) = draft.value else {
         return Err(findings);
     };
-    if findings.is_empty() {
-        return resolve(&spec, profiles);
+    let resolved = resolve(&spec, profiles);
+    if findings.iter().all(|finding| finding.severity == Severity::Warning) {
+        let with = |mut further: Vec<_>| {
+            further.extend(findings);
+            diagnostic::sort(&mut further);
+            further
+        };
+        return match resolved {
+            Ok((plan, warnings)) => Ok((plan, with(warnings))),
+            Err(further) => Err(with(further)),
+        };
     }
-    let further = resolve(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+    let further = resolved.map_or_else(|findings| findings, |(_, warnings)| warnings);
     let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
     let holds = |finding: &Diagnostic| {

@@ -23,6 +23,7 @@ mod names;
 mod network;
 mod nodes;
 mod owned;
+mod patches;
 mod phases;
 mod pki;
 mod ranges;
@@ -30,7 +31,8 @@ mod report;
 mod resolve;
 mod runtime;
 
-pub use draft::read;
+pub use draft::{read, read_patched};
 pub use host::{DiskPlan, FilePlan, HostPlan, NameServersPlan, NtpPlan, ProxyPlan};
 pub use model::*;
+pub use patches::{Scope, ScopedPatch};
 pub use resolve::resolve;

@@ -7,7 +7,7 @@ use semver::Version;
 use serde_json::Value;
 use time::Duration;
 
-use super::HostPlan;
+use super::{HostPlan, ScopedPatch};
 use crate::{
     profile::{ArtifactFormat, KubernetesProfile, OsProfile, PlatformProfile},
     spec::{
@@ -48,6 +48,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
+    /// Changes of rendered files, in the order in which they are laid.
+    pub patches: Vec<ScopedPatch>,
 }
 
 /// `kubernetes`, resolved.

@@ -11,7 +11,7 @@ use super::{
     manifests, names,
     network::{self, Ranges},
     nodes::{self, Nodes},
-    pki,
+    patches, pki,
     report::Report,
     runtime,
 };
@@ -35,6 +35,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
+    let patches = patches::resolve(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
     let network = network::resolve(spec, &ranges, kubelets(&rows), nodes::max_pods(spec), report);
     let release = report.take(kubernetes::release(spec, profiles));
@@ -79,6 +80,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         pki,
         join,
         nodes,
+        patches,
     })
 }
 

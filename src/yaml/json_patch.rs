@@ -215,10 +215,7 @@ mod tests {
 
     fn patched(document: &str, operations: &str) -> Result<serde_json::Value, String> {
         let mut root = Tree::parse(document).unwrap().root.detached();
-        let source = Source {
-            name: "x".into(),
-            text: operations.into(),
-        };
+        let source = Source::new("x", operations);
         let operations: Vec<Operation> = decode(&source).unwrap();
         assert!(operations.iter().all(|operation| operation.check().is_empty()));
         patch(&mut root, &operations).map_err(|finding| format!("{}: {}", finding.message, finding.label))?;

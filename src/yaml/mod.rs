@@ -16,6 +16,7 @@ mod pointer;
 mod scalar;
 mod spanned;
 mod stand_in;
+mod stream;
 mod tree;
 mod value;
 mod write;
@@ -33,6 +34,7 @@ pub use log::{Draft, Words};
 pub use merge::{Rules, merge};
 pub use pointer::{Lost, Pointer};
 pub use spanned::Spanned;
+pub use stream::split;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.

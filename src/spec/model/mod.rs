@@ -9,12 +9,14 @@ mod host;
 mod kubernetes;
 mod network;
 mod node;
+mod patch;
 mod runtime;
 mod trust;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::FilePatch;
 use crate::yaml::Spanned;
 
 pub use access::*;
@@ -24,6 +26,7 @@ pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use patch::*;
 pub use runtime::*;
 pub use trust::*;
 
@@ -94,6 +97,12 @@ pub struct Spec {
     /// Machines whose names are not known yet.
     #[serde(default)]
     pub pools: Vec<Spanned<Pool>>,
+    /// Changes of rendered files on every machine, after those in `patches/all/`.
+    #[serde(default)]
+    pub patches: Vec<Patch>,
+    /// Those in files, in the order of folders and names.
+    #[serde(skip)]
+    pub patch_files: Vec<FilePatch>,
 }
 
 impl Spec {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Proxy};
+use super::{Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Patch, Proxy};
 use crate::yaml::Spanned;
 
 /// `roles`: settings for every node of a role.
@@ -91,6 +91,9 @@ macro_rules! with_node_settings {
             /// Commands, after the cluster's.
             #[serde(default)]
             pub commands: Commands,
+            /// Changes of rendered files, after the cluster's.
+            #[serde(default)]
+            pub patches: Vec<Patch>,
         }
 
         impl $name {
