@@ -3,22 +3,18 @@
 
 mod support;
 
-use std::{collections::BTreeMap, io::Write, sync::Arc};
+use std::{collections::BTreeMap, io::Write};
 
 use firelay::{
     addons::{self, Implied, Port, Protocol},
-    plan::{
-        CniPlan, ComponentPlan, DnsPlan, EndpointPlan, EtcdPlan, JoinPlan, KubeProxyPlan, KubernetesPlan, NetworkPlan,
-        PkiPlan, Plan, ProviderPlan, RuntimePlan,
-    },
+    plan::{CniPlan, KubeProxyPlan, Plan},
     profile::Profiles,
-    spec::{Access, Algorithm, CaKeys, FlannelBackend, Manifest, ProxyMode},
+    spec::{FlannelBackend, Manifest, ProxyMode},
     yaml::Spanned,
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use support::pyyaml;
-use time::Duration;
 
 const BACKENDS: [FlannelBackend; 3] = [FlannelBackend::Vxlan, FlannelBackend::HostGw, FlannelBackend::Wireguard];
 const IPV4: &str = "10.244.0.0/16";
@@ -35,83 +31,21 @@ fn flannel(backend: FlannelBackend) -> CniPlan {
 }
 
 fn plan(cni: CniPlan, pods: &[&str]) -> Plan {
-    let profile = Arc::clone(&Profiles::embedded().unwrap().kubernetes["1.36"]);
-    Plan {
-        name: "test".to_owned(),
-        kubernetes: KubernetesPlan {
-            version: profile.versions[0].clone(),
-            image_repository: "registry.k8s.io".to_owned(),
-            kubeadm_feature_gates: BTreeMap::new(),
-            feature_gates: BTreeMap::new(),
-            api_server: ComponentPlan::default(),
-            controller_manager: ComponentPlan::default(),
-            scheduler: ComponentPlan::default(),
-            kubelet_config: BTreeMap::new(),
-            kube_proxy: Some(KubeProxyPlan {
-                mode: None,
-                config: BTreeMap::new(),
-            }),
-            dns: DnsPlan {
-                domain: "cluster.local".to_owned(),
-                image_repository: None,
-                image_tag: None,
-                disabled: false,
-            },
-            patches: Vec::new(),
-            skip_phases: Vec::new(),
-            profile,
-        },
-        endpoint: EndpointPlan {
-            host: "api.example.com".to_owned(),
-            port: 6443,
-            provider: ProviderPlan::External,
-        },
-        network: NetworkPlan {
-            pods: pods.iter().map(|range| range.parse().unwrap()).collect(),
-            services: vec!["10.96.0.0/12".parse().unwrap()],
-            api_service: "10.96.0.1".parse().unwrap(),
-            cluster_dns: "10.96.0.10".parse().unwrap(),
-            node_mask_ipv4: Some(24),
-            node_mask_ipv6: None,
-            cni,
-        },
-        etcd: EtcdPlan {
-            external: false,
-            version: "3.6.14".parse().unwrap(),
-            data_dir: "/var/lib/etcd".to_owned(),
-            extra_args: Vec::new(),
-            extra_envs: Vec::new(),
-            image_repository: None,
-            image_tag: None,
-            server_cert_sans: Vec::new(),
-            peer_cert_sans: Vec::new(),
-        },
-        runtime: RuntimePlan {
-            version: "2.3.4".parse().unwrap(),
-            sandbox_image: "registry.k8s.io/pause:3.10.2".to_owned(),
-            snapshotter: "overlayfs".to_owned(),
-            registries: Vec::new(),
-            runtimes: Vec::new(),
-            nerdctl: false,
-        },
-        image_archives: Vec::new(),
-        image_rewrites: BTreeMap::new(),
-        manifests: Vec::new(),
-        access: Access::default(),
-        pki: PkiPlan {
-            algorithm: Algorithm::EcdsaP256,
-            ca_validity: Duration::days(3650),
-            leaf_validity: Duration::days(365),
-            backdate: Duration::days(1),
-            extra_sans: Vec::new(),
-            ca_keys: CaKeys::ControlPlane,
-        },
-        join: JoinPlan {
-            token_ttl: Duration::days(1),
-            wait_timeout: Duration::minutes(30),
-        },
-        nodes: Vec::new(),
-    }
+    let mut plan = support::plan::resolve(
+        "apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: test
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.example.com }
+os: ubuntu-24.04
+platform: metal
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.77.0.11] }
+",
+    );
+    plan.network.pods = pods.iter().map(|range| range.parse().unwrap()).collect();
+    plan.network.cni = cni;
+    plan
 }
 
 /// The one file of a phase.

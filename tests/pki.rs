@@ -5,6 +5,7 @@
 mod cluster;
 #[path = "pki/openssl.rs"]
 mod openssl;
+mod support;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +13,6 @@ use cluster::{ISSUED_AT, bundle, bundle_of, issue, plan};
 use firelay::{
     pki::{self, Authorities, Error, NodePki},
     plan::{NodePlan, Plan, RoleSet},
-    profile::Profiles,
     secrets::Bundle,
     spec::{Algorithm, CaKeys, JoinIdentity},
 };
@@ -46,7 +46,7 @@ fn control_plane(name: &str, addresses: &[&str]) -> NodePlan {
         control_plane: true,
         ..RoleSet::default()
     };
-    cluster::node(&Profiles::embedded().unwrap(), name, roles, addresses)
+    cluster::node(name, roles, addresses)
 }
 
 #[test]
@@ -299,13 +299,11 @@ fn ca_keys_go_where_the_plan_says() {
 fn external_etcd_moves_its_certificates_to_its_members() {
     let (mut plan, bundle) = (plan(), bundle());
     plan.etcd.external = true;
-    let profiles = Profiles::embedded().unwrap();
     let etcd = RoleSet {
         etcd: true,
         ..RoleSet::default()
     };
-    plan.nodes
-        .push(cluster::node(&profiles, "etcd1", etcd, &["10.77.0.31"]));
+    plan.nodes.push(cluster::node("etcd1", etcd, &["10.77.0.31"]));
     let member = issue(&plan, &bundle, "etcd1");
     let expected = [
         "etcd/ca.crt",

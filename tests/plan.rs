@@ -1,28 +1,17 @@
 //! What a spec becomes when it is resolved.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use std::{fmt::Write as _, sync::LazyLock};
+mod support;
+
+use std::fmt::Write as _;
 
 use firelay::{
-    diagnostic::{Diagnostic, Source, render},
-    plan::{self, CniPlan, HostPlan, NodePlan, Plan, ProviderPlan},
-    profile::Profiles,
-    spec::{self, Arch, FlannelBackend, JoinIdentity, TaintEffect},
+    plan::{CniPlan, HostPlan, Plan, ProviderPlan},
+    spec::{Arch, FlannelBackend, JoinIdentity, TaintEffect},
 };
 use serde_json::json;
+use support::plan::{node, resolve};
 use time::Duration;
-
-static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
-
-fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
-    let source = Source::new("cluster.yaml", text);
-    let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
-    plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
-}
-
-fn resolve(text: &str) -> Plan {
-    try_resolve(text).unwrap_or_else(|text| panic!("{text}")).0
-}
 
 const HEAD: &str = "\
 apiVersion: firelay.dev/v1alpha1
@@ -43,10 +32,6 @@ fn with(extra: &str) -> Plan {
 
 fn every_key() -> Plan {
     resolve(include_str!("plan/every-key.yaml"))
-}
-
-fn node<'a>(plan: &'a Plan, name: &str) -> &'a NodePlan {
-    plan.nodes.iter().find(|node| node.name == name).unwrap()
 }
 
 fn pairs<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>) -> Vec<(&'a str, &'a str)> {
@@ -149,7 +134,7 @@ fn the_nearer_setting_wins_and_of_roles_the_first_listed() {
     assert!(both.taints.is_empty());
     assert_eq!(
         json!(both.kubelet_config),
-        json!({"cpuManagerPolicy": "static", "maxPods": 60, "podPidsLimit": 4096})
+        json!({"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m"}, "maxPods": 60, "podPidsLimit": 4096})
     );
     assert_eq!(pairs(&both.kubelet_args), [("v", "5"), ("node-ip", "10.0.0.31")]);
 

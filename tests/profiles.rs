@@ -118,9 +118,9 @@ fn questions_are_answered_by_minor() {
     let (old, new) = (&profiles.kubernetes["1.34"], &profiles.kubernetes["1.36"]);
     assert!(new.accepts_kubelet_field("failCgroupV1") && !new.accepts_kubelet_field("failCgroupV2"));
     assert!(new.accepts_kubelet_field("tlsCurvePreferences") && !old.accepts_kubelet_field("tlsCurvePreferences"));
-    assert!(new.accepts_kube_proxy_field("nftables") && !new.accepts_kube_proxy_field("nfTables"));
-    assert!(old.accepts_kubelet_flag("pod-infra-container-image"));
-    assert!(!new.accepts_kubelet_flag("pod-infra-container-image") && new.accepts_kubelet_flag("node-ip"));
+    assert!(new.accepts_flag("kubelet", "port") && !new.accepts_flag("kube-scheduler", "port"));
+    assert!(old.accepts_flag("kubelet", "pod-infra-container-image"));
+    assert!(!new.accepts_flag("kubelet", "pod-infra-container-image") && new.accepts_flag("kubelet", "node-ip"));
     assert!(old.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(!new.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(new.accepts_encryption_algorithm("ECDSA-P256") && !new.accepts_encryption_algorithm("Ed25519"));

@@ -1,44 +1,36 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::{collections::BTreeMap, io::Read, sync::Arc};
+use std::{io::Read, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::*;
 use crate::{
+    diagnostic::Source,
     document::{CloudInit, Compression, Document, sha256_hex},
     node::{NodeFile, NodeFiles},
-    plan::{NodePlan, RoleSet},
+    plan::{self, NodePlan},
     profile::{Encoding, Profiles},
-    spec::{Arch, JoinIdentity, Role},
+    spec::Role,
 };
 
+/// The only node of a cluster on this OS and platform.
 fn node(os: &str, platform: &str) -> NodePlan {
-    let profiles = Profiles::embedded().unwrap();
-    NodePlan {
-        name: "cp1".to_owned(),
-        pool: false,
-        roles: RoleSet {
-            control_plane: true,
-            ..RoleSet::default()
-        },
-        founder: true,
-        addresses: Vec::new(),
-        mac: None,
-        os: Arc::clone(&profiles.os[os]),
-        platform: Arc::clone(&profiles.platform[platform]),
-        arch: Arch::Amd64,
-        identity: JoinIdentity::Certificate,
-        labels: BTreeMap::new(),
-        admin_labels: BTreeMap::new(),
-        taints: Vec::new(),
-        kubelet_config: BTreeMap::new(),
-        kubelet_args: Vec::new(),
-        preinstalled: true,
-        bin_dir: "/usr/bin".to_owned(),
-        artifacts: Vec::new(),
-        host: Default::default(),
-    }
+    let text = format!(
+        "apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: prod
+kubernetes: {{ version: 1.36.4 }}
+endpoint: {{ host: api.example.com }}
+os: {os}
+platform: {platform}
+nodes:
+  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}
+"
+    );
+    let source = Source::new("cluster.yaml", text);
+    let (plan, _) = plan::read(&source, &Profiles::embedded().unwrap()).unwrap();
+    plan.nodes.into_iter().next().unwrap()
 }
 
 fn file(path: &str, content: &str) -> NodeFile {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{ComponentPlan, VolumePlan, artifacts, kubernetes, names, owned::Settings, report::Report};
+use super::{ComponentPlan, VolumePlan, artifacts, known, names, owned::Settings, report::Report};
 use crate::{
     diagnostic::Diagnostic,
+    profile::KubernetesProfile,
     spec::{Argument, Component, EnvVar, Volume},
 };
 
@@ -20,7 +21,7 @@ const PATH_TYPES: &[&str] = &[
 ];
 
 /// Refuses an argument's name that no component could have.
-pub(super) fn check_argument(argument: &Argument, report: &mut Report) {
+fn check_argument(argument: &Argument, report: &mut Report) {
     let name = &argument.name;
     let bare = name.trim_start_matches('-');
     if bare.len() != name.len() {
@@ -36,10 +37,26 @@ pub(super) fn check_argument(argument: &Argument, report: &mut Report) {
     }
 }
 
-/// Arguments as pairs, checked.
-pub(super) fn arguments(arguments: &[Argument], owned: &Settings, report: &mut Report) -> Vec<(String, String)> {
-    owned.check_arguments(arguments, report);
-    arguments.iter().for_each(|argument| check_argument(argument, report));
+/// Refuses odd names, and flags with which a component of this version does not start any more.
+pub(super) fn check_arguments(
+    owned: &Settings,
+    arguments: &[Argument],
+    profile: &KubernetesProfile,
+    report: &mut Report,
+) {
+    for argument in arguments {
+        owned.check(&argument.name, &argument.value, report);
+        check_argument(argument, report);
+        if !profile.accepts_flag(owned.component, &argument.name) {
+            let message = format!("{} {} has no such flag any more", owned.component, profile.minor);
+            let finding = Diagnostic::error("FL0310", message).at(argument.name.span);
+            report.push(finding.label("with it the program does not start").help("remove it"));
+        }
+    }
+}
+
+/// Arguments as pairs.
+pub(super) fn arguments(arguments: &[Argument]) -> Vec<(String, String)> {
     arguments
         .iter()
         .map(|argument| (argument.name.value.clone(), argument.value.value.clone()))
@@ -59,7 +76,13 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
 }
 
 /// A static pod's settings, checked.
-pub(super) fn resolve(component: &Component, owned: &Settings, report: &mut Report) -> ComponentPlan {
+pub(super) fn resolve(
+    component: &Component,
+    owned: &Settings,
+    profile: &KubernetesProfile,
+    report: &mut Report,
+) -> ComponentPlan {
+    check_arguments(owned, &component.extra_args, profile, report);
     let mut seen = BTreeSet::new();
     for volume in &component.extra_volumes {
         check_volume(volume, report);
@@ -68,7 +91,7 @@ pub(super) fn resolve(component: &Component, owned: &Settings, report: &mut Repo
         }
     }
     ComponentPlan {
-        extra_args: arguments(&component.extra_args, owned, report),
+        extra_args: arguments(&component.extra_args),
         extra_volumes: component.extra_volumes.iter().map(volume).collect(),
         extra_envs: environment(&component.extra_envs, report),
     }
@@ -88,7 +111,7 @@ fn check_volume(volume: &Volume, report: &mut Report) {
     {
         let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
         let help = format!("types: {}", PATH_TYPES.join(", "));
-        report.push(kubernetes::unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
+        report.push(known::unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
     }
 }
 

@@ -51,7 +51,8 @@ fn in_hours(text: &str) -> Option<u64> {
     (hours <= LONGEST.whole_hours().unsigned_abs()).then_some(hours)
 }
 
-fn parse(text: &str) -> Option<Duration> {
+/// Reads a duration of zero or more.
+pub(super) fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }

@@ -2,9 +2,10 @@
 
 use semver::Version;
 
-use super::{EtcdPlan, artifacts, component, names, owned, report::Report, rewrite_image};
+use super::{EtcdPlan, artifacts, component, kubernetes::Release, names, owned, report::Report, rewrite_image};
 use crate::{
     diagnostic::{Diagnostic, Span},
+    profile::KubernetesProfile,
     spec::{Etcd, Spec},
     yaml::Spanned,
 };
@@ -38,7 +39,13 @@ const SHARED: &[&str] = &[
 ];
 
 /// `etcd`, checked and resolved, for the version of external members.
-pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &mut Report) -> EtcdPlan {
+pub(super) fn resolve(
+    spec: &Spec,
+    external: bool,
+    version: &Version,
+    release: &Release,
+    report: &mut Report,
+) -> EtcdPlan {
     let etcd = &spec.etcd;
     check_timing(etcd, report);
     check_idle(etcd, external, report);
@@ -54,7 +61,7 @@ pub(super) fn resolve(spec: &Spec, external: bool, version: &Version, report: &m
             .data_dir
             .as_ref()
             .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
-        extra_args: arguments(etcd, report),
+        extra_args: arguments(etcd, &release.profile, report),
         extra_envs: component::environment(&etcd.extra_envs, report),
         image_repository: etcd
             .image_repository
@@ -100,7 +107,7 @@ fn unfit(path: &str, parts: &[&str]) -> Option<String> {
 }
 
 /// The tuning as flags, then the user's own, which win because etcd takes the last.
-fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
+fn arguments(etcd: &Etcd, profile: &KubernetesProfile, report: &mut Report) -> Vec<(String, String)> {
     let milliseconds = |value: Option<&Spanned<u32>>| value.map(|value| value.to_string());
     let tuning = [
         ("heartbeat-interval", milliseconds(etcd.heartbeat_interval_ms.as_ref())),
@@ -114,7 +121,8 @@ fn arguments(etcd: &Etcd, report: &mut Report) -> Vec<(String, String)> {
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
-    arguments.extend(component::arguments(&etcd.extra_args, &owned::ETCD, report));
+    component::check_arguments(&owned::ETCD, &etcd.extra_args, profile, report);
+    arguments.extend(component::arguments(&etcd.extra_args));
     arguments
 }
 

@@ -86,9 +86,9 @@ impl<'a> Inherited<'a> {
 
 impl<'a> InheritedHost<'a> {
     fn lay(&mut self, nearer: HostSettings<'a>) {
-        self.proxy = nearer.proxy.or(self.proxy);
-        self.ntp = nearer.ntp.or(self.ntp);
-        self.dns = nearer.dns.or(self.dns);
+        self.proxy = nearer.proxy.as_ref().or(self.proxy);
+        self.ntp = nearer.ntp.as_ref().or(self.ntp);
+        self.dns = nearer.dns.as_ref().or(self.dns);
         self.disks
             .retain(|farther| !nearer.disks.iter().any(|disk| disk.mount == farther.mount));
         self.disks.extend(nearer.disks);

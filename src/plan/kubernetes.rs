@@ -6,13 +6,13 @@ use semver::Version;
 use serde_json::Value;
 
 use super::{
-    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, manifests, names, owned, phases,
+    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, known, manifests, names, owned, phases,
     report::Report, rewrite_image,
 };
 use crate::{
-    diagnostic::{Diagnostic, nearest},
+    diagnostic::Diagnostic,
     profile::{KubernetesProfile, Profiles},
-    spec::{KubeadmPatch, Kubelet, Kubernetes, PatchType, ProxyMode, Spec},
+    spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
     yaml::Spanned,
 };
 
@@ -77,11 +77,10 @@ pub(super) fn version(text: &Spanned<String>, example: &str) -> Result<Version, 
 }
 
 /// `kubernetes`, checked and resolved.
-pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> KubernetesPlan {
+pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, report: &mut Report) -> KubernetesPlan {
     let kubernetes = &spec.kubernetes;
     let profile = &release.profile;
     check_gates(kubernetes, profile, report);
-    check_kubelet(&kubernetes.kubelet, profile, report);
     phases::check(&kubernetes.skip_phases, profile, report);
     let rewrites = artifacts::image_rewrites(spec);
     kubernetes
@@ -98,11 +97,16 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
         image_repository: rewrite_image(&rewrites, repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
-        api_server: component::resolve(&kubernetes.api_server, &owned::API_SERVER, report),
-        controller_manager: component::resolve(&kubernetes.controller_manager, &owned::CONTROLLER_MANAGER, report),
-        scheduler: component::resolve(&kubernetes.scheduler, &owned::SCHEDULER, report),
+        api_server: component::resolve(&kubernetes.api_server, &owned::API_SERVER, profile, report),
+        controller_manager: component::resolve(
+            &kubernetes.controller_manager,
+            &owned::CONTROLLER_MANAGER,
+            profile,
+            report,
+        ),
+        scheduler: component::resolve(&kubernetes.scheduler, &owned::SCHEDULER, profile, report),
         kubelet_config: plain(&kubernetes.kubelet.config),
-        kube_proxy: kube_proxy(kubernetes, profile, report),
+        kube_proxy: kube_proxy(kubernetes, release, profiles, report),
         dns: dns(spec, &rewrites, report),
         patches: patches(kubernetes, report),
         skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
@@ -141,7 +145,7 @@ fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mu
     {
         let message = format!("kubeadm {} has no such feature gate", profile.minor);
         report.push(
-            unknown("FL0309", message, name, &profile.kubeadm_feature_gates).help(format!(
+            known::unknown("FL0309", message, name, &profile.kubeadm_feature_gates).help(format!(
                 "feature gates of kubeadm: {}; those of the components belong under `featureGates`",
                 profile.kubeadm_feature_gates.join(", ")
             )),
@@ -160,61 +164,27 @@ fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mu
     }
 }
 
-/// A finding for a name that a profile does not have.
-pub(super) fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &[String]) -> Diagnostic {
-    let finding = Diagnostic::error(code, message).at(name.span);
-    match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => finding.label(format!("did you mean `{near}`?")),
-        None => finding,
-    }
-}
-
-/// Checks kubelet settings of the cluster, a role, a node or a pool.
-pub(super) fn check_kubelet(kubelet: &Kubelet, profile: &KubernetesProfile, report: &mut Report) {
-    for name in kubelet
-        .config
-        .keys()
-        .filter(|name| !profile.accepts_kubelet_field(name))
-    {
-        let message = format!("KubeletConfiguration of {} has no such field", profile.minor);
-        report.push(unknown("FL0308", message, name, &profile.kubelet_fields));
-    }
-    for (name, value) in &kubelet.config {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        owned::KUBELET_FIELDS.check(name, &value, report);
-    }
-    owned::KUBELET_FLAGS.check_arguments(&kubelet.extra_args, report);
-    for argument in &kubelet.extra_args {
-        component::check_argument(argument, report);
-        if !profile.accepts_kubelet_flag(&argument.name) {
-            let finding = Diagnostic::error(
-                "FL0310",
-                format!("the kubelet of {} has no such flag any more", profile.minor),
-            );
-            report.push(
-                finding
-                    .at(argument.name.span)
-                    .label("with it the kubelet does not start")
-                    .help("remove it"),
-            );
-        }
-    }
-}
-
-fn kube_proxy(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) -> Option<KubeProxyPlan> {
+fn kube_proxy(
+    kubernetes: &Kubernetes,
+    release: &Release,
+    profiles: &Profiles,
+    report: &mut Report,
+) -> Option<KubeProxyPlan> {
     let proxy = &kubernetes.kube_proxy;
-    for name in proxy
-        .config
-        .keys()
-        .filter(|name| !profile.accepts_kube_proxy_field(name))
-    {
-        let message = format!("KubeProxyConfiguration of {} has no such field", profile.minor);
-        report.push(unknown("FL0308", message, name, &profile.kube_proxy_fields));
+    let fields = known::Fields {
+        of: "KubeProxyConfiguration",
+        profile: &release.profile,
+        profiles,
+        list: |profile| &profile.kube_proxy_fields,
+    };
+    fields.check(proxy.config.keys(), report);
+    for (name, value) in &proxy.config {
+        owned::KUBE_PROXY_FIELDS.check(name, &value.to_string(), report);
     }
     if let Some(mode) = proxy
         .mode
         .as_ref()
-        .filter(|mode| mode.value == ProxyMode::Ipvs && !proxy.disabled)
+        .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
     {
         let finding = Diagnostic::warning("FL0111", "kube-proxy's ipvs mode is deprecated").at(mode.span);
         report.push(
@@ -227,7 +197,7 @@ fn kube_proxy(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut
         mode: proxy.mode.as_ref().map(|mode| mode.value),
         config: plain(&proxy.config),
     };
-    (!proxy.disabled).then_some(plan)
+    (!*proxy.disabled).then_some(plan)
 }
 
 fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) -> DnsPlan {

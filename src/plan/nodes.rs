@@ -5,15 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::Value;
-
 use super::{
-    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubernetes, labels, machines, machines::Row,
-    names, pki, report::Report,
+    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubelet, labels, machines, machines::Row, names,
+    pki, report::Report,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
-    profile::{KubernetesProfile, OsProfile, PlatformProfile, Profiles},
+    profile::{OsProfile, PlatformProfile, Profiles},
     spec::{Arch, JoinIdentity, Node, Pool, Role, Settings, Spec},
     yaml::Spanned,
 };
@@ -101,20 +99,9 @@ impl Nodes<'_> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let labels = labels::sort(&settings.labels, roles.control_plane, report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
-        let os = report.take(profile(
-            "os",
-            settings.os,
-            &self.profiles.os,
-            |os| &os.aliases,
-            machine.place,
-        ));
-        let platform = report.take(profile(
-            "platform",
-            settings.platform,
-            &self.profiles.platform,
-            |platform| &platform.aliases,
-            machine.place,
-        ));
+        kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
+        let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
+        let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
         let (os, platform) = (os?, platform?);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
         report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
@@ -166,38 +153,37 @@ struct Machine<'a> {
     place: Span,
 }
 
-/// Checks the kubelet settings of roles, nodes and pools, each where it was written.
-pub(super) fn check_kubelets(spec: &Spec, profile: &KubernetesProfile, report: &mut Report) {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
-    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
-    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    for kubelet in roles.into_iter().chain(nodes).chain(pools) {
-        kubernetes::check_kubelet(kubelet, profile, report);
+/// A kind of profile that a machine names.
+trait Named {
+    /// The key by which the spec names it.
+    const KEY: &str;
+    /// Other names of it.
+    fn aliases(&self) -> &[String];
+}
+
+impl Named for OsProfile {
+    const KEY: &str = "os";
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
     }
 }
 
-/// The most pods that any kubelet was told to run, if any was told.
-pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker].map(|role| &role.kubelet);
-    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
-    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    let all = std::iter::once(&spec.kubernetes.kubelet)
-        .chain(roles)
-        .chain(nodes)
-        .chain(pools);
-    all.filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
-        .filter_map(|(_, pods)| Value::as_u64(pods))
-        .max()
+impl Named for PlatformProfile {
+    const KEY: &str = "platform";
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
 }
 
 /// The profile that a machine names, or the finding.
-fn profile<T>(
-    key: &str,
+fn profile<T: Named>(
     name: Option<&Spanned<String>>,
     profiles: &BTreeMap<String, Arc<T>>,
-    aliases: fn(&T) -> &[String],
     place: Span,
 ) -> Result<Arc<T>, Diagnostic> {
+    let key = T::KEY;
     let known = || profiles.keys().map(String::as_str);
     let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
     let Some(name) = name else {
@@ -210,7 +196,7 @@ fn profile<T>(
         let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
             .at(name.span)
             .help(help);
-        match meant(name, profiles, aliases) {
+        match meant(name, profiles) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding,
         }
@@ -218,14 +204,14 @@ fn profile<T>(
 }
 
 /// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
-fn meant<'a, T>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>, aliases: fn(&T) -> &[String]) -> Option<&'a str> {
+fn meant<'a, T: Named>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>) -> Option<&'a str> {
     let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
     let wanted = bare(name);
     let same = |alias: &str| bare(alias) == wanted;
     let known = || profiles.keys().map(String::as_str);
     let other = profiles
         .iter()
-        .find(|(known, profile)| same(known) || aliases(profile).iter().any(|alias| same(alias)));
+        .find(|(known, profile)| same(known) || profile.aliases().iter().any(|alias| same(alias)));
     let release = |known: &&str| {
         let rest = known.strip_prefix(&format!("{}-", name.to_lowercase()))?;
         rest.split('.')

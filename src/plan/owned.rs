@@ -4,7 +4,6 @@
 use super::report::Report;
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    spec::Argument,
     yaml::Spanned,
 };
 
@@ -44,27 +43,35 @@ const fn owned(names: &'static [&'static str], why: &'static str, instead: &'sta
     }
 }
 
+/// A switch that must not be turned off.
+const fn not_false(names: &'static [&'static str], why: &'static str, instead: &'static str) -> Owned {
+    Owned {
+        when: When::Is("false"),
+        ..owned(names, why, instead)
+    }
+}
+
 /// A component as a whole.
 pub(super) struct Settings {
-    component: &'static str,
+    /// Its name, which is also that in profiles.
+    pub(super) component: &'static str,
     rows: &'static [Owned],
 }
 
 const CERTIFICATES: &str = "the documents bring this file, and kubeadm names it";
 const ROTATION: Owned = Owned {
-    names: &["rotateCertificates", "rotate-certificates"],
-    when: When::Is("false"),
-    why: "the node leaves the cluster when its first certificate ends",
-    instead: "remove it, unless something else renews the kubelets' certificates",
     severity: Severity::Warning,
+    ..not_false(
+        &["rotateCertificates", "rotate-certificates"],
+        "the node leaves the cluster when its first certificate ends",
+        "remove it, unless something else renews the kubelets' certificates",
+    )
 };
-const UNREGISTERED: Owned = Owned {
-    names: &["registerNode", "register-node"],
-    when: When::Is("false"),
-    why: "the boot chain waits until the node is registered",
-    instead: "remove it",
-    severity: Severity::Error,
-};
+const UNREGISTERED: Owned = not_false(
+    &["registerNode", "register-node"],
+    "the boot chain waits until the node is registered",
+    REMOVE,
+);
 const REMOVE: &str = "remove it";
 
 /// kube-apiserver.
@@ -86,14 +93,11 @@ pub(super) const API_SERVER: Settings = Settings {
             "each control plane advertises its own",
             "the first of a node's `addresses` is used",
         ),
-        Owned {
-            when: When::Is("false"),
-            ..owned(
-                &["anonymous-auth"],
-                "nodes that wait for the cluster read /readyz and cluster-info anonymously",
-                "restrict the paths with --authentication-config instead",
-            )
-        },
+        not_false(
+            &["anonymous-auth"],
+            "nodes that wait for the cluster read /readyz and cluster-info anonymously",
+            "restrict the paths with --authentication-config instead",
+        ),
         owned(
             &[
                 "client-ca-file",
@@ -123,6 +127,24 @@ pub(super) const API_SERVER: Settings = Settings {
             "kubeadm and the certificates must know the same range",
             "use network.services",
         ),
+    ],
+};
+
+/// Fields of KubeProxyConfiguration.
+pub(super) const KUBE_PROXY_FIELDS: Settings = Settings {
+    component: "kube-proxy",
+    rows: &[
+        owned(
+            &["mode"],
+            "the nodes load the modules of the mode that the spec names",
+            "use kubernetes.kubeProxy.mode",
+        ),
+        owned(
+            &["clusterCIDR"],
+            "the network plugin and the controller manager must know the same range",
+            "use network.pods",
+        ),
+        owned(&["hostnameOverride"], "it differs from node to node", REMOVE),
     ],
 };
 
@@ -220,7 +242,7 @@ pub(super) const ETCD: Settings = Settings {
 
 /// Flags of the kubelet.
 pub(super) const KUBELET_FLAGS: Settings = Settings {
-    component: "the kubelet",
+    component: "kubelet",
     rows: &[
         owned(
             &["hostname-override"],
@@ -257,6 +279,14 @@ pub(super) const KUBELET_FLAGS: Settings = Settings {
             "containerd is told systemd, and both must agree",
             REMOVE,
         ),
+        Owned {
+            when: When::Not(&["external"]),
+            ..owned(
+                &["cloud-provider"],
+                "clouds within the kubelet are gone",
+                "write external, and run the cloud's controller manager by `manifests`",
+            )
+        },
         owned(
             &["healthz-bind-address", "healthz-port"],
             "the boot chain asks the kubelet at 127.0.0.1:10248",
@@ -274,7 +304,7 @@ pub(super) const KUBELET_FLAGS: Settings = Settings {
 
 /// Fields of KubeletConfiguration.
 pub(super) const KUBELET_FIELDS: Settings = Settings {
-    component: "the kubelet",
+    component: "kubelet",
     rows: &[
         owned(
             &["staticPodPath"],
@@ -326,13 +356,6 @@ pub(super) const KUBELET_FIELDS: Settings = Settings {
 };
 
 impl Settings {
-    /// Refuses the arguments that are not free.
-    pub(super) fn check_arguments(&self, arguments: &[Argument], report: &mut Report) {
-        arguments
-            .iter()
-            .for_each(|argument| self.check(&argument.name, &argument.value, report));
-    }
-
     /// Refuses a setting that is not free.
     pub(super) fn check(&self, name: &Spanned<String>, value: &str, report: &mut Report) {
         let named = |row: &&Owned| row.names.contains(&name.as_str()) && row.when.holds(value);

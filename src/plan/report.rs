@@ -12,6 +12,11 @@ impl Report {
         self.0.push(finding);
     }
 
+    /// Keeps findings.
+    pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.0.extend(findings);
+    }
+
     /// Takes a value or keeps its finding.
     pub(super) fn take<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|finding| self.push(finding)).ok()

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    endpoint, etcd, host, kubernetes,
+    doctor, endpoint, etcd, host, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
     network::{self, Ranges},
-    nodes::{self, Nodes},
+    nodes::Nodes,
     patches, pki,
     report::Report,
     runtime,
@@ -37,21 +37,42 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     addresses::check(&rows, &ranges, report);
     let patches = patches::resolve(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
-    let network = network::resolve(spec, &ranges, kubelets(&rows), nodes::max_pods(spec), report);
+    let network = network::resolve(
+        spec,
+        &ranges,
+        kubelets(&rows) + spec.pools.len(),
+        kubelet::max_pods(spec),
+        report,
+    );
     let release = report.take(kubernetes::release(spec, profiles));
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
+    doctor::check_token(spec, &join, report);
+    doctor::check_cgroup_drivers(spec, report);
+    if let Some(endpoint) = &endpoint {
+        doctor::check_strict_arp(spec, endpoint, report);
+    }
+    if let Some(network) = &network {
+        doctor::check_services(spec, network, report);
+    }
 
     let release = release?;
-    nodes::check_kubelets(spec, &release.profile, report);
-    let kubernetes = kubernetes::resolve(spec, &release, report);
+    kubelet::check(spec, &release.profile, profiles, report);
+    kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
+    if let Some(network) = &network {
+        kubelet::check_dns(spec, &ranges, network.cluster_dns, report);
+    }
+    let kubernetes = kubernetes::resolve(spec, &release, profiles, report);
     let versions = versions(spec, &release, report);
     let containerd = versions.components.get("containerd").cloned();
     let external = rows.iter().any(|row| row.roles.etcd);
     let etcd = versions
         .components
         .get("etcd")
-        .map(|(version, _)| etcd::resolve(spec, external, version, report));
+        .map(|(version, _)| etcd::resolve(spec, external, version, &release, report));
+    if let Some(etcd) = &etcd {
+        doctor::check_etcd(spec, etcd, &release, report);
+    }
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
     let mut nodes = Nodes {

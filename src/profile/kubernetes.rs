@@ -27,12 +27,14 @@ pub struct KubernetesProfile {
     pub coredns: String,
     /// containerd versions that its kubelet works with, as a semver requirement.
     pub containerd: semver::VersionReq,
+    /// etcd versions that its kubeadm and API server work with, likewise.
+    pub etcd: semver::VersionReq,
     /// Fields of KubeletConfiguration v1beta1 (top level).
     pub kubelet_fields: Vec<String>,
     /// Fields of KubeProxyConfiguration v1alpha1 (top level).
     pub kube_proxy_fields: Vec<String>,
-    /// Flags that older guides give and with which this minor's kubelet does not start.
-    pub removed_kubelet_flags: Vec<String>,
+    /// Flags that older guides give and with which this minor's components do not start, by component; `all` for each.
+    pub removed_flags: BTreeMap<String, Vec<String>>,
     /// kubeadm v1beta4 key algorithms.
     pub encryption_algorithms: Vec<String>,
     /// kubeadm feature gates.
@@ -57,14 +59,10 @@ impl KubernetesProfile {
         self.kubelet_fields.iter().any(|field| field == name)
     }
 
-    /// Whether KubeProxyConfiguration v1alpha1 has this top-level field.
-    pub fn accepts_kube_proxy_field(&self, name: &str) -> bool {
-        self.kube_proxy_fields.iter().any(|field| field == name)
-    }
-
-    /// Whether the kubelet starts with this flag (without dashes), as far as is known.
-    pub fn accepts_kubelet_flag(&self, name: &str) -> bool {
-        !self.removed_kubelet_flags.iter().any(|flag| flag == name)
+    /// Whether a component (`kubelet`) starts with this flag (without dashes), as far as is known.
+    pub fn accepts_flag(&self, component: &str, name: &str) -> bool {
+        let lists = ["all", component].map(|of| self.removed_flags.get(of));
+        !lists.into_iter().flatten().flatten().any(|flag| flag == name)
     }
 
     /// Whether kubeadm knows this feature gate of its own; it refuses others.
@@ -85,5 +83,10 @@ impl KubernetesProfile {
     /// Whether the kubelet works with this containerd.
     pub fn accepts_containerd(&self, version: &Version) -> bool {
         self.containerd.matches(version)
+    }
+
+    /// Whether kubeadm and the API server work with this etcd.
+    pub fn accepts_etcd(&self, version: &Version) -> bool {
+        self.etcd.matches(version)
     }
 }

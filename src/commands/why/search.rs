@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::vary::{self, Path};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    yaml::{Content, Node},
+    yaml::{Content, Node, Scalar},
 };
 
 /// What a variant of a tree says.
@@ -55,15 +55,19 @@ impl Search<'_> {
             .iter()
             .filter(|site| !idle.iter().any(|list| site.starts_with(list)))
             .collect();
-        let outcomes: Vec<_> = live.par_iter().map(|site| self.scalar(site)).collect();
-        let mut found: Vec<(&Path, Outcome)> = live
+        let (wholes, scalars): (Vec<&Path>, Vec<&Path>) = live.into_iter().partition(|site| self.is_collection(site));
+        // Other systems or versions have to be tried one after the other.
+        let (named, plain): (Vec<&Path>, Vec<&Path>) = scalars.into_iter().partition(|site| self.alike(site).is_some());
+        let kept: Vec<_> = named.into_iter().chain(self.sift(&plain)).collect();
+        let outcomes: Vec<_> = kept.par_iter().map(|site| self.scalar(site)).collect();
+        let mut found: Vec<(&Path, Outcome)> = kept
             .iter()
             .zip(outcomes)
             .filter_map(|(site, outcome)| Some((*site, outcome?)))
             .filter(|(_, outcome)| *outcome != Outcome::Nothing)
             .collect();
         // Of what is no source in itself: lists and mappings as a whole, the innermost first.
-        let mut wholes: Vec<_> = live.into_iter().filter(|site| self.is_collection(site)).collect();
+        let mut wholes = wholes;
         wholes.sort_by_key(|site| std::cmp::Reverse(site.len()));
         for level in wholes.chunk_by(|one, other| one.len() == other.len()) {
             let open: Vec<_> = level
@@ -89,6 +93,47 @@ impl Search<'_> {
         sources.sort();
         sources.dedup();
         sources
+    }
+
+    /// Those of some scalars that may matter: without halves that may all be varied at once and change nothing.
+    fn sift<'s>(&self, sites: &[&'s Path]) -> Vec<&'s Path> {
+        let mut variant = Some(self.root.clone());
+        for site in sites {
+            let other = self.text_at(site).and_then(|scalar| {
+                let text = vary::others(&scalar.text).into_iter().next()?;
+                Some(vary::scalar(scalar, text))
+            });
+            variant = variant
+                .zip(other)
+                .and_then(|(root, other)| vary::with(&root, site, other));
+        }
+        match variant.map(|variant| (self.judge)(variant)) {
+            Some(Verdict::Same) => Vec::new(),
+            _ if sites.len() < 2 => sites.to_vec(),
+            _ => {
+                let (one, other) = sites.split_at(sites.len() / 2);
+                let (mut one, other) = rayon::join(|| self.sift(one), || self.sift(other));
+                one.extend(other);
+                one
+            }
+        }
+    }
+
+    fn text_at(&self, site: &[usize]) -> Option<&Scalar<'static>> {
+        match &vary::at(self.root, site)?.content {
+            Content::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// The words among which a scalar is one.
+    fn alike(&self, site: &[usize]) -> Option<&[String]> {
+        let scalar = self.text_at(site)?;
+        let words = self
+            .words
+            .iter()
+            .find(|words| words.iter().any(|word| *word == scalar.text))?;
+        Some(words)
     }
 
     /// Long lists that may as well be empty.
@@ -117,19 +162,13 @@ impl Search<'_> {
 
     /// `None` for what is no scalar.
     fn scalar(&self, site: &[usize]) -> Option<Outcome> {
-        let Content::Scalar(scalar) = &vary::at(self.root, site)?.content else {
-            return None;
-        };
+        let scalar = self.text_at(site)?;
         let mut useful = false;
         let mut choices = Vec::new();
-        let mut texts = vary::others(&scalar.text);
-        let alike = self
-            .words
-            .iter()
-            .find(|words| words.iter().any(|word| *word == scalar.text));
-        if let Some(words) = alike {
-            texts = words.iter().filter(|word| **word != scalar.text).cloned().collect();
-        }
+        let texts = match self.alike(site) {
+            Some(words) => words.iter().filter(|word| **word != scalar.text).cloned().collect(),
+            None => vary::others(&scalar.text),
+        };
         let altered = |text: String| vary::with(self.root, site, vary::scalar(scalar, text));
         let mut variants = vary::without(self.root, site)
             .into_iter()

@@ -91,15 +91,3 @@ pub struct Commands {
     #[serde(default)]
     pub after: Vec<Spanned<String>>,
 }
-
-/// The settings of this module, borrowed from the cluster, a role, a node or a pool.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct HostSettings<'a> {
-    pub proxy: Option<&'a Spanned<Proxy>>,
-    pub ntp: Option<&'a Spanned<Ntp>>,
-    pub dns: Option<&'a Spanned<NameServers>>,
-    pub disks: &'a [Disk],
-    pub files: &'a [HostFile],
-    pub commands: &'a Commands,
-}

@@ -118,7 +118,7 @@ pub struct Kubelet {
 pub struct KubeProxy {
     /// No kube-proxy at all.
     #[serde(default)]
-    pub disabled: bool,
+    pub disabled: Spanned<bool>,
     /// `iptables`, `nftables` or `ipvs`.
     pub mode: Option<Spanned<ProxyMode>>,
     /// Fields of KubeProxyConfiguration v1alpha1 as upstream names them.

@@ -11,6 +11,7 @@ mod network;
 mod node;
 mod patch;
 mod runtime;
+mod settings;
 mod trust;
 
 use schemars::JsonSchema;
@@ -28,93 +29,67 @@ pub use network::*;
 pub use node::*;
 pub use patch::*;
 pub use runtime::*;
+pub use settings::HostSettings;
 pub use trust::*;
 
-/// The whole document.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Spec {
-    /// Always `firelay.dev/v1alpha1`.
-    pub api_version: Spanned<String>,
-    /// Always `Cluster`.
-    pub kind: Spanned<String>,
-    /// The cluster's name, an RFC 1123 label; kubeadm's `clusterName`.
-    pub name: Spanned<String>,
-    /// Version and settings of Kubernetes itself.
-    pub kubernetes: Kubernetes,
-    /// The name under which every node and user reaches the API.
-    pub endpoint: Endpoint,
-    /// Pods, services, CNI.
-    #[serde(default)]
-    pub network: Network,
-    /// etcd, stacked or external (external as soon as a node has the `etcd` role).
-    #[serde(default)]
-    pub etcd: Etcd,
-    /// The container runtime.
-    #[serde(default)]
-    pub runtime: Runtime,
-    /// Where binaries and images come from.
-    #[serde(default)]
-    pub artifacts: Artifacts,
-    /// Manifests of the user, applied by the founder after the add-ons.
-    #[serde(default)]
-    pub manifests: Vec<Manifest>,
-    /// Users and SSH keys on every node.
-    #[serde(default)]
-    pub access: Access,
-    /// The way out of every machine that names none.
-    pub proxy: Option<Spanned<Proxy>>,
-    /// Time servers of every machine that names none.
-    pub ntp: Option<Spanned<Ntp>>,
-    /// Name servers of every machine that names none.
-    pub dns: Option<Spanned<NameServers>>,
-    /// Data disks of every machine.
-    #[serde(default)]
-    pub disks: Vec<Disk>,
-    /// Files on every machine.
-    #[serde(default)]
-    pub files: Vec<HostFile>,
-    /// Commands on every machine.
-    #[serde(default)]
-    pub commands: Commands,
-    /// Algorithms, validity, extra names.
-    #[serde(default)]
-    pub pki: Pki,
-    /// How nodes prove who they are, and how long they wait.
-    #[serde(default)]
-    pub join: Join,
-    /// OS profile of every node that names none.
-    pub os: Option<Spanned<String>>,
-    /// Platform profile of every node that names none.
-    pub platform: Option<Spanned<String>>,
-    /// Architecture of every node that names none.
-    pub arch: Option<Spanned<Arch>>,
-    /// Settings by role; they win over the cluster's and lose to a node's.
-    #[serde(default)]
-    pub roles: RoleSettings,
-    /// Machines whose names and addresses are known.
-    pub nodes: Spanned<Vec<Spanned<Node>>>,
-    /// Machines whose names are not known yet.
-    #[serde(default)]
-    pub pools: Vec<Spanned<Pool>>,
-    /// Changes of rendered files on every machine, after those in `patches/all/`.
-    #[serde(default)]
-    pub patches: Vec<Patch>,
-    /// Those in files, in the order of folders and names.
-    #[serde(skip)]
-    pub patch_files: Vec<FilePatch>,
-}
+use settings::{host_settings, level};
 
-impl Spec {
-    /// What is set on every machine.
-    pub fn host(&self) -> HostSettings<'_> {
-        HostSettings {
-            proxy: self.proxy.as_ref(),
-            ntp: self.ntp.as_ref(),
-            dns: self.dns.as_ref(),
-            disks: &self.disks,
-            files: &self.files,
-            commands: &self.commands,
-        }
+host_settings!(level! {
+    /// The whole document.
+    pub struct Spec {
+        /// Always `firelay.dev/v1alpha1`.
+        pub api_version: Spanned<String>,
+        /// Always `Cluster`.
+        pub kind: Spanned<String>,
+        /// The cluster's name, an RFC 1123 label; kubeadm's `clusterName`.
+        pub name: Spanned<String>,
+        /// Version and settings of Kubernetes itself.
+        pub kubernetes: Kubernetes,
+        /// The name under which every node and user reaches the API.
+        pub endpoint: Endpoint,
+        /// Pods, services, CNI.
+        #[serde(default)]
+        pub network: Network,
+        /// etcd, stacked or external (external as soon as a node has the `etcd` role).
+        #[serde(default)]
+        pub etcd: Etcd,
+        /// The container runtime.
+        #[serde(default)]
+        pub runtime: Runtime,
+        /// Where binaries and images come from.
+        #[serde(default)]
+        pub artifacts: Artifacts,
+        /// Manifests of the user, applied by the founder after the add-ons.
+        #[serde(default)]
+        pub manifests: Vec<Manifest>,
+        /// Users and SSH keys on every node.
+        #[serde(default)]
+        pub access: Access,
+        /// Algorithms, validity, extra names.
+        #[serde(default)]
+        pub pki: Pki,
+        /// How nodes prove who they are, and how long they wait.
+        #[serde(default)]
+        pub join: Join,
+        /// OS profile of every node that names none.
+        pub os: Option<Spanned<String>>,
+        /// Platform profile of every node that names none.
+        pub platform: Option<Spanned<String>>,
+        /// Architecture of every node that names none.
+        pub arch: Option<Spanned<Arch>>,
+        /// Settings by role; they win over the cluster's and lose to a node's.
+        #[serde(default)]
+        pub roles: RoleSettings,
+        /// Machines whose names and addresses are known.
+        pub nodes: Spanned<Vec<Spanned<Node>>>,
+        /// Machines whose names are not known yet.
+        #[serde(default)]
+        pub pools: Vec<Spanned<Pool>>,
+        /// Changes of rendered files on every machine, after those in `patches/all/`.
+        #[serde(default)]
+        pub patches: Vec<Patch>,
+        /// Those in files, in the order of folders and names.
+        #[serde(skip)]
+        pub patch_files: Vec<FilePatch>,
     }
-}
+});

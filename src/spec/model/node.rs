@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Patch, Proxy};
+use super::{
+    Arch, Commands, Disk, HostFile, HostSettings, Kubelet, NameServers, Ntp, Patch, Proxy,
+    settings::{host_settings, level},
+};
 use crate::yaml::Spanned;
 
 /// `roles`: settings for every node of a role.
@@ -54,47 +57,32 @@ pub struct Taint {
     pub effect: TaintEffect,
 }
 
-/// Declares a struct whose last fields are the settings that a role, a node and a pool share.
+/// Declares a level below the cluster: a struct with fields of its own, the settings of nodes and those of the machines.
 macro_rules! with_node_settings {
-    ($(#[$attr:meta])* pub struct $name:ident { $($(#[$fattr:meta])* pub $field:ident : $ty:ty,)* }) => {
-        $(#[$attr])*
-        #[derive(Clone, Debug, Deserialize, JsonSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$fattr])* pub $field: $ty,)*
-            /// OS profile.
-            pub os: Option<Spanned<String>>,
-            /// Platform profile.
-            pub platform: Option<Spanned<String>>,
-            /// Architecture.
-            pub arch: Option<Spanned<Arch>>,
-            /// Node labels.
-            #[serde(default)]
-            pub labels: BTreeMap<Spanned<String>, Spanned<String>>,
-            /// Taints at registration; absent means the role's default, `[]` means none.
-            pub taints: Option<Vec<Taint>>,
-            /// Kubelet settings.
-            #[serde(default)]
-            pub kubelet: Kubelet,
-            /// The way out.
-            pub proxy: Option<Spanned<Proxy>>,
-            /// Time servers.
-            pub ntp: Option<Spanned<Ntp>>,
-            /// Name servers.
-            pub dns: Option<Spanned<NameServers>>,
-            /// Data disks, beside the cluster's.
-            #[serde(default)]
-            pub disks: Vec<Disk>,
-            /// Files, beside the cluster's.
-            #[serde(default)]
-            pub files: Vec<HostFile>,
-            /// Commands, after the cluster's.
-            #[serde(default)]
-            pub commands: Commands,
-            /// Changes of rendered files, after the cluster's.
-            #[serde(default)]
-            pub patches: Vec<Patch>,
-        }
+    ($(#[$attr:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        host_settings!(level! {
+            $(#[$attr])*
+            pub struct $name {
+                $($own)*
+                /// OS profile.
+                pub os: Option<Spanned<String>>,
+                /// Platform profile.
+                pub platform: Option<Spanned<String>>,
+                /// Architecture.
+                pub arch: Option<Spanned<Arch>>,
+                /// Node labels.
+                #[serde(default)]
+                pub labels: BTreeMap<Spanned<String>, Spanned<String>>,
+                /// Taints at registration; absent means the role's default, `[]` means none.
+                pub taints: Option<Vec<Taint>>,
+                /// Kubelet settings.
+                #[serde(default)]
+                pub kubelet: Kubelet,
+                /// Changes of rendered files, after the cluster's.
+                #[serde(default)]
+                pub patches: Vec<Patch>,
+            }
+        });
 
         impl $name {
             /// The shared settings, borrowed.
@@ -106,14 +94,7 @@ macro_rules! with_node_settings {
                     labels: &self.labels,
                     taints: self.taints.as_ref(),
                     kubelet: &self.kubelet,
-                    host: HostSettings {
-                        proxy: self.proxy.as_ref(),
-                        ntp: self.ntp.as_ref(),
-                        dns: self.dns.as_ref(),
-                        disks: &self.disks,
-                        files: &self.files,
-                        commands: &self.commands,
-                    },
+                    host: self.host(),
                 }
             }
         }

@@ -1,16 +1,16 @@
-//! Pod and service ranges, and the masks of nodes' pod ranges.
+//! Pod and service ranges.
 
 use std::{
     collections::BTreeSet,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr},
 };
 
 use ipnet::IpNet;
 
-use super::{NetworkPlan, cni, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    spec::{Network, Spec},
+    plan::report::Report,
+    spec::Network,
     yaml::Spanned,
 };
 
@@ -19,29 +19,25 @@ use crate::{
 const MOST_SERVICE_BITS: u8 = 20;
 /// The fewest bits with which the range has a tenth address, which CoreDNS gets.
 const LEAST_SERVICE_BITS: u8 = 4;
-/// The most bits between a pod range and a node's part of it (`PodSubnetNodeMaskMaxDiff`, likewise).
-const MOST_NODE_BITS: u8 = 16;
-/// The kubelet's own `maxPods`.
-const MAX_PODS: u64 = 110;
 
 /// A range, with its place if the user wrote it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
-    pub(super) net: IpNet,
-    pub(super) span: Option<Span>,
+pub(in crate::plan) struct Range {
+    pub(in crate::plan) net: IpNet,
+    pub(in crate::plan) span: Option<Span>,
 }
 
 /// `network` with the places that later checks point to.
-pub(super) struct Ranges {
-    pub(super) pods: Vec<Range>,
-    pub(super) services: Vec<Range>,
+pub(in crate::plan) struct Ranges {
+    pub(in crate::plan) pods: Vec<Range>,
+    pub(in crate::plan) services: Vec<Range>,
     /// No entry was refused: only then do families mean anything.
-    pub(super) complete: bool,
+    pub(in crate::plan) complete: bool,
 }
 
 impl Ranges {
     /// Reads both lists and checks them against each other.
-    pub(super) fn read(network: &Network, report: &mut Report) -> Self {
+    pub(in crate::plan) fn read(network: &Network, report: &mut Report) -> Self {
         let pods = list("network.pods", network.pods.as_ref(), [10, 244, 0, 0], 16, report);
         let services = list(
             "network.services",
@@ -67,7 +63,7 @@ impl Ranges {
     }
 
     /// The pod or service range that holds an address, and the key that it is from.
-    pub(super) fn holding(&self, address: IpAddr) -> Option<(IpNet, &'static str)> {
+    pub(in crate::plan) fn holding(&self, address: IpAddr) -> Option<(IpNet, &'static str)> {
         let keyed = |ranges: &[Range], key| {
             ranges
                 .iter()
@@ -119,7 +115,7 @@ impl Ranges {
     }
 }
 
-fn is_ipv4(net: IpNet) -> bool {
+pub(super) fn is_ipv4(net: IpNet) -> bool {
     matches!(net, IpNet::V4(_))
 }
 
@@ -197,10 +193,43 @@ fn range(text: &Spanned<String>) -> Result<Range, Diagnostic> {
             .label(format!("{} is an address inside {}", net.addr(), net.trunc()))
             .help(format!("write {}", net.trunc())));
     }
+    check_reserved(text, net)?;
     Ok(Range {
         net,
         span: Some(text.span),
     })
+}
+
+/// Ranges that hosts keep to themselves (RFC 6890), and what for.
+const RESERVED: &[(&str, &str)] = &[
+    ("0.0.0.0/8", "addresses of this network itself"),
+    ("127.0.0.0/8", "loopback addresses"),
+    (
+        "169.254.0.0/16",
+        "link-local addresses, among them the platforms' metadata service",
+    ),
+    ("224.0.0.0/3", "multicast and reserved addresses"),
+    ("::/96", "loopback and unspecified addresses"),
+    ("::ffff:0:0/96", "IPv4 addresses written as IPv6"),
+    ("fe80::/10", "link-local addresses"),
+    ("ff00::/8", "multicast addresses"),
+];
+
+/// Pods and services need addresses that a node routes.
+fn check_reserved(text: &Spanned<String>, net: IpNet) -> Result<(), Diagnostic> {
+    let held = RESERVED
+        .iter()
+        .filter_map(|(range, what)| Some((range.parse::<IpNet>().ok()?, what)))
+        .find(|(range, _)| overlap(*range, net));
+    match held {
+        Some((range, what)) => Err(
+            Diagnostic::error("FL0117", "a range that pods and services cannot have")
+                .at(text.span)
+                .label(format!("{range} are {what}"))
+                .help("use a private range, such as 10.244.0.0/16 or fd00:10:244::/56"),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn check_service_size(range: Range, report: &mut Report) {
@@ -224,102 +253,4 @@ fn check_service_size(range: Range, report: &mut Report) {
         span: range.span,
         ..Diagnostic::error("FL0106", "service range of an unfit size").label(label)
     });
-}
-
-/// The resolved network; `None` when the ranges were refused. `nodes` is the number of named machines with a kubelet,
-/// `max_pods` the most pods of any of them.
-pub(super) fn resolve(
-    spec: &Spec,
-    ranges: &Ranges,
-    nodes: usize,
-    max_pods: Option<u64>,
-    report: &mut Report,
-) -> Option<NetworkPlan> {
-    let network = &spec.network;
-    let mut mask_of = |ipv4: bool, given: Option<&Spanned<u8>>, default: u8| {
-        let pods = ranges.pods.iter().find(|range| is_ipv4(range.net) == ipv4)?;
-        let mask = given.map_or(default, |mask| mask.value);
-        check_mask(*pods, mask, given.map(|mask| mask.span), nodes, report);
-        if ipv4 {
-            check_pods(
-                mask,
-                max_pods.unwrap_or(MAX_PODS),
-                given.map(|mask| mask.span).or(pods.span),
-                report,
-            );
-        }
-        Some(mask)
-    };
-    let node_mask_ipv4 = mask_of(true, network.node_mask_ipv4.as_ref(), 24);
-    let node_mask_ipv6 = mask_of(false, network.node_mask_ipv6.as_ref(), 64);
-    let cni = cni::resolve(spec, report);
-    let first = ranges.services.first()?.net;
-    Some(NetworkPlan {
-        pods: ranges.pods.iter().map(|range| range.net).collect(),
-        services: ranges.services.iter().map(|range| range.net).collect(),
-        api_service: nth(first, 1),
-        cluster_dns: nth(first, 10),
-        node_mask_ipv4,
-        node_mask_ipv6,
-        cni,
-    })
-}
-
-/// The address a number of steps after a range's first.
-fn nth(net: IpNet, steps: u8) -> IpAddr {
-    match net.network() {
-        IpAddr::V4(first) => Ipv4Addr::from(u32::from(first).saturating_add(steps.into())).into(),
-        IpAddr::V6(first) => Ipv6Addr::from(u128::from(first).saturating_add(steps.into())).into(),
-    }
-}
-
-fn check_mask(pods: Range, mask: u8, span: Option<Span>, nodes: usize, report: &mut Report) {
-    let span = span.or(pods.span);
-    let prefix = pods.net.prefix_len();
-    let refuse = |label: String, help: String| {
-        let finding = Diagnostic::error("FL0105", "the nodes' pod ranges do not fit into the pod range").label(label);
-        Diagnostic { span, ..finding }.help(help)
-    };
-    if mask < prefix || mask > pods.net.max_prefix_len() {
-        let help = format!(
-            "choose a mask from {prefix} to {}",
-            prefix.saturating_add(MOST_NODE_BITS).min(pods.net.max_prefix_len())
-        );
-        report.push(refuse(format!("no /{mask} fits into {}", pods.net), help));
-    } else if mask - prefix > MOST_NODE_BITS {
-        let label = format!(
-            "/{mask} in {}: more than {MOST_NODE_BITS} bits apart, which kubeadm refuses",
-            pods.net
-        );
-        report.push(refuse(
-            label,
-            format!(
-                "choose a mask up to {}, or a smaller pod range",
-                prefix + MOST_NODE_BITS
-            ),
-        ));
-    } else if nodes > 1 << (mask - prefix) {
-        let label = format!(
-            "{} has {} ranges of /{mask}, and there are {nodes} nodes",
-            pods.net,
-            1 << (mask - prefix)
-        );
-        report.push(refuse(
-            label,
-            "choose a larger pod range, or a smaller range for each node".to_owned(),
-        ));
-    }
-}
-
-/// A node needs an address for every pod; network and broadcast address are none.
-fn check_pods(mask: u8, max_pods: u64, span: Option<Span>, report: &mut Report) {
-    let addresses = (1_u64 << (32 - mask.min(32))).saturating_sub(2);
-    if max_pods > addresses {
-        let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods")
-            .label(format!(
-                "a /{mask} has {addresses} addresses, and maxPods is {max_pods}"
-            ))
-            .help("lower kubernetes.kubelet.config.maxPods, or choose a smaller network.nodeMaskIpv4");
-        report.push(Diagnostic { span, ..finding });
-    }
 }

@@ -1,0 +1,20 @@
+//! No text makes firelay panic, hang or eat memory: it is read, checked, resolved, and what is found is printed.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use firelay::{
+    diagnostic::{self, Source},
+    plan,
+    profile::Profiles,
+};
+use libfuzzer_sys::fuzz_target;
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().expect("the embedded profiles are right"));
+
+fuzz_target!(|text: &str| {
+    let source = Source::new("cluster.yaml", text);
+    let findings = plan::read(&source, &PROFILES).map_or_else(|findings| findings, |(_, warnings)| warnings);
+    diagnostic::render(&source, &findings, true);
+    diagnostic::to_json(&source, &findings);
+});

@@ -1,0 +1,115 @@
+//! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
+
+use super::{
+    CniPlan, EndpointPlan, EtcdPlan, JoinPlan, NetworkPlan, ProviderPlan, kubernetes::Release, pki, report::Report,
+};
+use crate::{
+    diagnostic::Diagnostic,
+    spec::{JoinIdentity, ProxyMode, Spec},
+};
+
+/// kube-proxy's phase of `kubeadm init`.
+const PROXY_PHASE: &[&str] = &["addon", "addon/kube-proxy"];
+/// The shim of runc and of everything with runc's command line.
+const RUNC_SHIM: &str = "io.containerd.runc.v2";
+
+/// kube-vip answers for the address by ARP; in ipvs mode every node has each service's address, and answers as well.
+pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mut Report) {
+    let proxy = &spec.kubernetes.kube_proxy;
+    let Some(mode) = proxy
+        .mode
+        .as_ref()
+        .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
+    else {
+        return;
+    };
+    let ipvs = proxy.config.iter().find(|(name, _)| name.as_str() == "ipvs");
+    let strict = ipvs.is_some_and(|(_, ipvs)| ipvs.get("strictARP").is_some_and(|strict| strict == true));
+    if matches!(endpoint.provider, ProviderPlan::KubeVip { .. }) && !strict {
+        let finding = Diagnostic::error("FL0118", "kube-vip beside ipvs without strict ARP").at(mode.span);
+        report.push(
+            finding
+                .label("nodes would answer ARP for addresses that others hold")
+                .help("add config: { ipvs: { strictARP: true } }, or use nftables"),
+        );
+    }
+}
+
+/// flannel reaches the API by the service's address, and leaves services to kube-proxy.
+pub(super) fn check_services(spec: &Spec, network: &NetworkPlan, report: &mut Report) {
+    let kubernetes = &spec.kubernetes;
+    let skipped = kubernetes
+        .skip_phases
+        .iter()
+        .find(|phase| PROXY_PHASE.contains(&phase.as_str()));
+    let place = skipped.map(|phase| phase.span).or_else(|| {
+        let disabled = &kubernetes.kube_proxy.disabled;
+        disabled.then_some(disabled.span)
+    });
+    let Some(span) = place.filter(|_| matches!(network.cni, CniPlan::Flannel { .. })) else {
+        return;
+    };
+    let finding = Diagnostic::warning("FL0119", "flannel without kube-proxy").at(span);
+    report.push(
+        finding
+            .label("nothing leads services to their pods, and flannel itself asks for the API's service")
+            .help("keep kube-proxy, or bring a network plugin that does its work (network.cni: none, and `manifests`)"),
+    );
+}
+
+/// The kubelet speaks to containerd of systemd's groups; a handler of runc's kind that makes its own starts no pod.
+pub(super) fn check_cgroup_drivers(spec: &Spec, report: &mut Report) {
+    for handler in spec
+        .runtime
+        .runtimes
+        .iter()
+        .filter(|handler| handler.kind.as_str() == RUNC_SHIM)
+    {
+        if handler.systemd_cgroup == Some(false) {
+            let finding = Diagnostic::error(
+                "FL0517",
+                "a runtime handler with another cgroup driver than the kubelet",
+            );
+            report.push(
+                finding
+                    .at(handler.name.span)
+                    .label("the kubelet uses systemd's driver, and pods of this handler do not start")
+                    .help("remove systemdCgroup: false"),
+            );
+        }
+    }
+}
+
+/// Members on machines of their own are checked by `kubeadm init`, and newer minors lie beyond what is tested.
+pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report: &mut Report) {
+    let version = spec.etcd.version.as_ref().filter(|_| etcd.external);
+    if let Some(text) = version.filter(|_| !release.profile.accepts_etcd(&etcd.version)) {
+        let message = format!("etcd {} does not go with Kubernetes {}", etcd.version, release.version);
+        let finding = Diagnostic::error("FL0315", message).at(text.span);
+        report.push(
+            finding
+                .label(format!("kubeadm and the API server work with {}", release.profile.etcd))
+                .help("remove the key to get the version that fits"),
+        );
+    }
+}
+
+/// The token's life is counted from init; machines that still wait when it ends never join.
+pub(super) fn check_token(spec: &Spec, join: &JoinPlan, report: &mut Report) {
+    let used = pki::identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();
+    let ttl = join.token_ttl;
+    let Some(text) = spec.join.token_ttl.as_ref().filter(|_| used && !ttl.is_zero()) else {
+        return;
+    };
+    if ttl < join.wait_timeout {
+        let finding = Diagnostic::warning("FL0408", "the bootstrap token ends while machines still wait").at(text.span);
+        report.push(
+            finding
+                .label(format!(
+                    "nodes wait {} minutes for the API",
+                    join.wait_timeout.whole_minutes()
+                ))
+                .help("let it last longer than join.waitTimeout; 24h is usual"),
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
+
+mod fields;
+mod together;
+
+use serde_json::Value;
+
+use super::{component, known, network::Ranges, owned, report::Report};
+use crate::{
+    diagnostic::Diagnostic,
+    profile::{KubernetesProfile, Profiles},
+    spec::{Kubelet, Spec},
+};
+
+pub(super) use together::check as check_together;
+
+/// Checks the settings of the cluster, of roles, nodes and pools, each where it was written.
+pub(super) fn check(spec: &Spec, profile: &KubernetesProfile, profiles: &Profiles, report: &mut Report) {
+    let fields = known::Fields {
+        of: "KubeletConfiguration",
+        profile,
+        profiles,
+        list: |profile| &profile.kubelet_fields,
+    };
+    for kubelet in all(spec) {
+        fields.check(kubelet.config.keys(), report);
+        for (name, value) in &kubelet.config {
+            report.take(fields::check(name, value));
+            owned::KUBELET_FIELDS.check(name, &plain(value), report);
+        }
+        component::check_arguments(&owned::KUBELET_FLAGS, &kubelet.extra_args, profile, report);
+    }
+}
+
+/// Every place of the spec that has kubelet settings.
+fn all(spec: &Spec) -> impl Iterator<Item = &Kubelet> {
+    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
+    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
+    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
+    std::iter::once(&spec.kubernetes.kubelet)
+        .chain(roles)
+        .chain(nodes)
+        .chain(pools)
+}
+
+/// A value as a text setting has it.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The most pods that any kubelet was told to run, if any was told.
+pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
+    all(spec)
+        .filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
+        .filter_map(|(_, pods)| Value::as_u64(pods))
+        .max()
+}
+
+/// A service range has one address for DNS, the tenth: pods that ask another get no answer.
+pub(super) fn check_dns(spec: &Spec, ranges: &Ranges, dns: std::net::IpAddr, report: &mut Report) {
+    if spec.kubernetes.dns.disabled {
+        return;
+    }
+    for (name, value) in all(spec).flat_map(|kubelet| &kubelet.config) {
+        let addresses = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let inside = |text: &&str| {
+            let address: Option<std::net::IpAddr> = text.parse().ok();
+            address.is_some_and(|address| address != dns && ranges.services.iter().any(|it| it.net.contains(&address)))
+        };
+        let Some(other) = addresses.filter(|_| name.as_str() == "clusterDNS").find(inside) else {
+            continue;
+        };
+        let finding = Diagnostic::error("FL0515", "nothing answers at this DNS address").at(name.span);
+        report.push(
+            finding
+                .label(format!("{other} is a service address, but CoreDNS has {dns}"))
+                .help("remove it: the tenth address of the first service range is filled in"),
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! The resolved cluster.
+
+mod etcd;
+mod kubernetes;
+mod network;
+mod node;
+mod runtime;
+mod trust;
+
+use std::collections::BTreeMap;
+
+pub use etcd::*;
+pub use kubernetes::*;
+pub use network::*;
+pub use node::*;
+pub use runtime::*;
+pub use trust::*;
+
+use super::ScopedPatch;
+use crate::spec::{Access, Manifest};
+
+/// A cluster, resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Cluster name.
+    pub name: String,
+    /// Kubernetes itself.
+    pub kubernetes: KubernetesPlan,
+    /// The API's name.
+    pub endpoint: EndpointPlan,
+    /// Ranges and CNI.
+    pub network: NetworkPlan,
+    /// etcd.
+    pub etcd: EtcdPlan,
+    /// containerd.
+    pub runtime: RuntimePlan,
+    /// Images imported at boot, in order, as `(arch, url, sha256)`; no arch means every node.
+    pub image_archives: Vec<ImageArchivePlan>,
+    /// Registry prefix → own prefix; the longest match wins. See [`Plan::image`].
+    pub image_rewrites: BTreeMap<String, String>,
+    /// Manifests of the user.
+    pub manifests: Vec<Manifest>,
+    /// Users and keys.
+    pub access: Access,
+    /// Certificates.
+    pub pki: PkiPlan,
+    /// Joining.
+    pub join: JoinPlan,
+    /// Named nodes in the order of the spec, then pools.
+    pub nodes: Vec<NodePlan>,
+    /// Changes of rendered files, in the order in which they are laid.
+    pub patches: Vec<ScopedPatch>,
+}
+
+impl Plan {
+    /// The founder.
+    pub fn founder(&self) -> &NodePlan {
+        self.nodes
+            .iter()
+            .find(|node| node.founder)
+            .expect("resolve() refuses a plan without a control plane")
+    }
+
+    /// Control planes in the order of the spec.
+    pub fn control_planes(&self) -> impl Iterator<Item = &NodePlan> {
+        self.nodes.iter().filter(|node| node.roles.control_plane)
+    }
+
+    /// External etcd members in the order of the spec.
+    pub fn etcd_members(&self) -> impl Iterator<Item = &NodePlan> {
+        self.nodes.iter().filter(|node| node.roles.etcd)
+    }
+
+    /// An image name after `artifacts.imageRewrites`: the longest prefix on a `/` or `:` boundary wins.
+    pub fn image(&self, name: &str) -> String {
+        rewrite_image(&self.image_rewrites, name)
+    }
+}
+
+/// See [`Plan::image`].
+pub fn rewrite_image(rewrites: &BTreeMap<String, String>, name: &str) -> String {
+    rewrites
+        .iter()
+        .filter_map(|(from, to)| Some((from, to, name.strip_prefix(from.as_str())?)))
+        .filter(|(_, _, rest)| rest.is_empty() || rest.starts_with(['/', ':']))
+        .max_by_key(|(from, _, _)| from.len())
+        .map_or_else(|| name.to_owned(), |(_, to, rest)| format!("{to}{rest}"))
+}

@@ -1,0 +1,80 @@
+//! Machines and pools, resolved.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use serde_json::Value;
+
+use super::ArtifactPlan;
+use crate::{
+    plan::HostPlan,
+    profile::{OsProfile, PlatformProfile},
+    spec::{Arch, JoinIdentity, TaintEffect},
+};
+
+/// The roles of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RoleSet {
+    pub control_plane: bool,
+    pub worker: bool,
+    pub etcd: bool,
+}
+
+impl RoleSet {
+    /// Runs a kubelet.
+    pub fn kubernetes(self) -> bool {
+        self.control_plane || self.worker
+    }
+}
+
+/// One machine, or one pool of like machines.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// Node name, or the pool's.
+    pub name: String,
+    /// A pool: the machine's own name and addresses are known only on the machine.
+    pub pool: bool,
+    /// Roles.
+    pub roles: RoleSet,
+    /// The first control plane of the spec.
+    pub founder: bool,
+    /// Addresses, one per family in the order of the pod ranges; empty for a pool.
+    pub addresses: Vec<IpAddr>,
+    /// MAC address of the boot interface, lower case with colons.
+    pub mac: Option<String>,
+    /// OS.
+    pub os: Arc<OsProfile>,
+    /// Platform.
+    pub platform: Arc<PlatformProfile>,
+    /// Architecture.
+    pub arch: Arch,
+    /// How it proves who it is.
+    pub identity: JoinIdentity,
+    /// Labels that the kubelet sets itself.
+    pub labels: BTreeMap<String, String>,
+    /// Labels that need an administrator (only on control planes).
+    pub admin_labels: BTreeMap<String, String>,
+    /// Taints at registration.
+    pub taints: Vec<TaintPlan>,
+    /// KubeletConfiguration fields in which this node differs from the cluster.
+    pub kubelet_config: BTreeMap<String, Value>,
+    /// Kubelet flags, cluster, role and node merged.
+    pub kubelet_args: Vec<(String, String)>,
+    /// Binaries come with the image.
+    pub preinstalled: bool,
+    /// Where the binaries are.
+    pub bin_dir: String,
+    /// What is fetched at first boot; empty when preinstalled.
+    pub artifacts: Vec<ArtifactPlan>,
+    /// What is set on the machine itself, shared between machines of one row.
+    pub host: Arc<HostPlan>,
+}
+
+/// A taint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct TaintPlan {
+    pub key: String,
+    pub value: String,
+    pub effect: TaintEffect,
+}

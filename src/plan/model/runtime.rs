@@ -1,0 +1,53 @@
+//! `runtime` and `artifacts`, resolved.
+
+use semver::Version;
+
+use crate::{
+    profile::ArtifactFormat,
+    spec::{Arch, OciRuntime, Registry},
+};
+
+/// containerd, resolved.
+#[derive(Clone, Debug)]
+pub struct RuntimePlan {
+    /// Version of containerd.
+    pub version: Version,
+    /// Sandbox image, rewritten already.
+    pub sandbox_image: String,
+    /// Snapshotter.
+    pub snapshotter: String,
+    /// Registries as the user gave them.
+    pub registries: Vec<Registry>,
+    /// Further handlers.
+    pub runtimes: Vec<OciRuntime>,
+    /// nerdctl is installed.
+    pub nerdctl: bool,
+}
+
+/// An image archive.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct ImageArchivePlan {
+    pub arch: Option<Arch>,
+    pub url: String,
+    pub sha256: String,
+}
+
+/// One file to fetch on a node, resolved for its architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactPlan {
+    /// Catalog name, `kubelet`.
+    pub name: String,
+    /// Version.
+    pub version: Version,
+    /// URL, mirror and overrides applied.
+    pub url: String,
+    /// Lower-case hex SHA-256.
+    pub sha256: String,
+    /// Packing.
+    pub format: ArtifactFormat,
+    /// Archive members (see [`crate::profile::Artifact::members`]).
+    pub members: Vec<String>,
+    /// Directory that receives them.
+    pub directory: String,
+}

@@ -1,0 +1,31 @@
+//! `pki` and `join`, resolved.
+
+use time::Duration;
+
+use crate::spec::{Algorithm, CaKeys};
+
+/// `pki`, resolved.
+#[derive(Clone, Debug)]
+pub struct PkiPlan {
+    /// Algorithm of CAs and service-account key for a new bundle.
+    pub algorithm: Algorithm,
+    /// Life of a new CA.
+    pub ca_validity: Duration,
+    /// Life of a leaf.
+    pub leaf_validity: Duration,
+    /// `notBefore` lies this long before `issuedAt`.
+    pub backdate: Duration,
+    /// Extra SANs of the API server.
+    pub extra_sans: Vec<String>,
+    /// Who holds CA keys.
+    pub ca_keys: CaKeys,
+}
+
+/// `join`, resolved.
+#[derive(Clone, Debug)]
+pub struct JoinPlan {
+    /// Life of the bootstrap token; zero never ends.
+    pub token_ttl: Duration,
+    /// How long a node waits for the API before it starts over.
+    pub wait_timeout: Duration,
+}

@@ -1,0 +1,30 @@
+//! Plans to start from: a spec resolved as `render` would, to be altered by the test.
+
+use std::sync::LazyLock;
+
+use firelay::{
+    diagnostic::{Diagnostic, Source, render},
+    plan::{self, NodePlan, Plan},
+    profile::Profiles,
+    spec,
+};
+
+/// The profiles that come with firelay.
+pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+
+/// The plan of a spec with its warnings, or what is printed of its findings.
+pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
+    let source = Source::new("cluster.yaml", text);
+    let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
+    plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
+}
+
+/// The plan of a spec without mistakes.
+pub fn resolve(text: &str) -> Plan {
+    try_resolve(text).unwrap_or_else(|text| panic!("{text}")).0
+}
+
+/// A node of a plan.
+pub fn node<'a>(plan: &'a Plan, name: &str) -> &'a NodePlan {
+    plan.nodes.iter().find(|node| node.name == name).unwrap()
+}
