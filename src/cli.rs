@@ -41,6 +41,10 @@ pub enum Verb {
     Size(Size),
     /// Tell where a value of a rendered file comes from
     Why(Why),
+    /// Print the JSON Schema of the spec, for editors
+    Schema,
+    /// Say what a key of the spec does, or what a code of a finding means
+    Explain(Explain),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -78,6 +82,18 @@ pub enum OutputFormat {
     Json,
 }
 
+/// How `check` reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Findings {
+    /// For people
+    #[default]
+    Text,
+    /// For machines
+    Json,
+    /// SARIF 2.1.0, for annotations in code review
+    Sarif,
+}
+
 /// `init`.
 #[derive(Debug, Args)]
 pub struct Init {
@@ -100,7 +116,22 @@ pub struct Check {
     pub strict: bool,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
+    pub output: Findings,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay explain\n  firelay explain nodes.taints\n  firelay explain kubernetes --recursive\n  \
+                        firelay explain FL0103\n  firelay explain FL01"
+)]
+pub struct Explain {
+    /// A path of keys (`nodes.taints`), a code (`FL0103`) or the beginning of codes (`FL01`); without it the whole spec
+    #[arg(value_name = "PATH|CODE")]
+    pub what: Option<String>,
+    /// List the keys below the keys, too
+    #[arg(long)]
+    pub recursive: bool,
 }
 
 /// `secrets show`.

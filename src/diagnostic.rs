@@ -2,13 +2,17 @@
 
 mod codes;
 mod render;
+mod sarif;
 mod source;
+mod stories;
 
 use serde::Serialize;
 
 pub use codes::CODES;
 pub use render::{masked, render, to_json};
+pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
+pub use stories::{Story, stories, story};
 
 /// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

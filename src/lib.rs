@@ -21,6 +21,8 @@ pub mod spec;
 
 pub mod profile;
 
+pub mod schema;
+
 pub mod plan;
 
 pub mod secrets;

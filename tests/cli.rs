@@ -196,6 +196,8 @@ fn helps() -> Vec<Case> {
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-size", &["size", "--help"]),
+        case("help-schema", &["schema", "--help"]),
+        case("help-explain", &["explain", "--help"]),
         case("help-completions", &["completions", "--help"]),
     ]
 }
@@ -222,6 +224,23 @@ fn successes() -> Vec<Case> {
         ("render", Desk::of("mixed"), &["render"], 0),
         ("render-json", Desk::of("mixed"), &["render", "--output", "json"], 0),
         ("size", Desk::of("mixed"), &["size"], 0),
+        ("explain", Desk::empty(), &["explain"], 0),
+        ("explain-list", Desk::empty(), &["explain", "nodes.taints"], 0),
+        ("explain-choices", Desk::empty(), &["explain", "pki.caKeys"], 0),
+        (
+            "explain-any",
+            Desk::empty(),
+            &["explain", "artifacts.overrides.crictl.url"],
+            0,
+        ),
+        (
+            "explain-recursive",
+            Desk::empty(),
+            &["explain", "network", "--recursive"],
+            0,
+        ),
+        ("explain-code", Desk::empty(), &["explain", "fl0103"], 0),
+        ("explain-codes", Desk::empty(), &["explain", "FL04"], 0),
         ("size-node", Desk::of("mixed"), &["size", "--node", "burst"], 0),
     ]
 }
@@ -284,6 +303,20 @@ fn failures() -> Vec<Case> {
         ("usage-unknown-verb", Desk::empty(), &["rendr"], 2),
         ("usage-unknown-flag", Desk::empty(), &["render", "--new-secret"], 2),
         ("usage-output", Desk::empty(), &["check", "--output", "yaml"], 2),
+        (
+            "explain-mistyped",
+            Desk::empty(),
+            &["explain", "kubernetes.apServer"],
+            2,
+        ),
+        ("explain-elsewhere", Desk::empty(), &["explain", "extraVolumes"], 2),
+        (
+            "explain-below-nothing",
+            Desk::empty(),
+            &["explain", "endpoint.host.name"],
+            2,
+        ),
+        ("explain-no-code", Desk::empty(), &["explain", "FL9999"], 2),
         ("usage-init-name", Desk::empty(), &["init", "--name", "My_Cluster"], 2),
         ("unknown-node", Desk::of("ha-ubuntu"), &["size", "--node", "worker1"], 2),
         (
@@ -297,6 +330,7 @@ fn failures() -> Vec<Case> {
         ("refused-json", refused(), &["check", "--output", "json"], 3),
         ("refused-not-utf-8", latin1, &["check"], 3),
         ("strict", warned(), &["check", "--strict"], 3),
+        ("refused-sarif", refused(), &["check", "--output", "sarif"], 3),
         ("strict-json", warned(), &["check", "--strict", "--output", "json"], 3),
         ("missing-bundle", Desk::with_spec("single-node"), &["render"], 4),
         (

@@ -12,7 +12,7 @@ use std::{
 
 use firelay::{
     commands::project,
-    diagnostic::{CODES, Diagnostic, Source, render},
+    diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
     profile::Profiles,
     spec::{Arch, PatchText},
 };
@@ -128,6 +128,77 @@ fn every_code_has_a_case_and_every_case_a_registered_code() {
     let registered: BTreeSet<_> = CODES.iter().map(|(code, _)| *code).collect();
     assert_eq!(said, registered);
     assert_eq!(registered.len(), CODES.len(), "a code is registered twice");
+}
+
+/// `explain FLnnnn` tells what is wrong, what would come of it, and what to write instead.
+#[test]
+fn every_code_has_a_story_and_every_story_a_registered_code() {
+    let told: BTreeSet<_> = stories().into_iter().map(|story| (story.code, story.title)).collect();
+    let registered: BTreeSet<_> = CODES.iter().copied().collect();
+    let missing: Vec<_> = registered.difference(&told).collect();
+    assert!(
+        missing.is_empty(),
+        "no section in docs/errors/ is headed so: {missing:?}"
+    );
+    let strange: Vec<_> = told.difference(&registered).collect();
+    assert!(
+        strange.is_empty(),
+        "sections of docs/errors/ without a code: {strange:?}"
+    );
+    assert_eq!(stories().len(), CODES.len(), "a story is told twice");
+    for story in stories() {
+        let (what, instead) = story
+            .body
+            .split_once("\n\n**Instead:**")
+            .unwrap_or_else(|| panic!("{}", story.code));
+        assert!(what.len() > 60 && !instead.is_empty(), "{}: {}", story.code, story.body);
+        assert_eq!(story.body.matches("```").count() % 2, 0, "{}", story.code);
+        let group = story.code[..4].to_lowercase();
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors");
+        let mut pages = fs::read_dir(page).unwrap().map(|entry| entry.unwrap().path());
+        let page = pages.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&group));
+        assert!(
+            fs::read_to_string(page.unwrap()).unwrap().contains(story.body),
+            "{} is on another page",
+            story.code
+        );
+    }
+}
+
+/// The essentials of SARIF 2.1.0 (section 3): what readers of it need of a log, a rule, a result and a region.
+#[test]
+fn every_finding_is_a_result_of_sarif() {
+    for path in cases() {
+        let (source, findings) = run(&path);
+        let log = to_sarif(&source, &findings);
+        assert_eq!(log["version"], "2.1.0");
+        let run = &log["runs"][0];
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        let results = run["results"].as_array().unwrap();
+        assert_eq!(results.len(), findings.len());
+        for (result, finding) in results.iter().zip(&findings) {
+            assert_eq!(result["ruleId"], finding.code);
+            let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+            assert_eq!(rule["id"], finding.code);
+            assert!(!rule["help"]["text"].as_str().unwrap().is_empty());
+            assert!(["error", "warning"].contains(&result["level"].as_str().unwrap()));
+            assert!(
+                result["message"]["text"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with(&finding.message)
+            );
+            let place = &result["locations"][0]["physicalLocation"];
+            assert_eq!(place["artifactLocation"]["uri"], "cluster.yaml");
+            let number = |key: &str| place["region"][key].as_u64().unwrap_or(1);
+            let (start, end) = (("startLine", "startColumn"), ("endLine", "endColumn"));
+            let place = |(line, column)| (number(line), number(column));
+            assert!(
+                place(start) >= (1, 1) && (finding.span.is_none() || place(end) >= place(start)),
+                "{log}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
     streams,
 };
 use crate::{
-    cli::{Check, OutputFormat},
+    cli::{Check, Findings},
     diagnostic::{self, Source},
     plan::{NodePlan, Plan},
 };
@@ -27,16 +27,17 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         Some(plan) => Ok(plan),
     };
     match args.output {
-        OutputFormat::Json => streams::json(&serde_json::json!({
+        Findings::Text => print_findings(source, findings),
+        Findings::Json => streams::json(&serde_json::json!({
             "valid": verdict.is_ok(),
             "findings": diagnostic::to_json(source, findings),
         }))?,
-        OutputFormat::Text => print_findings(source, findings),
+        Findings::Sarif => streams::json(&diagnostic::to_sarif(source, findings))?,
     }
     let plan = verdict?;
     match args.output {
-        OutputFormat::Json => Ok(()),
-        OutputFormat::Text => streams::data(&summary(source, plan)),
+        Findings::Text => streams::data(&summary(source, plan)),
+        Findings::Json | Findings::Sarif => Ok(()),
     }
 }
 

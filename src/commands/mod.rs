@@ -4,11 +4,13 @@ pub mod assembly;
 mod check;
 mod completions;
 mod draft;
+mod explain;
 mod failure;
 mod init;
 mod patches;
 pub mod project;
 mod render;
+mod schema;
 mod secrets;
 mod size;
 mod streams;
@@ -28,6 +30,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Why(args) => why::run(args),
+        Verb::Schema => schema::run(),
+        Verb::Explain(args) => explain::run(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

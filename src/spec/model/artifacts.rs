@@ -46,6 +46,7 @@ pub struct ArtifactOverride {
     pub url: Option<Spanned<String>>,
     /// Digest by architecture. The catalog's if absent.
     #[serde(default)]
+    #[schemars(extend("propertyNames" = { "$ref": "#/$defs/Arch" }))]
     pub sha256: BTreeMap<Arch, Spanned<String>>,
 }
 

@@ -1,0 +1,79 @@
+//! `explain`: keys of the spec and codes of findings, in words.
+
+use super::{failure::Failure, streams};
+use crate::{
+    cli::Explain,
+    diagnostic::{CODES, Story, story},
+    profile::Profiles,
+    schema::{self, Field, Unknown},
+};
+
+/// Runs the verb.
+pub fn run(args: &Explain) -> Result<(), Failure> {
+    let what = args.what.as_deref().unwrap_or_default();
+    if is_code(what) {
+        return streams::data(&code(&what.to_uppercase())?);
+    }
+    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let root = Field::root(&schema::json(&profiles));
+    match schema::explain(&root, what, args.recursive) {
+        Ok(text) => streams::data(&text),
+        Err(unknown) => Err(Failure::Usage(refusal(&unknown))),
+    }
+}
+
+/// `FL` and up to four digits.
+fn is_code(what: &str) -> bool {
+    let digits = what
+        .get(..2)
+        .filter(|start| start.eq_ignore_ascii_case("fl"))
+        .map(|_| &what[2..]);
+    digits.is_some_and(|digits| digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The story of a code, or the codes that begin so.
+fn code(what: &str) -> Result<String, Failure> {
+    if let Some(story) = story(what) {
+        return Ok(told(&story));
+    }
+    let begun: Vec<_> = CODES.iter().filter(|(code, _)| code.starts_with(what)).collect();
+    if begun.is_empty() {
+        return Err(Failure::Usage(format!(
+            "there is no code {what}\n  = help: firelay explain {} lists those of its kind",
+            &what[..what.len().min(4)]
+        )));
+    }
+    Ok(begun.iter().map(|(code, title)| format!("{code}  {title}\n")).collect())
+}
+
+fn refusal(unknown: &Unknown) -> String {
+    let place = match unknown.parent.as_str() {
+        "" => "the spec".to_owned(),
+        parent => parent.to_owned(),
+    };
+    let meant = match unknown.meant.as_slice() {
+        [] if unknown.known.is_empty() => "\n  = help: nothing stands below it".to_owned(),
+        [] => format!("\n  = help: keys: {}", unknown.known.join(", ")),
+        meant => format!("\n  = help: did you mean {}?", meant.join(", ")),
+    };
+    format!("{place} has no key `{}`{meant}", unknown.key)
+}
+
+/// A story in lines of the terminal.
+fn told(story: &Story) -> String {
+    let mut text = format!("{}: {}\n", story.code, story.title);
+    // Every second part is a block of code, behind the name of its language.
+    for (index, part) in story.body.split("```").enumerate() {
+        let paragraphs = part.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty());
+        if index % 2 == 0 {
+            text.extend(paragraphs.map(|paragraph| {
+                let words = paragraph.replace("**", "").replace('\n', " ");
+                format!("\n{}", schema::wrapped(&words, 0))
+            }));
+        } else {
+            text.push('\n');
+            text.extend(part.lines().skip(1).map(|line| format!("    {line}\n")));
+        }
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! The JSON Schema of the spec (draft 2020-12), and what is made of it: the words of `explain` and the reference page.
+//!
+//! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` beside this file, names of
+//! profiles from the profiles. Tests hold it against what the reader of specs takes and refuses.
+
+mod explain;
+mod field;
+mod page;
+
+use std::collections::BTreeMap;
+
+use schemars::{Schema, generate::SchemaSettings, transform::Transform};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    profile::Profiles,
+    spec::{API_VERSION, KIND, Spec},
+    yaml,
+};
+
+pub use explain::{Unknown, explain, wrapped};
+pub use field::{Choice, Field};
+pub use page::page;
+
+/// What identifies the schema; nothing is fetched from there.
+pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";
+
+/// What a field's type does not tell.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Note {
+    /// What is taken if the key is absent, if it is one and the same for everybody.
+    default: Option<Value>,
+    /// Values that are no default.
+    #[serde(default)]
+    examples: Vec<Value>,
+}
+
+/// Notes by type and key.
+type Notes = BTreeMap<String, BTreeMap<String, Note>>;
+
+/// Types that share the settings of a machine with the first.
+const SHARED: [&str; 3] = ["NodeSettings", "Node", "Pool"];
+
+/// The schema of a spec.
+pub fn json(profiles: &Profiles) -> Value {
+    let mut schema = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<Spec>();
+    Plain.transform(&mut schema);
+    let mut schema = schema.to_value();
+    annotate(&mut schema, &notes());
+    name_profiles(&mut schema, profiles);
+    head(schema)
+}
+
+fn notes() -> Notes {
+    yaml::parse("fields.yaml", include_str!("fields.yaml")).expect("fields.yaml is embedded, and tests read it")
+}
+
+/// The schema with what stands before everything else, and the two keys whose value is fixed.
+fn head(mut schema: Value) -> Value {
+    for (key, fixed) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+        schema["properties"][key] = json!({
+            "const": fixed,
+            "description": schema["properties"][key]["description"],
+        });
+    }
+    let mut head = Map::new();
+    head.insert("$schema".into(), schema["$schema"].clone());
+    head.insert("$id".into(), ID.into());
+    head.insert("title".into(), "firelay cluster spec".into());
+    if let Value::Object(rest) = schema {
+        let rest = rest.into_iter().filter(|(key, _)| key != "title" && key != "$schema");
+        head.extend(rest);
+    }
+    Value::Object(head)
+}
+
+/// What the types say in schemars' words, as the reader of specs takes it.
+struct Plain;
+
+impl Transform for Plain {
+    fn transform(&mut self, schema: &mut Schema) {
+        schemars::transform::transform_subschemas(self, schema);
+        without_null(schema);
+        // `uint16` is no format of JSON Schema; bounds say it, and schemars gives those of small numbers alone.
+        if schema.remove("format").is_some_and(|name| name == "uint32") {
+            schema.insert("maximum".into(), u32::MAX.into());
+        }
+        // Numbers are taken as text as they are written: `version: 1.36`, `value: 4`.
+        let is_word = schema.get("enum").is_none() && schema.get("const").is_none();
+        if is_word && schema.get("type").is_some_and(|name| name == "string") {
+            schema.insert("type".into(), json!(["string", "number"]));
+        }
+    }
+}
+
+/// A key without a value means the same as no key, but nobody means to write it.
+fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".into(), only);
+        }
+    }
+    let Some(Value::Array(choices)) = schema.get_mut("anyOf") else {
+        return;
+    };
+    choices.retain(|choice| choice["type"] != "null");
+    if let [Value::Object(only)] = choices.as_slice() {
+        let only = only.clone();
+        schema.remove("anyOf");
+        for (key, value) in only {
+            schema.insert(key, value);
+        }
+    }
+}
+
+fn annotate(schema: &mut Value, notes: &Notes) {
+    annotate_type("Spec", schema, notes);
+    let types = schema.get_mut("$defs").and_then(Value::as_object_mut);
+    for (name, definition) in types.into_iter().flatten() {
+        annotate_type(name, definition, notes);
+    }
+}
+
+fn annotate_type(name: &str, schema: &mut Value, notes: &Notes) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (key, property) in properties.into_iter().flatten() {
+        let Some(note) = note(notes, name, key) else { continue };
+        if let Some(default) = &note.default {
+            property["default"] = default.clone();
+        }
+        if !note.examples.is_empty() {
+            property["examples"] = note.examples.clone().into();
+        }
+    }
+}
+
+fn note<'a>(notes: &'a Notes, name: &str, key: &str) -> Option<&'a Note> {
+    let own = notes.get(name).and_then(|keys| keys.get(key));
+    let shared = || notes.get(SHARED[0]).and_then(|keys| keys.get(key));
+    own.or_else(|| SHARED.contains(&name).then(shared).flatten())
+}
+
+/// Gives the keys that take the name of a profile all names as examples, which editors offer. Other names are no mistake
+/// of form: a user may have profiles of their own.
+fn name_profiles(schema: &mut Value, profiles: &Profiles) {
+    let names = |names: Vec<String>| Value::from(names);
+    let systems = names(profiles.os.keys().map(ToString::to_string).collect());
+    let platforms = names(profiles.platform.keys().map(ToString::to_string).collect());
+    let mut versions: Vec<_> = profiles.kubernetes.values().flat_map(|minor| &minor.versions).collect();
+    versions.sort();
+    let versions = names(versions.into_iter().rev().map(ToString::to_string).collect());
+    schema["properties"]["os"]["examples"] = systems.clone();
+    schema["properties"]["platform"]["examples"] = platforms.clone();
+    schema["$defs"]["Kubernetes"]["properties"]["version"]["examples"] = versions;
+    for name in SHARED {
+        schema["$defs"][name]["properties"]["os"]["examples"] = systems.clone();
+        schema["$defs"][name]["properties"]["platform"]["examples"] = platforms.clone();
+    }
+}
