@@ -1,5 +1,8 @@
 //! The messages are a product: for each `errors/NAME.yaml` the whole text of what firelay says stands in `NAME.txt`.
 //!
+//! A case of several files is a folder. Its `arguments` are those of `check`, a line each; paths in them are relative to it.
+//! Variables of the environment are in `environment`, `NAME=VALUE` a line; patches in `patches/FOLDER/`.
+//!
 //! `FIRELAY_BLESS=1 cargo test --test errors` writes the texts anew.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -10,11 +13,13 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use clap::Parser;
 use firelay::{
+    cli::{Cli, Verb},
     commands::project,
     diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
     profile::Profiles,
-    spec::{Arch, PatchText},
+    spec::{Arch, Layers},
 };
 use proptest::prelude::*;
 
@@ -41,20 +46,19 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    patched_findings(source, &[], profiles)
+    read(&Layers::from(source.clone()), profiles)
 }
 
-fn patched_findings(source: &Source, patches: &[PatchText], profiles: &Profiles) -> Vec<Diagnostic> {
-    match project::resolve(source, patches, profiles).unwrap() {
+fn read(layers: &Layers, profiles: &Profiles) -> Vec<Diagnostic> {
+    match project::resolve(layers, profiles).unwrap() {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     }
 }
 
-/// The patches of a case: `NAME.patches/FOLDER/FILE`, in order.
-fn patches(case: &Path, source: &mut Source) -> Vec<PatchText> {
-    let folder = case.with_extension("patches");
-    let mut texts = Vec::new();
+/// The patches of a case, in order.
+fn patches(folder: &Path, layers: &mut Layers) {
+    let folder = folder.join("patches");
     let mut waiting = vec![folder.clone()];
     while let Some(at) = waiting.pop() {
         let Ok(entries) = fs::read_dir(&at) else { continue };
@@ -64,16 +68,14 @@ fn patches(case: &Path, source: &mut Source) -> Vec<PatchText> {
         waiting.extend(folders.into_iter().rev());
         for file in files {
             let name = file.strip_prefix(&folder).unwrap();
-            texts.push(PatchText {
-                folder: name.parent().unwrap().to_str().unwrap().to_owned(),
-                number: source.add(
-                    format!("patches/{}", name.display()),
-                    fs::read_to_string(&file).unwrap(),
-                ),
-            });
+            let above = name.parent().unwrap().to_str().unwrap();
+            layers.patch(
+                above,
+                &format!("patches/{}", name.display()),
+                fs::read_to_string(&file).unwrap(),
+            );
         }
     }
-    texts
 }
 
 fn cases() -> Vec<PathBuf> {
@@ -82,18 +84,56 @@ fn cases() -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    cases.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    cases.retain(|path| path.is_dir() || path.extension().is_some_and(|ending| ending == "yaml"));
     cases.sort();
     cases
 }
 
 fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
+    if path.is_dir() {
+        return run_folder(path);
+    }
     let text = fs::read_to_string(path).unwrap();
     let narrow = text.starts_with(NARROW).then(narrowed);
-    let mut source = Source::new("cluster.yaml", text);
-    let patches = patches(path, &mut source);
-    let findings = patched_findings(&source, &patches, narrow.as_ref().unwrap_or(&PROFILES));
+    let source = Source::new("cluster.yaml", text);
+    let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
     (source, findings)
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
+    let arguments = ["firelay".to_owned(), "check".to_owned()]
+        .into_iter()
+        .chain(lines(&folder.join("arguments")));
+    let Verb::Check(check) = Cli::try_parse_from(arguments).unwrap().verb else {
+        panic!("not check");
+    };
+    let mut layers = Layers::default();
+    let mut include = |path: &Path| {
+        let missing = || "there is no such file".to_owned();
+        fs::read_to_string(folder.join(path)).map_err(|_| missing())
+    };
+    for path in &check.spec.specs {
+        let text = fs::read_to_string(folder.join(path)).unwrap();
+        layers.add(path.to_str().unwrap(), path, text, &mut include);
+    }
+    patches(folder, &mut layers);
+    layers.set(&check.spec.set);
+    if check.spec.env {
+        let variables = lines(&folder.join("environment"));
+        let variables = variables.iter().map(|line| line.split_once('=').unwrap());
+        layers.substitute(
+            variables
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        );
+    }
+    let findings = read(&layers, &PROFILES);
+    (layers.source, findings)
 }
 
 #[test]
@@ -189,7 +229,8 @@ fn every_finding_is_a_result_of_sarif() {
                     .starts_with(&finding.message)
             );
             let place = &result["locations"][0]["physicalLocation"];
-            assert_eq!(place["artifactLocation"]["uri"], "cluster.yaml");
+            let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+            assert!(source.texts().iter().any(|text| text.name == uri), "{uri}");
             let number = |key: &str| place["region"][key].as_u64().unwrap_or(1);
             let (start, end) = (("startLine", "startColumn"), ("endLine", "endColumn"));
             let place = |(line, column)| (number(line), number(column));

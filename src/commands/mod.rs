@@ -14,6 +14,7 @@ mod schema;
 mod secrets;
 mod size;
 mod streams;
+mod texts;
 mod why;
 
 pub use failure::Failure;

@@ -6,30 +6,27 @@ use std::{
 };
 
 use super::failure::Failure;
-use crate::{diagnostic::Source, spec::PatchText};
+use crate::spec::Layers;
 
 /// The folder beside the spec.
 const FOLDER: &str = "patches";
 /// Folders in folders that are looked into, to tell of files that would be ignored there.
 const DEPTH: usize = 3;
 
-/// Puts the texts of all patches behind the spec's; none if there is no folder.
-pub(super) fn read(spec: &Path, source: &mut Source) -> Result<Vec<PatchText>, Failure> {
+/// Puts the texts of all patches beside a spec behind the spec's; none if there is no folder.
+pub(super) fn read(spec: &Path, layers: &mut Layers) -> Result<(), Failure> {
     let folder = spec.parent().unwrap_or(Path::new("")).join(FOLDER);
     if spec == Path::new("-") || !folder.is_dir() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let mut found = Vec::new();
     walk(&folder, DEPTH, &mut found)?;
-    let mut texts = Vec::new();
     for path in found {
-        let below = path.strip_prefix(&folder).unwrap_or(&path).parent();
-        texts.push(PatchText {
-            folder: below.map_or_else(String::new, |below| below.display().to_string()),
-            number: source.add(path.display().to_string(), text(&path)?),
-        });
+        let above = path.strip_prefix(&folder).unwrap_or(&path).parent();
+        let above = above.map_or_else(String::new, |above| above.display().to_string());
+        layers.patch(&above, &path.display().to_string(), text(&path)?);
     }
-    Ok(texts)
+    Ok(())
 }
 
 /// The YAML files of a folder in the order of their names, and of the folders in it.

@@ -1,7 +1,7 @@
 //! A spec read, checked and resolved, and the bundle that goes with it.
 
 use std::{
-    io::{self, IsTerminal, Read},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -10,15 +10,15 @@ use time::OffsetDateTime;
 use super::{
     draft::patch_findings,
     failure::{Failure, chain, shell_word},
-    patches, streams,
+    streams, texts,
 };
 use crate::{
-    cli::Inputs,
-    diagnostic::{self, Diagnostic, Severity, Source},
+    cli::{Inputs, SpecArgs},
+    diagnostic::{self, Diagnostic, Source},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
-    spec::PatchText,
+    spec::Layers,
 };
 
 /// Name of a bundle that no flag names.
@@ -26,10 +26,8 @@ const BUNDLE: &str = "firelay.secrets.yaml";
 
 /// A resolved spec.
 pub struct Project {
-    /// Where it was read.
-    pub source: Source,
-    /// Those of its texts that hold patches.
-    pub patches: Vec<PatchText>,
+    /// The texts it was read from.
+    pub layers: Layers,
     /// What it means.
     pub plan: Plan,
     /// The profiles it was resolved with.
@@ -39,36 +37,34 @@ pub struct Project {
 }
 
 /// What became of a spec.
-pub type Outcome = Result<Project, (Source, Vec<Diagnostic>)>;
+pub type Outcome = Result<Project, (Layers, Vec<Diagnostic>)>;
 
 impl Project {
-    /// Reads and resolves; the findings come back with their source.
-    pub fn open(path: &Path) -> Result<Outcome, Failure> {
-        let mut source = read(path)?;
-        let patches = patches::read(path, &mut source)?;
+    /// Reads and resolves; the findings come back with the texts.
+    pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
+        let layers = texts::layers(args)?;
         let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        Ok(match resolve(&source, &patches, &profiles)? {
+        Ok(match resolve(&layers, &profiles)? {
             Ok((plan, warnings)) => Ok(Self {
-                source,
-                patches,
+                layers,
                 plan,
                 profiles,
                 warnings,
             }),
-            Err(findings) => Err((source, findings)),
+            Err(findings) => Err((layers, findings)),
         })
     }
 
     /// As [`Project::open`], with every finding printed and errors turned into exit code 3.
-    pub fn load(path: &Path) -> Result<Self, Failure> {
-        match Self::open(path)? {
+    pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
+        match Self::open(args)? {
             Ok(project) => {
-                print_findings(&project.source, &project.warnings);
+                print_findings(&project.layers.source, &project.warnings);
                 Ok(project)
             }
-            Err((source, findings)) => {
-                print_findings(&source, &findings);
-                Err(Failure::Refused(refusal(&source, &findings)))
+            Err((layers, findings)) => {
+                print_findings(&layers.source, &findings);
+                Err(Failure::Refused(refusal(&layers.name(), &findings)))
             }
         }
     }
@@ -81,7 +77,7 @@ impl Project {
                 Some(near) => format!("\n  = help: did you mean {near}?"),
                 None => String::new(),
             };
-            Failure::Usage(format!("{} has no node or pool {name}{help}", self.source.name()))
+            Failure::Usage(format!("{} has no node or pool {name}{help}", self.layers.name()))
         })
     }
 
@@ -134,15 +130,18 @@ impl Project {
 pub type Resolved = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// Resolves a spec and lays its patches on every machine that they are for.
-pub fn resolve(source: &Source, patches: &[PatchText], profiles: &Profiles) -> Result<Resolved, Failure> {
-    let (plan, mut findings) = match plan::read_patched(source, patches, profiles) {
+pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure> {
+    let (plan, mut findings) = match plan::read(layers, profiles) {
         Ok(resolved) => resolved,
         Err(findings) => return Ok(Err(findings)),
     };
     findings.extend(patch_findings(&plan, profiles)?);
     diagnostic::sort(&mut findings);
-    let refused = findings.iter().any(|finding| finding.severity == Severity::Error);
-    Ok(if refused { Err(findings) } else { Ok((plan, findings)) })
+    Ok(if diagnostic::refuse(&findings) {
+        Err(findings)
+    } else {
+        Ok((plan, findings))
+    })
 }
 
 /// Saves a new bundle where none is.
@@ -159,9 +158,10 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The bundle's path: the flag's, or beside the spec.
+/// The bundle's path: the flag's, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
-    let beside = || inputs.spec.parent().unwrap_or(Path::new("")).join(BUNDLE);
+    let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
+    let beside = || first.unwrap_or(Path::new("")).join(BUNDLE);
     inputs.secrets.clone().unwrap_or_else(beside)
 }
 
@@ -174,13 +174,13 @@ pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
 }
 
 /// `cluster.yaml is refused: 2 errors`.
-pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
+pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
     let errors = findings
         .iter()
         .filter(|finding| finding.severity == diagnostic::Severity::Error)
         .count();
     let plural = if errors == 1 { "" } else { "s" };
-    format!("{} is refused: {errors} error{plural}", source.name())
+    format!("{name} is refused: {errors} error{plural}")
 }
 
 /// Reads a bundle; without one the help is the command that makes it.
@@ -203,41 +203,13 @@ pub fn load_bundle(path: &Path, command: impl FnOnce() -> String) -> Result<Bund
     Ok(loaded.bundle)
 }
 
+/// What makes a bundle for the same spec.
 fn new_bundle_command(inputs: &Inputs) -> String {
-    let secrets = match &inputs.secrets {
-        Some(path) => format!(" --secrets {}", shell_word(path)),
-        None => String::new(),
-    };
-    format!("firelay secrets new {}{secrets}", shell_word(&inputs.spec))
-}
-
-fn read(path: &Path) -> Result<Source, Failure> {
-    let (name, bytes) = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::file("read", Path::new("<stdin>"), &error))?;
-        ("<stdin>".to_owned(), bytes)
-    } else {
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        (path.display().to_string(), bytes)
-    };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        Failure::Refused(format!(
-            "{name} is not UTF-8 (byte {})",
-            error.utf8_error().valid_up_to()
-        ))
-    })?;
-    Ok(Source::new(name, text))
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound => Failure::Io(format!(
-            "there is no spec at {}\n  = help: write a starter with: firelay init {}",
-            path.display(),
-            shell_word(path)
-        )),
-        _ => Failure::file("read", path, error),
-    }
+    let spec = &inputs.spec;
+    let mut command = "firelay secrets new".to_owned();
+    let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
+    spec.specs.iter().for_each(|path| add(" ", path));
+    spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
+    command + if spec.env { " --env" } else { "" }
 }

@@ -2,9 +2,10 @@
 
 use super::{Plan, resolve};
 use crate::{
-    diagnostic::{self, Diagnostic, Severity, Source, Span},
+    diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
-    spec::{self, PatchText},
+    spec::{self, Layers, Spec},
+    yaml::{self, Draft},
 };
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
@@ -16,45 +17,48 @@ const OF_ONE_VALUE: &[&str] = &[
     "FL0608", "FL0701", "FL0705",
 ];
 
-/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text.
+/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text. No value of
+/// the environment is told.
 ///
 /// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
 /// found counts, else what looks at one value; never what stands where a mistake is.
-pub fn read(source: &Source, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_patched(source, &[], profiles)
+pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (draft, inserted) = spec::draft(layers);
+    let concealed = |mut findings: Vec<Diagnostic>| {
+        yaml::conceal(&mut findings, &inserted);
+        diagnostic::sort(&mut findings);
+        findings
+    };
+    resolved(draft, profiles)
+        .map(|(plan, warnings)| (plan, concealed(warnings)))
+        .map_err(concealed)
 }
 
-/// [`read`] with patches in texts of their own.
-pub fn read_patched(
-    source: &Source,
-    patches: &[PatchText],
-    profiles: &Profiles,
-) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let draft = spec::draft(source, patches);
+fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut findings = draft.findings;
     let Some(spec) = draft.value else {
         return Err(findings);
     };
-    let resolved = resolve(&spec, profiles);
-    if findings.iter().all(|finding| finding.severity == Severity::Warning) {
-        let with = |mut further: Vec<_>| {
-            further.extend(findings);
-            diagnostic::sort(&mut further);
-            further
-        };
-        return match resolved {
-            Ok((plan, warnings)) => Ok((plan, with(warnings))),
-            Err(further) => Err(with(further)),
-        };
-    }
-    let further = resolved.map_or_else(|findings| findings, |(_, warnings)| warnings);
+    let outcome = resolve(&spec, profiles);
+    let refused = diagnostic::refuse(&findings);
+    let further = match outcome {
+        Ok((plan, warnings)) if !refused => {
+            findings.extend(warnings);
+            return Ok((plan, findings));
+        }
+        Ok((_, warnings)) => warnings,
+        Err(further) if !refused => {
+            findings.extend(further);
+            return Err(findings);
+        }
+        Err(further) => further,
+    };
     let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
     let holds = |finding: &Diagnostic| {
         finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))
     };
     findings.extend(further.into_iter().filter(holds));
-    diagnostic::sort(&mut findings);
     Err(findings)
 }
 

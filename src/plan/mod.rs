@@ -34,7 +34,7 @@ mod report;
 mod resolve;
 mod runtime;
 
-pub use draft::{read, read_patched};
+pub use draft::read;
 pub use host::{DiskPlan, FilePlan, HostPlan, NameServersPlan, NtpPlan, ProxyPlan};
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};

@@ -2,28 +2,23 @@
 
 mod amend;
 mod hints;
+mod layers;
 mod model;
 mod patches;
 
 use crate::{
-    diagnostic::{Diagnostic, Source},
-    yaml::{self, Draft, Node as Branch, Tree, Words},
+    diagnostic::{self, Diagnostic, Source},
+    yaml::{self, Draft, Inserted, Node as Branch, Tree, Words},
 };
 
+pub use layers::{Layers, RULES, Read};
 pub use model::*;
-use patches::PatchFiles;
 pub use patches::{ALL, FilePatch, PatchText};
 
 /// The `apiVersion` that this program reads.
 pub const API_VERSION: &str = "firelay.dev/v1alpha1";
 /// The `kind` that this program reads.
 pub const KIND: &str = "Cluster";
-
-/// TEMP
-const RULES: yaml::Rules = yaml::Rules {
-    lists: &[("nodes", "name"), ("pools", "name")],
-    choices: &[],
-};
 
 /// Words of other programs for choices of the spec.
 const WORDS: Words = &[
@@ -38,89 +33,93 @@ const WORDS: Words = &[
 
 /// Reads a spec. All mistakes of form are returned, in the order of the text; what the values mean is `plan`'s concern.
 pub fn parse(source: &Source) -> Result<Spec, Vec<Diagnostic>> {
-    let draft = draft(source, &[]);
+    let (draft, _) = draft(&Layers::from(source.clone()));
     match draft.value {
-        Some(spec) if draft.findings.is_empty() => Ok(spec),
+        Some(spec) if !diagnostic::refuse(&draft.findings) => Ok(spec),
         _ => Err(draft.findings),
     }
 }
 
-/// [`parse`], with what could be read in spite of the mistakes, and with the patches in texts of their own.
-pub fn draft(source: &Source, patches: &[PatchText]) -> Draft<Spec> {
-    let laid = match lay(source, patches) {
-        Ok(laid) => laid,
-        Err(findings) => {
-            return Draft {
+/// [`parse`] for a spec of several texts, with what could be read in spite of the mistakes and warnings, and with
+/// what came into it from the environment, which findings must not tell.
+pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
+    let composed = match layers.compose() {
+        Ok(composed) => composed,
+        Err(mut findings) => {
+            diagnostic::sort(&mut findings);
+            let draft = Draft {
                 value: None,
                 findings,
                 certain: false,
             };
+            return (draft, Vec::new());
         }
     };
-    let mut draft = laid.draft();
-    hints::add(&laid.tree, source, &mut draft.findings);
-    draft.findings.extend(laid.findings);
+    let mut draft: Draft<Spec> = yaml::draft(&composed.tree, WORDS);
+    // What is wrong with a value that is not known is of no interest.
+    let unset: Vec<_> = draft
+        .findings
+        .iter()
+        .filter(|f| f.code == "FL0020")
+        .map(|f| f.span)
+        .collect();
     draft
+        .findings
+        .retain(|finding| finding.code == "FL0020" || !unset.contains(&finding.span));
+    hints::add(&composed.tree, &layers.source, &mut draft.findings);
+    if let Some(spec) = &mut draft.value {
+        spec.patch_files = composed.patches;
+    }
+    (draft, composed.inserted)
 }
 
-/// A spec as a tree on which everything is laid that has the spec as its target.
-#[derive(Debug)]
+/// A spec as one tree, to vary it.
+#[derive(Clone, Debug)]
 pub struct Laid {
-    /// The tree.
-    pub tree: Tree<'static>,
-    /// What is laid later, on rendered files.
-    pub patches: Vec<FilePatch>,
-    findings: Vec<Diagnostic>,
+    /// The tree of all texts.
+    pub root: Branch<'static>,
+    /// Values of the environment in it, which nobody is told.
+    pub inserted: Vec<Inserted>,
+    patches: Vec<FilePatch>,
 }
 
 impl Laid {
-    /// Reads the spec.
-    pub fn draft(&self) -> Draft<Spec> {
-        let mut draft: Draft<Spec> = yaml::draft(&self.tree, WORDS);
-        if let Some(spec) = &mut draft.value {
-            spec.patch_files.clone_from(&self.patches);
-        }
-        draft
+    /// Lays the texts of a spec over each other; `None` for what leaves nothing to look into.
+    pub fn new(layers: &Layers) -> Option<Self> {
+        let composed = layers.compose().ok()?;
+        Some(Self {
+            root: composed.tree.root.detached(),
+            inserted: composed.inserted,
+            patches: composed.patches,
+        })
     }
 
-    /// The same with another tree.
-    #[must_use]
-    pub fn with(&self, root: Branch<'static>) -> Self {
-        Self {
-            tree: Tree {
-                root,
-                findings: Vec::new(),
-            },
-            patches: self.patches.clone(),
-            findings: Vec::new(),
-        }
-    }
-}
-
-/// Parses a spec and lays its patches. Fails on what leaves nothing to look into.
-pub fn lay(source: &Source, patches: &[PatchText]) -> Result<Laid, Vec<Diagnostic>> {
-    let tree = Tree::parse(source.texts().first().map_or("", |text| &text.text))?;
-    let strange: Vec<_> = [("apiVersion", API_VERSION), ("kind", KIND)]
-        .into_iter()
-        .filter_map(|(key, expected)| check_header(&tree, key, expected))
-        .collect();
-    // Of a document in another shape every key would be wrong; saying so would bury the reason.
-    if !strange.is_empty() {
-        return Err(strange);
-    }
-    let files = PatchFiles::read(source, patches);
-    let (root, amiss) = amend::amended(tree.root.detached(), &files.spec);
-    Ok(Laid {
-        tree: Tree {
+    /// The spec with another tree, or what is wrong with it.
+    pub fn read(&self, root: Branch<'static>) -> Result<Spec, Vec<Diagnostic>> {
+        let tree = Tree {
             root,
-            findings: tree.findings,
-        },
-        patches: files.objects,
-        findings: files.findings.into_iter().chain(amiss).collect(),
-    })
+            findings: Vec::new(),
+        };
+        let mut draft: Draft<Spec> = yaml::draft(&tree, WORDS);
+        match draft.value.take() {
+            Some(mut spec) if draft.findings.is_empty() => {
+                spec.patch_files.clone_from(&self.patches);
+                Ok(spec)
+            }
+            _ => Err(draft.findings),
+        }
+    }
 }
 
-fn check_header(tree: &Tree<'_>, key: &str, expected: &str) -> Option<Diagnostic> {
+/// What says that a text is no part of a spec.
+fn check_header(tree: &Tree<'_>) -> Vec<Diagnostic> {
+    [("apiVersion", API_VERSION), ("kind", KIND)]
+        .into_iter()
+        .filter_map(|(key, expected)| check_header_key(tree, key, expected))
+        .collect()
+}
+
+fn check_header_key(tree: &Tree<'_>, key: &str, expected: &str) -> Option<Diagnostic> {
     let value = tree.root.get(key)?;
     (value.text()? != expected).then(|| {
         Diagnostic::error("FL0014", format!("`{key}` must be {expected}"))

@@ -7,11 +7,13 @@ mod access;
 mod build;
 mod decode;
 mod emit;
+mod environment;
 mod fault;
 mod fragment;
 mod json_patch;
 mod log;
 mod merge;
+mod path;
 mod pointer;
 mod scalar;
 mod spanned;
@@ -28,10 +30,12 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
+pub use environment::{Inserted, conceal, substitute, unsubstituted};
 pub use fragment::Fragment;
 pub use json_patch::{Operation, Verb, patch};
 pub use log::{Draft, Words};
 pub use merge::{Rules, merge};
+pub use path::Assignment;
 pub use pointer::{Lost, Pointer};
 pub use spanned::Spanned;
 pub use stream::split;
@@ -50,7 +54,7 @@ pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>
 /// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
 pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
     let mut draft = log::run(&tree.root, words);
-    draft.certain &= tree.findings.is_empty();
+    draft.certain &= !diagnostic::refuse(&tree.findings);
     draft.findings.extend(tree.findings.iter().cloned());
     diagnostic::sort(&mut draft.findings);
     draft

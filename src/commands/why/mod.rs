@@ -26,7 +26,7 @@ use crate::{
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
     profile::{self, Profiles},
-    spec::{self, Laid},
+    spec::{Laid, Spec},
     yaml::{Node, Tree},
 };
 
@@ -56,12 +56,18 @@ fn answer(project: &Project, node: &NodePlan, address: &Address) -> Result<Answe
     answer.bundle = bundle;
     if let Reading::Value(value) = &reading {
         let places = subject::patched_places(value);
-        answer.patches = lines(&project.source, places.iter().map(|span| (*span, false)));
+        answer.patches = lines(&project.layers.source, places.iter().map(|span| (*span, false)));
         if value.span != Span::default() {
             return Ok(answer);
         }
     }
-    let laid = spec::lay(&project.source, &project.patches).map_err(|_| changed_meanwhile())?;
+    let Some(laid) = Laid::new(&project.layers) else {
+        return Ok(answer);
+    };
+    // No output tells what a variable of the environment held.
+    if laid.inserted.iter().any(|inserted| !inserted.value.is_empty() && reading.text().contains(&inserted.value)) {
+        answer.hide();
+    }
     let desk = Desk {
         laid: &laid,
         profiles,
@@ -77,16 +83,11 @@ fn answer(project: &Project, node: &NodePlan, address: &Address) -> Result<Answe
         text: reading.text(),
         words: words(profiles),
     };
-    answer.spec = desk.spec_lines(&project.source);
+    answer.spec = desk.spec_lines(&project.layers.source);
     for path in profile_files(plan, node) {
         answer.profiles.extend(desk.profile_lines(&path, node));
     }
     Ok(answer)
-}
-
-/// It was read a moment ago.
-fn changed_meanwhile() -> Failure {
-    Failure::Io("the spec cannot be read again".to_owned())
 }
 
 fn rendered(plan: &Plan, profiles: &Profiles, node: &NodePlan, bundle: StandIns) -> Result<Patched, Failure> {
@@ -143,8 +144,11 @@ fn fetched(keys: &[&str], node: &NodePlan) -> bool {
 
 impl Desk<'_> {
     fn spec_lines(&self, source: &Source) -> Vec<Line> {
-        let root = &self.laid.tree.root;
-        let judge = |variant: Node<'static>| self.judge(&self.laid.with(variant), self.profiles);
+        let root = &self.laid.root;
+        let judge = |variant: Node<'static>| match self.laid.read(variant) {
+            Ok(spec) => self.judge(&spec, self.profiles),
+            Err(findings) => Verdict::Useless(findings),
+        };
         let skipped = |keys: &[&str]| keys.ends_with(&["patches"]) || SKIPPED.contains(&keys);
         let sites = vary::sites(root, &skipped);
         let sources = self.search(root, &judge).run(&sites);
@@ -156,13 +160,16 @@ impl Desk<'_> {
             return Vec::new();
         };
         let root = tree.root.detached();
+        let Ok(spec) = self.laid.read(self.laid.root.clone()) else {
+            return Vec::new();
+        };
         let judge = |variant: Node<'static>| {
             let tree = Tree {
                 root: variant,
                 findings: Vec::new(),
             };
             match self.profiles.with(path, &tree) {
-                Some(profiles) => self.judge(self.laid, &profiles),
+                Some(profiles) => self.judge(&spec, &profiles),
                 None => Verdict::Useless(Vec::new()),
             }
         };
@@ -193,12 +200,8 @@ impl Desk<'_> {
         }
     }
 
-    fn judge(&self, laid: &Laid, profiles: &Profiles) -> Verdict {
-        let draft = laid.draft();
-        let Some(spec) = draft.value.filter(|_| draft.findings.is_empty()) else {
-            return Verdict::Useless(draft.findings);
-        };
-        let plan = match plan::resolve(&spec, profiles) {
+    fn judge(&self, spec: &Spec, profiles: &Profiles) -> Verdict {
+        let plan = match plan::resolve(spec, profiles) {
             Ok((plan, _)) => plan,
             Err(findings) => return Verdict::Useless(findings),
         };

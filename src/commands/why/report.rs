@@ -81,6 +81,11 @@ impl Answer {
         }
     }
 
+    /// Shows no value.
+    pub(super) fn hide(&mut self) {
+        self.value = None;
+    }
+
     /// Of a certificate or key.
     pub(super) fn secret(address: &Address) -> Self {
         Self {

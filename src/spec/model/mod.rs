@@ -41,6 +41,10 @@ host_settings!(level! {
         pub api_version: Spanned<String>,
         /// Always `Cluster`.
         pub kind: Spanned<String>,
+        /// Files that this one is laid over, the later over the earlier; paths are relative to this file. A file that is
+        /// included need not be a whole spec, and may include others.
+        #[serde(default)]
+        pub include: Vec<Spanned<String>>,
         /// The cluster's name, an RFC 1123 label; kubeadm's `clusterName`.
         pub name: Spanned<String>,
         /// Version and settings of Kubernetes itself.
