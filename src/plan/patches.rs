@@ -100,19 +100,18 @@ fn check_folders(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
         match (fixed().any(|other| other == name), machines.contains(&name)) {
             (true, false) | (false, true) => {}
             (true, true) => {
-                let finding = Diagnostic::error("FL0702", format!("patches/{name} means two things")).at(folder.span);
+                let message = format!("patches/{name} means two things: a role, or all, and a machine");
                 let help = "write the machine's patches into its entry of the spec, under patches";
-                report.push(finding.label("a role, or all, and a machine have this name").help(help));
+                report.push(Diagnostic::error("FL0702", message).at(folder.span).help(help));
             }
             (false, false) => {
-                let finding = Diagnostic::error("FL0702", "a folder of patches for nobody").at(folder.span);
+                let message = format!("no role, node or pool is called as patches/{name}");
                 let near = nearest(name, fixed().chain(machines.iter().copied()).collect::<Vec<_>>());
-                let label = near.map_or_else(
-                    || format!("no role, node or pool is called {name}"),
-                    |near| format!("no role, node or pool is called {name}: did you mean {near}?"),
+                let help = near.map_or_else(
+                    || "folders: all, control-plane, worker, etcd, or the name of a node or pool".to_owned(),
+                    |near| format!("did you mean patches/{near}?"),
                 );
-                let help = "folders: all, control-plane, worker, etcd, or the name of a node or pool";
-                report.push(finding.label(label).help(help));
+                report.push(Diagnostic::error("FL0702", message).at(folder.span).help(help));
             }
         }
     }

@@ -65,7 +65,11 @@ fn answer(project: &Project, node: &NodePlan, address: &Address) -> Result<Answe
         return Ok(answer);
     };
     // No output tells what a variable of the environment held.
-    if laid.inserted.iter().any(|inserted| !inserted.value.is_empty() && reading.text().contains(&inserted.value)) {
+    if laid
+        .inserted
+        .iter()
+        .any(|inserted| !inserted.value.is_empty() && reading.text().contains(&inserted.value))
+    {
         answer.hide();
     }
     let desk = Desk {
