@@ -28,7 +28,7 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Print a commented starter spec
+    /// Write a commented spec to start from, from answers on a terminal or from flags
     Init(Init),
     /// Parse, validate and resolve a spec; print every finding
     Check(Check),
@@ -121,13 +121,57 @@ pub enum Findings {
 
 /// `init`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "On a terminal and without flags it asks. Examples:\n  firelay init cluster.yaml\n  \
+                        firelay init --name lab --os debian-13 --platform metal --control-plane cp1=10.0.0.11 \
+                        --worker 'w{1..3}=10.0.0.21-10.0.0.23' --endpoint-provider local lab.yaml"
+)]
 pub struct Init {
-    /// The cluster's name
-    #[arg(long, default_value = "my-cluster")]
-    pub name: String,
-    /// Write to a file that must not exist yet, instead of stdout
+    /// What the spec says.
+    #[command(flatten)]
+    pub answers: InitAnswers,
+    /// Write to a file that must not exist yet, and the schema for editors beside it, instead of to stdout
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+}
+
+/// Answers that are given as flags.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub struct InitAnswers {
+    /// The cluster's name [default: my-cluster]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Version of Kubernetes [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub kubernetes: Option<String>,
+    /// System of the machines [default: ubuntu-24.04]
+    #[arg(long, value_name = "PROFILE")]
+    pub os: Option<String>,
+    /// Where they run [default: aws]
+    #[arg(long, value_name = "PROFILE")]
+    pub platform: Option<String>,
+    /// A control plane, or a row: cp{1..3}=10.0.0.11-10.0.0.13; may be repeated
+    #[arg(long = "control-plane", value_name = "NAME=ADDRESS")]
+    pub control_planes: Vec<String>,
+    /// A worker, or a row; may be repeated. Without any, pods run on the control planes that are named
+    #[arg(long = "worker", value_name = "NAME=ADDRESS")]
+    pub workers: Vec<String>,
+    /// Who leads to the API servers: external, local or kubeVip=ADDRESS [default: external]
+    #[arg(long, value_name = "PROVIDER")]
+    pub endpoint_provider: Option<String>,
+    /// Name under which everybody reaches the API [default: api.NAME.example.com]
+    #[arg(long, value_name = "HOST")]
+    pub endpoint: Option<String>,
+    /// Public SSH key of who may log in; may be repeated
+    #[arg(long = "ssh-key", value_name = "KEY")]
+    pub ssh_keys: Vec<String>,
+}
+
+impl InitAnswers {
+    /// There is no answer among the flags.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// `check`.

@@ -202,6 +202,21 @@ fn helps() -> Vec<Case> {
     ]
 }
 
+/// Every flag of `init`.
+const INIT: &[&str] = &[
+    "init",
+    "--name=lab",
+    "--kubernetes=1.35.8",
+    "--os=debian-13",
+    "--platform=metal",
+    "--control-plane=cp{1..2}=10.0.0.11-10.0.0.12",
+    "--control-plane=cp3=10.0.0.13",
+    "--worker=w{1..3}=10.0.0.21-10.0.0.23",
+    "--endpoint-provider=kubeVip=10.0.0.100",
+    "--endpoint=api.lab.lan",
+    "--ssh-key=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOm you@example.com",
+];
+
 fn successes() -> Vec<Case> {
     let loose = Desk::of("single-node");
     fs::set_permissions(loose.at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o644)).unwrap();
@@ -210,6 +225,7 @@ fn successes() -> Vec<Case> {
     vec![
         ("init", Desk::empty(), &["init"], 0),
         ("init-file", Desk::empty(), &["init", "lab cluster.yaml"], 0),
+        ("init-flags", Desk::empty(), INIT, 0),
         ("check", Desk::of("external-etcd"), &["check"], 0),
         ("check-pool", Desk::of("mixed"), &["check"], 0),
         ("check-warnings", warned, &["check"], 0),
@@ -317,6 +333,14 @@ fn failures() -> Vec<Case> {
             2,
         ),
         ("explain-no-code", Desk::empty(), &["explain", "FL9999"], 2),
+        ("init-mistyped", Desk::empty(), &["init", "--os", "ubunto-24.04"], 2),
+        (
+            "init-even",
+            Desk::empty(),
+            &["init", "--control-plane", "cp{1..2}=10.0.0.1-10.0.0.2"],
+            2,
+        ),
+        ("init-no-address", Desk::empty(), &["init", "--worker", "w1"], 2),
         ("usage-init-name", Desk::empty(), &["init", "--name", "My_Cluster"], 2),
         ("unknown-node", Desk::of("ha-ubuntu"), &["size", "--node", "worker1"], 2),
         (
@@ -515,6 +539,77 @@ fn the_starter_is_valid_whatever_the_name() {
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stdout.contains(&format!("cluster {name}, ")), "{ran:?}");
     }
+}
+
+#[test]
+fn a_spec_of_flags_is_valid() {
+    let flags: [&[&str]; 5] = [
+        INIT,
+        &["init", "--control-plane", "one=10.0.0.1"],
+        &["init", "--endpoint-provider", "local", "--platform", "openstack"],
+        &[
+            "init",
+            "--os",
+            "flatcar",
+            "--worker",
+            "w1=10.0.0.1",
+            "--worker",
+            "w2=10.0.0.2",
+        ],
+        &[
+            "init",
+            "--name",
+            "null",
+            "--control-plane",
+            "no=10.0.0.1",
+            "--worker",
+            "off=10.0.0.2",
+        ],
+    ];
+    for flags in flags {
+        let desk = Desk::empty();
+        let spec = desk.run(flags);
+        assert_eq!(spec.code, 0, "{spec:?}");
+        let ran = desk.pipe(&["check", "--strict", "-"], spec.stdout.as_bytes());
+        assert_eq!(ran.code, 0, "{ran:?}\n{}", spec.stdout);
+    }
+}
+
+/// What `init` says on a terminal that answers so. `script` gives the command one.
+fn asked(desk: &Desk, arguments: &str, answers: &str) -> String {
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--echo", "never", "--command"])
+        .arg(format!("{} init {arguments}", env!("CARGO_BIN_EXE_firelay")))
+        .arg("/dev/null")
+        .current_dir(desk.directory.path());
+    let output = support::pipe(&mut script, "bsdutils", answers.as_bytes());
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+#[test]
+fn on_a_terminal_init_asks() {
+    let desk = Desk::empty();
+    let said = asked(&desk, "", "My Lab\nlab\n\ndebain-13\ndebian-13\nmetal\n\n\nlocal\n\n\n");
+    for text in [
+        "Name of the cluster:",
+        "[my-cluster] not a cluster name",
+        "did you mean `debian-13`?",
+        "wrote cluster.yaml and firelay.schema.json; next: firelay check cluster.yaml",
+    ] {
+        assert!(said.contains(text), "{text}\n{said}");
+    }
+    let spec = desk.read("cluster.yaml");
+    assert!(spec.starts_with("# yaml-language-server: $schema=firelay.schema.json\n"));
+    assert!(
+        spec.contains("\nos: debian-13\n") && spec.contains("  provider: local\n"),
+        "{spec}"
+    );
+    assert_eq!(desk.run(&["check", "--strict"]).code, 0);
+    assert_eq!(desk.read("firelay.schema.json"), desk.run(&["schema"]).stdout);
+    // With a flag there is nothing to ask.
+    assert!(asked(&desk, "--name lab other.yaml", "").starts_with("wrote other.yaml; next"));
 }
 
 #[test]

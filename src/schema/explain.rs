@@ -176,12 +176,9 @@ pub fn wrapped(text: &str, indent: usize) -> String {
 }
 
 /// A value in one line of YAML.
-pub(super) fn flow(value: &Value) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+pub fn flow(value: &Value) -> String {
     match value {
-        Value::String(word) if block("", value.clone()) == format!("\"\": {word}\n") && word.bytes().all(plain) => {
-            word.clone()
-        }
+        Value::String(word) if is_plain(word) => word.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Object(entries) if !entries.is_empty() => {
             let entries = entries.iter().map(|(key, value)| format!("{key}: {}", flow(value)));
@@ -189,6 +186,13 @@ pub(super) fn flow(value: &Value) -> String {
         }
         value => value.to_string(),
     }
+}
+
+/// A text that needs no quotes in any YAML: with two dots (a version, an address) it is no number either.
+fn is_plain(word: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    let is_text = word.matches('.').count() > 1 || block("", word.into()) == format!("\"\": {word}\n");
+    word.bytes().all(plain) && is_text && word.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')
 }
 
 /// A key with its value, as YAML.

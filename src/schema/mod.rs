@@ -19,7 +19,7 @@ use crate::{
     yaml,
 };
 
-pub use explain::{Unknown, explain, wrapped};
+pub use explain::{Unknown, explain, flow, wrapped};
 pub use field::{Choice, Field};
 pub use page::page;
 
@@ -40,8 +40,8 @@ struct Note {
 /// Notes by type and key.
 type Notes = BTreeMap<String, BTreeMap<String, Note>>;
 
-/// Types that share the settings of a machine with the first.
-const SHARED: [&str; 3] = ["NodeSettings", "Node", "Pool"];
+/// Levels of settings below the cluster's; what is said of the first holds for all that have the key.
+const LEVELS: [&str; 3] = ["NodeSettings", "Node", "Pool"];
 
 /// The schema of a spec.
 pub fn json(profiles: &Profiles) -> Value {
@@ -141,9 +141,9 @@ fn annotate_type(name: &str, schema: &mut Value, notes: &Notes) {
 }
 
 fn note<'a>(notes: &'a Notes, name: &str, key: &str) -> Option<&'a Note> {
-    let own = notes.get(name).and_then(|keys| keys.get(key));
-    let shared = || notes.get(SHARED[0]).and_then(|keys| keys.get(key));
-    own.or_else(|| SHARED.contains(&name).then(shared).flatten())
+    let of = |name: &str| notes.get(name).and_then(|keys| keys.get(key));
+    let is_level = name == "Spec" || LEVELS.contains(&name);
+    of(name).or_else(|| is_level.then(|| of(LEVELS[0])).flatten())
 }
 
 /// Gives the keys that take the name of a profile all names as examples, which editors offer. Other names are no mistake
@@ -158,7 +158,7 @@ fn name_profiles(schema: &mut Value, profiles: &Profiles) {
     schema["properties"]["os"]["examples"] = systems.clone();
     schema["properties"]["platform"]["examples"] = platforms.clone();
     schema["$defs"]["Kubernetes"]["properties"]["version"]["examples"] = versions;
-    for name in SHARED {
+    for name in LEVELS {
         schema["$defs"][name]["properties"]["os"]["examples"] = systems.clone();
         schema["$defs"][name]["properties"]["platform"]["examples"] = platforms.clone();
     }

@@ -27,6 +27,8 @@ const WORDS: Words = &[
     ("master", "control-plane"),
     ("node", "worker"),
     ("server", "control-plane"),
+    ("versiontls12", "TLS1.2"),
+    ("versiontls13", "TLS1.3"),
     ("x64", "amd64"),
     ("x86_64", "amd64"),
 ];

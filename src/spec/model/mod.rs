@@ -4,12 +4,14 @@
 
 mod access;
 mod artifacts;
+mod control_plane;
 mod etcd;
 mod host;
 mod kubernetes;
 mod network;
 mod node;
 mod patch;
+mod registration;
 mod runtime;
 mod settings;
 mod trust;
@@ -22,12 +24,14 @@ use crate::yaml::Spanned;
 
 pub use access::*;
 pub use artifacts::*;
+pub use control_plane::*;
 pub use etcd::*;
 pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
 pub use patch::*;
+pub use registration::*;
 pub use runtime::*;
 pub use settings::HostSettings;
 pub use trust::*;

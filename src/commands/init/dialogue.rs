@@ -1,0 +1,125 @@
+//! Questions and answers on a terminal.
+
+use std::io::{self, BufRead, Write};
+
+use super::answers::{Answers, QUESTIONS, Question};
+use crate::{commands::failure::Failure, profile::Profiles};
+
+/// Asks every question until its answer passes; an empty line takes what stands in brackets.
+pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles) -> Result<Answers, Failure> {
+    let mut answers = Answers::unasked(profiles);
+    let failed = |error: io::Error| Failure::io(&error);
+    writeln!(output, "An empty answer takes what stands in brackets.").map_err(failed)?;
+    for question in QUESTIONS {
+        answers = ask(question, &answers, input, output, profiles)?;
+    }
+    Ok(answers)
+}
+
+fn ask(
+    question: &Question,
+    answers: &Answers,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+    profiles: &Profiles,
+) -> Result<Answers, Failure> {
+    let failed = |error: io::Error| Failure::io(&error);
+    let usual = (question.usual)(answers);
+    loop {
+        write!(output, "\n{}\n[{usual}] ", question.words).map_err(failed)?;
+        output.flush().map_err(failed)?;
+        let mut line = String::new();
+        if input.read_line(&mut line).map_err(failed)? == 0 {
+            return Err(Failure::Usage("there was no answer; nothing is written".to_owned()));
+        }
+        let text = Some(line.trim()).filter(|text| !text.is_empty()).unwrap_or(&usual);
+        let answered = answers
+            .with(question, text)
+            .and_then(|answers| answers.check(profiles).map(|()| answers));
+        match answered {
+            Ok(answers) => return Ok(answers),
+            Err(why) => writeln!(output, "{why}").map_err(failed)?,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn talk(lines: &str) -> (Result<String, String>, String) {
+        let profiles = Profiles::embedded().unwrap();
+        let mut said = Vec::new();
+        let held = hold(&mut lines.as_bytes(), &mut said, &profiles);
+        let spec = match held {
+            Ok(answers) => Ok(answers.spec().unwrap()),
+            Err(Failure::Usage(why)) => Err(why),
+            Err(other) => panic!("{other:?}"),
+        };
+        (spec, String::from_utf8(said).unwrap())
+    }
+
+    #[test]
+    fn empty_answers_give_what_no_flags_give() {
+        let (spec, said) = talk(&"\n".repeat(QUESTIONS.len()));
+        let profiles = Profiles::embedded().unwrap();
+        assert_eq!(spec.unwrap(), Answers::new(&profiles).spec().unwrap());
+        assert_eq!(said.matches("\n[").count(), QUESTIONS.len());
+    }
+
+    #[test]
+    fn each_answer_is_judged_at_once_and_asked_for_again() {
+        let lines = [
+            "My Lab", // no name
+            "lab",
+            "1.36", // no full version
+            "",
+            "ubunto-24.04", // mistyped
+            "debian-13",
+            "metal",
+            "cp1=10.0.0.300",            // no address
+            "cp1=10.0.0.1 cp2=10.0.0.2", // an even number
+            "cp{1..3}=10.0.0.1-10.0.0.3",
+            "w1",          // no address
+            "w1=10.0.0.2", // a control plane's
+            "none",
+            "kubeVip", // no address
+            "kubeVip=10.0.0.100",
+            "",
+            "ssh-ed25519", // half a key
+            "",
+        ];
+        let (spec, said) = talk(&(lines.join("\n") + "\n"));
+        let spec = spec.unwrap();
+        for text in [
+            "name: lab\n",
+            "os: debian-13\n",
+            "platform: metal\n",
+            "  host: api.lab.example.com\n",
+            "  provider: kubeVip\n  address: 10.0.0.100\n",
+            "  - { name: \"cp{1..3}\", roles: [control-plane, worker], addresses: [10.0.0.1-10.0.0.3] }\n",
+        ] {
+            assert!(spec.contains(text), "{text}\n{spec}");
+        }
+        for text in [
+            "not a cluster name",
+            "not a full version",
+            "did you mean `ubuntu-24.04`?",
+            "not a node address",
+            "an even number of etcd members",
+            "NAME=ADDRESS",
+            "the address 10.0.0.2 is given twice",
+            "kube-vip without an address",
+            "not a public SSH key",
+        ] {
+            assert!(said.contains(text), "{text}\n{said}");
+        }
+        assert_eq!(said.matches("\n[").count(), lines.len());
+    }
+
+    #[test]
+    fn an_end_of_input_is_no_answer() {
+        assert_eq!(talk("lab\n").0.unwrap_err(), "there was no answer; nothing is written");
+    }
+}

@@ -1,0 +1,80 @@
+//! `init`: a commented spec that passes `check`, from flags or from answers on a terminal.
+
+mod answers;
+mod dialogue;
+
+use std::{
+    fs::OpenOptions,
+    io::{self, ErrorKind, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use answers::{Answers, QUESTIONS};
+
+use super::{
+    failure::{Failure, shell_word},
+    schema, streams,
+};
+use crate::{cli::Init, profile::Profiles};
+
+/// Where the first line of a starter says that the schema is.
+const SCHEMA: &str = "firelay.schema.json";
+/// Name of a spec that nobody names.
+const SPEC: &str = "cluster.yaml";
+
+/// Runs the verb.
+pub fn run(args: &Init) -> Result<(), Failure> {
+    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let asks = args.answers.is_none() && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let file = match &args.file {
+        Some(path) => Some(path.as_path()).filter(|path| *path != Path::new("-")),
+        None => (asks && io::stdout().is_terminal()).then(|| Path::new(SPEC)),
+    };
+    // Better said before the questions than after them.
+    file.filter(|path| path.exists())
+        .map_or(Ok(()), |path| Err(exists(path)))?;
+    let answers = if asks {
+        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr().lock(), &profiles)?
+    } else {
+        from_flags(args, &profiles)?
+    };
+    let text = answers.spec()?;
+    file.map_or_else(|| streams::data(&text), |path| write(path, &text))
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::Io(format!("{} exists and is not overwritten", path.display()))
+}
+
+fn from_flags(args: &Init, profiles: &Profiles) -> Result<Answers, Failure> {
+    let mut answers = Answers::new(profiles);
+    for question in QUESTIONS {
+        if let Some(text) = (question.flag)(&args.answers) {
+            answers = answers.with(question, &text).map_err(Failure::Usage)?;
+        }
+    }
+    answers.check(profiles).map_err(Failure::Usage)?;
+    Ok(answers)
+}
+
+/// Writes the spec, and the schema beside it if there is none.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    create(path, text)?;
+    let beside: PathBuf = path.parent().unwrap_or(Path::new("")).join(SCHEMA);
+    let mut wrote = path.display().to_string();
+    if !beside.exists() {
+        create(&beside, &schema::text()?)?;
+        wrote = format!("{wrote} and {}", beside.display());
+    }
+    streams::tell(format_args!("wrote {wrote}; next: firelay check {}", shell_word(path)));
+    Ok(())
+}
+
+fn create(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(path),
+            _ => Failure::file("write", path, &error),
+        })
+}
