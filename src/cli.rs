@@ -41,6 +41,9 @@ pub enum Verb {
     Size(Size),
     /// Tell where a value of a rendered file comes from
     Why(Why),
+    /// List and show the profiles of systems, platforms and Kubernetes minors
+    #[command(subcommand)]
+    Profile(ProfileVerb),
     /// Print the JSON Schema of the spec, for editors
     Schema,
     /// Say what a key of the spec does, or what a code of a finding means
@@ -74,6 +77,52 @@ pub struct SpecArgs {
     /// Contents of files, commands, manifests and patches are never touched
     #[arg(long)]
     pub env: bool,
+    /// Own profiles.
+    #[command(flatten)]
+    pub profiles: ProfilesArg,
+}
+
+/// Profiles of the user.
+#[derive(Debug, Default, Args)]
+pub struct ProfilesArg {
+    /// A directory with own profiles: `os/NAME.yaml`, `platform/NAME.yaml`, `kubernetes/1.NN.yaml` and so on. One of a
+    /// name that firelay has is laid over it
+    #[arg(long = "profiles", value_name = "DIR", env = "FIRELAY_PROFILES")]
+    pub directory: Option<PathBuf>,
+}
+
+/// Verbs on profiles.
+#[derive(Debug, Subcommand)]
+pub enum ProfileVerb {
+    /// List the profiles of operating systems, platforms and Kubernetes minors
+    List(ProfileList),
+    /// Show a profile as it is used, with where its figures are from
+    Show(ProfileShow),
+}
+
+/// `profile list`.
+#[derive(Debug, Args)]
+pub struct ProfileList {
+    /// Own profiles.
+    #[command(flatten)]
+    pub profiles: ProfilesArg,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `profile show`.
+#[derive(Debug, Args)]
+pub struct ProfileShow {
+    /// Its name, `flatcar`, `aws` or `1.36`; or `catalog`, `endpoint`, `containerd`
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Own profiles.
+    #[command(flatten)]
+    pub profiles: ProfilesArg,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
 }
 
 impl From<&Path> for SpecArgs {
@@ -229,9 +278,13 @@ pub struct Render {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The directory to write
+    /// The directory to write; `-` prints the document of the one `--node` to stdout
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
+    /// Only this node or pool, as often as needed: its files are replaced, all others stay as the last render left them,
+    /// and manifest.json tells of both. Files of the whole cluster (admin.kubeconfig, node-names) are left to a render of all
+    #[arg(long, value_name = "NAME")]
+    pub node: Vec<String>,
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,

@@ -196,10 +196,25 @@ fn helps() -> Vec<Case> {
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-size", &["size", "--help"]),
+        case("help-profile", &["profile", "--help"]),
+        case("help-profile-list", &["profile", "list", "--help"]),
+        case("help-profile-show", &["profile", "show", "--help"]),
         case("help-schema", &["schema", "--help"]),
         case("help-explain", &["explain", "--help"]),
         case("help-completions", &["completions", "--help"]),
     ]
+}
+
+/// A system that extends one of firelay's, and a platform that is firelay's but for a limit.
+fn own_profiles() -> Desk {
+    let desk = Desk::of("single-node");
+    fs::create_dir_all(desk.at("own/os")).unwrap();
+    fs::create_dir_all(desk.at("own/platform")).unwrap();
+    let acme = "# Our image, built on 2026-11-01.\nextends: ubuntu-24.04\ntitle: ACME Linux\npaths: { bin: /opt/acme/bin }\n\
+        # Our auditors ask for it.\npackages: [auditd]\n";
+    desk.write("own/os/acme.yaml", acme);
+    desk.write("own/platform/openstack.yaml", "cloudInit: { limit: 131072 }\n");
+    desk
 }
 
 /// Every flag of `init`.
@@ -240,6 +255,20 @@ fn successes() -> Vec<Case> {
         ("render", Desk::of("mixed"), &["render"], 0),
         ("render-json", Desk::of("mixed"), &["render", "--output", "json"], 0),
         ("size", Desk::of("mixed"), &["size"], 0),
+        ("render-node", Desk::of("mixed"), &["render", "--node", "cp2"], 0),
+        (
+            "profile-list",
+            own_profiles(),
+            &["profile", "list", "--profiles", "own"],
+            0,
+        ),
+        (
+            "profile-show",
+            own_profiles(),
+            &["profile", "show", "acme", "--profiles", "own"],
+            0,
+        ),
+        ("profile-show-shipped", Desk::empty(), &["profile", "show", "aws"], 0),
         ("explain", Desk::empty(), &["explain"], 0),
         ("explain-list", Desk::empty(), &["explain", "nodes.taints"], 0),
         ("explain-choices", Desk::empty(), &["explain", "pki.caKeys"], 0),
@@ -298,6 +327,21 @@ fn failures() -> Vec<Case> {
         ("missing-spec", Desk::empty(), &["check"], 1),
         ("missing-spec-named", Desk::empty(), &["render", "my specs/lab.yaml"], 1),
         ("spec-is-a-directory", Desk::empty(), &["check", "."], 1),
+        (
+            "render-node-unknown",
+            Desk::of("mixed"),
+            &["render", "--node", "cp9"],
+            2,
+        ),
+        ("render-stdout-many", Desk::of("mixed"), &["render", "--out", "-"], 2),
+        ("profile-unknown", Desk::empty(), &["profile", "show", "awz"], 2),
+        (
+            "profiles-missing",
+            Desk::of("mixed"),
+            &["check", "--profiles", "own"],
+            1,
+        ),
+        ("stdin-twice", Desk::of("mixed"), &["check", "-", "-"], 2),
         ("init-exists", Desk::of("single-node"), &["init", "cluster.yaml"], 1),
         ("init-nowhere", Desk::empty(), &["init", "no/such/directory.yaml"], 1),
         ("out-is-a-file", out_is_a_file, &["render"], 1),
@@ -941,4 +985,116 @@ fn a_bundle_of_another_algorithm_is_not_ignored() {
         ran.stderr.contains("are ecdsa-p256, the spec asks for rsa-2048"),
         "{ran:?}"
     );
+}
+
+/// What runs after it still counts on the last render's manifest.
+#[test]
+fn a_render_of_one_node_leaves_the_others() {
+    let desk = Desk::of("mixed");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let before = tree(&desk.at("out"));
+    let manifest = desk.read("out/manifest.json");
+    assert_eq!(desk.run(&["render", "--node", "cp1", "--node", "burst"]).code, 0);
+    assert_eq!(tree(&desk.at("out")), before, "nothing changed, so nothing is written");
+    let set = ["render", "--node", "arm1", "--set", "nodes[arm{1..2}].labels.cpu=other"];
+    let ran = desk.run(&set);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let changed = |after: &BTreeMap<String, Entry>| -> Vec<String> {
+        let differs = |path: &&String| {
+            after.get(*path).map(|entry| &entry.content) != before.get(*path).map(|entry| &entry.content)
+        };
+        before
+            .keys()
+            .chain(after.keys())
+            .filter(differs)
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    let after = changed(&tree(&desk.at("out")));
+    assert!(after.iter().any(|path| path == "manifest.json"), "{after:?}");
+    assert!(
+        after
+            .iter()
+            .all(|path| path == "manifest.json" || path.starts_with("nodes/arm1/")),
+        "{after:?}"
+    );
+    let manifest_after: Value = serde_json::from_str(&desk.read("out/manifest.json")).unwrap();
+    for file in manifest_after["files"].as_array().unwrap() {
+        let bytes = fs::read(desk.at("out").join(file["path"].as_str().unwrap())).unwrap();
+        let digest: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(file["sha256"], digest);
+    }
+    // A render of all replaces exactly those files.
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read("out/manifest.json"), manifest);
+    // What was changed by hand, or would be of another version, is not vouched for.
+    assert_eq!(
+        desk.run(&["render", "--node", "cp1", "--set", "kubernetes.version=1.36.3"])
+            .code,
+        2
+    );
+    desk.write("out/nodes/gpu1/config.ign", "{}");
+    let ran = desk.run(&["render", "--node", "cp1"]);
+    assert!(ran.code == 1 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
+}
+
+#[test]
+fn a_document_goes_to_stdout_and_nothing_is_written() {
+    let desk = Desk::of("single-node");
+    let before = desk.everything();
+    let ran = desk.run(&["render", "--node", "home1", "--out", "-"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(desk.everything(), before);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read("out/nodes/home1/user-data"), ran.stdout);
+}
+
+#[test]
+fn texts_come_from_files_stdin_arguments_and_the_environment() {
+    let desk = Desk::of("single-node");
+    desk.write("base.yaml", &desk.read("cluster.yaml"));
+    desk.write(
+        "cluster.yaml",
+        "include: [base.yaml]\nnodes:\n  - { name: home1, labels: { zone: \"${ZONE:-a}\" } }\n",
+    );
+    let mut command = desk.command(&[
+        "render",
+        "cluster.yaml",
+        "-",
+        "--env",
+        "--set",
+        "nodes[home1].labels.rack=r1",
+    ]);
+    command.env("ZONE", "b7");
+    let over = "nodes:\n  - { name: home1, labels: { row: \"4\" } }\n";
+    let ran = Ran::of(&support::pipe(&mut command, "firelay", over.as_bytes()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let document = desk.read("out/nodes/home1/user-data");
+    for label in ["zone=b7", "rack=r1", "row=4"] {
+        assert!(document.contains(label), "{label}");
+    }
+    let ran = desk.run(&["check", "cluster.yaml", "--set", "nodes[home2].os=x"]);
+    assert_eq!(ran.code, 3);
+    assert!(
+        ran.stderr.contains("--> --set:1:7") && ran.stderr.contains("--> cluster.yaml:3:36"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn own_profiles_reach_the_documents() {
+    let desk = own_profiles();
+    let mut command = desk.command(&["render", "--set", "os=acme", "--set", "nodes[home1].os=null"]);
+    let ran = Ran::of(&command.env("FIRELAY_PROFILES", "own").output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.read("out/nodes/home1/user-data").contains("/opt/acme/bin"));
+    desk.write("own/os/acme.yaml", "extends: ubuntu\n");
+    let ran = desk.run(&["check", "--profiles", "own"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.stderr.contains("--> own/os/acme.yaml:1:10"), "{ran:?}");
 }

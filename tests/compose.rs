@@ -10,6 +10,8 @@ use firelay::{
     spec::Layers,
 };
 
+use proptest::prelude::*;
+
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
 const BASE: &str = "\
@@ -179,4 +181,23 @@ fn nothing_from_the_environment_is_told() {
         assert!(!told.to_lowercase().contains(secret), "{secret} in {told}");
     }
     assert!(told.contains("the name ${NODE} is given twice"), "{told}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is laid over a good spec, set, or in the environment.
+    #[test]
+    fn no_text_is_a_panic(
+        over in "(nodes|os|\\$patch|network|include|kubernetes)?(: )?[-a-z0-9:/.{}\\[\\]'\"~$ \n]{0,40}",
+        set in "[-a-zü0-9.\\[\\]'\"=\n]{0,30}",
+        value in "\\PC{0,12}",
+        reference in "\\$?\\$\\{[A-Z:-]{0,5}\\}?",
+    ) {
+        let base = BASE.replace("api.example.com", &format!("'{reference}'")).replace("metal", "'x${A}'");
+        let mut layers = layers(&["base", "over"], &[("base", &base), ("over", &over)]);
+        layers.set(&[set.clone(), format!("nodes[cp1].{set}"), format!("nodes[w1].labels={set}")]);
+        layers.substitute([("A".to_owned(), value)].into());
+        said(&layers);
+    }
 }

@@ -18,7 +18,7 @@ use firelay::{
     cli::{Cli, Verb},
     commands::project,
     diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
-    profile::Profiles,
+    profile::{Library, Profiles},
     spec::{Arch, Layers},
 };
 use proptest::prelude::*;
@@ -132,8 +132,45 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
                 .collect(),
         );
     }
-    let findings = read(&layers, &PROFILES);
+    let findings = match check.spec.profiles.directory {
+        None => read(&layers, &PROFILES),
+        Some(directory) => {
+            let library = library(&mut layers.source, folder, &directory);
+            match PROFILES.clone().with(&layers.source, &library) {
+                Ok((profiles, warnings)) => [read(&layers, &profiles), warnings].concat(),
+                Err(findings) => findings,
+            }
+        }
+    };
     (layers.source, findings)
+}
+
+/// The profiles in a directory of a case.
+fn library(source: &mut Source, folder: &Path, directory: &Path) -> Library {
+    let mut library = Library::embedded(source).unwrap();
+    let mut kinds: Vec<_> = fs::read_dir(folder.join(directory))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    kinds.sort();
+    for kind in kinds {
+        let mut files: Vec<_> = match fs::read_dir(&kind) {
+            Ok(files) => files.map(|entry| entry.unwrap().path()).collect(),
+            Err(_) => vec![kind],
+        };
+        files.sort();
+        for file in files {
+            let name = file.strip_prefix(folder).unwrap();
+            let below = name.strip_prefix(directory).unwrap();
+            library.add(
+                source,
+                name.to_str().unwrap(),
+                below.to_str().unwrap(),
+                fs::read_to_string(&file).unwrap(),
+            );
+        }
+    }
+    library
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn why_names_the_lines_that_a_value_follows() {
     let path = desk.why("cp1:kubelet.service#Service/Environment");
     assert_eq!(
         places(&path, "profiles"),
-        [line("profiles/os/ubuntu-24.04.yaml", "bin:")]
+        [format!("firelay's {}", line("profiles/os/ubuntu-24.04.yaml", "bin:"))]
     );
 
     let token = desk.why("cp1:/etc/firelay/kubeadm/init.yaml#/bootstrapTokens/0/token");

@@ -211,3 +211,15 @@ fn the_digests_do_not_slow_the_start_down() {
     println!("profiles parsed in {took:?}");
     assert!(took.as_millis() < 500, "{took:?} even without optimisation is too long");
 }
+
+#[test]
+fn every_file_says_when_its_facts_were_read() {
+    for folder in ["os", "platform", "kubernetes", "runtime", "."] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles").join(folder);
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let text = fs::read_to_string(&path).unwrap_or_else(|_| "# 2026-".to_owned());
+            let dated = |line: &str| line.starts_with('#') && line.contains("2026-");
+            assert!(text.lines().take(8).any(dated), "{}", path.display());
+        }
+    }
+}

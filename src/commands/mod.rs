@@ -8,6 +8,7 @@ mod explain;
 mod failure;
 mod init;
 mod patches;
+mod profile;
 pub mod project;
 mod render;
 mod schema;
@@ -19,7 +20,7 @@ mod why;
 
 pub use failure::Failure;
 
-use crate::cli::{SecretsVerb, Verb};
+use crate::cli::{ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
@@ -33,6 +34,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Why(args) => why::run(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
+        Verb::Profile(ProfileVerb::List(args)) => profile::list(args),
+        Verb::Profile(ProfileVerb::Show(args)) => profile::show(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

@@ -42,9 +42,20 @@ pub type Outcome = Result<Project, (Layers, Vec<Diagnostic>)>;
 impl Project {
     /// Reads and resolves; the findings come back with the texts.
     pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
-        let layers = texts::layers(args)?;
-        let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        Ok(match resolve(&layers, &profiles)? {
+        let mut layers = texts::layers(args)?;
+        let mut profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+        let mut of_profiles = Vec::new();
+        if let Some(directory) = &args.profiles.directory {
+            let library = texts::profiles(Some(directory), &mut layers.source)?;
+            (profiles, of_profiles) = match profiles.with(&layers.source, &library) {
+                Ok(own) => own,
+                Err(findings) => return Ok(Err((layers, findings))),
+            };
+        }
+        let mut resolved = resolve(&layers, &profiles)?;
+        let (Ok((_, findings)) | Err(findings)) = &mut resolved;
+        findings.extend(of_profiles);
+        Ok(match resolved {
             Ok((plan, warnings)) => Ok(Self {
                 layers,
                 plan,
@@ -210,6 +221,8 @@ fn new_bundle_command(inputs: &Inputs) -> String {
     let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
     spec.specs.iter().for_each(|path| add(" ", path));
     spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    let profiles = spec.profiles.directory.iter();
+    profiles.for_each(|path| add(" --profiles ", path));
     inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
     command + if spec.env { " --env" } else { "" }
 }

@@ -1,6 +1,6 @@
 //! `render`: check, resolve, issue, assemble, write.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
@@ -30,6 +30,7 @@ const SCREEN: usize = 40;
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
+    let chosen = chosen(&project, &args.node)?;
     let path = bundle_path(&args.inputs);
     let new = args.new_secrets && !path.exists();
     let bundle = if new {
@@ -39,31 +40,97 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     };
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
     still_valid(&project, &bundle, OffsetDateTime::now_utc())?;
+    let save = || if new { save_bundle(&path, &bundle) } else { Ok(()) };
+    if args.out == Path::new("-") {
+        return print(args, &assembly, &chosen, save);
+    }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
-    let nodes = for_each_node(&project.plan.nodes, |node| write_node(&assembly, &tree, node))?;
-    put(
-        &tree,
-        ManifestFile::new("admin.kubeconfig"),
-        assembly.admin_kubeconfig()?.expose().as_bytes(),
-    )?;
-    put(
-        &tree,
-        ManifestFile::new("node-names"),
-        node_names(&project.plan.nodes).as_bytes(),
-    )?;
     let manifest = Manifest::new(
         &project.plan.name,
         &project.plan.kubernetes.version.to_string(),
         &bundle.fingerprint(),
     );
+    let nodes = for_each_node(&chosen, |node| write_node(&assembly, &tree, node))?;
+    if args.node.is_empty() {
+        put_shared(&tree, &assembly, &project)?;
+    } else {
+        keep_others(args, &tree, &manifest, &chosen)?;
+    }
     if new {
         tree.check().map_err(|error| Failure::io(&error))?;
-        save_bundle(&path, &bundle)?;
     }
+    save()?;
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_expiry(&nodes, OffsetDateTime::now_utc());
     report(args, &project, &bundle, &nodes, &written)
+}
+
+/// The nodes and pools of these names, in the order of the spec, or all.
+fn chosen<'a>(project: &'a Project, names: &[String]) -> Result<Cow<'a, [NodePlan]>, Failure> {
+    let nodes = &project.plan.nodes;
+    if names.is_empty() {
+        return Ok(Cow::Borrowed(nodes));
+    }
+    for name in names {
+        project.node(name)?;
+    }
+    let asked = nodes.iter().filter(|node| names.contains(&node.name));
+    Ok(Cow::Owned(asked.cloned().collect()))
+}
+
+/// Writes what the platform takes of one node to stdout, and nothing else anywhere.
+fn print(
+    args: &Render,
+    assembly: &Assembly<'_>,
+    nodes: &[NodePlan],
+    save: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let ([node], [_]) = (nodes, args.node.as_slice()) else {
+        return Err(Failure::Usage(
+            "stdout takes one document: name it with one --node".to_owned(),
+        ));
+    };
+    if args.output == OutputFormat::Json {
+        return Err(Failure::Usage(
+            "stdout takes the document: --output json would be beside it".to_owned(),
+        ));
+    }
+    let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
+    let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
+    save()?;
+    file.map_or(Ok(()), |file| streams::bytes(&file.content))
+}
+
+/// What belongs to no single node.
+fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> Result<(), Failure> {
+    let kubeconfig = assembly.admin_kubeconfig()?;
+    put(
+        tree,
+        ManifestFile::new("admin.kubeconfig"),
+        kubeconfig.expose().as_bytes(),
+    )?;
+    let names = node_names(&project.plan.nodes);
+    put(tree, ManifestFile::new("node-names"), names.as_bytes())
+}
+
+/// Keeps what the last render wrote for others. The manifest has one version of firelay and of Kubernetes for all files, so a
+/// render of some cannot change either.
+fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[NodePlan]) -> Result<(), Failure> {
+    let Some(last) = tree.last() else { return Ok(()) };
+    let differs = [
+        ("firelay", &last.firelay_version, &manifest.firelay_version),
+        ("Kubernetes", &last.kubernetes_version, &manifest.kubernetes_version),
+    ];
+    if let Some((what, was, is)) = differs.into_iter().find(|(_, was, is)| was != is) {
+        return Err(Failure::Usage(format!(
+            "{} was rendered for {what} {was}, this is {is}: the documents beside would be of another version\n  \
+             = help: render all nodes, or name another directory with --out",
+            args.out.display()
+        )));
+    }
+    let other = |file: &ManifestFile| !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name));
+    tree.keep(other).map_err(|error| Failure::io(&error))
 }
 
 /// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.
@@ -210,8 +277,9 @@ fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} documents ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        "wrote {} document{} ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         nodes.len(),
+        if nodes.len() == 1 { "" } else { "s" },
         platforms.join(", "),
         out.display(),
         written.written.len(),

@@ -11,8 +11,13 @@ use super::failure::Failure;
 
 /// Writes data as it is. A reader that had enough (`firelay check | head -1`) is no failure; a full disk is one.
 pub fn data(text: &str) -> Result<(), Failure> {
+    bytes(text.as_bytes())
+}
+
+/// [`data`] that need not be text.
+pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Io(format!("cannot write to stdout: {error}")))

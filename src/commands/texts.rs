@@ -2,14 +2,14 @@
 
 use std::{
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::{
     failure::{Failure, shell_word},
     patches,
 };
-use crate::{cli::SpecArgs, spec::Layers};
+use crate::{cli::SpecArgs, diagnostic::Source, profile::Library, spec::Layers};
 
 /// Reads everything that the arguments name. A file that cannot be included is a finding, one that was asked for a failure.
 pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
@@ -45,6 +45,49 @@ pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
         layers.substitute(std::env::vars_os().filter_map(text).collect());
     }
     Ok(layers)
+}
+
+/// The profiles that come with firelay, and those of a directory, as texts of a source.
+pub fn profiles(directory: Option<&Path>, source: &mut Source) -> Result<Library, Failure> {
+    let mut library = Library::embedded(source).map_err(|error| Failure::io(&error))?;
+    let Some(directory) = directory else {
+        return Ok(library);
+    };
+    let mut files = Vec::new();
+    yaml_files(directory, directory, &mut files)?;
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::Io(format!(
+            "there are no profiles in {}\n  = help: they are files such as os/NAME.yaml in it",
+            directory.display()
+        )));
+    }
+    for path in files {
+        let text = std::fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?;
+        let below = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
+        library.add(source, &path.display().to_string(), &below, text);
+    }
+    Ok(library)
+}
+
+/// Every YAML file of a directory and of the folders in it, which have none that could hold profiles.
+fn yaml_files(directory: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::file("read", directory, &error);
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let yaml = path
+            .extension()
+            .is_some_and(|ending| ending == "yaml" || ending == "yml");
+        if path.is_dir() && directory == root && !hidden {
+            yaml_files(&path, root, files)?;
+        } else if yaml && !hidden && path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 fn from_stdin() -> Result<Vec<u8>, Failure> {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{ArtifactPlan, NodePlan, Plan, ProviderPlan},
+    plan::{ArtifactPlan, CniPlan, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat},
-    spec::{CaKeys, JoinIdentity},
+    spec::{CaKeys, FlannelBackend, JoinIdentity, ProxyMode},
 };
 
 use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, render};
@@ -47,6 +47,37 @@ struct Context<'a> {
     dns: bool,
     cloud_init: bool,
     cluster_status: bool,
+    kernel: Kernel,
+}
+
+/// The least 5.x kernel of a node.
+#[derive(Debug, Serialize)]
+struct Kernel {
+    minor: u8,
+    /// What needs it.
+    of: &'static str,
+}
+
+impl Kernel {
+    /// kubeadm's preflight asks for 5.4 (SystemVerification), WireGuard is in 5.6, and what kube-proxy needs of nf_tables in
+    /// 5.13.
+    fn of(plan: &Plan, node: &NodePlan) -> Self {
+        let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
+        let wireguard = matches!(
+            plan.network.cni,
+            CniPlan::Flannel {
+                backend: FlannelBackend::Wireguard,
+                ..
+            }
+        );
+        let (minor, of) = match proxy {
+            _ if !node.roles.kubernetes() => (4, "Kubernetes"),
+            Some(ProxyMode::Nftables) => (13, "kube-proxy's nftables mode"),
+            _ if wireguard => (6, "flannel's WireGuard"),
+            _ => (4, "Kubernetes"),
+        };
+        Self { minor, of }
+    }
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -123,6 +154,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         dns: node.host.dns.is_some(),
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
+        kernel: Kernel::of(plan, node),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
 }

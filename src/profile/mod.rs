@@ -7,6 +7,7 @@ mod catalog;
 mod containerd;
 mod endpoint;
 mod kubernetes;
+mod library;
 mod os;
 mod platform;
 
@@ -16,12 +17,16 @@ use include_dir::{Dir, File, include_dir};
 use semver::Version;
 use serde::de::DeserializeOwned;
 
-use crate::yaml::{self, Tree};
+use crate::{
+    diagnostic::{self, Diagnostic, Source},
+    yaml::{self, Tree},
+};
 
 pub use catalog::*;
 pub use containerd::*;
 pub use endpoint::*;
 pub use kubernetes::*;
+pub use library::{Library, Resolved, SHIPPED};
 pub use os::*;
 pub use platform::*;
 
@@ -86,6 +91,41 @@ impl Profiles {
         })
     }
 
+    /// Those profiles with files of the user laid over them, and warnings; or what is wrong with the files.
+    pub fn with(mut self, source: &Source, library: &Library) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (resolved, mut findings) = library.resolve(source);
+        for profile in resolved.iter().filter(|profile| profile.own) {
+            findings.extend(self.put(source, profile).err().unwrap_or_default());
+        }
+        diagnostic::sort(&mut findings);
+        if diagnostic::refuse(&findings) {
+            Err(findings)
+        } else {
+            Ok((self, findings))
+        }
+    }
+
+    fn put(&mut self, source: &Source, profile: &Resolved<'_>) -> Result<(), Vec<Diagnostic>> {
+        let name = profile.name().to_owned();
+        match (profile.kind(), profile.name()) {
+            ("os", _) => {
+                let os: OsProfile = profile.decode(source)?;
+                os.check(profile)?;
+                self.os.insert(name, Arc::new(os));
+            }
+            ("platform", _) => {
+                self.platform.insert(name, Arc::new(profile.decode(source)?));
+            }
+            ("kubernetes", _) => {
+                self.kubernetes.insert(name, Arc::new(profile.decode(source)?));
+            }
+            (_, "catalog") => self.catalog = Arc::new(profile.decode(source)?),
+            (_, "endpoint") => self.endpoint = Arc::new(profile.decode(source)?),
+            _ => self.containerd = profile.decode(source)?,
+        }
+        Ok(())
+    }
+
     /// The profile of a version's minor.
     pub fn kubernetes(&self, version: &Version) -> Option<&Arc<KubernetesProfile>> {
         self.kubernetes.get(&format!("{}.{}", version.major, version.minor))
@@ -97,14 +137,9 @@ impl Profiles {
     }
 }
 
-/// The text of an embedded file by its path below `profiles/`, `os/flatcar.yaml`.
-pub fn text(path: &str) -> Option<&'static str> {
-    PROFILES.get_file(path)?.contents_utf8()
-}
-
 impl Profiles {
     /// These profiles with another content of one file; `None` if it cannot be read.
-    pub fn with(&self, path: &str, tree: &Tree<'_>) -> Option<Self> {
+    pub fn varied(&self, path: &str, tree: &Tree<'_>) -> Option<Self> {
         let mut profiles = self.clone();
         let (folder, file) = path.split_once('/').unwrap_or(("", path));
         let name = file.strip_suffix(".yaml")?.to_owned();

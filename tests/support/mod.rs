@@ -72,6 +72,7 @@ pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
         .args([time, env!("CARGO_BIN_EXE_firelay")])
         .args(arguments)
         .env_remove("FIRELAY_SECRETS")
+        .env_remove("FIRELAY_PROFILES")
         .env("NO_COLOR", "1")
         // The width of help.
         .env("COLUMNS", "100")

@@ -19,13 +19,14 @@ use super::{
     draft::{Draft, STAND_INS, StandIns},
     failure::Failure,
     project::Project,
+    texts,
 };
 use crate::{
     cli::Why,
     diagnostic::{Source, Span},
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
-    profile::{self, Profiles},
+    profile::{Profiles, Resolved},
     spec::{Laid, Spec},
     yaml::{Node, Tree},
 };
@@ -40,12 +41,12 @@ pub fn run(args: &Why) -> Result<(), Failure> {
     let node = project.node(&address.node)?;
     let answer = match &address.thing {
         Thing::File(path) if patch::is_secret(path) => Answer::secret(&address),
-        _ => answer(&project, node, &address)?,
+        _ => answer(&project, node, &address, args)?,
     };
     report::print(&answer, args.output)
 }
 
-fn answer(project: &Project, node: &NodePlan, address: &Address) -> Result<Answer, Failure> {
+fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> Result<Answer, Failure> {
     let (plan, profiles) = (&project.plan, &project.profiles);
     let rendered = |bundle| rendered(plan, profiles, node, bundle);
     let patched = rendered(STAND_INS[0])?;
@@ -88,8 +89,16 @@ fn answer(project: &Project, node: &NodePlan, address: &Address) -> Result<Answe
         words: words(profiles),
     };
     answer.spec = desk.spec_lines(&project.layers.source);
-    for path in profile_files(plan, node) {
-        answer.profiles.extend(desk.profile_lines(&path, node));
+    let mut source = Source::default();
+    let library = texts::profiles(args.spec.profiles.directory.as_deref(), &mut source)?;
+    let files = profile_files(plan, node);
+    for file in library
+        .resolve(&source)
+        .0
+        .iter()
+        .filter(|file| files.contains(&file.path))
+    {
+        answer.profiles.extend(desk.profile_lines(&source, file, node));
     }
     Ok(answer)
 }
@@ -159,11 +168,9 @@ impl Desk<'_> {
         lines(source, sources.iter().map(|source| (source.span, source.guess)))
     }
 
-    fn profile_lines(&self, path: &str, node: &NodePlan) -> Vec<Line> {
-        let Some((text, tree)) = profile::text(path).and_then(|text| Some((text, Tree::parse(text).ok()?))) else {
-            return Vec::new();
-        };
-        let root = tree.root.detached();
+    fn profile_lines(&self, source: &Source, file: &Resolved<'_>, node: &NodePlan) -> Vec<Line> {
+        let path = file.path.as_str();
+        let root = file.root.detached();
         let Ok(spec) = self.laid.read(self.laid.root.clone()) else {
             return Vec::new();
         };
@@ -172,7 +179,7 @@ impl Desk<'_> {
                 root: variant,
                 findings: Vec::new(),
             };
-            match self.profiles.with(path, &tree) {
+            match self.profiles.varied(path, &tree) {
                 Some(profiles) => self.judge(&spec, &profiles),
                 None => Verdict::Useless(Vec::new()),
             }
@@ -181,9 +188,8 @@ impl Desk<'_> {
             |keys: &[&str]| keys == ["name"] || keys == ["minor"] || (path == "catalog.yaml" && !fetched(keys, node));
         let sites = vary::sites(&root, &skipped);
         let sources = self.search(&root, &judge).run(&sites);
-        let source = Source::new(format!("profiles/{path}"), text);
         lines(
-            &source,
+            source,
             sources
                 .iter()
                 .filter(|source| !source.guess)

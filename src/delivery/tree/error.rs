@@ -42,6 +42,12 @@ pub enum Error {
         /// Paths within the tree.
         paths: Vec<String>,
     },
+    /// Files that are to stay are not what the last manifest says. Nothing was changed.
+    #[error("these are not as the last render left them; render all nodes:\n  {}", paths.join("\n  "))]
+    Changed {
+        /// Paths within the tree.
+        paths: Vec<String>,
+    },
     /// A name that does not stay within the tree.
     #[error("{path:?} is not a name for a file of the tree")]
     Name {

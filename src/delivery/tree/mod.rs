@@ -131,6 +131,33 @@ impl TreeWriter {
         }
     }
 
+    /// Takes files of the last render in as they are, those that `which` says; one that is gone is left out. A file whose
+    /// bytes are not what the last manifest says cannot be vouched for, and is refused.
+    pub fn keep(&self, which: impl Fn(&ManifestFile) -> bool) -> Result<(), Error> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = Vec::new();
+        for described in self.last.iter().flat_map(|last| &last.files).filter(|file| which(file)) {
+            let path = self.root.path.join(&described.path);
+            let bytes = match fs::read(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                read => read.map_err(failed("read", &path))?,
+            };
+            if sha256_hex(&bytes) != described.sha256 {
+                changed.push(described.path.clone());
+            }
+            let described = described.clone();
+            entries.entry(described.path.clone()).or_insert(Entry {
+                described,
+                staged: None,
+            });
+        }
+        if changed.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Changed { paths: changed })
+        }
+    }
+
     /// Moves everything to its place; `manifest` gets the files that were put, by path. On an error before the first rename
     /// nothing has changed; after it, every file is whole, old or new, and the next run finishes the work.
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Report, Error> {

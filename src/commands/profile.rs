@@ -1,0 +1,142 @@
+//! `profile list` and `profile show`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    failure::Failure,
+    project::{print_findings, refusal},
+    streams, texts,
+};
+use crate::{
+    cli::{OutputFormat, ProfileList, ProfileShow, ProfilesArg},
+    diagnostic::{self, Source},
+    profile::{Library, Profiles, Resolved, SHIPPED},
+};
+
+/// One profile in a list.
+#[derive(Serialize)]
+struct Row<'a> {
+    kind: &'a str,
+    name: &'a str,
+    title: String,
+    document: String,
+    /// Files, the nearest first.
+    from: Vec<&'a str>,
+}
+
+/// A profile, whole.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    row: Row<'a>,
+    profile: Value,
+}
+
+/// Runs `profile list`.
+pub fn list(args: &ProfileList) -> Result<(), Failure> {
+    let (source, library) = read(&args.profiles)?;
+    let profiles = checked(&source, &library)?;
+    let rows: Vec<_> = profiles
+        .iter()
+        .filter(|profile| !profile.kind().is_empty())
+        .map(|profile| row(profile, &source, &value(profile, &source)))
+        .collect();
+    match args.output {
+        OutputFormat::Json => streams::json(&rows),
+        OutputFormat::Text => streams::data(&table(&rows)),
+    }
+}
+
+/// Runs `profile show`.
+pub fn show(args: &ProfileShow) -> Result<(), Failure> {
+    let (source, library) = read(&args.profiles)?;
+    let profiles = checked(&source, &library)?;
+    let Some(profile) = profiles.iter().find(|profile| profile.name() == args.name) else {
+        return Err(unknown(&args.name, &profiles));
+    };
+    let value = value(profile, &source);
+    match args.output {
+        OutputFormat::Json => streams::json(&Shown {
+            row: row(profile, &source, &value),
+            profile: value,
+        }),
+        OutputFormat::Text => streams::data(&profile.to_yaml(&source).map_err(|error| Failure::io(&error))?),
+    }
+}
+
+fn unknown(name: &str, profiles: &[Resolved<'_>]) -> Failure {
+    let help = match diagnostic::nearest(name, profiles.iter().map(Resolved::name)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "list them with: firelay profile list".to_owned(),
+    };
+    Failure::Usage(format!("there is no profile {name}\n  = help: {help}"))
+}
+
+fn read(args: &ProfilesArg) -> Result<(Source, Library), Failure> {
+    let mut source = Source::default();
+    let library = texts::profiles(args.directory.as_deref(), &mut source)?;
+    Ok((source, library))
+}
+
+/// All profiles, if a spec could be resolved with them.
+fn checked<'s>(source: &'s Source, library: &Library) -> Result<Vec<Resolved<'s>>, Failure> {
+    let embedded = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    match embedded.with(source, library) {
+        Ok((_, warnings)) => {
+            print_findings(source, &warnings);
+            Ok(library.resolve(source).0)
+        }
+        Err(findings) => {
+            print_findings(source, &findings);
+            Err(Failure::Refused(refusal("the directory of profiles", &findings)))
+        }
+    }
+}
+
+fn value(profile: &Resolved<'_>, source: &Source) -> Value {
+    profile.decode(source).unwrap_or_default()
+}
+
+fn row<'a>(profile: &'a Resolved<'_>, source: &'a Source, value: &Value) -> Row<'a> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let documents = [("cloudInit", "cloud-init"), ("ignition", "ignition")];
+    let carried = documents.iter().filter(|(key, _)| value.get(*key).is_some());
+    let carried: Vec<_> = carried.map(|(_, name)| *name).collect();
+    let versions = value["versions"].as_array().into_iter().flatten();
+    let versions: Vec<_> = versions.filter_map(Value::as_str).collect();
+    let from = profile.texts.iter().map(|number| source.texts()[*number].name.as_str());
+    Row {
+        kind: profile.kind(),
+        name: profile.name(),
+        title: text("title").unwrap_or_else(|| versions.join(", ")),
+        document: text("document").unwrap_or_else(|| carried.join(", ")),
+        from: from.collect(),
+    }
+}
+
+fn table(rows: &[Row<'_>]) -> String {
+    let head = ["KIND", "NAME", "TITLE", "DOCUMENT", "FROM"].map(str::to_owned);
+    let cells = rows.iter().map(|row| {
+        let (kind, name, title) = (row.kind.to_owned(), row.name.to_owned(), row.title.clone());
+        let own = row
+            .from
+            .iter()
+            .map(|file| if file.starts_with(SHIPPED) { "firelay" } else { file });
+        let from: Vec<_> = own.collect();
+        [kind, name, title, row.document.clone(), from.join(", ")]
+    });
+    let rows: Vec<_> = std::iter::once(head).chain(cells).collect();
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let line = |row: &[String; 5]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
