@@ -39,6 +39,8 @@ pub enum Verb {
     Render(Render),
     /// Show the bytes of each document against its platform's limit
     Size(Size),
+    /// Tell where a value of a rendered file comes from
+    Why(Why),
     /// List and show the profiles of systems, platforms and Kubernetes minors
     #[command(subcommand)]
     Profile(ProfileVerb),
@@ -303,6 +305,24 @@ pub struct Size {
     /// Only this node
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `why`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay why 'cp1:/etc/firelay/kubeadm/init.yaml#ClusterConfiguration/networking/podSubnet'\n  \
+                        firelay why 'cp1:kubelet.service#Service/RestartSec'\n  firelay why 'cp1:/etc/firelay/node.env#3'"
+)]
+pub struct Why {
+    /// NODE:/path#/json/pointer, NODE:UNIT#Section/Key, NODE:/path#LINE, or NODE:/path for the whole file
+    #[arg(value_name = "WHAT")]
+    pub address: String,
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

@@ -9,7 +9,7 @@ mod stories;
 use serde::Serialize;
 
 pub use codes::CODES;
-pub use render::{render, to_json};
+pub use render::{masked, render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
 pub use stories::{Story, stories, story};

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! cluster.yaml ─▶ Spec ─▶ Plan ─▶ Pki, Manifests ─▶ NodeFiles ─▶ Document ─▶ Artifact
-//!                 spec/   plan/   pki/ addons/      node/        document/   delivery/
+//!                 spec/   plan/   pki/ addons/      node/ patch/ document/   delivery/
 //!                           ▲       ▲
 //!                    profiles/    firelay.secrets.yaml
 //! ```
@@ -34,6 +34,8 @@ pub mod template;
 pub mod addons;
 
 pub mod node;
+
+pub mod patch;
 
 pub mod document;
 

@@ -1,7 +1,7 @@
 //! The messages are a product: for each `errors/NAME.yaml` the whole text of what firelay says stands in `NAME.txt`.
 //!
 //! A case of several files is a folder. Its `arguments` are those of `check`, a line each; paths in them are relative to it.
-//! Variables of the environment are in `environment`, `NAME=VALUE` a line.
+//! Variables of the environment are in `environment`, `NAME=VALUE` a line; patches in `patches/FOLDER/`.
 //!
 //! `FIRELAY_BLESS=1 cargo test --test errors` writes the texts anew.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
@@ -16,8 +16,8 @@ use std::{
 use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
+    commands::project,
     diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
-    plan,
     profile::{Library, Profiles},
     spec::{Arch, Layers},
 };
@@ -50,9 +50,31 @@ fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
 }
 
 fn read(layers: &Layers, profiles: &Profiles) -> Vec<Diagnostic> {
-    match plan::read(layers, profiles) {
+    match project::resolve(layers, profiles).unwrap() {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
+    }
+}
+
+/// The patches of a case, in order.
+fn patches(folder: &Path, layers: &mut Layers) {
+    let folder = folder.join("patches");
+    let mut waiting = vec![folder.clone()];
+    while let Some(at) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&at) else { continue };
+        let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
+        waiting.extend(folders.into_iter().rev());
+        for file in files {
+            let name = file.strip_prefix(&folder).unwrap();
+            let above = name.parent().unwrap().to_str().unwrap();
+            layers.patch(
+                above,
+                &format!("patches/{}", name.display()),
+                fs::read_to_string(&file).unwrap(),
+            );
+        }
     }
 }
 
@@ -99,6 +121,7 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
         let text = fs::read_to_string(folder.join(path)).unwrap();
         layers.add(path.to_str().unwrap(), path, text, &mut include);
     }
+    patches(folder, &mut layers);
     layers.set(&check.spec.set);
     if check.spec.env {
         let variables = lines(&folder.join("environment"));

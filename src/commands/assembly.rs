@@ -15,15 +15,17 @@ use crate::{
     addons,
     delivery::{self, Artifact},
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
+    patch::{self, Outcome},
     pki::{self, Authorities, NodePki},
-    plan::NodePlan,
-    profile::ContainerdProfile,
+    plan::{NodePlan, Plan},
+    profile::{ContainerdProfile, Profiles},
     secrets::Bundle,
 };
 
-fn containerd(project: &Project) -> Result<Arc<ContainerdProfile>, Failure> {
-    let version = &project.plan.runtime.version;
-    let profile = project.profiles.containerd(version).cloned();
+/// How the plan's containerd is configured.
+pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Arc<ContainerdProfile>, Failure> {
+    let version = &plan.runtime.version;
+    let profile = profiles.containerd(version).cloned();
     profile.ok_or_else(|| Failure::Io(format!("no profile says how containerd {version} is configured")))
 }
 
@@ -47,7 +49,7 @@ impl<'a> Assembly<'a> {
             },
             phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
             implied: addons::implied(plan).map_err(|error| Failure::io(&error))?,
-            containerd: containerd(project)?,
+            containerd: containerd(plan, &project.profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,
         };
@@ -64,9 +66,13 @@ impl<'a> Assembly<'a> {
             .map_err(|error| Failure::Secrets(chain(&error)))
     }
 
-    /// All files of a node.
+    /// All files of a node, patched.
     pub fn files(&self, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Failure> {
-        node::assemble(&self.shared, &self.as_is(node), pki).map_err(|error| Failure::io(&error))
+        let node = self.as_is(node);
+        let files = node::assemble(&self.shared, &node, pki).map_err(|error| Failure::io(&error))?;
+        let patched = patch::apply(&self.shared.plan.patches, &node, files).map_err(|error| Failure::io(&error))?;
+        refuse_unlaid(&node, &patched.outcomes)?;
+        Ok(patched.files)
     }
 
     /// The founder of a cluster that exists is a control plane like any other: it neither knows its peers nor has the
@@ -93,6 +99,18 @@ impl<'a> Assembly<'a> {
     pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
         pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle)
             .map_err(|error| Failure::Secrets(chain(&error)))
+    }
+}
+
+/// Patches are laid once before, without the bundle; only what tests a secret can fail now.
+fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), Failure> {
+    let refused = outcomes.iter().find_map(|(_, outcome)| match outcome {
+        Outcome::Refused(findings) => findings.first(),
+        _ => None,
+    });
+    match refused {
+        Some(finding) => Err(Failure::Refused(format!("{} on {}", finding.message, node.name))),
+        None => Ok(()),
     }
 }
 

@@ -3,9 +3,11 @@
 pub mod assembly;
 mod check;
 mod completions;
+mod draft;
 mod explain;
 mod failure;
 mod init;
+mod patches;
 mod profile;
 pub mod project;
 mod render;
@@ -14,6 +16,7 @@ mod secrets;
 mod size;
 mod streams;
 mod texts;
+mod why;
 
 pub use failure::Failure;
 
@@ -28,6 +31,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Why(args) => why::run(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
         Verb::Profile(ProfileVerb::List(args)) => profile::list(args),

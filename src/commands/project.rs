@@ -8,6 +8,7 @@ use std::{
 use time::OffsetDateTime;
 
 use super::{
+    draft::patch_findings,
     failure::{Failure, chain, shell_word},
     streams, texts,
 };
@@ -51,7 +52,7 @@ impl Project {
                 Err(findings) => return Ok(Err((layers, findings))),
             };
         }
-        let mut resolved = plan::read(&layers, &profiles);
+        let mut resolved = resolve(&layers, &profiles)?;
         let (Ok((_, findings)) | Err(findings)) = &mut resolved;
         findings.extend(of_profiles);
         Ok(match resolved {
@@ -134,6 +135,24 @@ impl Project {
             self.plan.name
         )))
     }
+}
+
+/// What a spec means, with its warnings, or everything that is wrong with it and its patches.
+pub type Resolved = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+/// Resolves a spec and lays its patches on every machine that they are for.
+pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure> {
+    let (plan, mut findings) = match plan::read(layers, profiles) {
+        Ok(resolved) => resolved,
+        Err(findings) => return Ok(Err(findings)),
+    };
+    findings.extend(patch_findings(&plan, profiles)?);
+    diagnostic::sort(&mut findings);
+    Ok(if diagnostic::refuse(&findings) {
+        Err(findings)
+    } else {
+        Ok((plan, findings))
+    })
 }
 
 /// Saves a new bundle where none is.

@@ -36,9 +36,8 @@ pub fn run(args: &Size) -> Result<(), Failure> {
 
 /// The node or pool of that name, or all.
 fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan], Failure> {
-    let nodes = &project.plan.nodes;
     match name {
-        None => Ok(nodes),
+        None => Ok(&project.plan.nodes),
         Some(name) => project.node(name).map(std::slice::from_ref),
     }
 }

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::failure::{Failure, shell_word};
+use super::{
+    failure::{Failure, shell_word},
+    patches,
+};
 use crate::{cli::SpecArgs, diagnostic::Source, profile::Library, spec::Layers};
 
 /// Reads everything that the arguments name. A file that cannot be included is a finding, one that was asked for a failure.
@@ -29,6 +32,9 @@ pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
             Failure::Refused(format!("{name} is not UTF-8 (byte {byte})"))
         })?;
         layers.add(&name, path, text, &mut included);
+    }
+    if let Some(first) = args.specs.first() {
+        patches::read(first, &mut layers)?;
     }
     layers.set(&args.set);
     if args.env {

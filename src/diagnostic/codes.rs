@@ -3,7 +3,7 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else, `FL06` settings of the machines themselves.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -128,4 +128,12 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0614", "not the name of a package"),
     ("FL0615", "not a time zone"),
     ("FL0616", "mount"),
+    ("FL0701", "not a patch"),
+    ("FL0702", "patches for nobody"),
+    ("FL0703", "patch that hits nothing"),
+    ("FL0704", "file that is not patched"),
+    ("FL0705", "JSON patch"),
+    ("FL0706", "patch that leaves no unit or document"),
+    ("FL0707", "patch that changes nothing"),
+    ("FL0708", "patch that fits several documents"),
 ];

@@ -181,7 +181,7 @@ fn mask_users(line: &mut String) {
 }
 
 /// The line with the values of secret keys replaced by as many bytes of `*`, so that offsets stay true.
-fn masked(line: &str) -> String {
+pub fn masked(line: &str) -> String {
     let mut line = line.to_owned();
     for key in SECRET_KEYS {
         let mut from = 0;

@@ -27,6 +27,7 @@ mod names;
 mod network;
 mod nodes;
 mod owned;
+mod patches;
 mod phases;
 mod pki;
 mod ranges;
@@ -40,4 +41,5 @@ pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
 };
 pub use model::*;
+pub use patches::{Scope, ScopedPatch};
 pub use resolve::resolve;

@@ -11,7 +11,7 @@ use super::{
     manifests, names,
     network::{self, Ranges},
     nodes::Nodes,
-    pki,
+    patches, pki,
     report::Report,
     runtime,
 };
@@ -36,6 +36,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let rows = machines::expand(spec, report);
     host::check_names(spec, &rows, report);
     addresses::check(&rows, &ranges, report);
+    let patches = patches::resolve(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
     let network = network::resolve(
         spec,
@@ -104,6 +105,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         pki,
         join,
         nodes,
+        patches,
     })
 }
 

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     diagnostic::{self, Diagnostic, Source},
-    yaml,
+    yaml::{self, Tree},
 };
 
 pub use catalog::*;
@@ -135,6 +135,30 @@ impl Profiles {
     pub fn containerd(&self, version: &Version) -> Option<&Arc<ContainerdProfile>> {
         self.containerd.of(version)
     }
+}
+
+impl Profiles {
+    /// These profiles with another content of one file; `None` if it cannot be read.
+    pub fn varied(&self, path: &str, tree: &Tree<'_>) -> Option<Self> {
+        let mut profiles = self.clone();
+        let (folder, file) = path.split_once('/').unwrap_or(("", path));
+        let name = file.strip_suffix(".yaml")?.to_owned();
+        match (folder, name.as_str()) {
+            ("os", _) => drop(profiles.os.insert(name, Arc::new(read(tree)?))),
+            ("platform", _) => drop(profiles.platform.insert(name, Arc::new(read(tree)?))),
+            ("kubernetes", _) => drop(profiles.kubernetes.insert(name, Arc::new(read(tree)?))),
+            ("runtime", "containerd") => profiles.containerd = read(tree)?,
+            ("", "catalog") => profiles.catalog = Arc::new(read(tree)?),
+            ("", "endpoint") => profiles.endpoint = Arc::new(read(tree)?),
+            _ => return None,
+        }
+        Some(profiles)
+    }
+}
+
+fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {
+    let draft = yaml::draft(tree, &[]);
+    draft.value.filter(|_| draft.findings.is_empty())
 }
 
 /// Every file of a folder under the name that it gives itself.

@@ -11,7 +11,9 @@ const LONE: [(&str, &str); 2] = [("endpoint", "host"), ("kubernetes", "version")
 /// Gives help to findings of a wrong type.
 pub(super) fn add(tree: &Tree<'_>, source: &Source, findings: &mut [Diagnostic]) {
     for finding in findings.iter_mut().filter(|finding| finding.code == "FL0010") {
-        let help = lone(tree, finding).or_else(|| taint(source, finding));
+        let help = lone(tree, finding)
+            .or_else(|| taint(source, finding))
+            .or_else(|| inline_patch(source, finding));
         finding.help = help.or_else(|| finding.help.take());
     }
 }
@@ -46,5 +48,12 @@ fn taint(source: &Source, finding: &Diagnostic) -> Option<String> {
     Some(match taint.split_once('=') {
         Some((key, value)) => format!("write {{ key: {key}, value: \"{value}\", effect: {effect} }}"),
         None => format!("write {{ key: {taint}, effect: {effect} }}"),
+    })
+}
+
+/// `target: spec`, which only a file of patches has.
+fn inline_patch(source: &Source, finding: &Diagnostic) -> Option<String> {
+    (source.slice(finding.span?)? == "spec").then(|| {
+        "in the spec itself write the value where it belongs; target: spec is for files in patches/".to_owned()
     })
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::check_header;
+use super::{FilePatch, PatchText, amend, check_header, patches::PatchFiles};
 use crate::{
     diagnostic::{self, Diagnostic, Source},
     yaml::{self, Assignment, Inserted, Rules, Spanned, Tree},
@@ -37,6 +37,8 @@ const SPARED: &[&[&str]] = &[
     &["files", "content"],
     &["manifests", "content"],
     &["patches", "content"],
+    &["patches", "merge"],
+    &["patches", "json"],
 ];
 
 /// The name of the text that holds what was set.
@@ -57,6 +59,8 @@ pub struct Layers {
     names: Vec<String>,
     /// Files in the order in which they lie over each other, the lowest first: path and number of the text.
     files: Vec<(PathBuf, usize)>,
+    /// Texts of patches, in the order in which they are laid.
+    patches: Vec<PatchText>,
     /// The text of what was set, and the bytes of each assignment in it.
     set: Option<(usize, Vec<usize>)>,
     environment: Option<BTreeMap<String, String>>,
@@ -79,6 +83,8 @@ impl From<Source> for Layers {
 pub(super) struct Composed<'s> {
     pub(super) tree: Tree<'s>,
     pub(super) inserted: Vec<Inserted>,
+    /// Patches of what is rendered.
+    pub(super) patches: Vec<FilePatch>,
 }
 
 impl Layers {
@@ -153,6 +159,14 @@ impl Layers {
         draft.value.filter(|_| !mistaken).unwrap_or_default()
     }
 
+    /// Puts a text of patches behind those that are there; `folder` is that below `patches/`.
+    pub fn patch(&mut self, folder: &str, name: &str, text: String) {
+        self.patches.push(PatchText {
+            folder: folder.to_owned(),
+            number: self.source.add(name, text),
+        });
+    }
+
     /// Sets values over all files, in order: `PATH=VALUE`, see [`Assignment`].
     pub fn set(&mut self, assignments: &[String]) {
         if !assignments.is_empty() {
@@ -184,6 +198,13 @@ impl Layers {
             tree.root = root;
             findings.extend(merged);
         }
+        let patches = PatchFiles::read(&self.source, &self.patches);
+        findings.extend(patches.findings);
+        if !patches.spec.is_empty() {
+            let (root, amiss) = amend::amended(tree.root.detached(), &patches.spec);
+            tree.root = root;
+            findings.extend(amiss);
+        }
         self.assign(&mut tree, &mut findings);
         let inserted = match &self.environment {
             Some(environment) => {
@@ -197,7 +218,11 @@ impl Layers {
             }
         };
         tree.findings = findings;
-        Ok(Composed { tree, inserted })
+        Ok(Composed {
+            tree,
+            inserted,
+            patches: patches.objects,
+        })
     }
 
     /// The trees of the files. Nothing is made of some when others could not be read: what they lack may be there.

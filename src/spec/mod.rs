@@ -1,16 +1,19 @@
 //! What the user wrote: optional fields, strict keys, every value with its place.
 
+mod amend;
 mod hints;
 mod layers;
 mod model;
+mod patches;
 
 use crate::{
     diagnostic::{self, Diagnostic, Source},
-    yaml::{self, Draft, Inserted, Tree, Words},
+    yaml::{self, Draft, Inserted, Node as Branch, Tree, Words},
 };
 
 pub use layers::{Layers, RULES, Read};
 pub use model::*;
+pub use patches::{ALL, FilePatch, PatchText};
 
 /// The `apiVersion` that this program reads.
 pub const API_VERSION: &str = "firelay.dev/v1alpha1";
@@ -54,7 +57,7 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
             return (draft, Vec::new());
         }
     };
-    let mut draft = yaml::draft(&composed.tree, WORDS);
+    let mut draft: Draft<Spec> = yaml::draft(&composed.tree, WORDS);
     // What is wrong with a value that is not known is of no interest.
     let unset: Vec<_> = draft
         .findings
@@ -66,7 +69,48 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
         .findings
         .retain(|finding| finding.code == "FL0020" || !unset.contains(&finding.span));
     hints::add(&composed.tree, &layers.source, &mut draft.findings);
+    if let Some(spec) = &mut draft.value {
+        spec.patch_files = composed.patches;
+    }
     (draft, composed.inserted)
+}
+
+/// A spec as one tree, to vary it.
+#[derive(Clone, Debug)]
+pub struct Laid {
+    /// The tree of all texts.
+    pub root: Branch<'static>,
+    /// Values of the environment in it, which nobody is told.
+    pub inserted: Vec<Inserted>,
+    patches: Vec<FilePatch>,
+}
+
+impl Laid {
+    /// Lays the texts of a spec over each other; `None` for what leaves nothing to look into.
+    pub fn new(layers: &Layers) -> Option<Self> {
+        let composed = layers.compose().ok()?;
+        Some(Self {
+            root: composed.tree.root.detached(),
+            inserted: composed.inserted,
+            patches: composed.patches,
+        })
+    }
+
+    /// The spec with another tree, or what is wrong with it.
+    pub fn read(&self, root: Branch<'static>) -> Result<Spec, Vec<Diagnostic>> {
+        let tree = Tree {
+            root,
+            findings: Vec::new(),
+        };
+        let mut draft: Draft<Spec> = yaml::draft(&tree, WORDS);
+        match draft.value.take() {
+            Some(mut spec) if draft.findings.is_empty() => {
+                spec.patch_files.clone_from(&self.patches);
+                Ok(spec)
+            }
+            _ => Err(draft.findings),
+        }
+    }
 }
 
 /// What says that a text is no part of a spec.

@@ -12,6 +12,7 @@ use serde::{
 
 use super::{
     access::{Choice, Entries, Items, Key, Place},
+    fragment::{self, Parts},
     log::{Fault, Log},
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
@@ -273,6 +274,9 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     ) -> Result<V::Value, Fault> {
         if name == spanned::NAME {
             return visitor.visit_map(Place::new(self));
+        }
+        if name == fragment::NAME {
+            return visitor.visit_seq(Parts::new(self));
         }
         let Some(entries) = self.entries() else {
             return StandIn::default().deserialize_struct(name, fields, visitor);

@@ -9,14 +9,19 @@ mod decode;
 mod emit;
 mod environment;
 mod fault;
+mod fragment;
+mod json_patch;
 mod log;
 mod merge;
 mod path;
+mod pointer;
 mod scalar;
 mod spanned;
 mod stand_in;
+mod stream;
 mod tree;
 mod value;
+mod write;
 
 use std::fmt;
 
@@ -26,10 +31,14 @@ use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
 pub use environment::{Inserted, conceal, substitute, unsubstituted};
+pub use fragment::Fragment;
+pub use json_patch::{Operation, Verb, patch};
 pub use log::{Draft, Words};
 pub use merge::{Rules, merge};
 pub use path::Assignment;
+pub use pointer::{Lost, Pointer};
 pub use spanned::Spanned;
+pub use stream::split;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.

@@ -51,14 +51,7 @@ impl<'t> Decoder<'t> {
 
     /// A word where any value may stand, and nobody knows whether it is text.
     pub(super) fn ambiguous(self, word: &str) {
-        let finding = Diagnostic::error("FL0011", format!("`{word}` is a boolean to some and text to others"));
-        let help = format!("write true or false, or quote it: \"{word}\"");
-        self.log.record(
-            finding
-                .at(self.node.span)
-                .label("YAML 1.1 and 1.2 disagree about this word")
-                .help(help),
-        );
+        self.log.record(super::fragment::ambiguous(word, self.node.span));
     }
 
     pub(super) fn boolean(self) -> bool {

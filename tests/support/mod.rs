@@ -42,16 +42,17 @@ pub fn examples() -> Vec<Example> {
         .into_iter()
         .map(|name| {
             let bundle = root().join(format!("tests/fixtures/bundles/{name}.yaml"));
+            // One with files beside its spec is a folder.
+            let folder = root().join(format!("examples/{name}/cluster.yaml"));
+            let file = root().join(format!("examples/{name}.yaml"));
+            let spec = if folder.exists() { folder } else { file };
             assert!(
                 bundle.exists(),
-                "make it with: firelay secrets new examples/{name}.yaml --secrets {}",
+                "make it with: firelay secrets new {} --secrets {}",
+                spec.display(),
                 bundle.display()
             );
-            Example {
-                spec: root().join(format!("examples/{name}.yaml")),
-                bundle,
-                name,
-            }
+            Example { spec, bundle, name }
         })
         .collect()
 }

@@ -16,6 +16,7 @@ pub use node::*;
 pub use runtime::*;
 pub use trust::*;
 
+use super::ScopedPatch;
 use crate::spec::{Access, Manifest};
 
 /// A cluster, resolved.
@@ -47,6 +48,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
+    /// Changes of rendered files, in the order in which they are laid.
+    pub patches: Vec<ScopedPatch>,
 }
 
 impl Plan {

@@ -10,6 +10,7 @@ mod host;
 mod kubernetes;
 mod network;
 mod node;
+mod patch;
 mod registration;
 mod runtime;
 mod settings;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::FilePatch;
 use crate::yaml::Spanned;
 
 pub use access::*;
@@ -30,6 +32,7 @@ pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use patch::*;
 pub use registration::*;
 pub use runtime::*;
 pub use settings::HostSettings;
@@ -92,6 +95,12 @@ host_settings!(level! {
         /// Machines whose names are not known yet.
         #[serde(default)]
         pub pools: Vec<Spanned<Pool>>,
+        /// Changes of rendered files on every machine, after those in `patches/all/`.
+        #[serde(default)]
+        pub patches: Vec<Patch>,
+        /// Those in files, in the order of folders and names.
+        #[serde(skip)]
+        pub patch_files: Vec<FilePatch>,
     }
 });
 

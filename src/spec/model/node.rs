@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, Kubelet, Mount, NameServers, Ntp, Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, Kubelet, Mount, NameServers, Ntp, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
@@ -78,6 +78,9 @@ macro_rules! with_node_settings {
                 /// Kubelet settings.
                 #[serde(default)]
                 pub kubelet: Kubelet,
+                /// Changes of rendered files, after the cluster's.
+                #[serde(default)]
+                pub patches: Vec<Patch>,
             }
         });
 

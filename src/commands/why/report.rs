@@ -1,0 +1,145 @@
+//! What `why` answers, for people and for machines.
+
+use serde::Serialize;
+
+use super::{address::Address, subject::Reading};
+use crate::{
+    cli::OutputFormat,
+    commands::{Failure, streams},
+    diagnostic::{self, Lines, Source, Span},
+};
+
+/// A line of a spec, a patch or a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Line {
+    file: String,
+    line: usize,
+    column: usize,
+    text: String,
+    /// It could not be varied; its text is part of the value's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    guess: bool,
+}
+
+/// The lines at some places, each once.
+pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>) -> Vec<Line> {
+    let mut all: Vec<Line> = Vec::new();
+    for (span, guess) in places {
+        let Some(text) = source.texts().get(source.number(span.start)) else {
+            continue;
+        };
+        let index = Lines::new(&text.text);
+        let (line, column) = index.position(span.start - text.start);
+        let (_, start) = index.line(span.start - text.start);
+        let shown = text.text[start..].lines().next().unwrap_or_default();
+        if all.iter().any(|other| other.file == text.name && other.line == line) {
+            continue;
+        }
+        all.push(Line {
+            file: text.name.clone(),
+            line,
+            column,
+            text: diagnostic::masked(shown).trim().to_owned(),
+            guess,
+        });
+    }
+    all
+}
+
+/// The answer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer {
+    node: String,
+    path: String,
+    /// Absent when it is a secret.
+    value: Option<String>,
+    /// It follows the secrets bundle.
+    pub(super) bundle: bool,
+    /// Lines that give it as a patch.
+    pub(super) patches: Vec<Line>,
+    /// Lines of the spec that it changes with.
+    pub(super) spec: Vec<Line>,
+    /// Lines of profiles that it changes with.
+    pub(super) profiles: Vec<Line>,
+}
+
+impl Answer {
+    pub(super) fn new(address: &Address, reading: &Reading, hidden: bool) -> Self {
+        let shown = || {
+            let text = reading.text();
+            text.lines().map(diagnostic::masked).collect::<Vec<_>>().join("\n")
+        };
+        Self {
+            node: address.node.clone(),
+            path: address.thing.to_string(),
+            value: (!hidden).then(shown),
+            bundle: false,
+            patches: Vec::new(),
+            spec: Vec::new(),
+            profiles: Vec::new(),
+        }
+    }
+
+    /// Shows no value.
+    pub(super) fn hide(&mut self) {
+        self.value = None;
+    }
+
+    /// Of a certificate or key.
+    pub(super) fn secret(address: &Address) -> Self {
+        Self {
+            bundle: true,
+            ..Self::new(address, &Reading::Nothing, true)
+        }
+    }
+}
+
+/// Prints it.
+pub(super) fn print(answer: &Answer, output: OutputFormat) -> Result<(), Failure> {
+    match output {
+        OutputFormat::Json => streams::json(answer),
+        OutputFormat::Text => streams::data(&text(answer)),
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    let mut text = match &answer.value {
+        Some(value) => format!("{value}\n"),
+        None => "(not shown)\n".to_owned(),
+    };
+    let (guesses, spec): (Vec<_>, Vec<_>) = answer.spec.iter().cloned().partition(|line| line.guess);
+    if answer.bundle {
+        text.push_str("\nfrom the secrets bundle\n");
+    }
+    text.push_str(&section("from a patch", &answer.patches));
+    text.push_str(&section("changes when one of these lines of the spec does", &spec));
+    text.push_str(&section(
+        "has the same text as these, which could not be varied",
+        &guesses,
+    ));
+    text.push_str(&section(
+        "changes when one of these lines of a profile does",
+        &answer.profiles,
+    ));
+    if !answer.bundle
+        && [&answer.patches, &answer.spec, &answer.profiles]
+            .iter()
+            .all(|lines| lines.is_empty())
+    {
+        text.push_str("\nfirelay's default: no line of the spec or of a profile changes it\n");
+    }
+    text
+}
+
+fn section(title: &str, lines: &[Line]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let place = |line: &Line| format!("{}:{}:{}", line.file, line.line, line.column);
+    let width = lines.iter().map(|line| place(line).len()).max().unwrap_or_default();
+    let rows = lines
+        .iter()
+        .map(|line| format!("  {:width$}  {}\n", place(line), line.text));
+    format!("\n{title}\n{}", rows.collect::<String>())
+}

@@ -1,0 +1,339 @@
+//! Which document or unit of a machine a patch means.
+
+use std::ops::Range;
+
+use crate::{
+    diagnostic::{Diagnostic, nearest},
+    node::{NodeFile, NodeFiles},
+    spec::Target,
+    yaml::{self, Node, Spanned, Tree},
+};
+
+/// Where firelay lays certificates, keys and kubeconfigs.
+const SECRETS: &[&str] = &["/etc/firelay/pki/", "/etc/firelay/kubeconfig/", "/etc/firelay/kubelet/"];
+/// Where units are laid.
+const UNITS: &str = "/etc/systemd/system/";
+/// The unit that brings a machine into its cluster.
+const OWN_UNIT: &str = "firelay.service";
+
+/// A part of a machine's files that can be patched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A document of a YAML file, by its number.
+    Document {
+        /// Index among the machine's files.
+        file: usize,
+        /// Number of the document in the file, empty ones counted.
+        document: usize,
+    },
+    /// A unit, or a drop-in of it.
+    Unit {
+        /// Index among the machine's units.
+        unit: usize,
+        /// Index among the unit's drop-ins.
+        dropin: Option<usize>,
+    },
+}
+
+/// Why a target is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Miss {
+    /// It may be on another machine.
+    Absent(Box<Diagnostic>),
+    /// It is nowhere as it is written.
+    Refused(Box<Diagnostic>),
+}
+
+/// A document of a machine.
+pub struct Document {
+    /// Index among the machine's files.
+    pub file: usize,
+    /// Number of the document in the file.
+    pub number: usize,
+    /// Its bytes in the file.
+    pub bytes: Range<usize>,
+    /// What it says, without places.
+    pub root: Node<'static>,
+}
+
+/// A field by which a target narrows documents.
+struct Field {
+    title: &'static str,
+    wanted: fn(&Target) -> &Option<Spanned<String>>,
+    path: &'static [&'static str],
+}
+
+/// From the one that tells most.
+const FIELDS: [Field; 4] = [
+    Field {
+        title: "kind",
+        wanted: |target| &target.kind,
+        path: &["kind"],
+    },
+    Field {
+        title: "name",
+        wanted: |target| &target.name,
+        path: &["metadata", "name"],
+    },
+    Field {
+        title: "namespace",
+        wanted: |target| &target.namespace,
+        path: &["metadata", "namespace"],
+    },
+    Field {
+        title: "apiVersion",
+        wanted: |target| &target.api_version,
+        path: &["apiVersion"],
+    },
+];
+
+impl Field {
+    fn wanted<'t>(&self, target: &'t Target) -> Option<&'t Spanned<String>> {
+        (self.wanted)(target).as_ref()
+    }
+
+    fn of<'d>(&self, document: &'d Document) -> Option<&'d str> {
+        document.text(self.path)
+    }
+}
+
+impl Document {
+    fn text(&self, pointer: &[&str]) -> Option<&str> {
+        let node = pointer.iter().try_fold(&self.root, |node, key| node.get(key));
+        node.and_then(Node::text)
+    }
+
+    /// The document's `kind`.
+    pub fn kind(&self) -> Option<&str> {
+        self.text(&["kind"])
+    }
+
+    fn fits(&self, target: &Target) -> bool {
+        let fits = |field: &Field| {
+            field
+                .wanted(target)
+                .is_none_or(|wanted| field.of(self) == Some(wanted.as_str()))
+        };
+        FIELDS.iter().all(fits)
+    }
+
+    /// `ConfigMap kube-flannel-cfg`.
+    fn title(&self) -> String {
+        let kind = self.kind().unwrap_or("a document without a kind");
+        match self.text(&["metadata", "name"]) {
+            Some(name) => format!("{kind} {name}"),
+            None => kind.to_owned(),
+        }
+    }
+}
+
+/// Whether a file holds certificates or keys.
+pub fn is_secret(path: &str) -> bool {
+    SECRETS.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Whether a file can hold documents that are patched.
+pub fn is_yaml(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    matches!(ending, "yaml" | "yml" | "json") && !is_secret(path)
+}
+
+/// The documents of a file that say anything.
+pub fn documents(index: usize, file: &NodeFile) -> Vec<Document> {
+    let read = |(number, bytes): (usize, Range<usize>)| {
+        let mut root = Tree::parse(&file.content[bytes.clone()]).ok()?.root.detached();
+        root.place(&|_| crate::diagnostic::Span::default());
+        Some(Document {
+            file: index,
+            number,
+            bytes,
+            root,
+        })
+    };
+    yaml::split(&file.content)
+        .into_iter()
+        .enumerate()
+        .filter_map(read)
+        .collect()
+}
+
+/// The one place that a target means.
+pub(super) fn find(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place, Miss> {
+    match &target.unit {
+        Some(unit) => find_unit(target, unit, files),
+        None => find_document(target, files),
+    }
+}
+
+fn absent(label: String, help: Option<String>, at: crate::diagnostic::Span) -> Miss {
+    let finding = Diagnostic::error("FL0703", "a patch that hits nothing")
+        .at(at)
+        .label(label);
+    Miss::Absent(Box::new(match help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }))
+}
+
+fn listed(what: &str, names: &[&str]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+}
+
+/// `no file /x`, and the one that was probably meant.
+fn unknown(what: &str, name: &str, names: &[&str]) -> String {
+    match nearest(name, names.iter().copied()) {
+        Some(near) if near != name => format!("no {what} {name}: did you mean {near}?"),
+        _ => format!("no {what} {name} on the machines that it is for"),
+    }
+}
+
+fn find_unit(target: &Target, unit: &Spanned<String>, files: &NodeFiles) -> Result<Place, Miss> {
+    if unit.value == OWN_UNIT {
+        let finding = Diagnostic::error("FL0704", "a unit that is not patched").at(unit.span);
+        let label = "it brings the machine into its cluster";
+        return Err(Miss::Refused(Box::new(
+            finding
+                .label(label)
+                .help("what may run before and after is under commands"),
+        )));
+    }
+    let names: Vec<_> = files
+        .units
+        .iter()
+        .map(|unit| unit.name.as_str())
+        .filter(|name| *name != OWN_UNIT)
+        .collect();
+    let Some(at) = files.units.iter().position(|known| known.name == unit.value) else {
+        return Err(absent(
+            unknown("unit", unit, &names),
+            listed("units", &names),
+            unit.span,
+        ));
+    };
+    let found = &files.units[at];
+    let dropins: Vec<_> = found.dropins.iter().map(|(name, _)| name.as_str()).collect();
+    match &target.dropin {
+        None if found.content.is_empty() => Err(absent(
+            "the image has this unit; firelay only writes a drop-in".to_owned(),
+            listed("drop-ins", &dropins),
+            unit.span,
+        )),
+        None => Ok(Place::Unit { unit: at, dropin: None }),
+        Some(dropin) => match dropins.iter().position(|name| *name == dropin.value) {
+            Some(number) => Ok(Place::Unit {
+                unit: at,
+                dropin: Some(number),
+            }),
+            None => Err(absent(
+                unknown("drop-in", dropin, &dropins),
+                listed("drop-ins", &dropins),
+                dropin.span,
+            )),
+        },
+    }
+}
+
+fn find_document(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place, Miss> {
+    let candidates = match &target.path {
+        Some(path) => documents_at(path, files)?,
+        None => all_documents(files),
+    };
+    let fitting: Vec<_> = candidates.iter().filter(|document| document.fits(target)).collect();
+    match fitting.as_slice() {
+        [] => Err(no_document(target, &candidates)),
+        [one] => Ok(Place::Document {
+            file: one.file,
+            document: one.number,
+        }),
+        several => Err(Miss::Refused(Box::new(ambiguous(target, several, files)))),
+    }
+}
+
+/// Every document of the machine that a patch may change.
+fn all_documents(files: &NodeFiles) -> Vec<Document> {
+    let yaml = files.files.iter().enumerate().filter(|(_, file)| is_yaml(&file.path));
+    yaml.flat_map(|(index, file)| documents(index, file)).collect()
+}
+
+fn documents_at(path: &Spanned<String>, files: &NodeFiles) -> Result<Vec<Document>, Miss> {
+    if let Some(finding) = unpatchable(path) {
+        return Err(Miss::Refused(Box::new(finding)));
+    }
+    let paths: Vec<_> = files
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .filter(|path| is_yaml(path))
+        .collect();
+    match files.files.iter().position(|file| file.path == path.value) {
+        Some(index) => Ok(documents(index, &files.files[index])),
+        None => Err(absent(
+            unknown("file", path, &paths),
+            listed("files that can be patched", &paths),
+            path.span,
+        )),
+    }
+}
+
+/// Files that no patch changes, and what does.
+fn unpatchable(path: &Spanned<String>) -> Option<Diagnostic> {
+    let text = path.as_str();
+    let (label, help) = if is_secret(text) {
+        (
+            "it holds certificates or keys",
+            "what is in certificates is under pki".to_owned(),
+        )
+    } else if let Some(unit) = text.strip_prefix(UNITS) {
+        let target = match unit.split_once(".d/") {
+            Some((unit, dropin)) => format!("{{ unit: {unit}, dropin: {dropin} }}"),
+            None => format!("{{ unit: {unit} }}"),
+        };
+        ("it is a systemd unit", format!("write target: {target}"))
+    } else if is_yaml(text) {
+        return None;
+    } else if text.ends_with(".toml") {
+        (
+            "it is TOML",
+            "the container runtime's settings are under runtime".to_owned(),
+        )
+    } else {
+        let help = "a file of your own is under files; what firelay's own say follows from the spec";
+        ("only YAML and systemd units can be patched", help.to_owned())
+    };
+    let finding = Diagnostic::error("FL0704", "a file that is not patched").at(path.span);
+    Some(finding.label(label).help(help))
+}
+
+/// The first field of the target for which nothing is left says what is wrong.
+fn no_document(target: &Spanned<Target>, candidates: &[Document]) -> Miss {
+    let mut left: Vec<_> = candidates.iter().collect();
+    for field in &FIELDS {
+        let Some(wanted) = field.wanted(target) else { continue };
+        let mut there: Vec<_> = left.iter().filter_map(|document| field.of(document)).collect();
+        there.sort_unstable();
+        there.dedup();
+        left.retain(|document| field.of(document) == Some(wanted.as_str()));
+        if left.is_empty() {
+            let what = format!("document of {}", field.title);
+            return absent(unknown(&what, wanted, &there), listed("there are", &there), wanted.span);
+        }
+    }
+    absent("there is no document".to_owned(), None, target.span)
+}
+
+fn ambiguous(target: &Spanned<Target>, fitting: &[&Document], files: &NodeFiles) -> Diagnostic {
+    let titles: Vec<_> = fitting
+        .iter()
+        .map(|document| match target.path {
+            Some(_) => document.title(),
+            None => format!("{} in {}", document.title(), files.files[document.file].path),
+        })
+        .collect();
+    Diagnostic::error("FL0708", "a patch that fits several documents")
+        .at(target.span)
+        .label(format!("{} documents fit", fitting.len()))
+        .help(format!(
+            "narrow it by kind, name, namespace or path: {}",
+            titles.join(", ")
+        ))
+}
