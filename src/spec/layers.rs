@@ -22,6 +22,7 @@ pub const RULES: Rules = Rules {
         ("imageArchives", "url"),
         ("manifests", "name"),
         ("mirrors", "url"),
+        ("mounts", "mount"),
         ("nodes", "name"),
         ("pools", "name"),
         ("registries", "host"),
