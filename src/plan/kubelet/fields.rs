@@ -168,8 +168,8 @@ pub(super) fn check(name: &Spanned<String>, value: &Value) -> Result<(), Diagnos
         {
             finding.help(format!("write {text}, without quotes"))
         }
-        (Texts, Value::Object(texts)) => match texts.iter().find(|(_, text)| text.is_number()) {
-            Some((key, number)) => finding.help(format!("write {key}: \"{number}\", with quotes")),
+        (Texts, Value::Object(texts)) => match texts.iter().find(|(_, text)| text.is_number() || text.is_boolean()) {
+            Some((key, word)) => finding.help(format!("write {key}: \"{word}\", with quotes")),
             None => finding,
         },
         (Duration(_), Value::Number(number)) => finding.help(format!("write {number}s, if seconds are meant")),
