@@ -14,6 +14,7 @@ mod duration;
 mod endpoint;
 mod etcd;
 mod host;
+mod idle;
 mod inheritance;
 mod known;
 mod kubelet;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, idle, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -35,6 +35,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     addresses::check(&rows, &ranges, report);
+    idle::check(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
     let network = network::resolve(
         spec,
