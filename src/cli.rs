@@ -1,6 +1,6 @@
 //! The command line, as types: `firelay VERB [SPEC]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -59,12 +59,37 @@ pub enum SecretsVerb {
     Show(SecretsShow),
 }
 
+/// The spec.
+#[derive(Debug, Default, Args)]
+pub struct SpecArgs {
+    /// The cluster spec; further ones are laid over it, the last wins; `-` is stdin
+    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    pub specs: Vec<PathBuf>,
+    /// Set a value over all specs, as often as needed: `nodes[cp1].labels.tier=app`; `null` removes
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Replace `${NAME}` and `${NAME:-default}` in values by the environment; `$${` stands for `${`.
+    /// Contents of files, commands, manifests and patches are never touched
+    #[arg(long)]
+    pub env: bool,
+}
+
+impl From<&Path> for SpecArgs {
+    /// One file and nothing else.
+    fn from(path: &Path) -> Self {
+        Self {
+            specs: vec![path.to_owned()],
+            ..Self::default()
+        }
+    }
+}
+
 /// The spec and the bundle.
 #[derive(Debug, Args)]
 pub struct Inputs {
-    /// The cluster spec; `-` is stdin
-    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
-    pub spec: PathBuf,
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
     /// The secrets bundle [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
@@ -150,9 +175,9 @@ impl InitAnswers {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The cluster spec; `-` is stdin
-    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
-    pub spec: PathBuf,
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
     /// Warnings are errors
     #[arg(long)]
     pub strict: bool,

@@ -112,6 +112,11 @@ impl Diagnostic {
     }
 }
 
+/// Whether one of the findings is an error.
+pub fn refuse(findings: &[Diagnostic]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
 /// Puts findings in the order of the source, those without a place last, and drops repetitions.
 pub fn sort(findings: &mut Vec<Diagnostic>) {
     findings.sort_by(|a, b| key(a).cmp(&key(b)));

@@ -20,6 +20,7 @@ use firelay::{
     plan,
     profile::Profiles,
     secrets::Bundle,
+    spec::Layers,
 };
 use support::{Example, Files, documents, examples, output, read_cloud_init, read_document, said, succeed};
 
@@ -51,7 +52,7 @@ static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| {
 
 /// What firelay meant to lay on each node, before any document was written.
 fn intended(example: &Example) -> BTreeMap<String, NodeFiles> {
-    let Ok(project) = Project::load(&example.spec) else {
+    let Ok(project) = Project::load(&example.spec.as_path().into()) else {
         panic!("{} is refused", example.name)
     };
     let bundle = Bundle::parse("bundle", &fs::read_to_string(&example.bundle).unwrap()).unwrap();
@@ -134,8 +135,8 @@ fn no_file_of_the_user_takes_the_place_of_another() {
             .map(|path| format!("  - {{ path: {path}, content: x }}\n"))
             .collect();
         let source = Source::new("cluster.yaml", format!("{text}files:\n{files}"));
-        let found =
-            plan::read(&source, &Profiles::embedded().unwrap()).map_or_else(|findings| findings, |_| Vec::new());
+        let found = plan::read(&Layers::from(source.clone()), &Profiles::embedded().unwrap())
+            .map_or_else(|findings| findings, |_| Vec::new());
         let refused: BTreeSet<_> = found
             .iter()
             .filter(|finding| finding.code == "FL0607")

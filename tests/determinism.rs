@@ -417,7 +417,7 @@ fn held(out: &Path) -> BTreeMap<String, Vec<String>> {
 }
 
 fn assert_nothing_leaks(spec: &Path, example: &Example) -> usize {
-    let Ok(project) = Project::load(spec) else {
+    let Ok(project) = Project::load(&spec.into()) else {
         panic!("{} is refused", example.name)
     };
     let bundle = Bundle::parse("bundle", &fs::read_to_string(&example.bundle).unwrap()).unwrap();

@@ -1,5 +1,8 @@
 //! The messages are a product: for each `errors/NAME.yaml` the whole text of what firelay says stands in `NAME.txt`.
 //!
+//! A case of several files is a folder. Its `arguments` are those of `check`, a line each; paths in them are relative to it.
+//! Variables of the environment are in `environment`, `NAME=VALUE` a line.
+//!
 //! `FIRELAY_BLESS=1 cargo test --test errors` writes the texts anew.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -10,11 +13,13 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use clap::Parser;
 use firelay::{
+    cli::{Cli, Verb},
     diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
     plan,
     profile::Profiles,
-    spec::Arch,
+    spec::{Arch, Layers},
 };
 use proptest::prelude::*;
 
@@ -41,7 +46,11 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    match plan::read(source, profiles) {
+    read(&Layers::from(source.clone()), profiles)
+}
+
+fn read(layers: &Layers, profiles: &Profiles) -> Vec<Diagnostic> {
+    match plan::read(layers, profiles) {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     }
@@ -53,17 +62,55 @@ fn cases() -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    cases.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    cases.retain(|path| path.is_dir() || path.extension().is_some_and(|ending| ending == "yaml"));
     cases.sort();
     cases
 }
 
 fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
+    if path.is_dir() {
+        return run_folder(path);
+    }
     let text = fs::read_to_string(path).unwrap();
     let narrow = text.starts_with(NARROW).then(narrowed);
     let source = Source::new("cluster.yaml", text);
     let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
     (source, findings)
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
+    let arguments = ["firelay".to_owned(), "check".to_owned()]
+        .into_iter()
+        .chain(lines(&folder.join("arguments")));
+    let Verb::Check(check) = Cli::try_parse_from(arguments).unwrap().verb else {
+        panic!("not check");
+    };
+    let mut layers = Layers::default();
+    let mut include = |path: &Path| {
+        let missing = || "there is no such file".to_owned();
+        fs::read_to_string(folder.join(path)).map_err(|_| missing())
+    };
+    for path in &check.spec.specs {
+        let text = fs::read_to_string(folder.join(path)).unwrap();
+        layers.add(path.to_str().unwrap(), path, text, &mut include);
+    }
+    layers.set(&check.spec.set);
+    if check.spec.env {
+        let variables = lines(&folder.join("environment"));
+        let variables = variables.iter().map(|line| line.split_once('=').unwrap());
+        layers.substitute(
+            variables
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        );
+    }
+    let findings = read(&layers, &PROFILES);
+    (layers.source, findings)
 }
 
 #[test]
@@ -159,7 +206,8 @@ fn every_finding_is_a_result_of_sarif() {
                     .starts_with(&finding.message)
             );
             let place = &result["locations"][0]["physicalLocation"];
-            assert_eq!(place["artifactLocation"]["uri"], "cluster.yaml");
+            let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+            assert!(source.texts().iter().any(|text| text.name == uri), "{uri}");
             let number = |key: &str| place["region"][key].as_u64().unwrap_or(1);
             let (start, end) = (("startLine", "startColumn"), ("endLine", "endColumn"));
             let place = |(line, column)| (number(line), number(column));

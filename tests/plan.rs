@@ -276,9 +276,73 @@ fn etcd_is_external_as_soon_as_a_node_has_the_role() {
         arguments[2..],
         [
             ("quota-backend-bytes", "8589934592"),
+            ("tls-min-version", "TLS1.2"),
+            ("cipher-suites", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
             ("auto-compaction-retention", "8")
         ]
     );
+}
+
+#[test]
+fn keys_of_the_control_plane_become_arguments_files_and_mounts() {
+    let kubernetes = every_key().kubernetes;
+    let api_server = &kubernetes.api_server;
+    assert_eq!(
+        pairs(&api_server.own_args),
+        [
+            ("audit-policy-file", "/etc/kubernetes/apiserver/audit-policy.yaml"),
+            ("audit-log-path", "/var/log/events/audit.log"),
+            ("audit-log-maxage", "7"),
+            ("audit-log-maxbackup", "3"),
+            ("audit-log-maxsize", "50"),
+            (
+                "audit-webhook-config-file",
+                "/etc/kubernetes/apiserver/audit-webhook.yaml"
+            ),
+            ("enable-admission-plugins", "NodeRestriction,AlwaysPullImages"),
+            ("disable-admission-plugins", "DefaultIngressClass"),
+            (
+                "admission-control-config-file",
+                "/etc/kubernetes/apiserver/admission.yaml"
+            ),
+            ("authentication-config", "/etc/kubernetes/apiserver/authentication.yaml"),
+            ("authorization-config", "/etc/kubernetes/apiserver/authorization.yaml"),
+            ("tls-min-version", "VersionTLS12"),
+            ("tls-cipher-suites", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+        ]
+    );
+    let mounts: Vec<_> = api_server
+        .extra_volumes
+        .iter()
+        .map(|it| (&*it.mount_path, it.read_only))
+        .collect();
+    let own = [("/var/log/events", false), ("/etc/kubernetes/apiserver", true)];
+    assert_eq!(mounts[..2], own);
+    let scheduler = kubernetes.control_plane.configurations.last().unwrap();
+    assert_eq!(
+        json!(scheduler.content),
+        json!({
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "percentageOfNodesToScore": 50,
+            "clientConnection": { "kubeconfig": "/etc/kubernetes/scheduler.conf" },
+        })
+    );
+    // A bearer token is not printed with the plan.
+    assert!(!format!("{:?}", kubernetes.control_plane).contains("hunter2"));
+}
+
+#[test]
+fn what_is_not_said_of_the_control_plane_leaves_no_trace() {
+    let kubernetes = with("").kubernetes;
+    for pod in [
+        &kubernetes.api_server,
+        &kubernetes.controller_manager,
+        &kubernetes.scheduler,
+    ] {
+        assert!(pod.own_args.is_empty() && pod.extra_volumes.is_empty());
+    }
+    assert!(kubernetes.control_plane.configurations.is_empty() && kubernetes.control_plane.audit_webhook.is_none());
 }
 
 #[test]

@@ -20,6 +20,7 @@ use firelay::{
     profile::Profiles,
     schema::{self, Field},
     secrets::Bundle,
+    spec::Layers,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -86,6 +87,7 @@ const VALUES: &[(&str, &str)] = &[
 const WITHOUT: &[(&str, &str)] = &[
     ("apiVersion", "there is one value"),
     ("kind", "there is one value"),
+    ("include", "it names files; tests/compose.rs has some"),
     ("pools[].roles", "there is one value"),
     ("roles.etcd.labels", IDLE),
     ("roles.etcd.taints[].key", IDLE),
@@ -102,6 +104,9 @@ const IDLE: &str = "members of an external etcd run no kubelet, and FL0511 says 
 /// Defaults that cannot be spelled out in the base, and why that is right.
 const IMPLICIT: &[(&str, &str)] = &[
     ("kubernetes.kubeProxy.mode", THEIRS),
+    ("kubernetes.tls.minVersion", THEIRS),
+    ("kubernetes.imagePull.policy", THEIRS),
+    ("kubernetes.imagePull.serial", THEIRS),
     ("network.cni.flannel.vni", THEIRS),
     ("etcd.heartbeatIntervalMs", THEIRS),
     ("etcd.electionTimeoutMs", THEIRS),
@@ -122,31 +127,44 @@ fn yaml(text: &str) -> Value {
     firelay::yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// How much of the output is looked at; the first takes a tenth of the time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    /// The files of the nodes, the bundle, and what the manifest says of machines.
+    Files,
+    /// What the platforms take, as well.
+    Artifacts,
+}
+
+/// What was rendered already.
+type Seen = BTreeMap<(String, Depth), Result<String, String>>;
+
 /// What is rendered of a spec, as a digest of everything; findings if it is refused.
-fn output(spec: &Value) -> Result<String, String> {
-    static SEEN: LazyLock<Mutex<BTreeMap<String, Result<String, String>>>> = LazyLock::new(Mutex::default);
-    let text = spec.to_string();
-    if let Some(known) = SEEN.lock().unwrap().get(&text) {
+fn output(spec: &Value, depth: Depth) -> Result<String, String> {
+    static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+    let asked = (spec.to_string(), depth);
+    if let Some(known) = SEEN.lock().unwrap().get(&asked) {
         return known.clone();
     }
-    let rendered = rendered(&text);
-    SEEN.lock().unwrap().insert(text, rendered.clone());
+    let rendered = rendered(&asked.0, depth);
+    SEEN.lock().unwrap().insert(asked, rendered.clone());
     rendered
 }
 
-fn rendered(text: &str) -> Result<String, String> {
-    let source = Source::new("cluster.yaml", text);
-    let (plan, warnings) = plan::read(&source, &PROFILES).map_err(|findings| render(&source, &findings, false))?;
+fn rendered(text: &str, depth: Depth) -> Result<String, String> {
+    let layers = Layers::from(Source::new("cluster.yaml", text));
+    let said = |findings: &[_]| render(&layers.source, findings, false);
+    let (plan, warnings) = plan::read(&layers, &PROFILES).map_err(|findings| said(&findings))?;
     // A key without effect is said to be so, which is no effect.
     let idle: Vec<_> = warnings
         .into_iter()
         .filter(|finding| finding.code == "FL0511")
         .collect();
     if !idle.is_empty() {
-        return Err(render(&source, &idle, false));
+        return Err(said(&idle));
     }
     let project = Project {
-        source,
+        layers,
         plan,
         profiles: PROFILES.clone(),
         warnings: Vec::new(),
@@ -156,16 +174,15 @@ fn rendered(text: &str) -> Result<String, String> {
     let assembly = Assembly::new(&project, &bundle, false).map_err(|failure| format!("{failure:?}"))?;
     let nodes = for_each_node(&plan.nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
-        let artifact = assembly.artifact(node, &files)?;
-        let beside: Vec<_> = artifact
-            .files
-            .into_iter()
-            .map(|file| (file.name, file.content))
-            .collect();
-        Ok(format!(
-            "{} {:?} {files:?} {:?} {beside:?}",
-            node.name, node.mac, artifact.handover
-        ))
+        let sent = match depth {
+            Depth::Files => String::new(),
+            Depth::Artifacts => {
+                let artifact = assembly.artifact(node, &files)?;
+                let beside: Vec<_> = artifact.files.iter().map(|file| (&file.name, &file.content)).collect();
+                format!("{:?} {beside:?}", artifact.handover)
+            }
+        };
+        Ok(format!("{} {:?} {files:?} {sent}", node.name, node.mac))
     })
     .map_err(|failure| format!("{failure:?}"))?;
     let made = format!("{} {} {:?}", plan.name, plan.pki.algorithm, plan.pki.ca_validity);
@@ -310,7 +327,12 @@ fn why_not(field: &Field) -> Option<String> {
     let Some((without, with)) = pair(field) else {
         return Some(format!("{}: there is no value for it", field.path));
     };
-    match (output(&without), output(&with)) {
+    let both = |depth| (output(&without, depth), output(&with, depth));
+    let outcome = match both(Depth::Files) {
+        (Ok(one), Ok(other)) if one == other => both(Depth::Artifacts),
+        outcome => outcome,
+    };
+    match outcome {
         (Ok(one), Ok(other)) if one == other => Some(format!("{}: changes nothing\n  {with}", field.path)),
         (Ok(_), Ok(_)) => None,
         (Err(why), _) => Some(format!("{}: refused without it\n  {without}\n{why}", field.path)),
@@ -343,7 +365,7 @@ fn unlike_its_default(field: &Field) -> Option<String> {
     let mut with = without.clone();
     let at = parent(&mut with, &chain(field)).as_object_mut().unwrap();
     at.insert(field.name.clone(), field.default.clone().unwrap());
-    match (output(&without), output(&with)) {
+    match (output(&without, Depth::Files), output(&with, Depth::Files)) {
         (Ok(one), Ok(other)) if one == other => None,
         (_, Err(why)) => Some(format!("{}: the default is refused\n{why}", field.path)),
         _ => Some(format!("{}: the default is another one\n  {with}", field.path)),

@@ -7,21 +7,22 @@ use super::{
 };
 use crate::{
     cli::{Check, Findings},
-    diagnostic::{self, Source},
+    diagnostic,
     plan::{NodePlan, Plan},
 };
 
 /// Runs the verb.
 pub fn run(args: &Check) -> Result<(), Failure> {
     let outcome = Project::open(&args.spec)?;
-    let (source, findings, plan) = match &outcome {
-        Ok(project) => (&project.source, &project.warnings, Some(&project.plan)),
-        Err((source, findings)) => (source, findings, None),
+    let (layers, findings, plan) = match &outcome {
+        Ok(project) => (&project.layers, &project.warnings, Some(&project.plan)),
+        Err((layers, findings)) => (layers, findings, None),
     };
+    let (name, source) = (layers.name(), &layers.source);
     let verdict = match plan {
-        None => Err(Failure::Refused(refusal(source, findings))),
+        None => Err(Failure::Refused(refusal(&name, findings))),
         Some(_) if args.strict && !findings.is_empty() => {
-            let text = format!("{} is refused: it has warnings, and --strict was given", source.name());
+            let text = format!("{name} is refused: it has warnings, and --strict was given");
             Err(Failure::Refused(text))
         }
         Some(plan) => Ok(plan),
@@ -36,12 +37,12 @@ pub fn run(args: &Check) -> Result<(), Failure> {
     }
     let plan = verdict?;
     match args.output {
-        Findings::Text => streams::data(&summary(source, plan)),
+        Findings::Text => streams::data(&summary(&name, plan)),
         Findings::Json | Findings::Sarif => Ok(()),
     }
 }
 
-fn summary(source: &Source, plan: &Plan) -> String {
+fn summary(name: &str, plan: &Plan) -> String {
     let count = |wanted: fn(&NodePlan) -> bool| plan.nodes.iter().filter(|node| wanted(node)).count();
     let parts = [
         (count(|node| node.roles.control_plane), "control plane"),
@@ -55,8 +56,7 @@ fn summary(source: &Source, plan: &Plan) -> String {
         .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
         .collect();
     format!(
-        "{} is valid: cluster {}, Kubernetes {}, {}\n",
-        source.name(),
+        "{name} is valid: cluster {}, Kubernetes {}, {}\n",
         plan.name,
         plan.kubernetes.version,
         parts.join(", ")

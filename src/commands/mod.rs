@@ -12,6 +12,7 @@ mod schema;
 mod secrets;
 mod size;
 mod streams;
+mod texts;
 
 pub use failure::Failure;
 

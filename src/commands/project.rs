@@ -1,7 +1,7 @@
 //! A spec read, checked and resolved, and the bundle that goes with it.
 
 use std::{
-    io::{self, IsTerminal, Read},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -9,14 +9,15 @@ use time::OffsetDateTime;
 
 use super::{
     failure::{Failure, chain, shell_word},
-    streams,
+    streams, texts,
 };
 use crate::{
-    cli::Inputs,
+    cli::{Inputs, SpecArgs},
     diagnostic::{self, Diagnostic, Source},
     plan::{self, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
+    spec::Layers,
 };
 
 /// Name of a bundle that no flag names.
@@ -24,8 +25,8 @@ const BUNDLE: &str = "firelay.secrets.yaml";
 
 /// A resolved spec.
 pub struct Project {
-    /// Where it was read.
-    pub source: Source,
+    /// The texts it was read from.
+    pub layers: Layers,
     /// What it means.
     pub plan: Plan,
     /// The profiles it was resolved with.
@@ -35,35 +36,35 @@ pub struct Project {
 }
 
 /// What became of a spec.
-pub type Outcome = Result<Project, (Source, Vec<Diagnostic>)>;
+pub type Outcome = Result<Project, (Layers, Vec<Diagnostic>)>;
 
 impl Project {
-    /// Reads and resolves; the findings come back with their source.
-    pub fn open(path: &Path) -> Result<Outcome, Failure> {
-        let source = read(path)?;
+    /// Reads and resolves; the findings come back with the texts.
+    pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
+        let layers = texts::layers(args)?;
         let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        let resolved = plan::read(&source, &profiles);
+        let resolved = plan::read(&layers, &profiles);
         Ok(match resolved {
             Ok((plan, warnings)) => Ok(Self {
-                source,
+                layers,
                 plan,
                 profiles,
                 warnings,
             }),
-            Err(findings) => Err((source, findings)),
+            Err(findings) => Err((layers, findings)),
         })
     }
 
     /// As [`Project::open`], with every finding printed and errors turned into exit code 3.
-    pub fn load(path: &Path) -> Result<Self, Failure> {
-        match Self::open(path)? {
+    pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
+        match Self::open(args)? {
             Ok(project) => {
-                print_findings(&project.source, &project.warnings);
+                print_findings(&project.layers.source, &project.warnings);
                 Ok(project)
             }
-            Err((source, findings)) => {
-                print_findings(&source, &findings);
-                Err(Failure::Refused(refusal(&source, &findings)))
+            Err((layers, findings)) => {
+                print_findings(&layers.source, &findings);
+                Err(Failure::Refused(refusal(&layers.name(), &findings)))
             }
         }
     }
@@ -127,9 +128,10 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The bundle's path: the flag's, or beside the spec.
+/// The bundle's path: the flag's, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
-    let beside = || inputs.spec.parent().unwrap_or(Path::new("")).join(BUNDLE);
+    let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
+    let beside = || first.unwrap_or(Path::new("")).join(BUNDLE);
     inputs.secrets.clone().unwrap_or_else(beside)
 }
 
@@ -142,13 +144,13 @@ pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
 }
 
 /// `cluster.yaml is refused: 2 errors`.
-pub fn refusal(source: &Source, findings: &[Diagnostic]) -> String {
+pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
     let errors = findings
         .iter()
         .filter(|finding| finding.severity == diagnostic::Severity::Error)
         .count();
     let plural = if errors == 1 { "" } else { "s" };
-    format!("{} is refused: {errors} error{plural}", source.name())
+    format!("{name} is refused: {errors} error{plural}")
 }
 
 /// Reads a bundle; without one the help is the command that makes it.
@@ -171,41 +173,13 @@ pub fn load_bundle(path: &Path, command: impl FnOnce() -> String) -> Result<Bund
     Ok(loaded.bundle)
 }
 
+/// What makes a bundle for the same spec.
 fn new_bundle_command(inputs: &Inputs) -> String {
-    let secrets = match &inputs.secrets {
-        Some(path) => format!(" --secrets {}", shell_word(path)),
-        None => String::new(),
-    };
-    format!("firelay secrets new {}{secrets}", shell_word(&inputs.spec))
-}
-
-fn read(path: &Path) -> Result<Source, Failure> {
-    let (name, bytes) = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::file("read", Path::new("<stdin>"), &error))?;
-        ("<stdin>".to_owned(), bytes)
-    } else {
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        (path.display().to_string(), bytes)
-    };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        Failure::Refused(format!(
-            "{name} is not UTF-8 (byte {})",
-            error.utf8_error().valid_up_to()
-        ))
-    })?;
-    Ok(Source::new(name, text))
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound => Failure::Io(format!(
-            "there is no spec at {}\n  = help: write a starter with: firelay init {}",
-            path.display(),
-            shell_word(path)
-        )),
-        _ => Failure::file("read", path, error),
-    }
+    let spec = &inputs.spec;
+    let mut command = "firelay secrets new".to_owned();
+    let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
+    spec.specs.iter().for_each(|path| add(" ", path));
+    spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
+    command + if spec.env { " --env" } else { "" }
 }

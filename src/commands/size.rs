@@ -52,7 +52,7 @@ fn unknown_node(project: &Project, name: &str) -> Failure {
         Some(near) => format!("\n  = help: did you mean {near}?"),
         None => String::new(),
     };
-    Failure::Usage(format!("{} has no node or pool {name}{help}", project.source.name()))
+    Failure::Usage(format!("{} has no node or pool {name}{help}", project.layers.name()))
 }
 
 /// The node's line and, below it, its groups; with `every_file` its files as well.

@@ -139,9 +139,9 @@ fn without_hidden(of: &Text, findings: &[Diagnostic]) -> String {
         let end = from.saturating_add(finding.hidden as usize).min(of.text.len());
         let after = of.text.get(from..end).unwrap_or_default();
         let value = after
-            .trim_start_matches(['"', '\''])
+            .trim_start_matches(['"', '\'', ']'])
             .trim_start()
-            .strip_prefix(':')
+            .strip_prefix([':', '='])
             .unwrap_or_default();
         hide(&mut out, end - value.trim_start().len(), end);
     }
@@ -176,8 +176,8 @@ fn masked(line: &str) -> String {
         let mut from = 0;
         while let Some(found) = line[from..].find(key) {
             let after = from + found + key.len();
-            let value = line[after..].trim_start_matches(['"', '\'']).trim_start();
-            if let Some(value) = value.strip_prefix(':') {
+            let value = line[after..].trim_start_matches(['"', '\'', ']']).trim_start();
+            if let Some(value) = value.strip_prefix([':', '=']) {
                 let start = line.len() - value.trim_start().len();
                 let end = start + scalar_length(&line[start..]);
                 hide(&mut line, start, end);

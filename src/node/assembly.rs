@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
-    containerd, endpoint, etcd, host, kernel,
+    containerd, control_plane, endpoint, etcd, host, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };
@@ -110,6 +110,7 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
     if !node.roles.kubernetes() {
         return Ok(files);
     }
+    files.extend(control_plane::files(plan, node)?);
     for (name, content) in kubeadm::patches(plan, node)? {
         files.push(NodeFile::new(
             &format!("{STAGING}/kubeadm/patches/{name}"),

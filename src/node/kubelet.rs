@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, net::IpAddr};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::plan::{NodePlan, Plan};
+use crate::{
+    plan::{NodePlan, Plan},
+    spec::TlsVersion,
+};
 
 /// kubelet's own `volumePluginDir`.
 const VOLUME_PLUGINS: &str = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec";
@@ -32,6 +35,10 @@ struct KubeletConfiguration<'a> {
     shutdown_grace_period_critical_pods: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     feature_gates: &'a BTreeMap<String, bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_min_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tls_cipher_suites: &'a [String],
 }
 
 /// The cluster's KubeletConfiguration, the user's fields merged over firelay's.
@@ -48,6 +55,15 @@ pub fn configuration(plan: &Plan) -> Value {
         shutdown_grace_period: shutdown.then_some("60s"),
         shutdown_grace_period_critical_pods: shutdown.then_some("20s"),
         feature_gates: &plan.kubernetes.feature_gates,
+        tls_min_version: plan
+            .kubernetes
+            .control_plane
+            .tls_min_version
+            .map(|version| match version {
+                TlsVersion::Tls12 => "VersionTLS12",
+                TlsVersion::Tls13 => "VersionTLS13",
+            }),
+        tls_cipher_suites: &plan.kubernetes.control_plane.cipher_suites,
     };
     merged(&own, user)
 }

@@ -9,6 +9,7 @@ mod render;
 
 pub mod boot;
 pub mod containerd;
+pub mod control_plane;
 pub mod endpoint;
 pub mod etcd;
 pub mod host;

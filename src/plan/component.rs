@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::{ComponentPlan, VolumePlan, artifacts, known, names, owned::Settings, report::Report};
+use super::{
+    ComponentPlan, VolumePlan, artifacts,
+    control_plane::{self, Claim, Settled},
+    known, names,
+    owned::Settings,
+    report::Report,
+};
 use crate::{
     diagnostic::Diagnostic,
     profile::KubernetesProfile,
-    spec::{Argument, Component, EnvVar, Volume},
+    spec::{Argument, EnvVar, StaticPod, Volume},
 };
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
@@ -75,26 +81,53 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
         .collect()
 }
 
-/// A static pod's settings, checked.
+/// A static pod's settings, checked, with those that keys of the spec make.
 pub(super) fn resolve(
-    component: &Component,
+    pod: StaticPod<'_>,
+    settled: Settled,
     owned: &Settings,
     profile: &KubernetesProfile,
     report: &mut Report,
 ) -> ComponentPlan {
-    check_arguments(owned, &component.extra_args, profile, report);
-    let mut seen = BTreeSet::new();
-    for volume in &component.extra_volumes {
+    check_arguments(owned, pod.extra_args, profile, report);
+    check_claims(owned, pod.extra_args, &settled.claims, report);
+    let mut seen: BTreeSet<_> = settled.volumes.iter().map(|volume| volume.name.clone()).collect();
+    for volume in pod.extra_volumes {
         check_volume(volume, report);
-        if !seen.insert(volume.name.as_str()) {
+        if !seen.insert(volume.name.value.clone()) {
             report.push(Diagnostic::error("FL0508", "a volume's name is given twice").at(volume.name.span));
         }
     }
+    let volumes: Vec<_> = settled
+        .volumes
+        .into_iter()
+        .chain(pod.extra_volumes.iter().map(volume))
+        .collect();
+    control_plane::check_arguments(owned.component, pod.extra_args, &volumes, report);
     ComponentPlan {
-        extra_args: arguments(&component.extra_args),
-        extra_volumes: component.extra_volumes.iter().map(volume).collect(),
-        extra_envs: environment(&component.extra_envs, report),
+        own_args: own_arguments(settled.claims),
+        extra_args: arguments(pod.extra_args),
+        extra_volumes: volumes,
+        extra_envs: environment(pod.extra_envs, report),
     }
+}
+
+/// Refuses arguments that a key of the spec sets already, unless they are refused in any case.
+pub(super) fn check_claims(owned: &Settings, arguments: &[Argument], claims: &[Claim], report: &mut Report) {
+    let free = arguments
+        .iter()
+        .filter(|argument| !owned.names(&argument.name, &argument.value));
+    for argument in free {
+        let claim = claims.iter().find(|claim| claim.name == argument.name.as_str());
+        let taken = |claim: &Claim| control_plane::taken(claim.name, owned.component, claim.key, argument.name.span);
+        report.extend(claim.map(taken));
+    }
+}
+
+/// The arguments that keys of the spec set.
+pub(super) fn own_arguments(claims: Vec<Claim>) -> Vec<(String, String)> {
+    let set = |claim: Claim| Some((claim.name.to_owned(), claim.value?));
+    claims.into_iter().filter_map(set).collect()
 }
 
 fn check_volume(volume: &Volume, report: &mut Report) {

@@ -2,9 +2,10 @@
 
 use super::{Plan, resolve};
 use crate::{
-    diagnostic::{self, Diagnostic, Source, Span},
+    diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
-    spec,
+    spec::{self, Layers, Spec},
+    yaml::{self, Draft},
 };
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
@@ -15,27 +16,48 @@ const OF_ONE_VALUE: &[&str] = &[
     "FL0508", "FL0509", "FL0512", "FL0513", "FL0514", "FL0601", "FL0602", "FL0603", "FL0604", "FL0606", "FL0608",
 ];
 
-/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text.
+/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text. No value of
+/// the environment is told.
 ///
 /// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
 /// found counts, else what looks at one value; never what stands where a mistake is.
-pub fn read(source: &Source, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let draft = spec::draft(source);
+pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (draft, inserted) = spec::draft(layers);
+    let concealed = |mut findings: Vec<Diagnostic>| {
+        yaml::conceal(&mut findings, &inserted);
+        diagnostic::sort(&mut findings);
+        findings
+    };
+    resolved(draft, profiles)
+        .map(|(plan, warnings)| (plan, concealed(warnings)))
+        .map_err(concealed)
+}
+
+fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut findings = draft.findings;
     let Some(spec) = draft.value else {
         return Err(findings);
     };
-    if findings.is_empty() {
-        return resolve(&spec, profiles);
-    }
-    let further = resolve(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+    let outcome = resolve(&spec, profiles);
+    let refused = diagnostic::refuse(&findings);
+    let further = match outcome {
+        Ok((plan, warnings)) if !refused => {
+            findings.extend(warnings);
+            return Ok((plan, findings));
+        }
+        Ok((_, warnings)) => warnings,
+        Err(further) if !refused => {
+            findings.extend(further);
+            return Err(findings);
+        }
+        Err(further) => further,
+    };
     let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
     let holds = |finding: &Diagnostic| {
         finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))
     };
     findings.extend(further.into_iter().filter(holds));
-    diagnostic::sort(&mut findings);
     Err(findings)
 }
 

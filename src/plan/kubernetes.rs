@@ -6,8 +6,8 @@ use semver::Version;
 use serde_json::Value;
 
 use super::{
-    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, known, manifests, names, owned, phases,
-    report::Report, rewrite_image,
+    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane, known, manifests, names,
+    owned, phases, registration, report::Report, rewrite_image,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -82,6 +82,9 @@ pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, repor
     let profile = &release.profile;
     check_gates(kubernetes, profile, report);
     phases::check(&kubernetes.skip_phases, profile, report);
+    let settings = control_plane::resolve(kubernetes, profile, report);
+    control_plane::check_kubelet(kubernetes, report);
+    registration::check(kubernetes, profile, report);
     let rewrites = artifacts::image_rewrites(spec);
     kubernetes
         .image_repository
@@ -97,19 +100,37 @@ pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, repor
         image_repository: rewrite_image(&rewrites, repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
-        api_server: component::resolve(&kubernetes.api_server, &owned::API_SERVER, profile, report),
+        api_server: component::resolve(
+            kubernetes.api_server.pod(),
+            settings.api_server,
+            &owned::API_SERVER,
+            profile,
+            report,
+        ),
         controller_manager: component::resolve(
-            &kubernetes.controller_manager,
+            kubernetes.controller_manager.pod(),
+            settings.controller_manager,
             &owned::CONTROLLER_MANAGER,
             profile,
             report,
         ),
-        scheduler: component::resolve(&kubernetes.scheduler, &owned::SCHEDULER, profile, report),
+        scheduler: component::resolve(
+            kubernetes.scheduler.pod(),
+            settings.scheduler,
+            &owned::SCHEDULER,
+            profile,
+            report,
+        ),
+        control_plane: settings.plan,
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, release, profiles, report),
         dns: dns(spec, &rewrites, report),
         patches: patches(kubernetes, report),
         skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
+        ignored_checks: registration::ignored_checks(kubernetes),
+        pull_policy: kubernetes.image_pull.policy,
+        pull_serial: kubernetes.image_pull.serial,
+        timeouts: registration::timeouts(&kubernetes.timeouts, report),
     }
 }
 

@@ -15,7 +15,7 @@ const SHORTEST_VALIDITY: Duration = Duration::hours(24);
 const SHORTEST_WAIT: Duration = Duration::minutes(1);
 
 /// A duration of the spec, or the default.
-fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
+pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
     text.and_then(|text| report.take(duration::read(text)))
         .unwrap_or(default)
 }

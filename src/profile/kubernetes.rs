@@ -35,12 +35,40 @@ pub struct KubernetesProfile {
     pub kube_proxy_fields: Vec<String>,
     /// Flags that older guides give and with which this minor's components do not start, by component; `all` for each.
     pub removed_flags: BTreeMap<String, Vec<String>>,
+    /// Files that the control plane reads, by what for (`audit`, `authentication`, or the admission plugin).
+    pub configuration_files: BTreeMap<String, ConfigurationFile>,
+    /// Admission plugins of kube-apiserver.
+    pub admission_plugins: AdmissionPlugins,
+    /// Cipher suites of TLS 1.2 that its components take.
+    pub cipher_suites: Vec<String>,
+    /// kubeadm's preflight checks; those that end in `-` go on with a path or port.
+    pub preflight_checks: Vec<String>,
     /// kubeadm v1beta4 key algorithms.
     pub encryption_algorithms: Vec<String>,
     /// kubeadm feature gates.
     pub kubeadm_feature_gates: Vec<String>,
     /// Phases of `kubeadm init` in order, those of `addon` with it.
     pub init_phases: Vec<String>,
+}
+
+/// A kind of file, and the versions of it that are read.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConfigurationFile {
+    /// `Policy`.
+    pub kind: String,
+    /// `audit.k8s.io/v1`, the one to write first.
+    pub api_versions: Vec<String>,
+}
+
+/// Admission plugins.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AdmissionPlugins {
+    /// On by themselves.
+    pub on: Vec<String>,
+    /// Off unless enabled.
+    pub off: Vec<String>,
 }
 
 impl KubernetesProfile {

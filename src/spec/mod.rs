@@ -1,13 +1,15 @@
 //! What the user wrote: optional fields, strict keys, every value with its place.
 
 mod hints;
+mod layers;
 mod model;
 
 use crate::{
-    diagnostic::{Diagnostic, Source},
-    yaml::{self, Draft, Tree, Words},
+    diagnostic::{self, Diagnostic, Source},
+    yaml::{self, Draft, Inserted, Tree, Words},
 };
 
+pub use layers::{Layers, RULES, Read};
 pub use model::*;
 
 /// The `apiVersion` that this program reads.
@@ -22,44 +24,60 @@ const WORDS: Words = &[
     ("master", "control-plane"),
     ("node", "worker"),
     ("server", "control-plane"),
+    ("versiontls12", "TLS1.2"),
+    ("versiontls13", "TLS1.3"),
     ("x64", "amd64"),
     ("x86_64", "amd64"),
 ];
 
 /// Reads a spec. All mistakes of form are returned, in the order of the text; what the values mean is `plan`'s concern.
 pub fn parse(source: &Source) -> Result<Spec, Vec<Diagnostic>> {
-    let draft = draft(source);
+    let (draft, _) = draft(&Layers::from(source.clone()));
     match draft.value {
-        Some(spec) if draft.findings.is_empty() => Ok(spec),
+        Some(spec) if !diagnostic::refuse(&draft.findings) => Ok(spec),
         _ => Err(draft.findings),
     }
 }
 
-/// [`parse`], with what could be read in spite of the mistakes.
-pub fn draft(source: &Source) -> Draft<Spec> {
-    let refused = |findings| Draft {
-        value: None,
-        findings,
-        certain: false,
+/// [`parse`] for a spec of several texts, with what could be read in spite of the mistakes and warnings, and with
+/// what came into it from the environment, which findings must not tell.
+pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
+    let composed = match layers.compose() {
+        Ok(composed) => composed,
+        Err(mut findings) => {
+            diagnostic::sort(&mut findings);
+            let draft = Draft {
+                value: None,
+                findings,
+                certain: false,
+            };
+            return (draft, Vec::new());
+        }
     };
-    let tree = match Tree::parse(source.texts().first().map_or("", |text| &text.text)) {
-        Ok(tree) => tree,
-        Err(findings) => return refused(findings),
-    };
-    let strange: Vec<_> = [("apiVersion", API_VERSION), ("kind", KIND)]
-        .into_iter()
-        .filter_map(|(key, expected)| check_header(&tree, key, expected))
+    let mut draft = yaml::draft(&composed.tree, WORDS);
+    // What is wrong with a value that is not known is of no interest.
+    let unset: Vec<_> = draft
+        .findings
+        .iter()
+        .filter(|f| f.code == "FL0020")
+        .map(|f| f.span)
         .collect();
-    // Of a document in another shape every key would be wrong; saying so would bury the reason.
-    if !strange.is_empty() {
-        return refused(strange);
-    }
-    let mut draft = yaml::draft(&tree, WORDS);
-    hints::add(&tree, source, &mut draft.findings);
     draft
+        .findings
+        .retain(|finding| finding.code == "FL0020" || !unset.contains(&finding.span));
+    hints::add(&composed.tree, &layers.source, &mut draft.findings);
+    (draft, composed.inserted)
 }
 
-fn check_header(tree: &Tree<'_>, key: &str, expected: &str) -> Option<Diagnostic> {
+/// What says that a text is no part of a spec.
+fn check_header(tree: &Tree<'_>) -> Vec<Diagnostic> {
+    [("apiVersion", API_VERSION), ("kind", KIND)]
+        .into_iter()
+        .filter_map(|(key, expected)| check_header_key(tree, key, expected))
+        .collect()
+}
+
+fn check_header_key(tree: &Tree<'_>, key: &str, expected: &str) -> Option<Diagnostic> {
     let value = tree.root.get(key)?;
     (value.text()? != expected).then(|| {
         Diagnostic::error("FL0014", format!("`{key}` must be {expected}"))

@@ -27,6 +27,8 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
                 .label(error.info());
             match unquoted_braces(rest) {
                 Some(word) => finding.help(format!("quote it: \"{word}\"")),
+                None if rest.lines().next().is_some_and(|line| line.contains("${")) => finding
+                    .help("within { } and [ ] quote ${…}, or write it on a line of its own, where it may be a number"),
                 None => finding,
             }
         }

@@ -225,19 +225,7 @@ impl<'n> Merge<'_, 'n> {
     }
 
     fn missed(&mut self, at: &Node<'_>, key: &str, there: &[&str]) {
-        let text = at.text().unwrap_or_default();
-        let what = if quotable(text) {
-            format!("`{text}`")
-        } else {
-            "this".to_owned()
-        };
-        let label = match nearest(text, there.iter().copied()).filter(|near| *near != text) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if key == "key" => "no such key below".to_owned(),
-            None => format!("no element has this {key}"),
-        };
-        let finding = Diagnostic::warning("FL0018", format!("{what} is removed where it is not")).at(at.span);
-        self.tell(finding.label(label));
+        self.tell(missed(at, key, there));
     }
 
     /// A node may be looked at more than once.
@@ -246,6 +234,23 @@ impl<'n> Merge<'_, 'n> {
             self.findings.push(finding);
         }
     }
+}
+
+/// The finding for what removes a key, or an element known by a key, that is not among those which are there.
+pub(super) fn missed(at: &Node<'_>, key: &str, there: &[&str]) -> Diagnostic {
+    let text = at.text().unwrap_or_default();
+    let what = if quotable(text) {
+        format!("`{text}`")
+    } else {
+        "this".to_owned()
+    };
+    let label = match nearest(text, there.iter().copied()).filter(|near| *near != text) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if key == "key" => "no such key below".to_owned(),
+        None => format!("no element has this {key}"),
+    };
+    let finding = Diagnostic::warning("FL0018", format!("{what} is removed where it is not"));
+    finding.at(at.span).label(label)
 }
 
 /// The entries of a mapping but its directive.
@@ -257,7 +262,7 @@ fn written<'n, 's>(node: &'n Node<'s>) -> impl Iterator<Item = &'n (Node<'s>, No
     entries.iter().filter(|(key, _)| key.text() != Some(DIRECTIVE))
 }
 
-fn is_null(node: &Node<'_>) -> bool {
+pub(super) fn is_null(node: &Node<'_>) -> bool {
     matches!(&node.content, Content::Scalar(scalar) if scalar.plain && resolve(&scalar.text) == Resolved::Null)
 }
 

@@ -7,9 +7,11 @@ mod access;
 mod build;
 mod decode;
 mod emit;
+mod environment;
 mod fault;
 mod log;
 mod merge;
+mod path;
 mod scalar;
 mod spanned;
 mod stand_in;
@@ -23,8 +25,10 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use emit::{Error, emit};
+pub use environment::{Inserted, conceal, substitute, unsubstituted};
 pub use log::{Draft, Words};
 pub use merge::{Rules, merge};
+pub use path::Assignment;
 pub use spanned::Spanned;
 pub use tree::{Content, Node, Scalar, Tree, documents};
 
@@ -41,7 +45,7 @@ pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>
 /// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
 pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
     let mut draft = log::run(&tree.root, words);
-    draft.certain &= tree.findings.is_empty();
+    draft.certain &= !diagnostic::refuse(&tree.findings);
     draft.findings.extend(tree.findings.iter().cloned());
     diagnostic::sort(&mut draft.findings);
     draft

@@ -80,6 +80,7 @@ fn a_plain_cluster_says_only_what_is_its_own() {
 
 fn component(name: &str) -> ComponentPlan {
     ComponentPlan {
+        own_args: pairs(&[("audit-log-maxage", "30")]),
         extra_args: pairs(&[("v", "2"), (name, "no")]),
         extra_volumes: vec![VolumePlan {
             name: "audit".into(),
@@ -93,7 +94,7 @@ fn component(name: &str) -> ComponentPlan {
 }
 
 fn component_document(name: &str, own: &[(&str, &str)]) -> Value {
-    let user = [("v", "2"), (name, "no")];
+    let user = [("audit-log-maxage", "30"), ("v", "2"), (name, "no")];
     let pairs = own.iter().chain(&user);
     json!({
         "extraArgs": pairs.map(|(name, value)| json!({"name": name, "value": value})).collect::<Vec<_>>(),

@@ -270,7 +270,8 @@ impl<'a> Etcd<'a> {
 }
 
 impl<'a> Component<'a> {
-    fn of(component: &'a ComponentPlan, own: Vec<NameValue>) -> Self {
+    fn of(component: &'a ComponentPlan, mut own: Vec<NameValue>) -> Self {
+        own.extend(named(&component.own_args));
         Self {
             extra_args: arguments(own, &component.extra_args),
             extra_volumes: component.extra_volumes.iter().map(Volume::from).collect(),

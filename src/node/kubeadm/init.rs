@@ -76,6 +76,6 @@ fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<
         local_api_endpoint: LocalApiEndpoint::of(node),
         skip_phases: &plan.kubernetes.skip_phases,
         patches: Patches::of(plan, node),
-        timeouts: Timeouts::of(&plan.join),
+        timeouts: Timeouts::of(plan),
     }
 }

@@ -74,7 +74,7 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
             local_api_endpoint: LocalApiEndpoint::of(node),
         }),
         patches: Patches::of(plan, node),
-        timeouts: Timeouts::of(&plan.join),
+        timeouts: Timeouts::of(plan),
     };
     yaml::emit(&configuration)
         .map(Secret::new)

@@ -17,7 +17,7 @@ pub use join::{JoinCredentials, join};
 pub use patches::{PATCHES_DIRECTORY, patches};
 pub(super) use registration::CRI_SOCKET;
 
-use crate::plan::{JoinPlan, NodePlan};
+use crate::plan::{NodePlan, Plan};
 
 /// `{name, value}`: kubeadm's `Arg` and Kubernetes' `EnvVar`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,8 +78,7 @@ impl LocalApiEndpoint {
     }
 }
 
-/// `timeouts`, raised: nobody is there to try again, and slow disks and far registries are common at first boot.
-/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast.
+/// `timeouts`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Timeouts {
@@ -94,15 +93,15 @@ struct Timeouts {
 }
 
 impl Timeouts {
-    fn of(join: &JoinPlan) -> Self {
-        let minutes = |count| GoDuration(Duration::minutes(count));
+    fn of(plan: &Plan) -> Self {
+        let timeouts = &plan.kubernetes.timeouts;
         Self {
-            control_plane_component_health_check: minutes(10),
-            discovery: GoDuration(join.wait_timeout),
-            etcd_api_call: minutes(15),
-            kubelet_health_check: minutes(10),
-            kubernetes_api_call: minutes(2),
-            tls_bootstrap: minutes(10),
+            control_plane_component_health_check: GoDuration(timeouts.control_plane_component_health_check),
+            discovery: GoDuration(plan.join.wait_timeout),
+            etcd_api_call: GoDuration(timeouts.etcd_api_call),
+            kubelet_health_check: GoDuration(timeouts.kubelet_health_check),
+            kubernetes_api_call: GoDuration(timeouts.kubernetes_api_call),
+            tls_bootstrap: GoDuration(timeouts.tls_bootstrap),
         }
     }
 }

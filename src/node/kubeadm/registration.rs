@@ -6,7 +6,7 @@ use super::{NameValue, arguments};
 use crate::{
     node::kubelet,
     plan::{NodePlan, Plan, TaintPlan},
-    spec::TaintEffect,
+    spec::{PullPolicy, TaintEffect},
 };
 
 /// containerd's socket. kubeadm would look for it, and refuses to choose when it finds a second runtime.
@@ -25,8 +25,12 @@ pub(super) struct NodeRegistration<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kubelet_extra_args: Vec<NameValue>,
     /// Checks by name; never `all`.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    ignore_preflight_errors: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignore_preflight_errors: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_pull_policy: Option<PullPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_pull_serial: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +52,9 @@ impl<'a> From<&'a TaintPlan> for Taint<'a> {
 }
 
 impl<'a> NodeRegistration<'a> {
-    pub(super) fn of(plan: &Plan, node: &'a NodePlan, ignore_preflight_errors: &'static [&'static str]) -> Self {
+    /// `expected` are the checks that fail because of what firelay itself lays.
+    pub(super) fn of(plan: &'a Plan, node: &'a NodePlan, expected: &'static [&'static str]) -> Self {
+        let ignored = plan.kubernetes.ignored_checks.iter().map(String::as_str);
         let own = kubelet::arguments(plan, node)
             .into_iter()
             .map(|(name, value)| NameValue::new(name, value))
@@ -58,7 +64,9 @@ impl<'a> NodeRegistration<'a> {
             cri_socket: CRI_SOCKET,
             taints: node.taints.iter().map(Taint::from).collect(),
             kubelet_extra_args: arguments(own, &node.kubelet_args),
-            ignore_preflight_errors,
+            ignore_preflight_errors: expected.iter().copied().chain(ignored).collect(),
+            image_pull_policy: plan.kubernetes.pull_policy,
+            image_pull_serial: plan.kubernetes.pull_serial,
         }
     }
 }

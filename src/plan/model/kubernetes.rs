@@ -3,11 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use semver::Version;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use time::Duration;
 
 use crate::{
     profile::KubernetesProfile,
-    spec::{PatchTarget, PatchType, ProxyMode},
+    secret::Secret,
+    spec::{PatchTarget, PatchType, ProxyMode, PullPolicy, TlsVersion},
 };
 
 /// `kubernetes`, resolved.
@@ -29,6 +31,8 @@ pub struct KubernetesPlan {
     pub controller_manager: ComponentPlan,
     /// kube-scheduler.
     pub scheduler: ComponentPlan,
+    /// What keys of the spec make of the control plane.
+    pub control_plane: ControlPlanePlan,
     /// KubeletConfiguration fields of the whole cluster (those that reach `kube-system/kubelet-config`).
     pub kubelet_config: BTreeMap<String, Value>,
     /// kube-proxy; `None` when disabled.
@@ -39,12 +43,67 @@ pub struct KubernetesPlan {
     pub patches: Vec<PatchPlan>,
     /// kubeadm phases to leave out.
     pub skip_phases: Vec<String>,
+    /// Preflight checks that may fail, beside those that firelay knows will.
+    pub ignored_checks: Vec<String>,
+    /// When kubeadm fetches images; `None` leaves it to kubeadm.
+    pub pull_policy: Option<PullPolicy>,
+    /// Whether it fetches them one after the other, likewise.
+    pub pull_serial: Option<bool>,
+    /// How long it waits.
+    pub timeouts: TimeoutsPlan,
+}
+
+/// kubeadm's timeouts, but for discovery's.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct TimeoutsPlan {
+    pub control_plane_component_health_check: Duration,
+    pub etcd_api_call: Duration,
+    pub kubelet_health_check: Duration,
+    pub kubernetes_api_call: Duration,
+    pub tls_bootstrap: Duration,
+}
+
+/// Files of the control plane, and what its components agree on.
+#[derive(Clone, Debug, Default)]
+pub struct ControlPlanePlan {
+    /// Files that static pods read.
+    pub configurations: Vec<ConfigurationPlan>,
+    /// A server of audit events.
+    pub audit_webhook: Option<AuditWebhookPlan>,
+    /// Lowest version of TLS, when said.
+    pub tls_min_version: Option<TlsVersion>,
+    /// Cipher suites by their Go names, when said.
+    pub cipher_suites: Vec<String>,
+}
+
+/// A file that a static pod reads.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct ConfigurationPlan {
+    pub path: String,
+    pub content: Map<String, Value>,
+}
+
+/// A server of audit events.
+#[derive(Clone, Debug)]
+pub struct AuditWebhookPlan {
+    /// Where its kubeconfig is laid.
+    pub path: String,
+    /// URL.
+    pub server: String,
+    /// PEM of its CA.
+    pub ca: Option<String>,
+    /// Bearer token.
+    pub token: Option<Secret<String>>,
 }
 
 /// A static pod's settings. Pairs are `(name, value)`.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct ComponentPlan {
+    /// Set by keys of the spec; the user has none of these names.
+    pub own_args: Vec<(String, String)>,
     pub extra_args: Vec<(String, String)>,
     pub extra_volumes: Vec<VolumePlan>,
     pub extra_envs: Vec<(String, String)>,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::{ApiServer, ControllerManager, ImagePull, Scheduler, Timeouts, Tls};
 use crate::yaml::Spanned;
 
 /// `kubernetes`.
@@ -24,13 +25,16 @@ pub struct Kubernetes {
     pub feature_gates: BTreeMap<Spanned<String>, bool>,
     /// kube-apiserver.
     #[serde(default)]
-    pub api_server: Component,
+    pub api_server: ApiServer,
     /// kube-controller-manager.
     #[serde(default)]
-    pub controller_manager: Component,
+    pub controller_manager: ControllerManager,
     /// kube-scheduler.
     #[serde(default)]
-    pub scheduler: Component,
+    pub scheduler: Scheduler,
+    /// Versions and cipher suites of TLS, for all components.
+    #[serde(default)]
+    pub tls: Tls,
     /// kubelets of every node.
     #[serde(default)]
     pub kubelet: Kubelet,
@@ -46,21 +50,15 @@ pub struct Kubernetes {
     /// kubeadm phases to leave out.
     #[serde(default)]
     pub skip_phases: Vec<Spanned<String>>,
-}
-
-/// A static pod of the control plane.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Component {
-    /// Arguments without the leading dashes, in order; a name may repeat.
+    /// kubeadm's preflight checks whose failure is only a warning, `NumCPU`; on every node.
     #[serde(default)]
-    pub extra_args: Vec<Argument>,
-    /// Host paths mounted into the pod.
+    pub ignore_preflight_errors: Vec<Spanned<String>>,
+    /// How kubeadm fetches images.
     #[serde(default)]
-    pub extra_volumes: Vec<Volume>,
-    /// Environment of the container.
+    pub image_pull: ImagePull,
+    /// How long kubeadm waits for what.
     #[serde(default)]
-    pub extra_envs: Vec<EnvVar>,
+    pub timeouts: Timeouts,
 }
 
 /// `{name, value}` of an argument.

@@ -4,11 +4,13 @@
 
 mod access;
 mod artifacts;
+mod control_plane;
 mod etcd;
 mod host;
 mod kubernetes;
 mod network;
 mod node;
+mod registration;
 mod runtime;
 mod settings;
 mod trust;
@@ -20,11 +22,13 @@ use crate::yaml::Spanned;
 
 pub use access::*;
 pub use artifacts::*;
+pub use control_plane::*;
 pub use etcd::*;
 pub use host::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use registration::*;
 pub use runtime::*;
 pub use settings::HostSettings;
 pub use trust::*;
@@ -38,6 +42,10 @@ host_settings!(level! {
         pub api_version: Spanned<String>,
         /// Always `Cluster`.
         pub kind: Spanned<String>,
+        /// Files that this one is laid over, the later over the earlier; paths are relative to this file. A file that is
+        /// included need not be a whole spec, and may include others.
+        #[serde(default)]
+        pub include: Vec<Spanned<String>>,
         /// The cluster's name, an RFC 1123 label; kubeadm's `clusterName`.
         pub name: Spanned<String>,
         /// Version and settings of Kubernetes itself.

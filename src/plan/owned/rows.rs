@@ -1,62 +1,7 @@
-//! Arguments and fields that kubeadm, the boot chain or the documents set: another value leaves a cluster that does not
-//! come up, or one that drops a setting of the spec without a word.
+//! The settings that are not free, by component.
 
-use super::report::Report;
-use crate::{
-    diagnostic::{Diagnostic, Severity},
-    yaml::Spanned,
-};
-
-/// Which values of a setting are meant.
-enum When {
-    Any,
-    Is(&'static str),
-    Not(&'static [&'static str]),
-}
-
-impl When {
-    fn holds(&self, value: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Is(this) => value == *this,
-            Self::Not(these) => !these.contains(&value),
-        }
-    }
-}
-
-/// Settings that are not free: names, the values concerned, why, and what to do instead.
-struct Owned {
-    names: &'static [&'static str],
-    when: When,
-    why: &'static str,
-    instead: &'static str,
-    severity: Severity,
-}
-
-const fn owned(names: &'static [&'static str], why: &'static str, instead: &'static str) -> Owned {
-    Owned {
-        names,
-        when: When::Any,
-        why,
-        instead,
-        severity: Severity::Error,
-    }
-}
-
-/// A switch that must not be turned off.
-const fn not_false(names: &'static [&'static str], why: &'static str, instead: &'static str) -> Owned {
-    Owned {
-        when: When::Is("false"),
-        ..owned(names, why, instead)
-    }
-}
-
-/// A component as a whole.
-pub(super) struct Settings {
-    /// Its name, which is also that in profiles.
-    pub(super) component: &'static str,
-    rows: &'static [Owned],
-}
+use super::{Owned, Settings, When, not_false, owned};
+use crate::diagnostic::Severity;
 
 const CERTIFICATES: &str = "the documents bring this file, and kubeadm names it";
 const ROTATION: Owned = Owned {
@@ -75,7 +20,7 @@ const UNREGISTERED: Owned = not_false(
 const REMOVE: &str = "remove it";
 
 /// kube-apiserver.
-pub(super) const API_SERVER: Settings = Settings {
+pub(in crate::plan) const API_SERVER: Settings = Settings {
     component: "kube-apiserver",
     rows: &[
         owned(
@@ -96,7 +41,7 @@ pub(super) const API_SERVER: Settings = Settings {
         not_false(
             &["anonymous-auth"],
             "nodes that wait for the cluster read /readyz and cluster-info anonymously",
-            "restrict the paths with --authentication-config instead",
+            "restrict the paths by kubernetes.apiServer.authentication instead",
         ),
         owned(
             &[
@@ -118,6 +63,16 @@ pub(super) const API_SERVER: Settings = Settings {
             "further names of the certificate belong into pki.extraSans",
         ),
         owned(
+            &[
+                "admission-control",
+                "admission-control-config-file",
+                "disable-admission-plugins",
+                "enable-admission-plugins",
+            ],
+            "the value would replace kubeadm's, and take NodeRestriction away",
+            "use kubernetes.apiServer.admission",
+        ),
+        owned(
             &["etcd-servers"],
             "it follows from the nodes",
             "give nodes the `etcd` role for etcd on machines of its own",
@@ -131,7 +86,7 @@ pub(super) const API_SERVER: Settings = Settings {
 };
 
 /// Fields of KubeProxyConfiguration.
-pub(super) const KUBE_PROXY_FIELDS: Settings = Settings {
+pub(in crate::plan) const KUBE_PROXY_FIELDS: Settings = Settings {
     component: "kube-proxy",
     rows: &[
         owned(
@@ -149,7 +104,7 @@ pub(super) const KUBE_PROXY_FIELDS: Settings = Settings {
 };
 
 /// kube-controller-manager.
-pub(super) const CONTROLLER_MANAGER: Settings = Settings {
+pub(in crate::plan) const CONTROLLER_MANAGER: Settings = Settings {
     component: "kube-controller-manager",
     rows: &[
         KUBECONFIGS,
@@ -195,13 +150,13 @@ const KUBECONFIGS: Owned = owned(
 );
 
 /// kube-scheduler.
-pub(super) const SCHEDULER: Settings = Settings {
+pub(in crate::plan) const SCHEDULER: Settings = Settings {
     component: "kube-scheduler",
     rows: &[KUBECONFIGS],
 };
 
 /// etcd, stacked and external.
-pub(super) const ETCD: Settings = Settings {
+pub(in crate::plan) const ETCD: Settings = Settings {
     component: "etcd",
     rows: &[
         owned(
@@ -241,7 +196,7 @@ pub(super) const ETCD: Settings = Settings {
 };
 
 /// Flags of the kubelet.
-pub(super) const KUBELET_FLAGS: Settings = Settings {
+pub(in crate::plan) const KUBELET_FLAGS: Settings = Settings {
     component: "kubelet",
     rows: &[
         owned(
@@ -303,7 +258,7 @@ pub(super) const KUBELET_FLAGS: Settings = Settings {
 };
 
 /// Fields of KubeletConfiguration.
-pub(super) const KUBELET_FIELDS: Settings = Settings {
+pub(in crate::plan) const KUBELET_FIELDS: Settings = Settings {
     component: "kubelet",
     rows: &[
         owned(
@@ -354,30 +309,3 @@ pub(super) const KUBELET_FIELDS: Settings = Settings {
         ROTATION,
     ],
 };
-
-impl Settings {
-    /// Refuses a setting that is not free.
-    pub(super) fn check(&self, name: &Spanned<String>, value: &str, report: &mut Report) {
-        let named = |row: &&Owned| row.names.contains(&name.as_str()) && row.when.holds(value);
-        let Some(row) = self.rows.iter().find(named) else {
-            return;
-        };
-        let free = match (&row.when, row.severity) {
-            (_, Severity::Warning) => "should not be",
-            _ => "cannot be",
-        };
-        let value = match row.when {
-            When::Any => "set here".to_owned(),
-            When::Is(this) => this.to_owned(),
-            When::Not(these) => format!("other than {}", these.join(" or ")),
-        };
-        let finding = Diagnostic::error(
-            "FL0512",
-            format!("`{}` of {} {free} {value}", name.value, self.component),
-        );
-        report.push(Diagnostic {
-            severity: row.severity,
-            ..finding.at(name.span).label(row.why).help(row.instead)
-        });
-    }
-}

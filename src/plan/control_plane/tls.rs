@@ -1,0 +1,113 @@
+//! `kubernetes.tls`.
+
+use super::{Claim, Settings};
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    plan::{known, report::Report},
+    profile::KubernetesProfile,
+    spec::{Kubernetes, Tls, TlsVersion},
+};
+
+const KEY: &str = "kubernetes.tls";
+/// What HTTP/2 asks for (RFC 9113 9.2.2), in the kind of firelay's certificates: Go's servers do not start without.
+const NEEDED: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+
+pub(super) fn resolve(tls: &Tls, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
+    check(tls, profile, report);
+    let plan = &mut settings.plan;
+    plan.tls_min_version = tls.min_version.as_ref().map(|version| version.value);
+    plan.cipher_suites = tls.cipher_suites.iter().map(|suite| suite.value.clone()).collect();
+    for settled in [
+        &mut settings.api_server,
+        &mut settings.controller_manager,
+        &mut settings.scheduler,
+    ] {
+        let version = tls.min_version.as_ref().map(|version| match version.value {
+            TlsVersion::Tls12 => "VersionTLS12",
+            TlsVersion::Tls13 => "VersionTLS13",
+        });
+        settled
+            .claims
+            .extend(version.map(|version| Claim::set("tls-min-version", version, KEY)));
+        settled
+            .claims
+            .extend(suites(tls).map(|suites| Claim::set("tls-cipher-suites", suites, KEY)));
+    }
+}
+
+/// etcd's arguments (`server/etcdmain/config.go`).
+pub(in crate::plan) fn etcd(tls: &Tls) -> Vec<Claim> {
+    let version = tls.min_version.as_ref().map(|version| match version.value {
+        TlsVersion::Tls12 => "TLS1.2",
+        TlsVersion::Tls13 => "TLS1.3",
+    });
+    let version = version.map(|version| Claim::set("tls-min-version", version, KEY));
+    version
+        .into_iter()
+        .chain(suites(tls).map(|suites| Claim::set("cipher-suites", suites, KEY)))
+        .collect()
+}
+
+fn suites(tls: &Tls) -> Option<String> {
+    let names: Vec<_> = tls.cipher_suites.iter().map(|suite| suite.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+fn check(tls: &Tls, profile: &KubernetesProfile, report: &mut Report) {
+    for suite in tls
+        .cipher_suites
+        .iter()
+        .filter(|suite| !profile.cipher_suites.contains(suite))
+    {
+        let help = format!("suites: {}", profile.cipher_suites.join(", "));
+        let message = "not a cipher suite of TLS 1.2".to_owned();
+        report.push(known::unknown("FL0522", message, suite, &profile.cipher_suites).help(help));
+    }
+    let Some(first) = tls.cipher_suites.first() else {
+        return;
+    };
+    if tls
+        .min_version
+        .as_ref()
+        .is_some_and(|version| version.value == TlsVersion::Tls13)
+    {
+        let finding = Diagnostic::error("FL0522", "cipher suites beside TLS 1.3 alone").at(first.span);
+        report.push(
+            finding
+                .label("TLS 1.3 has no choice of suites, and etcd does not start")
+                .help("remove cipherSuites"),
+        );
+    } else if !tls.cipher_suites.iter().any(|suite| suite.as_str() == NEEDED) {
+        let finding = Diagnostic::error("FL0522", "a suite is missing that HTTP/2 needs").at(first.span);
+        report.push(
+            finding
+                .label("the API server does not start")
+                .help(format!("add {NEEDED}")),
+        );
+    }
+}
+
+/// The kubelets' fields for the whole cluster are set already; a role's or node's win over them.
+pub(in crate::plan) fn check_kubelet(kubernetes: &Kubernetes, report: &mut Report) {
+    let tls = &kubernetes.tls;
+    let place = |field: &str| kubernetes.kubelet.config.keys().find(|key| key.as_str() == field);
+    let both: [(bool, &str); 2] = [
+        (tls.min_version.is_some(), "tlsMinVersion"),
+        (!tls.cipher_suites.is_empty(), "tlsCipherSuites"),
+    ];
+    let given = both
+        .into_iter()
+        .filter(|(set, _)| *set)
+        .filter_map(|(_, field)| Some((field, place(field)?.span)));
+    for (field, span) in given {
+        report.push(taken(field, "kubelet", KEY, span));
+    }
+}
+
+/// The finding for what a key sets already.
+pub(in crate::plan) fn taken(name: &str, component: &str, key: &str, span: Span) -> Diagnostic {
+    Diagnostic::error("FL0512", format!("`{name}` of {component} is said twice"))
+        .at(span)
+        .label(format!("`{key}` says it already"))
+        .help("remove one of them")
+}

@@ -1,0 +1,58 @@
+//! `kubernetes.ignorePreflightErrors` and `.timeouts`.
+
+use time::Duration;
+
+use super::{TimeoutsPlan, known, pki, report::Report};
+use crate::{
+    diagnostic::Diagnostic,
+    profile::KubernetesProfile,
+    spec::{Kubernetes, Timeouts},
+};
+
+/// Checks by name. `all` would hide what firelay relies on.
+pub(super) fn check(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) {
+    for name in &kubernetes.ignore_preflight_errors {
+        let lower = name.to_lowercase();
+        let known = |check: &String| {
+            let check = check.to_lowercase();
+            lower == check || check.ends_with('-') && lower.len() > check.len() && lower.starts_with(&check)
+        };
+        if lower == "all" {
+            let finding = Diagnostic::error("FL0523", "not all preflight checks can be ignored").at(name.span);
+            report.push(
+                finding
+                    .label("a node that cannot run Kubernetes would fail later, and say less")
+                    .help("list the checks by name, as [NumCPU, Mem]"),
+            );
+        } else if !profile.preflight_checks.iter().any(known) {
+            let message = "kubeadm has no such preflight check".to_owned();
+            let help = format!("checks: {}", profile.preflight_checks.join(", "));
+            report.push(known::unknown("FL0523", message, name, &profile.preflight_checks).help(help));
+        }
+    }
+}
+
+/// The checks to ignore, each once.
+pub(super) fn ignored_checks(kubernetes: &Kubernetes) -> Vec<String> {
+    let mut names: Vec<_> = kubernetes
+        .ignore_preflight_errors
+        .iter()
+        .map(|name| name.value.clone())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// kubeadm's timeouts, raised: nobody is there to try again, and slow disks and far registries are common at first boot.
+/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast.
+pub(super) fn timeouts(given: &Timeouts, report: &mut Report) -> TimeoutsPlan {
+    let mut or = |text: &Option<_>, minutes| pki::or(text.as_ref(), Duration::minutes(minutes), report);
+    TimeoutsPlan {
+        control_plane_component_health_check: or(&given.control_plane_component_health_check, 10),
+        etcd_api_call: or(&given.etcd_api_call, 15),
+        kubelet_health_check: or(&given.kubelet_health_check, 10),
+        kubernetes_api_call: or(&given.kubernetes_api_call, 2),
+        tls_bootstrap: or(&given.tls_bootstrap, 10),
+    }
+}

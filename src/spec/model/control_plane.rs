@@ -1,0 +1,156 @@
+//! `kubernetes.apiServer`, `.controllerManager` and `.scheduler`: the static pods, and the files that they read.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Argument, EnvVar, Volume};
+use crate::{secret::Secret, yaml::Spanned};
+
+/// Declares a struct whose last fields are what every static pod has.
+macro_rules! static_pod {
+    ($(#[$attr:meta])* pub struct $name:ident { $($(#[$fattr:meta])* pub $field:ident : $ty:ty,)* }) => {
+        $(#[$attr])*
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$fattr])* pub $field: $ty,)*
+            /// Arguments without the leading dashes, in order; a name may repeat.
+            #[serde(default)]
+            pub extra_args: Vec<Argument>,
+            /// Host paths mounted into the pod.
+            #[serde(default)]
+            pub extra_volumes: Vec<Volume>,
+            /// Environment of the container.
+            #[serde(default)]
+            pub extra_envs: Vec<EnvVar>,
+        }
+
+        impl $name {
+            /// What every static pod has, borrowed.
+            pub fn pod(&self) -> StaticPod<'_> {
+                StaticPod {
+                    extra_args: &self.extra_args,
+                    extra_volumes: &self.extra_volumes,
+                    extra_envs: &self.extra_envs,
+                }
+            }
+        }
+    };
+}
+
+/// What every static pod of the control plane has.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct StaticPod<'a> {
+    pub extra_args: &'a [Argument],
+    pub extra_volumes: &'a [Volume],
+    pub extra_envs: &'a [EnvVar],
+}
+
+static_pod! {
+    /// kube-apiserver.
+    pub struct ApiServer {
+        /// What is recorded of requests, and where to; nothing if absent.
+        pub audit: Option<Audit>,
+        /// Admission plugins and their configuration.
+        #[serde(default)]
+        pub admission: Admission,
+        /// Fields of AuthenticationConfiguration as upstream names them: `jwt` for OIDC issuers, `anonymous`.
+        #[serde(default)]
+        pub authentication: BTreeMap<Spanned<String>, Value>,
+        /// Fields of AuthorizationConfiguration as upstream names them: `authorizers`, among them Node and RBAC.
+        #[serde(default)]
+        pub authorization: BTreeMap<Spanned<String>, Value>,
+    }
+}
+
+static_pod! {
+    /// kube-controller-manager.
+    pub struct ControllerManager {}
+}
+
+static_pod! {
+    /// kube-scheduler.
+    pub struct Scheduler {
+        /// Fields of KubeSchedulerConfiguration as upstream names them: `profiles`, `percentageOfNodesToScore`, …
+        #[serde(default)]
+        pub config: BTreeMap<Spanned<String>, Value>,
+    }
+}
+
+/// `kubernetes.apiServer.audit`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Audit {
+    /// Fields of the audit Policy as upstream names them: `rules`, `omitStages`, …
+    pub policy: Spanned<BTreeMap<Spanned<String>, Value>>,
+    /// A file on every control plane; there is one if neither `log` nor `webhook` is given.
+    pub log: Option<AuditLog>,
+    /// A server that receives the events.
+    pub webhook: Option<AuditWebhook>,
+}
+
+/// A file of audit events.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuditLog {
+    /// The file, in a directory of its own; `/var/log/kubernetes/audit/audit.log` if absent.
+    pub path: Option<Spanned<String>>,
+    /// Old files go after so many days; 30 if absent.
+    pub max_age_days: Option<u32>,
+    /// So many old files are kept; 10 if absent.
+    pub max_backups: Option<u32>,
+    /// A new file begins after so many megabytes; 100 if absent.
+    pub max_size_mb: Option<u32>,
+}
+
+/// A server of audit events.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuditWebhook {
+    /// Its URL.
+    pub server: Spanned<String>,
+    /// PEM of the CA that signed its certificate; those of the system if absent.
+    pub ca: Option<Spanned<String>>,
+    /// Bearer token; redacted in every output for people.
+    pub token: Option<Secret<String>>,
+}
+
+/// `kubernetes.apiServer.admission`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Admission {
+    /// Plugins beside those that are on by themselves.
+    #[serde(default)]
+    pub enable: Vec<Spanned<String>>,
+    /// Plugins that are on by themselves and shall not be.
+    #[serde(default)]
+    pub disable: Vec<Spanned<String>>,
+    /// By plugin (`PodSecurity`, `EventRateLimit`, …), its configuration as upstream names the fields.
+    #[serde(default)]
+    pub config: BTreeMap<Spanned<String>, Value>,
+}
+
+/// `kubernetes.tls`: what API server, controller manager, scheduler, kubelets and etcd accept.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Tls {
+    /// Lowest version; TLS1.2 if absent.
+    pub min_version: Option<Spanned<TlsVersion>>,
+    /// Suites of TLS 1.2 by their Go names (TLS 1.3 has no choice); Go's own if absent.
+    #[serde(default)]
+    pub cipher_suites: Vec<Spanned<String>>,
+}
+
+/// Versions of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub enum TlsVersion {
+    #[serde(rename = "TLS1.2")]
+    Tls12,
+    #[serde(rename = "TLS1.3")]
+    Tls13,
+}

@@ -1,0 +1,220 @@
+//! Variables in the scalars of a tree: `${NAME}`, `${NAME:-default}`, and `$${` for `${` itself.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use super::tree::{Content, Node, Scalar};
+use crate::diagnostic::{Diagnostic, Span, nearest};
+
+/// A value that came into a tree from outside.
+#[derive(Clone, Debug)]
+pub struct Inserted {
+    /// The variable's name.
+    pub name: String,
+    /// What it held.
+    pub value: String,
+    /// The scalar that it is in.
+    pub span: Span,
+}
+
+/// A part of a text.
+enum Part<'t> {
+    Text(&'t str),
+    Variable(&'t str, Option<&'t str>),
+    /// `${` that begins no variable.
+    Broken,
+}
+
+/// Replaces the variables of all scalars except below `spared` paths, which end in these keys. Keys stay as they are. A
+/// plain scalar that is one variable is read as if its value stood there (`6443` is a number); other values are text.
+/// `FL0020` for a variable that is not set and has no default, and for `${` that begins none.
+pub fn substitute(
+    root: &mut Node<'_>,
+    variables: &BTreeMap<String, String>,
+    spared: &[&[&str]],
+) -> (Vec<Inserted>, Vec<Diagnostic>) {
+    let mut inserted = Vec::new();
+    let mut findings = Vec::new();
+    walk(root, &mut Vec::new(), spared, &mut |span, scalar| {
+        let mut text = String::new();
+        let parts = parts(&scalar.text);
+        let whole = matches!(parts.as_slice(), [Part::Variable(..)]);
+        for part in &parts {
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Broken => findings.push(broken(span)),
+                Part::Variable(name, default) => match (variables.get(*name), default) {
+                    (Some(value), None) => insert(&mut text, &mut inserted, name, value, span),
+                    (Some(value), _) if !value.is_empty() => insert(&mut text, &mut inserted, name, value, span),
+                    (_, Some(default)) => text.push_str(default),
+                    (None, None) => findings.push(unset(name, span, variables)),
+                },
+            }
+        }
+        let plain = scalar.plain && (whole || parts.is_empty() || matches!(parts.as_slice(), [Part::Text(_)]));
+        *scalar = Scalar {
+            text: Cow::Owned(text),
+            plain,
+        };
+    });
+    (inserted, findings)
+}
+
+fn insert(text: &mut String, inserted: &mut Vec<Inserted>, name: &str, value: &str, span: Span) {
+    text.push_str(value);
+    inserted.push(Inserted {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        span,
+    });
+}
+
+/// The places of scalars that hold variables although none are replaced: `FL0021`, a warning.
+pub fn unsubstituted(root: &mut Node<'_>, spared: &[&[&str]], help: &str) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    walk(root, &mut Vec::new(), spared, &mut |span, scalar| {
+        let parts = parts(&scalar.text);
+        if let Some(Part::Variable(name, _)) = parts.iter().find(|part| matches!(part, Part::Variable(..))) {
+            let finding = Diagnostic::warning("FL0021", format!("`${{{name}}}` is taken as it stands"));
+            findings.push(
+                finding
+                    .at(span)
+                    .label("this looks like a variable of the environment")
+                    .help(help),
+            );
+        }
+    });
+    findings
+}
+
+/// Visits every value with a `$`, outside what is spared.
+fn walk<'s, 'k>(
+    node: &mut Node<'s>,
+    path: &mut Vec<String>,
+    spared: &[&'k [&'k str]],
+    visit: &mut impl FnMut(Span, &mut Scalar<'s>),
+) {
+    let is_spared = |keys: &&[&str]| {
+        path.len() >= keys.len()
+            && path[path.len() - keys.len()..]
+                .iter()
+                .map(String::as_str)
+                .eq(keys.iter().copied())
+    };
+    if spared.iter().any(is_spared) {
+        return;
+    }
+    match &mut node.content {
+        Content::Scalar(scalar) if scalar.text.contains("${") => visit(node.span, scalar),
+        Content::Scalar(_) => {}
+        Content::Sequence(items) => items.iter_mut().for_each(|item| walk(item, path, spared, visit)),
+        Content::Mapping(entries) => {
+            for (key, value) in entries {
+                path.push(key.text().unwrap_or_default().to_owned());
+                walk(value, path, spared, visit);
+                path.pop();
+            }
+        }
+    }
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        if rest[..at].ends_with('$') {
+            // `$${`: one `$` less, and on behind the brace.
+            parts.extend([Part::Text(&rest[..at - 1]), Part::Text("${")]);
+            rest = &rest[at + 2..];
+            continue;
+        }
+        if at > 0 {
+            parts.push(Part::Text(&rest[..at]));
+        }
+        let (part, after) = variable(&rest[at + 2..]);
+        parts.push(part);
+        rest = after;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest));
+    }
+    parts
+}
+
+/// What stands behind `${`, and what follows it.
+fn variable(text: &str) -> (Part<'_>, &str) {
+    let Some(end) = text.find('}') else {
+        return (Part::Broken, "");
+    };
+    let (inner, after) = (&text[..end], &text[end + 1..]);
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
+    };
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    (
+        if is_name {
+            Part::Variable(name, default)
+        } else {
+            Part::Broken
+        },
+        after,
+    )
+}
+
+fn broken(span: Span) -> Diagnostic {
+    Diagnostic::error("FL0020", "not a variable of the environment")
+        .at(span)
+        .help("write ${NAME} or ${NAME:-default}; $${ stands for ${ itself")
+}
+
+fn unset(name: &str, span: Span, variables: &BTreeMap<String, String>) -> Diagnostic {
+    let near = nearest(name, variables.keys().map(String::as_str));
+    let label = near.map_or_else(
+        || "not in the environment".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    let finding = Diagnostic::error("FL0020", format!("the variable `{name}` is not set")).at(span);
+    finding
+        .label(label)
+        .help(format!("set it, or give a default: ${{{name}:-default}}"))
+}
+
+/// Takes values that came from outside out of what findings say: a variable may hold a secret. Names of variables stand in
+/// their place.
+pub fn conceal(findings: &mut [Diagnostic], inserted: &[Inserted]) {
+    for finding in findings {
+        let here = finding.span;
+        for value in inserted {
+            let name = format!("${{{}}}", value.name);
+            let at_place = here == Some(value.span);
+            let mut words = vec![value.value.as_str()];
+            if at_place {
+                words.extend(value.value.split([':', '/', '@', ',', '=', ' ', '[', ']']));
+            }
+            words.retain(|word| word.len() >= if at_place && *word == value.value { 1 } else { 3 });
+            for word in words {
+                finding.message = without(&finding.message, word, &name);
+                finding.label = without(&finding.label, word, &name);
+                finding.help = finding.help.as_ref().map(|help| without(help, word, &name));
+            }
+        }
+    }
+}
+
+/// A text with a word replaced wherever it stands alone, in whatever case.
+fn without(text: &str, word: &str, name: &str) -> String {
+    let (folded, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let inner = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+    let mut out = String::new();
+    let mut from = 0;
+    while let Some(found) = folded[from..].find(&word) {
+        let (start, end) = (from + found, from + found + word.len());
+        let alone = !inner(text[..start].chars().next_back()) && !inner(text[end..].chars().next());
+        out.push_str(&text[from..start]);
+        out.push_str(if alone { name } else { &text[start..end] });
+        from = end;
+    }
+    out.push_str(&text[from..]);
+    out
+}

@@ -1,0 +1,217 @@
+//! Paths into a tree, as `--set` has them: `nodes[cp1].labels."example.com/tier"`.
+
+use super::{
+    fault::{MAX_DEPTH, too_deep},
+    merge::{Rules, is_null, missed},
+    scalar::kind,
+    tree::{Content, Node, Scalar, Tree},
+};
+use crate::diagnostic::{Diagnostic, Span, nearest};
+
+/// One step of a path, with its place.
+#[derive(Clone, Debug)]
+struct Step<'s> {
+    name: &'s str,
+    span: Span,
+    /// `[name]`: an element of a list, or a key with dots.
+    bracket: bool,
+}
+
+/// `PATH=VALUE`.
+#[derive(Clone, Debug)]
+pub struct Assignment<'s> {
+    steps: Vec<Step<'s>>,
+    value: Node<'s>,
+}
+
+impl<'s> Assignment<'s> {
+    /// Reads an assignment that begins at an offset of a source. Keys are parted by dots; one with dots stands in quotes or
+    /// brackets. An element of a list stands in brackets, by the value of its key or by its position from 0. The value is
+    /// YAML; none, and `null`, removes. `FL0019` when it is no assignment.
+    pub fn parse(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
+        let mut steps = Vec::new();
+        let mut at = 0;
+        while !text[at..].starts_with('=') || steps.is_empty() {
+            let (step, next) = step(text, at, start).ok_or_else(|| vec![refused(text, at, start)])?;
+            steps.push(step);
+            at = next;
+        }
+        let value = value(&text[at + 1..], start + at + 1)?;
+        match steps.last() {
+            Some(last) if steps.len() + value.depth() > MAX_DEPTH => Err(vec![*too_deep(last.span)]),
+            _ => Ok(Self { steps, value }),
+        }
+    }
+
+    /// Puts the value in its place, whatever is there; mappings on the way are made. Elements of lists must be there.
+    pub fn apply(&self, root: &mut Node<'s>, rules: &Rules) -> Result<(), Diagnostic> {
+        let mut node = root;
+        let mut path = Vec::new();
+        let Some((last, way)) = self.steps.split_last() else {
+            return Ok(());
+        };
+        for step in way {
+            node = step.enter(node, &mut path, rules)?;
+        }
+        if is_null(&self.value) {
+            return last.remove(node, &path, rules);
+        }
+        *last.enter(node, &mut path, rules)? = self.value.clone();
+        Ok(())
+    }
+}
+
+impl<'s> Step<'s> {
+    /// The node that the step leads to; a missing key is made.
+    fn enter<'n>(
+        &self,
+        node: &'n mut Node<'s>,
+        path: &mut Vec<&'s str>,
+        rules: &Rules,
+    ) -> Result<&'n mut Node<'s>, Diagnostic> {
+        if is_null(node) {
+            node.content = Content::Mapping(Vec::new());
+        }
+        let misfit = self.misfit(node);
+        match &mut node.content {
+            Content::Sequence(items) if self.bracket => {
+                let at = self.position(items, path, rules)?;
+                Ok(&mut items[at])
+            }
+            Content::Mapping(entries) => {
+                path.push(self.name);
+                let at = entries.iter().position(|(key, _)| key.text() == Some(self.name));
+                let at = at.unwrap_or_else(|| {
+                    entries.push((self.scalar(self.name), self.scalar("")));
+                    entries.len() - 1
+                });
+                Ok(&mut entries[at].1)
+            }
+            _ => Err(misfit),
+        }
+    }
+
+    fn remove(&self, node: &mut Node<'s>, path: &[&str], rules: &Rules) -> Result<(), Diagnostic> {
+        let misfit = self.misfit(node);
+        match &mut node.content {
+            Content::Sequence(items) if self.bracket => {
+                let at = self.position(items, path, rules)?;
+                items.remove(at);
+                Ok(())
+            }
+            Content::Mapping(entries) => {
+                let keys: Vec<_> = entries.iter().filter_map(|(key, _)| key.text()).collect();
+                let finding = missed(&self.scalar(self.name), "key", &keys);
+                let at = entries.iter().position(|(key, _)| key.text() == Some(self.name));
+                entries.remove(at.ok_or(finding)?);
+                Ok(())
+            }
+            _ => Err(misfit),
+        }
+    }
+
+    /// Which element is meant: the one whose key has this value, or the one at this position.
+    fn position(&self, items: &[Node<'_>], path: &[&str], rules: &Rules) -> Result<usize, Diagnostic> {
+        let key = rules.key_of(path);
+        let names: Vec<_> = key.map_or_else(Vec::new, |key| {
+            items
+                .iter()
+                .map(|item| item.get(key).and_then(Node::text).unwrap_or_default())
+                .collect()
+        });
+        let named = names.iter().position(|name| *name == self.name);
+        let index = || self.name.parse().ok().filter(|at| *at < items.len());
+        named.or_else(index).ok_or_else(|| {
+            let finding = Diagnostic::error("FL0019", "no such element of the list").at(self.span);
+            let label = match (nearest(self.name, names.iter().copied()), key) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, Some(key)) => format!("the list has no such {key}"),
+                (None, None) => format!("elements are numbered from 0, and there are {}", items.len()),
+            };
+            finding.label(label)
+        })
+    }
+
+    fn misfit(&self, node: &Node<'_>) -> Diagnostic {
+        let finding = Diagnostic::error("FL0019", "the path leads nowhere").at(self.span);
+        match &node.content {
+            Content::Sequence(_) => finding
+                .label("this is a key, and there is a list")
+                .help("write an element of a list in brackets: nodes[cp1]"),
+            _ => finding.label(format!("there is {}, which has no keys", kind(node))),
+        }
+    }
+
+    fn scalar(&self, text: &'s str) -> Node<'s> {
+        Node {
+            span: self.span,
+            content: Content::Scalar(Scalar {
+                text: text.into(),
+                plain: true,
+            }),
+        }
+    }
+}
+
+/// The step that begins at an offset, and where the next one does.
+fn step(text: &str, at: usize, start: usize) -> Option<(Step<'_>, usize)> {
+    let rest = &text[at..];
+    let found = |from: usize, length: usize, after: usize, bracket| {
+        let name = &text[from..from + length];
+        let span = Span {
+            start: start + from,
+            end: start + from + length,
+        };
+        (!name.is_empty()).then_some((Step { name, span, bracket }, after))
+    };
+    if rest.starts_with('[') {
+        let length = rest.find(']')? - 1;
+        return found(at + 1, length, at + length + 2, true);
+    }
+    let at = match rest.strip_prefix('.') {
+        Some(_) if at > 0 => at + 1,
+        Some(_) => return None,
+        None if at > 0 => return None,
+        None => at,
+    };
+    let rest = &text[at..];
+    if let Some(quote) = rest.chars().next().filter(|first| ['"', '\''].contains(first)) {
+        let length = rest[1..].find(quote)?;
+        return found(at + 1, length, at + length + 2, false);
+    }
+    let length = rest.find(['.', '[', '='])?;
+    found(at, length, at + length, false)
+}
+
+fn refused(text: &str, at: usize, start: usize) -> Diagnostic {
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    let finding = Diagnostic::error("FL0019", "not an assignment").at(Span {
+        start: start + at,
+        end: start + end,
+    });
+    let label = if text.contains('=') {
+        "a key, or an element in brackets, should be here"
+    } else {
+        "`=` and a value are missing"
+    };
+    finding
+        .label(label)
+        .help("write PATH=VALUE, with a path such as nodes[cp1].labels.tier")
+}
+
+fn value(text: &str, start: usize) -> Result<Node<'_>, Vec<Diagnostic>> {
+    if text.trim().is_empty() {
+        let span = Span { start, end: start };
+        let content = Content::Scalar(Scalar {
+            text: "".into(),
+            plain: true,
+        });
+        return Ok(Node { span, content });
+    }
+    let tree = Tree::parse_at(text, start)?;
+    if tree.findings.is_empty() {
+        Ok(tree.root)
+    } else {
+        Err(tree.findings)
+    }
+}

@@ -1,0 +1,182 @@
+//! Specs of several texts: what lies over what, and what the environment may change and show.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+
+use firelay::{
+    diagnostic::{Severity, render, to_json},
+    plan::{self, Plan},
+    profile::Profiles,
+    spec::Layers,
+};
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+
+const BASE: &str = "\
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: prod
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.example.com }
+os: ubuntu-24.04
+platform: metal
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11], labels: { tier: front } }
+  - { name: w1, roles: [worker], addresses: [10.0.1.1] }
+";
+
+/// Files by name; the first ones are the specs, the rest may be included.
+fn layers(specs: &[&str], files: &[(&str, &str)]) -> Layers {
+    let files: BTreeMap<_, _> = files.iter().copied().collect();
+    let mut read = |path: &Path| {
+        files
+            .get(path.to_str().unwrap())
+            .map(|text| (*text).to_owned())
+            .ok_or("missing".to_owned())
+    };
+    let mut layers = Layers::default();
+    for spec in specs {
+        layers.add(spec, Path::new(spec), files[spec].to_owned(), &mut read);
+    }
+    layers
+}
+
+fn plan(layers: &Layers) -> Plan {
+    let (plan, warnings) = plan::read(layers, &PROFILES)
+        .map_err(|found| render(&layers.source, &found, false))
+        .unwrap();
+    let warnings: Vec<_> = warnings.iter().filter(|finding| finding.code < "FL0100").collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    plan
+}
+
+fn said(layers: &Layers) -> String {
+    let found = plan::read(layers, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
+    render(&layers.source, &found, false)
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.nodes.iter().map(|node| node.name.as_str()).collect()
+}
+
+#[test]
+fn the_later_spec_wins() {
+    let over = "os: flatcar\nnodes:\n  - { name: w1, os: debian-13 }\n  - { name: w2, roles: [worker], addresses: [10.0.1.2] }\n";
+    let last = "nodes:\n  - { name: cp1, labels: { tier: null, rack: a } }\n";
+    let plan = plan(&layers(
+        &["base", "over", "last"],
+        &[("base", BASE), ("over", over), ("last", last)],
+    ));
+    assert_eq!(names(&plan), ["cp1", "w1", "w2"]);
+    let os: Vec<_> = plan.nodes.iter().map(|node| node.os.name.as_str()).collect();
+    assert_eq!(os, ["flatcar", "debian-13", "flatcar"]);
+    let labels = &plan.nodes[0].labels;
+    assert_eq!((labels.get("tier"), labels.get("rack")), (None, Some(&"a".to_owned())));
+}
+
+#[test]
+fn a_file_wins_over_what_it_includes_and_is_laid_once() {
+    let files = [
+        ("envs/prod", "include: [../base, over]\nname: last\n"),
+        ("base", BASE),
+        ("envs/over", "include: [../base]\nname: over\nos: flatcar\n"),
+    ];
+    let plan = plan(&layers(&["envs/prod"], &files));
+    assert_eq!(
+        (plan.name.as_str(), plan.nodes[0].os.name.as_str()),
+        ("last", "flatcar")
+    );
+    assert_eq!(plan.nodes.len(), 2);
+}
+
+#[test]
+fn an_element_is_removed_by_name() {
+    let over = "nodes:\n  - { name: w1, $patch: delete }\n";
+    assert_eq!(
+        names(&plan(&layers(&["base", "over"], &[("base", BASE), ("over", over)]))),
+        ["cp1"]
+    );
+}
+
+#[test]
+fn values_are_set_over_all_files() {
+    let mut layers = layers(&["base"], &[("base", BASE)]);
+    layers.set(
+        &[
+            "nodes[w1].labels.\"example.com/tier\"=app",
+            "nodes[0].labels[rack]=\"1\"",
+            "nodes[cp1].labels.tier=null",
+            "network.pods=[10.10.0.0/16]",
+            "endpoint.port=7443",
+        ]
+        .map(str::to_owned),
+    );
+    let plan = plan(&layers);
+    let label = |node: usize, key: &str| plan.nodes[node].labels.get(key).map(String::as_str);
+    assert_eq!(label(1, "example.com/tier"), Some("app"));
+    assert_eq!((label(0, "rack"), label(0, "tier")), (Some("1"), None));
+    assert_eq!(plan.endpoint.port, 7443);
+}
+
+#[test]
+fn a_path_without_end_is_no_way_into_the_stack() {
+    let mut layers = layers(&["base"], &[("base", BASE)]);
+    layers.set(&[format!("kubernetes.kubelet.config{}=1", ".a".repeat(100_000))]);
+    assert!(said(&layers).contains("FL0006"));
+}
+
+fn with_environment(text: &str, variables: &[(&str, &str)]) -> Layers {
+    let mut layers = layers(&["cluster"], &[("cluster", text)]);
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    layers.substitute(variables.iter().map(own).collect());
+    layers
+}
+
+#[test]
+fn variables_are_replaced_in_values_alone() {
+    let text = BASE
+        .replace(
+            "{ host: api.example.com }",
+            "\n  host: api.${DOMAIN:-example.com}\n  port: ${PORT}",
+        )
+        .replace("tier: front", "tier: \"$${x}\", port: \"${PORT}\"")
+        + "files:\n  - { path: /etc/x, content: \"${PORT} $${PORT}\" }\ncommands: { first: [\"echo ${PORT}\"] }\n";
+    let text = text.replace("tier: \"$${x}\", ", "");
+    let plan = plan(&with_environment(&text, &[("PORT", "7443")]));
+    assert_eq!(
+        (plan.endpoint.host.as_str(), plan.endpoint.port),
+        ("api.example.com", 7443)
+    );
+    assert_eq!(plan.nodes[0].labels.get("port").map(String::as_str), Some("7443"));
+    let host = &plan.nodes[0].host;
+    assert_eq!(&*host.files[0].content, "${PORT} $${PORT}");
+    assert!(format!("{host:?}").contains("echo ${PORT}"));
+}
+
+#[test]
+fn nothing_from_the_environment_is_told() {
+    let text = BASE
+        .replace("api.example.com", "\"${HOST}\"")
+        .replace("name: w1", "name: \"${NODE}\"")
+        .replace("[10.0.1.1]", "[\"${ADDRESS}\", \"${ADDRESS}\"]")
+        + "  - { name: \"${NODE}\", roles: [worker], addresses: [10.0.1.2] }\n";
+    let variables = [
+        ("HOST", "https://Secret.Host.example:6443"),
+        ("NODE", "hunter2-node"),
+        ("ADDRESS", "10.0.0.11"),
+    ];
+    let layers = with_environment(&text, &variables);
+    let found = plan::read(&layers, &PROFILES).unwrap_err();
+    assert!(
+        found
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .count()
+            >= 3
+    );
+    let told = render(&layers.source, &found, false) + &to_json(&layers.source, &found).to_string();
+    for secret in ["hunter2", "ecret.", "ecret.host", "6443"] {
+        assert!(!told.to_lowercase().contains(secret), "{secret} in {told}");
+    }
+    assert!(told.contains("the name ${NODE} is given twice"), "{told}");
+}
