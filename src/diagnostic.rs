@@ -83,6 +83,13 @@ impl Diagnostic {
         }
     }
 
+    /// Gives the place of a value that may be secret: its beginning is pointed at, and it is not shown.
+    #[must_use]
+    pub fn at_hidden(self, value: Span) -> Self {
+        let start = value.start;
+        self.at(Span { start, end: start }).hiding_to(value.end)
+    }
+
     /// Keeps what stands between the place and a later byte from being shown.
     #[must_use]
     pub fn hiding_to(self, end: usize) -> Self {

@@ -90,6 +90,27 @@ fn what_a_machine_lacks_is_said() {
     }
 }
 
+/// What the spec asks of the network may need a newer kernel than Kubernetes does.
+#[test]
+fn a_mode_of_the_network_asks_for_its_kernel() {
+    for (example, running, reason) in [
+        (
+            "ha-flatcar",
+            "5.5.0",
+            "kernel 5.5 is too old, flannel's WireGuard needs 5.6",
+        ),
+        (
+            "dual-stack",
+            "5.10.0",
+            "kernel 5.10 is too old, kube-proxy's nftables mode needs 5.13",
+        ),
+    ] {
+        let machine = healthy(example, "w1", "10.1.0.21");
+        machine.write("/proc/sys/kernel/osrelease", 0o644, &format!("{running}\n"));
+        refused(&machine, &machine.step("10-prepare"), reason);
+    }
+}
+
 #[test]
 fn a_name_that_does_not_resolve_is_said() {
     let machine = Machine::new("worker-1");

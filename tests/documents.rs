@@ -14,6 +14,7 @@ use std::{
 use firelay::{
     document::{CloudInit, Compression, Document, Ignition, gzip},
     node::{NodeDirectory, NodeFile, NodeFiles, NodeLink, NodeUnit, NodeUser},
+    secret::Secret,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -157,6 +158,10 @@ fn node() -> NodeFiles {
 fn users() -> NodeFiles {
     let user = |name: &str, sudo, groups: &[&str]| NodeUser {
         name: name.to_owned(),
+        gecos: None,
+        home_dir: None,
+        primary_group: None,
+        password_hash: None,
         groups: groups.iter().map(|group| (*group).to_owned()).collect(),
         ssh_authorized_keys: vec![format!(
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ{} {name}@example.com",
@@ -346,13 +351,11 @@ fn cloud_init_says_what_the_node_is() {
 }
 
 #[test]
-fn cloud_init_names_users_and_packages() {
-    let mut files = users();
-    files.packages = vec!["socat".to_owned(), "on".to_owned()];
+fn cloud_init_names_users() {
+    let files = users();
     let document = CloudInit.render(&files, Compression::None).unwrap();
     assert_valid_cloud_config(&document);
     let config = read_cloud_init(document.as_bytes()).config;
-    assert_eq!(config["packages"], json!(["socat", "on"]));
     assert_eq!(config["ssh_authorized_keys"], json!(files.ssh_authorized_keys));
     let expected = json!([
         "default",
@@ -364,6 +367,38 @@ fn cloud_init_names_users_and_packages() {
     ]);
     assert_eq!(config["users"], expected);
     assert_eq!(config.get("hostname"), None);
+}
+
+/// Both formats say the same of a user.
+#[test]
+fn a_user_has_a_password_a_home_and_a_group() {
+    let hash = "$6$abcdefgh$M/eYsB4rVXAm3ZNc88J.UD9rCKAT6FB1rahiwJCHtEndQNORCub5qhjxn50qbqVVthkM.9HpEwtf0t.iV9uH0/";
+    let mut files = users();
+    files.users.truncate(1);
+    let user = &mut files.users[0];
+    user.gecos = Some("Alice: no, Operations".to_owned());
+    user.home_dir = Some("/srv/alice".to_owned());
+    user.primary_group = Some("users".to_owned());
+    user.password_hash = Some(Secret::new(hash.to_owned()));
+    assert!(!format!("{files:?}").contains(hash));
+    let document = CloudInit.render(&files, Compression::None).unwrap();
+    assert_valid_cloud_config(&document);
+    let said = &read_cloud_init(document.as_bytes()).config["users"][1];
+    let keys = ["gecos", "homedir", "primary_group", "lock_passwd", "hashed_passwd"].map(|key| said[key].clone());
+    let expected: [Value; 5] = [
+        "Alice: no, Operations".into(),
+        "/srv/alice".into(),
+        "users".into(),
+        false.into(),
+        hash.into(),
+    ];
+    assert_eq!(keys, expected);
+    let document = ignition().render(&files, Compression::None).unwrap();
+    assert_valid_ignition(&document);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let said = &document["passwd"]["users"][1];
+    let keys = ["gecos", "homeDir", "primaryGroup", "passwordHash"].map(|key| said[key].clone());
+    assert_eq!(keys, ["Alice: no, Operations", "/srv/alice", "users", hash]);
 }
 
 #[test]
@@ -481,10 +516,6 @@ fn cloud_init_cannot_compress_inside_what_is_not_ascii() {
 
 #[test]
 fn what_ignition_cannot_say_is_refused() {
-    let packages = NodeFiles {
-        packages: vec!["socat".into(), "curl".into()],
-        ..NodeFiles::default()
-    };
     let setuid = NodeFiles {
         files: vec![file("/opt/bin/a", 0o4755, "")],
         ..NodeFiles::default()
@@ -495,10 +526,6 @@ fn what_ignition_cannot_say_is_refused() {
         ..NodeFiles::default()
     };
     let cases = [
-        (
-            packages,
-            "ignition has no packages (socat, curl): use an image that has them, or fetch static binaries as artifacts",
-        ),
         (
             setuid,
             "ignition has no mode (4755 of /opt/bin/a): setuid, setgid and sticky bits are lost before spec 3.6: set them from a step",

@@ -453,8 +453,49 @@ fn what_is_set_on_machines_is_the_nearest_or_adds_up() {
         all.map(|file| format!("{} {:o} {}", file.path, file.mode, file.content.trim()))
             .collect()
     };
-    assert_eq!(files(far), ["/etc/own/a.conf 600 a = 1"]);
-    assert_eq!(files(near), ["/etc/own/a.conf 644 a = 2", "/etc/own/b.conf 644 b = 1"]);
+    let chained = ["/etc/own/c.bin 644 AP8=", "/etc/services 644 own 4711/tcp"];
+    assert_eq!(files(far)[0], "/etc/own/a.conf 600 a = 1");
+    assert_eq!(files(far)[1..], chained);
+    assert_eq!(files(near)[..2], chained);
+    assert_eq!(
+        files(near)[2..],
+        ["/etc/own/a.conf 644 a = 2", "/etc/own/b.conf 644 b = 1"]
+    );
+    let mounts = |host: &HostPlan| -> Vec<_> {
+        let all = host.mounts.iter();
+        all.map(|mount| format!("{} {} {} {}", mount.source, mount.mount, mount.kind, mount.options))
+            .collect()
+    };
+    let bind = "/data/pods /srv/pods none bind";
+    assert_eq!(
+        mounts(far),
+        ["nas.example.com:/data /srv/data nfs ro,nfsvers=4.2", bind]
+    );
+    assert_eq!(mounts(near), [bind, "tmpfs /srv/data tmpfs size=64m"]);
+    let sysctl = |host: &HostPlan, name| host.sysctls.get(name).map(String::clone).unwrap_or_default();
+    assert_eq!(
+        (sysctl(far, "vm.max_map_count"), sysctl(far, "vm.swappiness")),
+        ("262144".into(), String::new())
+    );
+    assert_eq!(
+        (sysctl(near, "vm.max_map_count"), sysctl(near, "vm.swappiness")),
+        ("65530".into(), "10".into())
+    );
+    assert_eq!(
+        (far.kernel_modules.join(" "), near.kernel_modules.join(" ")),
+        ("nbd".into(), "nbd dummy".into())
+    );
+    assert_eq!(
+        (far.packages.join(" "), near.packages.join(" ")),
+        ("jq nfs-common".into(), "jq nfs-common strace".into())
+    );
+    assert_eq!((far.hosts.len(), near.hosts.len()), (2, 1), "an empty list is no line");
+    assert_eq!(
+        (far.timezone.as_deref(), near.timezone.as_deref()),
+        (Some("Europe/Berlin"), Some("UTC"))
+    );
+    assert!(far.swap && !near.swap);
+    assert_eq!((far.trusted_cas.len(), near.trusted_cas.len()), (1, 1));
     assert_eq!(far.first, ["update-ca-certificates", "echo role"]);
     assert_eq!(near.first, ["update-ca-certificates", "echo role", "echo node"]);
     assert_eq!(

@@ -133,25 +133,36 @@ impl Shown {
 fn without_hidden(of: &Text, findings: &[Diagnostic]) -> String {
     let mut out = of.text.clone();
     for finding in findings.iter().filter(|finding| finding.hidden > 0) {
-        let Some(from) = finding.span.and_then(|span| span.end.checked_sub(of.start)) else {
+        let Some((from, span)) = finding
+            .span
+            .and_then(|span| Some((span.end.checked_sub(of.start)?, span)))
+        else {
             continue;
         };
         let end = from.saturating_add(finding.hidden as usize).min(of.text.len());
         let after = of.text.get(from..end).unwrap_or_default();
-        let value = after
-            .trim_start_matches(['"', '\'', ']'])
-            .trim_start()
-            .strip_prefix([':', '='])
-            .unwrap_or_default();
+        // Behind a key with its quotes and colon, or at the value itself.
+        let value = match span.start == span.end {
+            true => after,
+            false => after
+                .trim_start_matches(['"', '\'', ']'])
+                .trim_start()
+                .strip_prefix([':', '='])
+                .unwrap_or_default(),
+        };
         hide(&mut out, end - value.trim_start().len(), end);
     }
     out
 }
 
-/// Bytes replaced by as many `*`, so that offsets stay true.
+/// Bytes replaced by as many `*`, so that offsets stay true; lines stay lines.
 fn hide(text: &mut String, start: usize, end: usize) {
     if text.is_char_boundary(start) && text.is_char_boundary(end) && start <= end {
-        text.replace_range(start..end, &"*".repeat(end - start));
+        let stars = text[start..end]
+            .bytes()
+            .map(|byte| if byte == b'\n' { '\n' } else { '*' });
+        let stars: String = stars.collect();
+        text.replace_range(start..end, &stars);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 /// `#cloud-config`.
 ///
 /// There is no Jinja header, so that braces in manifests stay what they are. Modules run in the order `bootcmd`,
-/// `write_files`, `set_hostname`, `users_groups`, `package_update_upgrade_install`, `runcmd`
+/// `write_files`, `set_hostname`, `users_groups`, `runcmd`
 /// (cloud-init, config/cloud.cfg.tmpl).
 #[derive(Clone, Copy, Debug)]
 pub struct CloudInit;
@@ -69,8 +69,6 @@ struct CloudConfig<'a> {
     ssh_authorized_keys: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     users: Vec<User<'a>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    packages: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bootcmd: Vec<Command>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -88,7 +86,6 @@ impl<'a> CloudConfig<'a> {
             manage_etc_hosts: false,
             ssh_authorized_keys: &files.ssh_authorized_keys,
             users: users(&files.users),
-            packages: &files.packages,
             bootcmd: boot_commands(files),
             write_files: write_files(files, compression),
             runcmd: run_commands(files),
@@ -107,16 +104,27 @@ enum User<'a> {
 #[derive(Serialize)]
 struct FurtherUser<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gecos: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    homedir: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    primary_group: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     groups: &'a [String],
     shell: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock_passwd: Option<bool>,
+    /// `passwd` would not be set on a user that the image has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hashed_passwd: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sudo: Option<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     ssh_authorized_keys: &'a [String],
 }
 
-/// Passwords stay locked: that is cloud-init's default.
+/// Without a hash passwords stay locked: that is cloud-init's default.
 fn users(users: &[NodeUser]) -> Vec<User<'_>> {
     if users.is_empty() {
         return Vec::new();
@@ -124,8 +132,13 @@ fn users(users: &[NodeUser]) -> Vec<User<'_>> {
     let further = users.iter().map(|user| {
         User::Further(FurtherUser {
             name: &user.name,
+            gecos: user.gecos.as_deref(),
+            homedir: user.home_dir.as_deref(),
+            primary_group: user.primary_group.as_deref(),
             groups: &user.groups,
             shell: &user.shell,
+            lock_passwd: user.password_hash.as_ref().map(|_| false),
+            hashed_passwd: user.password_hash.as_ref().map(|hash| hash.expose().as_str()),
             sudo: user.sudo.then_some("ALL=(ALL) NOPASSWD:ALL"),
             ssh_authorized_keys: &user.ssh_authorized_keys,
         })
@@ -134,7 +147,7 @@ fn users(users: &[NodeUser]) -> Vec<User<'_>> {
 }
 
 /// What must be there before the files: directories that are not 0755, since `write_files` makes parents 0755, and masks,
-/// since a package may start its service as soon as it is installed. This runs at every boot, so each command may be repeated.
+/// since one may start at any time. This runs at every boot, so each command may be repeated.
 fn boot_commands(files: &NodeFiles) -> Vec<Command> {
     let masks = (!files.masked_units.is_empty()).then(|| command(&["systemctl", "mask"], &files.masked_units));
     let directories = files.directories.chunk_by(|a, b| a.mode == b.mode).map(|chunk| {

@@ -64,7 +64,6 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
         links: Vec::new(),
         units: units(plan, node)?,
         masked_units: node.os.mask_units.clone(),
-        packages: node.os.packages.clone(),
         ssh_authorized_keys: plan
             .access
             .ssh_authorized_keys
@@ -85,11 +84,11 @@ fn directories() -> Vec<NodeDirectory> {
 /// Kernel, network and runtime.
 fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let plan = shared.plan;
-    if !node.roles.kubernetes() {
-        return Ok(Vec::new());
-    }
     let mut files: Vec<_> = kernel::sysctl(plan, node).into_iter().collect();
     files.extend(kernel::modules(plan, node, &shared.implied.modules));
+    if !node.roles.kubernetes() {
+        return Ok(files);
+    }
     files.extend(network::file(node, &shared.implied.unmanaged_interfaces)?);
     files.extend(
         shared
@@ -180,9 +179,14 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
 
 fn users(plan: &Plan) -> Vec<NodeUser> {
     let texts = |list: &[crate::yaml::Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+    let text = |text: &Option<crate::yaml::Spanned<String>>| text.as_ref().map(|text| text.value.clone());
     let user = |user: &crate::spec::User| NodeUser {
         name: user.name.value.clone(),
+        gecos: text(&user.gecos),
+        home_dir: text(&user.home_dir),
+        primary_group: text(&user.primary_group),
         groups: texts(&user.groups),
+        password_hash: user.password_hash.as_ref().map(|hash| hash.value.clone()),
         ssh_authorized_keys: texts(&user.ssh_authorized_keys),
         sudo: user.sudo,
         shell: user

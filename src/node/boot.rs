@@ -9,12 +9,12 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{ArtifactPlan, NodePlan, Plan, ProviderPlan},
+    plan::{ArtifactPlan, CniPlan, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat},
-    spec::{CaKeys, JoinIdentity},
+    spec::{CaKeys, FlannelBackend, JoinIdentity, ProxyMode},
 };
 
-use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, render};
+use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, host, render};
 
 /// When the certificates of a node hold; nothing starts while the clock lies outside.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,49 @@ struct Context<'a> {
     proxy: bool,
     ntp: bool,
     dns: bool,
+    /// Lines of /etc/hosts from the spec.
+    hosts: bool,
+    timezone: &'a str,
+    /// Kernel parameters from the spec.
+    sysctls: bool,
+    /// Kernel modules from the spec where there are no others.
+    modules: bool,
+    trust_command: &'a str,
+    package_command: &'a str,
+    packages: &'a [String],
     cloud_init: bool,
     cluster_status: bool,
+    kernel: Kernel,
+}
+
+/// The least 5.x kernel of a node.
+#[derive(Debug, Serialize)]
+struct Kernel {
+    minor: u8,
+    /// What needs it.
+    of: &'static str,
+}
+
+impl Kernel {
+    /// kubeadm's preflight asks for 5.4 (SystemVerification), WireGuard is in 5.6, and what kube-proxy needs of nf_tables in
+    /// 5.13.
+    fn of(plan: &Plan, node: &NodePlan) -> Self {
+        let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
+        let wireguard = matches!(
+            plan.network.cni,
+            CniPlan::Flannel {
+                backend: FlannelBackend::Wireguard,
+                ..
+            }
+        );
+        let (minor, of) = match proxy {
+            _ if !node.roles.kubernetes() => (4, "Kubernetes"),
+            Some(ProxyMode::Nftables) => (13, "kube-proxy's nftables mode"),
+            _ if wireguard => (6, "flannel's WireGuard"),
+            _ => (4, "Kubernetes"),
+        };
+        Self { minor, of }
+    }
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -106,6 +147,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
         _ => None,
     };
+    let host = &node.host;
     Context {
         lib: &node.os.paths.lib,
         bin: &node.bin_dir,
@@ -118,11 +160,19 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
         vip_local: vip.map(proc_form).unwrap_or_default(),
-        proxy: node.host.proxy.is_some(),
-        ntp: node.host.ntp.is_some(),
-        dns: node.host.dns.is_some(),
+        proxy: host.proxy.is_some(),
+        ntp: host.ntp.is_some(),
+        dns: host.dns.is_some(),
+        hosts: !host.hosts.is_empty(),
+        timezone: host.timezone.as_deref().unwrap_or_default(),
+        sysctls: !host.sysctls.is_empty(),
+        modules: !host.kernel_modules.is_empty() && !node.roles.kubernetes(),
+        trust_command: node.os.trust.as_ref().map_or("", |trust| &trust.command),
+        package_command: node.os.package_command.as_deref().unwrap_or_default(),
+        packages: &host.packages,
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
+        kernel: Kernel::of(plan, node),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
 }
@@ -138,12 +188,20 @@ fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) ->
 
 /// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
 fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let (roles, host) = (node.roles, &node.host);
+    let (roles, host) = (node.roles, &*node.host);
     let led = roles.kubernetes() && plan.endpoint.in_hosts();
     [
         (true, "10-prepare", "boot/steps/10-prepare.j2"),
+        (
+            host::placed(host).next().is_some(),
+            "12-files",
+            "boot/steps/12-files.j2",
+        ),
         (!host.disks.is_empty(), "15-disks", "boot/steps/15-disks.j2"),
+        (!host.trusted_cas.is_empty(), "16-trust", "boot/steps/16-trust.j2"),
         (!host.first.is_empty(), "17-first", "boot/steps/commands.j2"),
+        (!host.packages.is_empty(), "18-packages", "boot/steps/18-packages.j2"),
+        (!host.mounts.is_empty(), "19-mounts", "boot/steps/19-mounts.j2"),
         (true, "20-artifacts", "boot/steps/20-artifacts.j2"),
         (roles.kubernetes(), "30-runtime", "boot/steps/30-runtime.j2"),
         (roles.etcd, "40-etcd", "boot/steps/40-etcd.j2"),

@@ -51,7 +51,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         ("MEMORY_MIB", memory_mib(node).to_string()),
         ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
-        ("SWAP", if keeps_swap(plan, node) { "keep" } else { "" }.to_owned()),
+        ("SWAP", if node.host.swap { "keep" } else { "" }.to_owned()),
         (
             "SELINUX",
             if node.os.selinux == Selinux::Permissive {
@@ -133,14 +133,4 @@ fn memory_mib(node: &NodePlan) -> u32 {
         (false, true) => WORKER_MEMORY_MIB,
         (false, false) => ETCD_MEMORY_MIB,
     }
-}
-
-/// `failSwapOn: false` means that the user wants swap to stay.
-fn keeps_swap(plan: &Plan, node: &NodePlan) -> bool {
-    let field = "failSwapOn";
-    let value = node
-        .kubelet_config
-        .get(field)
-        .or_else(|| plan.kubernetes.kubelet_config.get(field));
-    value.and_then(serde_json::Value::as_bool) == Some(false)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Error, NodeFile, Text, render};
 use crate::{
-    plan::{DiskPlan, HostPlan, NameServersPlan, NodePlan, NtpPlan, ProxyPlan},
+    plan::{DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NodePlan, NtpPlan, Placement, ProxyPlan},
     spec::Filesystem,
 };
 
@@ -21,17 +21,72 @@ pub fn files(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     if let Some(dns) = &host.dns {
         files.extend(name_servers(node, dns)?);
     }
-    if !host.disks.is_empty() {
-        let lines: String = host.disks.iter().map(disk).collect();
-        files.push(NodeFile::new("/etc/firelay/disks", 0o644, lines));
-    }
+    let hosts = host.hosts.iter();
+    files.extend(list(
+        "hosts",
+        hosts.map(|(address, names)| format!("{address} {}\n", names.join(" "))),
+    ));
+    files.extend(list("disks", host.disks.iter().map(disk)));
+    files.extend(list("mounts", host.mounts.iter().map(mount)));
+    files.extend(certificates(node));
     files.extend(commands(host));
-    files.extend(
-        host.files
-            .iter()
-            .map(|file| NodeFile::new(&file.path, file.mode, Text::clone(&file.content))),
-    );
+    files.extend(of_the_user(host));
+    files.extend(list(
+        "files/list",
+        placed(host).enumerate().map(|(at, file)| placement(at, file)),
+    ));
     Ok(files)
+}
+
+/// A list for the boot chain, one line each; none when there is nothing to say.
+fn list(name: &str, lines: impl Iterator<Item = String>) -> Option<NodeFile> {
+    let text: String = lines.collect();
+    (!text.is_empty()).then(|| NodeFile::new(&format!("/etc/firelay/{name}"), 0o644, text))
+}
+
+/// One file for each certificate.
+fn certificates(node: &NodePlan) -> impl Iterator<Item = NodeFile> {
+    let trust = node.os.trust.iter();
+    trust.flat_map(|trust| {
+        let path = |at| format!("{}/firelay-{}.{}", trust.directory, at + 1, trust.extension);
+        let texts = node.host.trusted_cas.iter().enumerate();
+        texts.map(move |(at, text)| NodeFile::new(&path(at), 0o644, text.as_str()))
+    })
+}
+
+/// Files of the user that the chain puts in place.
+pub(super) fn placed(host: &HostPlan) -> impl Iterator<Item = &FilePlan> {
+    host.files.iter().filter(|file| file.placement != Placement::Document)
+}
+
+/// Files of the user where they belong, or where the chain takes them from.
+fn of_the_user(host: &HostPlan) -> impl Iterator<Item = NodeFile> {
+    let laid = host.files.iter().filter(|file| file.placement == Placement::Document);
+    let laid = laid.map(|file| NodeFile::new(&file.path, file.mode, Text::clone(&file.content)));
+    let staged = placed(host).enumerate();
+    let staged = staged.map(|(at, file)| NodeFile::new(&staging(at), 0o600, Text::clone(&file.content)));
+    laid.chain(staged)
+}
+
+fn staging(at: usize) -> String {
+    format!("/etc/firelay/files/{}", at + 1)
+}
+
+/// `number how mode owner path`.
+fn placement(at: usize, file: &FilePlan) -> String {
+    let (how, owner) = match &file.placement {
+        Placement::Chain { base64: true, owner } => ("base64", owner.as_deref()),
+        Placement::Append => ("append", None),
+        Placement::Chain { owner, .. } => ("text", owner.as_deref()),
+        Placement::Document => ("text", None),
+    };
+    format!(
+        "{} {how} {:04o} {} {}\n",
+        at + 1,
+        file.mode,
+        owner.unwrap_or("root:"),
+        file.path
+    )
 }
 
 /// The drop-in with which containerd finds its way out; `None` without a proxy and on a node without a kubelet.
@@ -108,13 +163,22 @@ fn name_servers(node: &NodePlan, dns: &NameServersPlan) -> Result<Vec<NodeFile>,
         .collect()
 }
 
-/// `device filesystem label directory`.
+/// `source directory type options`.
+fn mount(mount: &MountPlan) -> String {
+    format!("{} {} {} {}\n", mount.source, mount.mount, mount.kind, mount.options)
+}
+
+/// `device filesystem label directory options`.
 fn disk(disk: &DiskPlan) -> String {
     let filesystem = match disk.filesystem {
         Filesystem::Ext4 => "ext4",
         Filesystem::Xfs => "xfs",
     };
-    format!("{} {filesystem} {} {}\n", disk.device, disk.label, disk.mount)
+    let line = format!(
+        "{} {filesystem} {} {} {}",
+        disk.device, disk.label, disk.mount, disk.options
+    );
+    line.trim_end().to_owned() + "\n"
 }
 
 /// One file per command, in the order of their names. A command may hold a password.

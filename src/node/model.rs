@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::secret::Secret;
+
 /// Text of a file. Shared between nodes where it is the same.
 pub type Text = Arc<str>;
 
@@ -63,7 +65,12 @@ pub struct NodeUnit {
 #[allow(missing_docs)]
 pub struct NodeUser {
     pub name: String,
+    pub gecos: Option<String>,
+    pub home_dir: Option<String>,
+    pub primary_group: Option<String>,
     pub groups: Vec<String>,
+    /// As in shadow(5); `None` is locked.
+    pub password_hash: Option<Secret<String>>,
     pub ssh_authorized_keys: Vec<String>,
     /// Passwordless root.
     pub sudo: bool,
@@ -85,8 +92,6 @@ pub struct NodeFiles {
     pub units: Vec<NodeUnit>,
     /// Units that must not run.
     pub masked_units: Vec<String>,
-    /// Packages to install.
-    pub packages: Vec<String>,
     /// Keys of the image's default user.
     pub ssh_authorized_keys: Vec<String>,
     /// Further users.

@@ -2,15 +2,15 @@
 //!
 //! Of several roles on one machine the first listed wins. Labels and kubelet fields are laid over each other key by key;
 //! an argument replaces the farther ones of its name; taints, proxy, time and name servers are taken whole from the
-//! nearest that names any. Disks, files and commands add up, the farthest first; a disk replaces a farther one of its
-//! mount point, a file one of its path.
+//! nearest that names any. Of the settings of the machines, maps are laid over each other key by key and lists add up, the
+//! farthest first; a disk or mount replaces a farther one of its mount point, a file one of its path.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::{
-    spec::{Arch, Argument, Disk, HostFile, HostSettings, NameServers, Ntp, Proxy, Role, Settings, Spec, Taint},
+    spec::{Arch, Argument, Disk, HostFile, HostSettings, Mount, NameServers, Ntp, Proxy, Role, Settings, Spec, Taint},
     yaml::Spanned,
 };
 
@@ -33,7 +33,15 @@ pub(super) struct InheritedHost<'a> {
     pub(super) proxy: Option<&'a Spanned<Proxy>>,
     pub(super) ntp: Option<&'a Spanned<Ntp>>,
     pub(super) dns: Option<&'a Spanned<NameServers>>,
+    pub(super) hosts: BTreeMap<&'a Spanned<String>, &'a Vec<Spanned<String>>>,
+    pub(super) timezone: Option<&'a Spanned<String>>,
+    pub(super) sysctls: BTreeMap<&'a Spanned<String>, &'a Spanned<String>>,
+    pub(super) kernel_modules: Vec<&'a Spanned<String>>,
+    pub(super) swap: Option<&'a Spanned<bool>>,
+    pub(super) trusted_cas: Vec<&'a Spanned<String>>,
+    pub(super) packages: Vec<&'a Spanned<String>>,
     pub(super) disks: Vec<&'a Disk>,
+    pub(super) mounts: Vec<&'a Mount>,
     pub(super) files: Vec<&'a HostFile>,
     pub(super) first: Vec<&'a Spanned<String>>,
     pub(super) before: Vec<&'a Spanned<String>>,
@@ -67,15 +75,8 @@ impl<'a> Inherited<'a> {
         self.platform = nearer.platform.or(self.platform);
         self.arch = nearer.arch.or(self.arch);
         self.taints = nearer.taints.or(self.taints);
-        for (key, value) in nearer.labels {
-            // Removed first, so that the key's place is the nearer's too.
-            self.labels.remove(key);
-            self.labels.insert(key, value);
-        }
-        for (key, value) in &nearer.kubelet.config {
-            self.kubelet_config.remove(key);
-            self.kubelet_config.insert(key, value);
-        }
+        lay_over(&mut self.labels, nearer.labels);
+        lay_over(&mut self.kubelet_config, &nearer.kubelet.config);
         let args = &nearer.kubelet.extra_args;
         self.kubelet_args
             .retain(|farther| !args.iter().any(|arg| arg.name == farther.name));
@@ -89,15 +90,36 @@ impl<'a> InheritedHost<'a> {
         self.proxy = nearer.proxy.as_ref().or(self.proxy);
         self.ntp = nearer.ntp.as_ref().or(self.ntp);
         self.dns = nearer.dns.as_ref().or(self.dns);
-        self.disks
-            .retain(|farther| !nearer.disks.iter().any(|disk| disk.mount == farther.mount));
+        self.timezone = nearer.timezone.as_ref().or(self.timezone);
+        self.swap = nearer.swap.as_ref().or(self.swap);
+        lay_over(&mut self.hosts, nearer.hosts);
+        lay_over(&mut self.sysctls, nearer.sysctls);
+        self.kernel_modules.extend(nearer.kernel_modules);
+        self.trusted_cas.extend(nearer.trusted_cas);
+        self.packages.extend(nearer.packages);
+        let taken = |mount: &str| {
+            let disks = nearer.disks.iter().map(|disk| &disk.mount);
+            let mounts = nearer.mounts.iter().map(|mount| &mount.mount);
+            disks.chain(mounts).any(|point| point.as_str() == mount)
+        };
+        self.disks.retain(|farther| !taken(&farther.mount));
         self.disks.extend(nearer.disks);
+        self.mounts.retain(|farther| !taken(&farther.mount));
+        self.mounts.extend(nearer.mounts);
         self.files
             .retain(|farther| !nearer.files.iter().any(|file| file.path == farther.path));
         self.files.extend(nearer.files);
         self.first.extend(&nearer.commands.first);
         self.before.extend(&nearer.commands.before);
         self.after.extend(&nearer.commands.after);
+    }
+}
+
+/// Key by key. A farther key is removed first, so that the key's place is the nearer's too.
+fn lay_over<'a, V>(farther: &mut BTreeMap<&'a Spanned<String>, &'a V>, nearer: &'a BTreeMap<Spanned<String>, V>) {
+    for (key, value) in nearer {
+        farther.remove(key);
+        farther.insert(key, value);
     }
 }
 

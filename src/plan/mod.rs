@@ -37,6 +37,8 @@ mod resolve;
 mod runtime;
 
 pub use draft::read;
-pub use host::{DiskPlan, FilePlan, HostPlan, NameServersPlan, NtpPlan, ProxyPlan};
+pub use host::{
+    DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
+};
 pub use model::*;
 pub use resolve::resolve;

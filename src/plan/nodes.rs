@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::Value;
+
 use super::{
     NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubelet, labels, machines, machines::Row, names,
     pki, report::Report,
@@ -25,6 +27,8 @@ pub(super) struct Nodes<'a> {
     pub(super) direct: host::Direct,
     pub(super) etcd_data: &'a str,
     pub(super) external_etcd: bool,
+    /// Pods have IPv6 addresses.
+    pub(super) ipv6: bool,
 }
 
 impl Nodes<'_> {
@@ -111,6 +115,8 @@ impl Nodes<'_> {
             os: &os,
             bin_dir: &bin_dir,
             etcd_data: (roles.etcd || roles.control_plane && !self.external_etcd).then_some(self.etcd_data),
+            kubelet: roles.kubernetes(),
+            ipv6: self.ipv6,
         };
         let host = Arc::new(host::resolve(&settings.host, &site, report));
         Some(NodePlan {
@@ -125,11 +131,7 @@ impl Nodes<'_> {
             labels: labels.own,
             admin_labels: labels.admin,
             taints,
-            kubelet_config: settings
-                .kubelet_config
-                .iter()
-                .map(|(key, value)| (key.value.clone(), (*value).clone()))
-                .collect(),
+            kubelet_config: self.kubelet_config(&settings, host.swap),
             kubelet_args: settings
                 .kubelet_args
                 .iter()
@@ -142,6 +144,27 @@ impl Nodes<'_> {
             os,
             platform,
         })
+    }
+}
+
+impl Nodes<'_> {
+    /// The fields in which a kubelet differs from the cluster's. With swap it has to be told so (Kubernetes docs, "Swap
+    /// memory management"); another use of it may be said in `memorySwap`.
+    fn kubelet_config(&self, settings: &Inherited<'_>, swap: bool) -> BTreeMap<String, Value> {
+        let given = settings.kubelet_config.iter();
+        let mut fields: BTreeMap<_, _> = given
+            .map(|(key, value)| (key.value.clone(), (*value).clone()))
+            .collect();
+        let cluster = &self.spec.kubernetes.kubelet.config;
+        let said = |field: &str| cluster.keys().any(|key| key.as_str() == field);
+        if swap {
+            fields.insert("failSwapOn".to_owned(), false.into());
+        }
+        if swap && !said("memorySwap") {
+            let limited = || serde_json::json!({ "swapBehavior": "LimitedSwap" });
+            fields.entry("memorySwap".to_owned()).or_insert_with(limited);
+        }
+        fields
     }
 }
 

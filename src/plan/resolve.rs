@@ -34,6 +34,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     host::check(spec, report);
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
+    host::check_names(spec, &rows, report);
     addresses::check(&rows, &ranges, report);
     idle::check(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
@@ -82,6 +83,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         direct: host::Direct::new(&kubernetes.dns.domain, &ranges, &spec.endpoint, &rows),
         etcd_data: etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir),
         external_etcd: external,
+        ipv6: network
+            .as_ref()
+            .is_some_and(|network| network.pods.iter().any(|range| range.addr().is_ipv6())),
     };
     let nodes = nodes.resolve(&rows, report);
     endpoint::check_platforms(spec, &nodes, report);

@@ -38,6 +38,18 @@ pub enum Selinux {
     Permissive,
 }
 
+/// How certificates come to be trusted by every program of this OS.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Trust {
+    /// Takes one file for each certificate.
+    pub directory: String,
+    /// What the name of such a file must end with, without the dot.
+    pub extension: String,
+    /// Shell that puts the files into effect.
+    pub command: String,
+}
+
 /// Where things are laid on this OS.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -79,6 +91,10 @@ pub struct OsProfile {
     pub resolved: bool,
     /// What to do about SELinux.
     pub selinux: Selinux,
+    /// How further certificates are trusted; absent when they cannot be.
+    pub trust: Option<Trust>,
+    /// Shell that installs the packages named behind it, or fails; absent without a package manager.
+    pub package_command: Option<String>,
     /// Packages that the stock image lacks and a node needs.
     #[serde(default)]
     pub packages: Vec<String>,

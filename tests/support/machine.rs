@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Files, example, output, read_tree, render, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 25] = [
+const PLACES: [&str; 26] = [
     "/etc/NetworkManager",
     "/etc/chrony",
     "/etc/etcd",
@@ -26,13 +26,14 @@ const PLACES: [&str; 25] = [
     "/etc/hosts",
     "/etc/kubernetes",
     "/etc/modules-load.d",
+    "/etc/sysctl.d",
     "/opt/bin",
     "/opt/cni/bin",
     "/opt/firelay",
     "/proc/meminfo",
     "/proc/net",
     "/proc/swaps",
-    "/proc/sys/kernel",
+    "/proc/sys",
     "/proc/uptime",
     "/run/cloud-init",
     "/run/cluster-api",

@@ -8,9 +8,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity, Source},
     plan,
     profile::Profiles,
-    schema,
-    spec::Layers,
-    template,
+    schema, template,
 };
 
 /// A cluster in a few words.
@@ -205,7 +203,7 @@ impl Answers {
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let text = self.spec().map_err(|_| "these answers make no spec".to_owned())?;
-        let findings = match plan::read(&Layers::from(Source::new("the spec", text)), profiles) {
+        let findings = match plan::read(&Source::new("the spec", text).into(), profiles) {
             Ok(_) => return Ok(()),
             Err(findings) => findings,
         };

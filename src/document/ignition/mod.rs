@@ -32,7 +32,6 @@ impl Document for Ignition {
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
         let implied = implied_files(files);
         layout::check(files, &implied)?;
-        refuse_packages(files)?;
         refuse_special_modes(files)?;
         let config = json(&Config::new(&self.version, files, &implied));
         Ok(match compression {
@@ -44,18 +43,6 @@ impl Document for Ignition {
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("structs of texts and numbers are JSON")
-}
-
-fn refuse_packages(files: &NodeFiles) -> Result<(), Error> {
-    if files.packages.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        format: "ignition",
-        field: "packages",
-        value: files.packages.join(", "),
-        help: "use an image that has them, or fetch static binaries as artifacts",
-    })
 }
 
 fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {

@@ -48,14 +48,22 @@ impl Passwd<'_> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct User<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gecos: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home_dir: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    primary_group: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     groups: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     shell: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password_hash: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ssh_authorized_keys: Vec<&'a str>,
 }
@@ -64,6 +72,10 @@ impl<'a> User<'a> {
     fn new(user: &'a NodeUser) -> Self {
         Self {
             name: &user.name,
+            gecos: user.gecos.as_deref(),
+            home_dir: user.home_dir.as_deref(),
+            primary_group: user.primary_group.as_deref(),
+            password_hash: user.password_hash.as_ref().map(|hash| hash.expose().as_str()),
             groups: &user.groups,
             shell: Some(&user.shell),
             ssh_authorized_keys: user.ssh_authorized_keys.iter().map(String::as_str).collect(),
@@ -82,9 +94,8 @@ fn users(files: &NodeFiles) -> Vec<User<'_>> {
             0,
             User {
                 name: DEFAULT_USER,
-                groups: &[],
-                shell: None,
                 ssh_authorized_keys: keys.collect(),
+                ..User::default()
             },
         );
     }

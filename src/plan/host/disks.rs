@@ -1,6 +1,6 @@
 //! `disks`.
 
-use super::{DiskPlan, Site, check_spelling, twice, within};
+use super::{DiskPlan, Site, check_spelling, mounts, twice, within};
 use crate::{
     diagnostic::Diagnostic,
     plan::report::Report,
@@ -63,6 +63,7 @@ fn plan(disk: &Disk) -> DiskPlan {
         filesystem,
         mount: disk.mount.value.clone(),
         label: given().unwrap_or_else(|| default_label(&disk.mount, longest_label(filesystem))),
+        options: mounts::joined(&disk.options),
     }
 }
 
@@ -105,8 +106,11 @@ pub(super) fn check(disk: &Disk, report: &mut Report) {
         report.push(finding.label("a plain path that begins with /dev/").help(help));
     }
     if check_spelling("FL0604", &disk.mount, report) {
-        report.take(check_mount(&disk.mount));
+        report.take(check_mount(&disk.mount, "FL0604"));
     }
+    disk.options
+        .iter()
+        .for_each(|option| mounts::check_option(option, "FL0604", report));
     let longest = longest_label(filesystem(disk));
     let odd = |label: &&Spanned<String>| label.is_empty() || label.len() > longest || !label.chars().all(is_label_char);
     if let Some(label) = disk.label.as_ref().filter(odd) {
@@ -115,15 +119,15 @@ pub(super) fn check(disk: &Disk, report: &mut Report) {
     }
 }
 
-fn check_mount(mount: &Spanned<String>) -> Result<(), Diagnostic> {
+pub(super) fn check_mount(mount: &Spanned<String>, code: &'static str) -> Result<(), Diagnostic> {
     let why = if SYSTEM.iter().any(|system| within(mount, system)) {
         "this belongs to the system"
     } else if SHARED.contains(&mount.as_str()) {
-        "others keep their files here, which the disk would hide"
+        "others keep their files here, which it would hide"
     } else {
         return Ok(());
     };
-    let finding = Diagnostic::error("FL0604", "not a mount point for a data disk")
+    let finding = Diagnostic::error(code, "not a mount point for a file system")
         .at(mount.span)
         .label(why);
     Err(finding.help("give it a directory of its own, such as /var/lib/containerd or /data"))
@@ -150,22 +154,22 @@ fn check_others(disk: &Disk, others: &[&Disk], report: &mut Report) {
 }
 
 /// kubeadm wants etcd's directory empty or missing, and a file system of its own has a lost+found.
-fn check_site(mount: &Spanned<String>, site: &Site<'_>) -> Result<(), Diagnostic> {
+pub(super) fn check_site(mount: &Spanned<String>, site: &Site<'_>) -> Result<(), Diagnostic> {
     let finding = |message: &str| Diagnostic::error("FL0605", message).at(mount.span);
     let own = [site.os.paths.lib.as_str(), site.bin_dir];
     match site.etcd_data {
         Some(data) if within(mount, data) => {
             let help = if mount.as_str() == data {
-                format!("mount the disk where it is and set etcd.dataDir: {data}/data, or mount it elsewhere above it")
+                format!("mount it where it is and set etcd.dataDir: {data}/data, or mount it elsewhere above it")
             } else {
-                "mount the disk above etcd.dataDir".to_owned()
+                "mount it above etcd.dataDir".to_owned()
             };
-            Err(finding("a disk in etcd's data directory")
+            Err(finding("a file system in etcd's data directory")
                 .label("kubeadm wants the directory empty; a disk has lost+found, or leaves its mount point there")
                 .help(help))
         }
         _ if own.iter().any(|path| within(path, mount)) => {
-            Err(finding("a disk over firelay's own files").label("what the document lays there would be hidden"))
+            Err(finding("a file system over firelay's own files").label("what the document lays there would be hidden"))
         }
         _ => Ok(()),
     }

@@ -2,8 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{DiskPlan, FilePlan, Site, check_spelling, twice, within};
-use crate::{diagnostic::Diagnostic, plan::report::Report, spec::HostFile, yaml::Spanned};
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twice, within};
+use crate::{
+    diagnostic::Diagnostic,
+    plan::{names, report::Report},
+    profile::Trust,
+    spec::{FileEncoding, HostFile},
+    yaml::Spanned,
+};
 
 /// Emptied at every boot, so that Ignition refuses to write there.
 const VOLATILE: &[&str] = &["/dev", "/proc", "/run", "/sys", "/tmp", "/var/run"];
@@ -73,15 +81,19 @@ const CHRONY: &[&str] = &["/etc/chrony.conf", "/etc/chrony/chrony.conf"];
 pub(super) fn resolve(
     files: &[&HostFile],
     ntp: bool,
-    disks: &[DiskPlan],
+    (disks, mounts): (&[DiskPlan], &[MountPlan]),
     site: &Site<'_>,
     report: &mut Report,
 ) -> Vec<FilePlan> {
+    // The commands that run when they are mounted.
+    let disks = disks.iter().map(|disk| (disk.mount.as_str(), "first"));
+    let mounts = mounts.iter().map(|mount| (mount.mount.as_str(), "before"));
+    let points: Vec<_> = disks.chain(mounts).collect();
     for (at, file) in files.iter().enumerate() {
         if files[..at].iter().any(|other| other.path == file.path) {
             twice("FL0607", "a file", file.path.span, report);
         }
-        report.take(check_free(&file.path, ntp, disks, site));
+        report.take(check_free(&file.path, ntp, &points, site));
     }
     files.iter().map(|file| plan(file)).collect()
 }
@@ -90,8 +102,41 @@ fn plan(file: &HostFile) -> FilePlan {
     FilePlan {
         path: file.path.value.clone(),
         mode: file.mode.as_ref().map_or(Some(0o644), mode).unwrap_or(0o600),
-        content: Arc::from(file.content.as_str()),
+        content: match is_base64(file) {
+            true => Arc::from(bare(&file.content)),
+            false => Arc::from(file.content.as_str()),
+        },
+        placement: placement(file),
     }
+}
+
+fn placement(file: &HostFile) -> Placement {
+    let (base64, owner) = (is_base64(file), file.owner.as_ref().map(|owner| login(owner)));
+    match (base64, owner) {
+        _ if file.append => Placement::Append,
+        (false, None) => Placement::Document,
+        (base64, owner) => Placement::Chain { base64, owner },
+    }
+}
+
+/// With a colon behind it a user alone brings its login group (chown(1)).
+fn login(owner: &str) -> String {
+    if owner.contains(':') {
+        owner.to_owned()
+    } else {
+        format!("{owner}:")
+    }
+}
+
+fn is_base64(file: &HostFile) -> bool {
+    file.encoding
+        .as_ref()
+        .is_some_and(|encoding| encoding.value == FileEncoding::Base64)
+}
+
+/// base64 on one line.
+fn bare(content: &str) -> String {
+    content.split_whitespace().collect()
 }
 
 /// Octal digits.
@@ -116,10 +161,55 @@ pub(super) fn check(file: &HostFile, report: &mut Report) {
                 .help("write it as \"0644\", with quotes"),
         );
     }
+    check_owner(file, report);
+    if is_base64(file) && STANDARD.decode(bare(&file.content)).is_err() {
+        // What it is instead may be a secret.
+        let finding = Diagnostic::error("FL0606", "not base64").at_hidden(file.content.span);
+        report.push(finding.help("write what `base64 -w 0 FILE` prints, or leave `encoding` out for text"));
+    }
+    check_append(file, report);
+}
+
+fn check_owner(file: &HostFile, report: &mut Report) {
+    let is_name = |name: &str| names::is_user_name(name) || name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_owner = |owner: &str| {
+        !owner.is_empty()
+            && owner.split(':').count() <= 2
+            && owner.split(':').all(|name| !name.is_empty() && is_name(name))
+    };
+    if let Some(owner) = file.owner.as_ref().filter(|owner| !is_owner(owner)) {
+        let finding = Diagnostic::error("FL0606", "not the owner of a file").at(owner.span);
+        report.push(finding.help("write USER or USER:GROUP, names or numbers"));
+    }
+}
+
+/// What is appended to keeps its owner and mode; bytes that are no text have no end to be found at.
+fn check_append(file: &HostFile, report: &mut Report) {
+    let given = [
+        ("owner", file.owner.as_ref().map(|owner| owner.span)),
+        ("mode", file.mode.as_ref().map(|mode| mode.span)),
+        (
+            "encoding",
+            file.encoding
+                .as_ref()
+                .filter(|_| is_base64(file))
+                .map(|encoding| encoding.span),
+        ),
+    ];
+    for (key, span) in given.into_iter().filter(|_| file.append) {
+        if let Some(span) = span {
+            let finding = Diagnostic::error("FL0606", format!("`{key}` does not go with `append`")).at(span);
+            report.push(
+                finding
+                    .label("text goes behind what is there, and the rest stays")
+                    .help("remove it"),
+            );
+        }
+    }
 }
 
 /// Refuses a file that something else of the same machine writes, hides or cannot take.
-fn check_free(path: &Spanned<String>, ntp: bool, disks: &[DiskPlan], site: &Site<'_>) -> Result<(), Diagnostic> {
+fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: &Site<'_>) -> Result<(), Diagnostic> {
     let taken = |key: &str| {
         let finding = Diagnostic::error("FL0607", "a file that firelay writes itself").at(path.span);
         match key {
@@ -137,14 +227,18 @@ fn check_free(path: &Spanned<String>, ntp: bool, disks: &[DiskPlan], site: &Site
     {
         return Err(taken(""));
     }
+    let trusted = |trust: &Trust| name.starts_with("firelay-") && within(path, &trust.directory);
+    if site.os.trust.as_ref().is_some_and(trusted) {
+        return Err(taken("trustedCas"));
+    }
     if ntp && CHRONY.contains(&path.as_str()) {
         return Err(taken("ntp"));
     }
-    if let Some(disk) = disks.iter().find(|disk| within(path, &disk.mount)) {
-        let finding = Diagnostic::error("FL0607", "a file that a disk hides").at(path.span);
+    if let Some((point, phase)) = points.iter().find(|(point, _)| within(path, point)) {
+        let finding = Diagnostic::error("FL0607", "a file that a mount hides").at(path.span);
         return Err(finding
-            .label(format!("files are laid before the disk is mounted at {}", disk.mount))
-            .help("write it by a command in commands.first"));
+            .label(format!("files are laid before {point} is mounted"))
+            .help(format!("write it by a command in commands.{phase}")));
     }
     if site.os.read_only.iter().any(|top| within(path, top)) {
         let message = format!("{} takes no file here", site.os.name);

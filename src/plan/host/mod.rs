@@ -1,92 +1,31 @@
-//! What the spec sets on the machines themselves: proxy, time, name servers, disks, files and commands.
+//! What the spec sets on the machines themselves.
 
+mod clock;
 mod direct;
 mod disks;
 mod files;
+mod kernel;
+mod lookup;
+mod model;
+mod mounts;
+mod packages;
 mod proxy;
 mod servers;
-
-use std::sync::Arc;
+mod trust;
 
 use super::{inheritance::InheritedHost, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     profile::OsProfile,
-    secret::Secret,
-    spec::{Filesystem, HostSettings, Spec},
+    spec::{HostSettings, Spec},
     yaml::Spanned,
 };
 
+pub use kernel::{SYSCTLS, SYSCTLS_IPV6};
+pub use model::*;
+
 pub(super) use direct::Direct;
-
-/// What is set on a machine; everything empty leaves it as its image is.
-#[derive(Clone, Debug, Default)]
-pub struct HostPlan {
-    /// The way out.
-    pub proxy: Option<ProxyPlan>,
-    /// Time servers.
-    pub ntp: Option<NtpPlan>,
-    /// Name servers.
-    pub dns: Option<NameServersPlan>,
-    /// Data disks, a mount point before those below it.
-    pub disks: Vec<DiskPlan>,
-    /// Files of the user, each path once.
-    pub files: Vec<FilePlan>,
-    /// Commands of the user before anything is fetched.
-    pub first: Vec<String>,
-    /// Commands of the user before joining.
-    pub before: Vec<String>,
-    /// Commands of the user after joining.
-    pub after: Vec<String>,
-}
-
-/// `proxy`, resolved.
-#[derive(Clone, Debug)]
-pub struct ProxyPlan {
-    /// For `http://` URLs; may hold a password.
-    pub http: Option<Secret<String>>,
-    /// For `https://` URLs; may hold a password.
-    pub https: Option<Secret<String>>,
-    /// What is reached directly, in the form of `no_proxy`.
-    pub no_proxy: String,
-}
-
-/// `ntp`, resolved; at least one of both lists has an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct NtpPlan {
-    pub servers: Vec<String>,
-    pub pools: Vec<String>,
-}
-
-/// `dns`, resolved; there is at least one server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct NameServersPlan {
-    pub servers: Vec<String>,
-    pub search: Vec<String>,
-}
-
-/// A data disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct DiskPlan {
-    pub device: String,
-    pub filesystem: Filesystem,
-    pub mount: String,
-    pub label: String,
-}
-
-/// A file of the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePlan {
-    /// Absolute path.
-    pub path: String,
-    /// Permission bits.
-    pub mode: u32,
-    /// Text, shared between machines.
-    pub content: Arc<str>,
-}
+pub(super) use lookup::check_names;
 
 /// What a machine's own settings are checked against.
 pub(super) struct Site<'a> {
@@ -96,19 +35,32 @@ pub(super) struct Site<'a> {
     pub(super) bin_dir: &'a str,
     /// etcd's directory, on a machine that runs it.
     pub(super) etcd_data: Option<&'a str>,
+    /// It runs a kubelet.
+    pub(super) kubelet: bool,
+    /// Pods have IPv6 addresses.
+    pub(super) ipv6: bool,
 }
 
 /// The settings of a machine.
 pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
     let texts = |list: &[&Spanned<String>]| list.iter().map(|text| text.value.clone()).collect();
     let disks = disks::resolve(&settings.disks, site, report);
+    let mounts = mounts::resolve(&settings.mounts, &disks, site, report);
     let ntp = settings.ntp.and_then(|ntp| servers::ntp(ntp));
     HostPlan {
         proxy: settings.proxy.and_then(|proxy| proxy::resolve(proxy, site.direct)),
         dns: settings.dns.and_then(|dns| servers::dns(dns, site.os, report)),
-        files: files::resolve(&settings.files, ntp.is_some(), &disks, site, report),
+        hosts: lookup::resolve(&settings.hosts),
+        timezone: settings.timezone.map(|zone| zone.value.clone()),
+        sysctls: kernel::sysctls(&settings.sysctls, site, report),
+        kernel_modules: distinct(&settings.kernel_modules),
+        swap: settings.swap.is_some_and(|swap| swap.value),
+        trusted_cas: trust::resolve(&settings.trusted_cas, site, report),
+        packages: packages::resolve(&settings.packages, site, report),
+        files: files::resolve(&settings.files, ntp.is_some(), (&disks, &mounts), site, report),
         ntp,
         disks,
+        mounts,
         first: texts(&settings.first),
         before: texts(&settings.before),
         after: texts(&settings.after),
@@ -117,18 +69,31 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
 
 /// Checks every setting where it was written.
 pub(super) fn check(spec: &Spec, report: &mut Report) {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| role.settings().host);
-    let nodes = spec.nodes.iter().map(|node| node.settings().host);
-    let pools = spec.pools.iter().map(|pool| pool.settings().host);
-    let all = std::iter::once(spec.host()).chain(roles).chain(nodes).chain(pools);
-    all.for_each(|settings| check_one(settings, report));
+    spec.levels().for_each(|settings| check_one(settings, report));
+    kernel::check_idle_swap(spec, report);
 }
 
 fn check_one(settings: HostSettings<'_>, report: &mut Report) {
     settings.proxy.iter().for_each(|proxy| proxy::check(proxy, report));
     settings.ntp.iter().for_each(|ntp| servers::check_ntp(ntp, report));
     settings.dns.iter().for_each(|dns| servers::check_dns(dns, report));
+    settings
+        .hosts
+        .iter()
+        .for_each(|(address, names)| lookup::check(address, names, report));
+    settings.timezone.iter().for_each(|zone| clock::check(zone, report));
+    settings
+        .sysctls
+        .iter()
+        .for_each(|(name, value)| kernel::check_sysctl(name, value, report));
+    settings
+        .kernel_modules
+        .iter()
+        .for_each(|module| kernel::check_module(module, report));
+    settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
+    settings.packages.iter().for_each(|name| packages::check(name, report));
     settings.disks.iter().for_each(|disk| disks::check(disk, report));
+    settings.mounts.iter().for_each(|mount| mounts::check(mount, report));
     settings.files.iter().for_each(|file| files::check(file, report));
     let commands = settings.commands;
     for command in commands.first.iter().chain(&commands.before).chain(&commands.after) {
@@ -140,6 +105,17 @@ fn check_one(settings: HostSettings<'_>, report: &mut Report) {
             );
         }
     }
+}
+
+/// Texts in their order, each once.
+fn distinct(list: &[&Spanned<String>]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for text in list {
+        if !texts.contains(&text.value) {
+            texts.push(text.value.clone());
+        }
+    }
+    texts
 }
 
 /// Refuses a path that has another spelling, which later comparisons would miss.

@@ -18,6 +18,7 @@ const UNREGISTERED: Owned = not_false(
     REMOVE,
 );
 const REMOVE: &str = "remove it";
+const SWAP: &str = "the boot chain must know whether to turn swap off";
 
 /// kube-apiserver.
 pub(in crate::plan) const API_SERVER: Settings = Settings {
@@ -229,6 +230,7 @@ pub(in crate::plan) const KUBELET_FLAGS: Settings = Settings {
             "kubeadm lays the control plane's static pods into a directory of its own choice",
             REMOVE,
         ),
+        owned(&["fail-swap-on"], SWAP, "use `swap`"),
         owned(
             &["cgroup-driver"],
             "containerd is told systemd, and both must agree",
@@ -266,6 +268,7 @@ pub(in crate::plan) const KUBELET_FIELDS: Settings = Settings {
             "kubeadm lays the control plane's static pods into a directory of its own choice",
             REMOVE,
         ),
+        owned(&["failSwapOn"], SWAP, "use `swap`"),
         owned(
             &["containerRuntimeEndpoint"],
             "the documents bring containerd, and kubeadm asks at its socket",

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::Spanned;
+use crate::{secret::Secret, yaml::Spanned};
 
 /// A manifest of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -33,12 +33,20 @@ pub struct Access {
 pub struct User {
     /// Login name.
     pub name: Spanned<String>,
+    /// Who it is, for people: the comment of passwd(5).
+    pub gecos: Option<Spanned<String>>,
+    /// Home directory; `/home/NAME` if absent.
+    pub home_dir: Option<Spanned<String>>,
+    /// Login group; one of the user's name if absent.
+    pub primary_group: Option<Spanned<String>>,
     /// Supplementary groups.
     #[serde(default)]
     pub groups: Vec<Spanned<String>>,
     /// Keys.
     #[serde(default)]
     pub ssh_authorized_keys: Vec<Spanned<String>>,
+    /// Hash of a password as crypt(5) has it (`openssl passwd -6`); without one no password logs in.
+    pub password_hash: Option<Spanned<Secret<String>>>,
     /// May run anything as root without a password.
     #[serde(default)]
     pub sudo: bool,

@@ -1,4 +1,4 @@
-//! What the spec sets on the machines themselves: proxy, time, name servers, disks, files and commands.
+//! What the spec sets on the machines themselves, key by key; `settings` lists the keys.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +54,9 @@ pub struct Disk {
     pub mount: Spanned<String>,
     /// Label of the file system, by which it is known again; the last part of `mount` if absent.
     pub label: Option<Spanned<String>>,
+    /// Options of mount(8), one each: `noatime`.
+    #[serde(default)]
+    pub options: Vec<Spanned<String>>,
 }
 
 /// File systems of data disks.
@@ -65,16 +68,49 @@ pub enum Filesystem {
     Xfs,
 }
 
-/// A file of the user. Owner and group are root.
+/// A file system that is there already: of a server, of another directory (`bind`), in memory, or on a device.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Mount {
+    /// What is mounted, as the first field of fstab(5): `nas.example.com:/data`, `UUID=…`, a path, or `tmpfs`.
+    pub source: Spanned<String>,
+    /// Where it is mounted.
+    pub mount: Spanned<String>,
+    /// Type of the file system, `nfs`, or `bind` for a directory that stands elsewhere as well; found out if absent.
+    pub r#type: Option<Spanned<String>>,
+    /// Options of mount(8), one each: `ro`, `nfsvers=4.2`.
+    #[serde(default)]
+    pub options: Vec<Spanned<String>>,
+}
+
+/// A file of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostFile {
     /// Absolute path.
     pub path: Spanned<String>,
-    /// Text.
+    /// What is in it, as `encoding` says.
     pub content: Spanned<String>,
+    /// How `content` is written; `plain` if absent.
+    pub encoding: Option<Spanned<FileEncoding>>,
     /// Permission bits in octal digits, quoted; `"0644"` if absent.
     pub mode: Option<Spanned<String>>,
+    /// `USER` or `USER:GROUP`; root if absent. A user without a group brings the group of its login.
+    pub owner: Option<Spanned<String>>,
+    /// Whether the content goes behind what is in the file already, unless it is there; owner and mode stay.
+    #[serde(default)]
+    pub append: bool,
+}
+
+/// How the content of a file is written in the spec.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileEncoding {
+    /// Text.
+    #[default]
+    Plain,
+    /// base64 (RFC 4648 §4) of bytes that need not be text; blanks and line breaks in it do not count.
+    Base64,
 }
 
 /// `commands`: text for bash, each entry run once.

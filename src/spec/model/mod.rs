@@ -15,6 +15,8 @@ mod runtime;
 mod settings;
 mod trust;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -92,3 +94,18 @@ host_settings!(level! {
         pub pools: Vec<Spanned<Pool>>,
     }
 });
+
+impl Spec {
+    /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.
+    pub fn levels(&self) -> impl Iterator<Item = HostSettings<'_>> {
+        let RoleSettings {
+            control_plane,
+            worker,
+            etcd,
+        } = &self.roles;
+        let roles = [control_plane, worker, etcd].map(|role| role.host());
+        let nodes = self.nodes.iter().map(|node| node.host());
+        let pools = self.pools.iter().map(|pool| pool.host());
+        std::iter::once(self.host()).chain(roles).chain(nodes).chain(pools)
+    }
+}

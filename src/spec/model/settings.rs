@@ -2,7 +2,9 @@
 //!
 //! A setting is declared in [`host_settings`] and nowhere else; what lays one level over another is `plan`'s concern.
 
-use super::{Commands, Disk, HostFile, NameServers, Ntp, Proxy};
+use std::collections::BTreeMap;
+
+use super::{Commands, Disk, HostFile, Mount, NameServers, Ntp, Proxy};
 use crate::yaml::Spanned;
 
 /// Hands the fields of all settings to another macro, behind what it is given itself.
@@ -15,9 +17,33 @@ macro_rules! host_settings {
             pub ntp: Option<Spanned<Ntp>>,
             /// Name servers; the nearest counts whole, and `{}` leaves those of DHCP and the image.
             pub dns: Option<Spanned<NameServers>>,
+            /// Lines of /etc/hosts, an address and its names each; the nearest counts for an address, and `[]` is none.
+            #[serde(default)]
+            pub hosts: BTreeMap<Spanned<String>, Vec<Spanned<String>>>,
+            /// Time zone as in `/usr/share/zoneinfo`, `Europe/Berlin`; absent leaves the image's.
+            pub timezone: Option<Spanned<String>>,
+            /// Kernel parameters by name, `vm.max_map_count`; the nearest counts for a name. Some of those that a kubelet
+            /// needs cannot be set otherwise.
+            #[serde(default)]
+            pub sysctls: BTreeMap<Spanned<String>, Spanned<String>>,
+            /// Kernel modules that are loaded at every boot, beside those that firelay needs; they add up.
+            #[serde(default)]
+            pub kernel_modules: Vec<Spanned<String>>,
+            /// Swap of the image stays on, and pods of QoS class Burstable may use it (the kubelet's `LimitedSwap`);
+            /// `false` if absent, and then it is turned off.
+            pub swap: Option<Spanned<bool>>,
+            /// Certificates in PEM that the machine trusts beside those of the system, one or more in an entry; they add up.
+            #[serde(default)]
+            pub trusted_cas: Vec<Spanned<String>>,
+            /// Packages that the package manager of the system installs before anything else is fetched; they add up.
+            #[serde(default)]
+            pub packages: Vec<Spanned<String>>,
             /// Data disks; they add up, and a nearer one replaces the one of its mount point.
             #[serde(default)]
             pub disks: Vec<Disk>,
+            /// Further file systems; they add up, and a nearer one replaces the one of its mount point.
+            #[serde(default)]
+            pub mounts: Vec<Mount>,
             /// Files; they add up, and a nearer one replaces the one of its path.
             #[serde(default)]
             pub files: Vec<HostFile>,

@@ -1,0 +1,122 @@
+//! What is set on a machine, resolved.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use crate::{secret::Secret, spec::Filesystem};
+
+/// What is set on a machine; everything empty leaves it as its image is.
+#[derive(Clone, Debug, Default)]
+pub struct HostPlan {
+    /// The way out.
+    pub proxy: Option<ProxyPlan>,
+    /// Time servers.
+    pub ntp: Option<NtpPlan>,
+    /// Name servers.
+    pub dns: Option<NameServersPlan>,
+    /// Lines of /etc/hosts: an address and its names.
+    pub hosts: BTreeMap<IpAddr, Vec<String>>,
+    /// Time zone.
+    pub timezone: Option<String>,
+    /// Kernel parameters of the user; those of firelay's own are not among them unless they have another value.
+    pub sysctls: BTreeMap<String, String>,
+    /// Kernel modules of the user, each once.
+    pub kernel_modules: Vec<String>,
+    /// Swap stays on.
+    pub swap: bool,
+    /// One certificate in PEM each.
+    pub trusted_cas: Vec<String>,
+    /// Packages to install, those of the OS profile first, each once.
+    pub packages: Vec<String>,
+    /// Data disks, a mount point before those below it.
+    pub disks: Vec<DiskPlan>,
+    /// Further file systems, in the order in which they are mounted.
+    pub mounts: Vec<MountPlan>,
+    /// Files of the user, each path once.
+    pub files: Vec<FilePlan>,
+    /// Commands of the user before anything is fetched.
+    pub first: Vec<String>,
+    /// Commands of the user before joining.
+    pub before: Vec<String>,
+    /// Commands of the user after joining.
+    pub after: Vec<String>,
+}
+
+/// `proxy`, resolved.
+#[derive(Clone, Debug)]
+pub struct ProxyPlan {
+    /// For `http://` URLs; may hold a password.
+    pub http: Option<Secret<String>>,
+    /// For `https://` URLs; may hold a password.
+    pub https: Option<Secret<String>>,
+    /// What is reached directly, in the form of `no_proxy`.
+    pub no_proxy: String,
+}
+
+/// `ntp`, resolved; at least one of both lists has an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct NtpPlan {
+    pub servers: Vec<String>,
+    pub pools: Vec<String>,
+}
+
+/// `dns`, resolved; there is at least one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct NameServersPlan {
+    pub servers: Vec<String>,
+    pub search: Vec<String>,
+}
+
+/// A data disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct DiskPlan {
+    pub device: String,
+    pub filesystem: Filesystem,
+    pub mount: String,
+    pub label: String,
+    /// Of mount(8), with commas.
+    pub options: String,
+}
+
+/// A file system that is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct MountPlan {
+    pub source: String,
+    pub mount: String,
+    /// As in fstab(5); `none` for a directory that stands elsewhere as well.
+    pub kind: String,
+    /// Of mount(8), with commas; never empty.
+    pub options: String,
+}
+
+/// A file of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlan {
+    /// Absolute path.
+    pub path: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// Text, shared between machines; base64 where `placement` says so.
+    pub content: Arc<str>,
+    /// How it gets where it belongs.
+    pub placement: Placement,
+}
+
+/// How a file of the user gets where it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// The document lays it, owned by root.
+    Document,
+    /// The boot chain puts it there: a document cannot say everything about it in the same way under every OS.
+    Chain {
+        /// The content is base64.
+        base64: bool,
+        /// `USER`, `USER:` or `USER:GROUP`, as chown(1) takes it.
+        owner: Option<String>,
+    },
+    /// The boot chain puts it behind what is in the file.
+    Append,
+}

@@ -1,0 +1,93 @@
+//! `mounts`.
+
+use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
+use crate::{diagnostic::Diagnostic, plan::report::Report, spec::Mount, yaml::Spanned};
+
+/// A directory that stands elsewhere as well has no type of its own (mount(8)).
+const BIND: &str = "bind";
+
+/// Options of mount.cifs(8) that hold a secret; everybody may read /etc/fstab.
+const SECRET_OPTIONS: &[&str] = &["password=", "pass=", "password2="];
+
+/// The mounts of a machine in the order in which they were written.
+pub(super) fn resolve(mounts: &[&Mount], disks: &[DiskPlan], site: &Site<'_>, report: &mut Report) -> Vec<MountPlan> {
+    for (at, mount) in mounts.iter().enumerate() {
+        let point = &mount.mount;
+        report.take(disks::check_site(point, site));
+        let taken = disks.iter().any(|disk| disk.mount == point.value);
+        if taken || mounts[..at].iter().any(|other| other.mount == *point) {
+            twice("FL0605", "a mount point", point.span, report);
+        } else if let Some(hidden) = mounts[..at].iter().find(|other| within(&other.mount, point)) {
+            let finding = Diagnostic::error("FL0605", "a mount that hides another").at(point.span);
+            let label = format!("{} is mounted before and lies below", hidden.mount.value);
+            report.push(finding.label(label).help("list what is above first"));
+        }
+    }
+    mounts.iter().map(|mount| plan(mount)).collect()
+}
+
+fn plan(mount: &Mount) -> MountPlan {
+    let kind = mount.r#type.as_ref().map_or("auto", |kind| kind.as_str());
+    let options = joined(&mount.options);
+    let (kind, options) = match (kind, options.as_str()) {
+        (BIND, "") => ("none", BIND.to_owned()),
+        (BIND, _) => ("none", format!("{BIND},{options}")),
+        (_, "") => (kind, "defaults".to_owned()),
+        _ => (kind, options),
+    };
+    MountPlan {
+        source: mount.source.value.clone(),
+        mount: mount.mount.value.clone(),
+        kind: kind.to_owned(),
+        options,
+    }
+}
+
+/// Options as mount(8) takes them.
+pub(super) fn joined(options: &[Spanned<String>]) -> String {
+    let options: Vec<_> = options.iter().map(|option| option.as_str()).collect();
+    options.join(",")
+}
+
+/// Checks what a mount says of itself.
+pub(super) fn check(mount: &Mount, report: &mut Report) {
+    if !is_field(&mount.source) || mount.source.starts_with('#') {
+        let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);
+        let help = "write it as in /etc/fstab: nas.example.com:/data, UUID=…, LABEL=…, /a/directory, tmpfs";
+        report.push(finding.label("no blanks, quotes or backslashes").help(help));
+    }
+    if check_spelling("FL0616", &mount.mount, report) {
+        report.take(disks::check_mount(&mount.mount, "FL0616"));
+    }
+    let is_type = |kind: &str| {
+        kind.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    let odd =
+        |kind: &&Spanned<String>| kind.is_empty() || kind.starts_with('-') || !is_type(kind) || kind.as_str() == "swap";
+    if let Some(kind) = mount.r#type.as_ref().filter(odd) {
+        let finding = Diagnostic::error("FL0616", "not the type of a file system").at(kind.span);
+        report.push(finding.help("types: auto, bind, ext4, nfs, tmpfs, xfs and what else mount(8) of the image knows"));
+    }
+    mount
+        .options
+        .iter()
+        .for_each(|option| check_option(option, "FL0616", report));
+}
+
+/// Refuses what fstab(5) would read otherwise, and secrets.
+pub(super) fn check_option(option: &Spanned<String>, code: &'static str, report: &mut Report) {
+    if SECRET_OPTIONS.iter().any(|secret| option.starts_with(secret)) {
+        let finding = Diagnostic::error(code, "a password that everybody on the machine can read");
+        let help = "lay a file of mode 0600 under `files` and write credentials=/its/path";
+        report.push(finding.at_hidden(option.span).label("in /etc/fstab").help(help));
+    } else if !is_field(option) || option.contains(',') {
+        let finding = Diagnostic::error(code, "not an option of mount(8)").at(option.span);
+        report.push(finding.label("one in each entry, without blanks, quotes and backslashes"));
+    }
+}
+
+/// What fstab(5) takes as it is.
+fn is_field(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'`\\$".contains(c))
+}

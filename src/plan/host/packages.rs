@@ -1,0 +1,30 @@
+//! `packages`.
+
+use super::Site;
+use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
+
+/// The packages of a machine, those of its OS profile first. Refused where no package manager is.
+pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {
+    if let (None, Some(first)) = (&site.os.package_command, packages.first()) {
+        let finding = Diagnostic::error("FL0609", format!("{} takes no packages", site.os.name)).at(first.span);
+        let help = "use an image that has them, a container, or a static binary that commands.first fetches";
+        report.push(finding.label("this system has no package manager").help(help));
+    }
+    let mut names = site.os.packages.clone();
+    for name in super::distinct(packages) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Refuses what would be an option, several names, or a path.
+pub(super) fn check(name: &Spanned<String>, report: &mut Report) {
+    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:~=@".contains(&byte);
+    let starts_well = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+    if !starts_well || !name.bytes().all(is_char) {
+        let finding = Diagnostic::error("FL0614", "not the name of a package").at(name.span);
+        report.push(finding.label("letters, digits and + - . _ : ~ = @, one name in each entry"));
+    }
+}

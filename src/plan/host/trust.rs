@@ -1,0 +1,68 @@
+//! `trustedCas`.
+
+use x509_parser::pem::parse_x509_pem;
+
+use super::Site;
+use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
+
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+
+/// The certificates of a machine, one in each text and each once. Refused where nobody knows how they are trusted.
+pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {
+    if let (None, Some(first)) = (&site.os.trust, texts.first()) {
+        let finding = Diagnostic::error("FL0609", format!("{} trusts no further certificates", site.os.name));
+        let label = "its profile does not say how";
+        report.push(finding.at(first.span).label(label));
+    }
+    let mut certificates: Vec<String> = Vec::new();
+    for block in texts.iter().flat_map(|text| blocks(text)) {
+        if !certificates.contains(&block) {
+            certificates.push(block);
+        }
+    }
+    certificates
+}
+
+/// PEM blocks with their borders; what stands between them is a comment (RFC 7468 section 2).
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with(BEGIN) {
+            block = Some(String::new());
+        }
+        if let Some(lines) = &mut block {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+        if line.starts_with(END) {
+            blocks.extend(block.take());
+        }
+    }
+    blocks.extend(block);
+    blocks
+}
+
+/// Refuses what is not a row of certificates. A private key that was given by mistake is not shown.
+pub(super) fn check(text: &Spanned<String>, report: &mut Report) {
+    let span = text.span;
+    let blocks = blocks(text);
+    if text.contains("PRIVATE KEY") {
+        let finding = Diagnostic::error("FL0613", "a private key among the certificates").at_hidden(span);
+        report.push(
+            finding
+                .label("it would be on every machine")
+                .help("give the CA's certificate alone"),
+        );
+    } else if blocks.is_empty() || !blocks.iter().all(|block| is_certificate(block)) {
+        let finding = Diagnostic::error("FL0613", "not a certificate").at(span);
+        let help = "give the content of a file that begins with -----BEGIN CERTIFICATE-----";
+        report.push(finding.label("X.509 in PEM, one or more").help(help));
+    }
+}
+
+fn is_certificate(block: &str) -> bool {
+    let pem = parse_x509_pem(block.as_bytes()).ok().map(|(_, pem)| pem);
+    pem.is_some_and(|pem| pem.label == "CERTIFICATE" && pem.parse_x509().is_ok())
+}
