@@ -472,7 +472,7 @@ fn what_is_set_on_machines_is_the_nearest_or_adds_up() {
         ["nas.example.com:/data /srv/data nfs ro,nfsvers=4.2", bind]
     );
     assert_eq!(mounts(near), [bind, "tmpfs /srv/data tmpfs size=64m"]);
-    let sysctl = |host: &HostPlan, name| host.sysctls.get(name).map(String::clone).unwrap_or_default();
+    let sysctl = |host: &HostPlan, name| host.sysctls.get(name).cloned().unwrap_or_default();
     assert_eq!(
         (sysctl(far, "vm.max_map_count"), sysctl(far, "vm.swappiness")),
         ("262144".into(), String::new())
