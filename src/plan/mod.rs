@@ -15,6 +15,7 @@ mod duration;
 mod endpoint;
 mod etcd;
 mod host;
+mod idle;
 mod inheritance;
 mod known;
 mod kubelet;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, idle, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -37,6 +37,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     host::check_names(spec, &rows, report);
     addresses::check(&rows, &ranges, report);
     let patches = patches::resolve(spec, &rows, report);
+    idle::check(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
     let network = network::resolve(
         spec,

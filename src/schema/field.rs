@@ -167,7 +167,8 @@ impl Reader<'_> {
             let any = self.field("*", &join(path, "*"), value, false);
             return if any.children.is_empty() { Vec::new() } else { vec![any] };
         }
-        let required: Vec<_> = shape["required"].as_array().into_iter().flatten().collect();
+        let lists = [&shape["required"], &shape["then"]["required"]].map(Value::as_array);
+        let required: Vec<_> = lists.into_iter().flatten().flatten().collect();
         let own = shape["properties"]
             .as_object()
             .into_iter()

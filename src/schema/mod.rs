@@ -72,8 +72,19 @@ fn head(mut schema: Value) -> Value {
     head.insert("$id".into(), ID.into());
     head.insert("title".into(), "firelay cluster spec".into());
     if let Value::Object(rest) = schema {
-        let rest = rest.into_iter().filter(|(key, _)| key != "title" && key != "$schema");
-        head.extend(rest);
+        for (key, value) in rest {
+            match key.as_str() {
+                "title" | "$schema" => {}
+                // What is missing may stand in the files that a spec includes.
+                "required" => {
+                    head.insert("if".into(), json!({ "not": { "required": ["include"] } }));
+                    head.insert("then".into(), json!({ "required": value }));
+                }
+                _ => {
+                    head.insert(key, value);
+                }
+            }
+        }
     }
     Value::Object(head)
 }

@@ -93,6 +93,6 @@ pub struct OciRuntime {
     pub kind: Spanned<String>,
     /// `BinaryName` option.
     pub binary: Option<Spanned<String>>,
-    /// Whether the handler uses systemd's cgroups; true if absent.
+    /// Whether the handler uses systemd's cgroups. If absent, handlers of runc's shim do, and others decide themselves.
     pub systemd_cgroup: Option<bool>,
 }

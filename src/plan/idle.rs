@@ -1,0 +1,41 @@
+//! Settings of a kubelet for machines that run none: members of an external etcd.
+
+use super::{machines::Row, report::Report};
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    spec::{Settings, Spec},
+};
+
+/// Warns of labels, taints and kubelet settings of the etcd role and of nodes with this role alone.
+pub(super) fn check(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+    let members = || rows.iter().filter(|row| row.roles.etcd);
+    if members().count() > 0 && members().all(|row| !row.roles.kubernetes()) {
+        check_one(spec.roles.etcd.settings(), report);
+    }
+    let without = members().filter(|row| !row.roles.kubernetes());
+    without.for_each(|row| check_one(row.node.settings(), report));
+}
+
+fn check_one(settings: Settings<'_>, report: &mut Report) {
+    let kubelet = settings.kubelet;
+    let first = |keys: Vec<Span>| keys.into_iter().min();
+    let set = [
+        ("labels", first(settings.labels.keys().map(|key| key.span).collect())),
+        (
+            "taints",
+            settings.taints.and_then(|taints| Some(taints.first()?.key.span)),
+        ),
+        (
+            "kubelet.config",
+            first(kubelet.config.keys().map(|key| key.span).collect()),
+        ),
+        (
+            "kubelet.extraArgs",
+            kubelet.extra_args.first().map(|argument| argument.name.span),
+        ),
+    ];
+    for (key, span) in set.into_iter().filter_map(|(key, span)| Some((key, span?))) {
+        let finding = Diagnostic::warning("FL0511", format!("`{key}` has no effect")).at(span);
+        report.push(finding.label("machines with the etcd role alone run no kubelet and are no nodes of Kubernetes"));
+    }
+}

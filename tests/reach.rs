@@ -1,0 +1,391 @@
+//! Every key of the spec reaches an output: each is set, with nothing else changed, and some file of some node, the
+//! manifest or the bundle is another one. A default that is spelled out changes none.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{LazyLock, Mutex},
+};
+
+use firelay::{
+    commands::{
+        assembly::{Assembly, for_each_node},
+        project::Project,
+    },
+    diagnostic::{Source, render},
+    plan,
+    profile::Profiles,
+    schema::{self, Field},
+    secrets::Bundle,
+    spec::Layers,
+};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+static ROOT: LazyLock<Field> = LazyLock::new(|| Field::root(&schema::json(&PROFILES)));
+
+/// Two named machines and a pool.
+const BASE: &str = "
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: home
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.home.example.net }
+os: debian-13
+platform: openstack
+nodes:
+  - { name: w1, roles: [worker], addresses: [10.0.0.21] }
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+pools:
+  - { name: burst, roles: [worker] }
+";
+
+/// What a key needs elsewhere, by the beginning of its path: laid over the base, lists as a whole.
+const AROUND: &[(&str, &str)] = &[
+    ("etcd.version", EXTERNAL),
+    ("roles.etcd", EXTERNAL),
+    (
+        "network.nodeMaskIpv6",
+        "
+network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]",
+    ),
+];
+
+/// What a key needs beside it, by the end of its path.
+const BESIDE: &[(&str, &str)] = &[
+    ("endpoint.address", "{ provider: kubeVip, address: 10.0.0.99 }"),
+    ("endpoint.interface", "{ provider: kubeVip, address: 10.0.0.99 }"),
+    ("etcd.heartbeatIntervalMs", "{ electionTimeoutMs: 3000 }"),
+    ("proxy.noProxy", "{ http: 'http://proxy.example.com:3128' }"),
+    ("dns.search", "{ servers: [10.0.9.2] }"),
+];
+
+/// Keys that the base has, or that others need: another value takes the place of theirs.
+const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
+
+/// Etcd on a machine of its own.
+const EXTERNAL: &str = "
+nodes:
+  - { name: w1, roles: [worker], addresses: [10.0.0.21] }
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+  - { name: e1, roles: [etcd], addresses: [10.0.0.31] }";
+
+/// Values for keys whose examples do not go with the base, by the end of their paths.
+const VALUES: &[(&str, &str)] = &[
+    ("nodes[].name", "w9"),
+    ("nodes[].roles", "[etcd]"),
+    ("nodes[].addresses", "[10.0.0.29]"),
+];
+
+/// Keys that change nothing, and why that is right.
+const WITHOUT: &[(&str, &str)] = &[
+    ("apiVersion", "there is one value"),
+    ("kind", "there is one value"),
+    ("include", "it names files; tests/compose.rs has some"),
+    ("pools[].roles", "there is one value"),
+    ("roles.etcd.swap", IDLE),
+    ("roles.etcd.labels", IDLE),
+    ("roles.etcd.taints[].key", IDLE),
+    ("roles.etcd.taints[].value", IDLE),
+    ("roles.etcd.taints[].effect", IDLE),
+    ("roles.etcd.kubelet.config", IDLE),
+    ("roles.etcd.kubelet.extraArgs[].name", IDLE),
+    ("roles.etcd.kubelet.extraArgs[].value", IDLE),
+];
+
+/// A role has the settings of any machine.
+const IDLE: &str = "members of an external etcd run no kubelet, and FL0511 says so";
+
+/// Defaults that cannot be spelled out in the base, and why that is right.
+const IMPLICIT: &[(&str, &str)] = &[
+    ("kubernetes.kubeProxy.mode", THEIRS),
+    ("kubernetes.tls.minVersion", THEIRS),
+    ("kubernetes.imagePull.policy", THEIRS),
+    ("kubernetes.imagePull.serial", THEIRS),
+    ("network.cni.flannel.vni", THEIRS),
+    ("etcd.heartbeatIntervalMs", THEIRS),
+    ("etcd.electionTimeoutMs", THEIRS),
+];
+
+/// What is absent is not written, and the program takes its own default.
+const THEIRS: &str = "the program's own default, which is told to it if it is spelled out";
+
+/// The name that stands for one of the user's.
+fn any(path: &str) -> &'static str {
+    match path {
+        "artifacts.overrides.*" => "crictl",
+        _ => "any",
+    }
+}
+
+fn yaml(text: &str) -> Value {
+    firelay::yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How much of the output is looked at; the first takes a tenth of the time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    /// The files of the nodes, the bundle, and what the manifest says of machines.
+    Files,
+    /// What the platforms take, as well.
+    Artifacts,
+}
+
+/// What was rendered already.
+type Seen = BTreeMap<(String, Depth), Result<String, String>>;
+
+/// What is rendered of a spec, as a digest of everything; findings if it is refused.
+fn output(spec: &Value, depth: Depth) -> Result<String, String> {
+    static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+    let asked = (spec.to_string(), depth);
+    if let Some(known) = SEEN.lock().unwrap().get(&asked) {
+        return known.clone();
+    }
+    let rendered = rendered(&asked.0, depth);
+    SEEN.lock().unwrap().insert(asked, rendered.clone());
+    rendered
+}
+
+fn rendered(text: &str, depth: Depth) -> Result<String, String> {
+    let layers = Layers::from(Source::new("cluster.yaml", text));
+    let said = |findings: &[_]| render(&layers.source, findings, false);
+    let (plan, warnings) = plan::read(&layers, &PROFILES).map_err(|findings| said(&findings))?;
+    // A key without effect is said to be so, which is no effect.
+    let idle: Vec<_> = warnings
+        .into_iter()
+        .filter(|finding| finding.code == "FL0511")
+        .collect();
+    if !idle.is_empty() {
+        return Err(said(&idle));
+    }
+    let project = Project {
+        layers,
+        plan,
+        profiles: PROFILES.clone(),
+        warnings: Vec::new(),
+    };
+    let plan = &project.plan;
+    let bundle = bundle();
+    let assembly = Assembly::new(&project, &bundle, false).map_err(|failure| format!("{failure:?}"))?;
+    let nodes = for_each_node(&plan.nodes, |node| {
+        let files = assembly.files(node, &assembly.pki(node)?)?;
+        let sent = match depth {
+            Depth::Files => String::new(),
+            Depth::Artifacts => {
+                let artifact = assembly.artifact(node, &files)?;
+                let beside: Vec<_> = artifact.files.iter().map(|file| (&file.name, &file.content)).collect();
+                format!("{:?} {beside:?}", artifact.handover)
+            }
+        };
+        Ok(format!("{} {:?} {files:?} {sent}", node.name, node.mac))
+    })
+    .map_err(|failure| format!("{failure:?}"))?;
+    let made = format!("{} {} {:?}", plan.name, plan.pki.algorithm, plan.pki.ca_validity);
+    Ok(format!("{:x?}", Sha256::digest(format!("{made} {nodes:?}"))))
+}
+
+fn bundle() -> Bundle {
+    let path = support::example("single-node").bundle;
+    let directory = tempfile::tempdir().unwrap();
+    let own = directory.path().join("bundle.yaml");
+    fs::copy(path, &own).unwrap();
+    fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    firelay::secrets::load(&own).unwrap().bundle
+}
+
+/// The base with what a key needs around it.
+fn base(path: &str) -> Value {
+    let mut spec = yaml(BASE);
+    for (_, around) in AROUND.iter().filter(|(start, _)| path.starts_with(start)) {
+        merge(&mut spec, yaml(around));
+    }
+    spec
+}
+
+fn merge(to: &mut Value, from: Value) {
+    match (to, from) {
+        (Value::Object(to), Value::Object(from)) => {
+            from.into_iter()
+                .for_each(|(key, value)| merge(to.entry(key).or_insert(Value::Null), value));
+        }
+        (to, from) => *to = from,
+    }
+}
+
+/// The fields from the top to one below it.
+fn chain(field: &Field) -> Vec<&'static Field> {
+    let mut chain = vec![&*ROOT];
+    while let Some(next) = chain.last().unwrap().children.iter().find(|child| {
+        let rest = field.path.strip_prefix(&child.path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }) {
+        chain.push(next);
+    }
+    chain.remove(0);
+    chain
+}
+
+/// The mapping that holds a key, made with what it needs, lists with one element.
+fn parent<'a>(spec: &'a mut Value, chain: &[&Field]) -> &'a mut Value {
+    let mut at = spec;
+    for field in &chain[..chain.len() - 1] {
+        let name = if field.name == "*" {
+            any(&field.path)
+        } else {
+            &field.name
+        };
+        at = at.as_object_mut().unwrap().entry(name).or_insert_with(|| needed(field));
+        if let Value::Array(elements) = at {
+            at = &mut elements[0];
+        }
+    }
+    at
+}
+
+/// A mapping, or a list of one, with the keys that must be there.
+fn needed(field: &Field) -> Value {
+    let required = field.children.iter().filter(|child| child.required);
+    let entries = required
+        .map(|child| (child.name.clone(), value(child, 0).unwrap()))
+        .collect();
+    let entries = Value::Object(entries);
+    if field.is_list() { json!([entries]) } else { entries }
+}
+
+/// A value of a key: its examples, or its choices, in turn.
+fn value(field: &Field, index: usize) -> Option<Value> {
+    let given = VALUES
+        .iter()
+        .filter(|(end, _)| field.path.ends_with(end))
+        .map(|(_, text)| yaml(text));
+    let choices = field.choices.iter().map(|choice| choice.value.clone().into());
+    let mut all: Vec<Value> = given.chain(field.examples.iter().cloned()).collect();
+    if all.is_empty() && field.children.is_empty() {
+        all.extend(choices);
+    }
+    if all.is_empty() && field.required {
+        all.extend(field.example());
+    }
+    all.into_iter().nth(index)
+}
+
+/// A spec without the key, or with its first value if it must be there, and one with it.
+fn pair(field: &Field) -> Option<(Value, Value)> {
+    let chain = chain(field);
+    let mut without = base(&field.path);
+    let beside = BESIDE.iter().filter(|(end, _)| field.path.ends_with(end));
+    let at = parent(&mut without, &chain);
+    beside.for_each(|(_, text)| merge(at, yaml(text)));
+    let at = at.as_object_mut().unwrap();
+    let present = at
+        .get(&field.name)
+        .cloned()
+        .filter(|_| field.required || KEPT.contains(&field.path.as_str()));
+    if present.is_none() {
+        at.remove(&field.name);
+    }
+    let other = (0..)
+        .map_while(|index| value(field, index))
+        .find(|value| Some(value) != present.as_ref())?;
+    let mut with = without.clone();
+    parent(&mut with, &chain)
+        .as_object_mut()
+        .unwrap()
+        .insert(field.name.clone(), other);
+    Some((without, with))
+}
+
+fn leaves() -> Vec<&'static Field> {
+    let all = ROOT.all().into_iter().skip(1);
+    all.filter(|field| field.children.is_empty() || !field.examples.is_empty())
+        .collect()
+}
+
+#[test]
+fn every_key_reaches_an_output() {
+    let argued = |field: &&&Field| !WITHOUT.iter().any(|(path, _)| *path == field.path);
+    let wrong: Vec<_> = leaves()
+        .par_iter()
+        .filter(argued)
+        .filter_map(|field| why_not(field))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        leaves().len(),
+        wrong.join("\n")
+    );
+}
+
+fn why_not(field: &Field) -> Option<String> {
+    let Some((without, with)) = pair(field) else {
+        return Some(format!("{}: there is no value for it", field.path));
+    };
+    let both = |depth| (output(&without, depth), output(&with, depth));
+    let outcome = match both(Depth::Files) {
+        (Ok(one), Ok(other)) if one == other => both(Depth::Artifacts),
+        outcome => outcome,
+    };
+    match outcome {
+        (Ok(one), Ok(other)) if one == other => Some(format!("{}: changes nothing\n  {with}", field.path)),
+        (Ok(_), Ok(_)) => None,
+        (Err(why), _) => Some(format!("{}: refused without it\n  {without}\n{why}", field.path)),
+        (_, Err(why)) => Some(format!("{}: refused\n  {with}\n{why}", field.path)),
+    }
+}
+
+#[test]
+fn a_default_that_is_spelled_out_changes_nothing() {
+    let with_default = leaves().into_iter().filter(|field| field.default.is_some());
+    let spelled: Vec<_> = with_default
+        .filter(|field| !IMPLICIT.iter().chain(WITHOUT).any(|(path, _)| *path == field.path))
+        .collect();
+    assert!(spelled.len() > 40, "{}", spelled.len());
+    let wrong: Vec<_> = spelled
+        .par_iter()
+        .filter_map(|field| unlike_its_default(field))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        spelled.len(),
+        wrong.join("\n")
+    );
+}
+
+fn unlike_its_default(field: &Field) -> Option<String> {
+    let (without, _) = pair(field)?;
+    let mut with = without.clone();
+    let at = parent(&mut with, &chain(field)).as_object_mut().unwrap();
+    at.insert(field.name.clone(), field.default.clone().unwrap());
+    match (output(&without, Depth::Files), output(&with, Depth::Files)) {
+        (Ok(one), Ok(other)) if one == other => None,
+        (_, Err(why)) => Some(format!("{}: the default is refused\n{why}", field.path)),
+        _ => Some(format!("{}: the default is another one\n  {with}", field.path)),
+    }
+}
+
+/// What is argued for is still true.
+#[test]
+fn every_argument_belongs_to_a_key() {
+    let paths: Vec<_> = ROOT.all().into_iter().map(|field| field.path.as_str()).collect();
+    let starts = AROUND.iter().map(|(start, _)| start);
+    let ends = BESIDE.iter().chain(VALUES);
+    for path in WITHOUT.iter().chain(IMPLICIT).map(|(path, _)| path).chain(&KEPT) {
+        assert!(paths.contains(path), "{path}");
+    }
+    for start in starts {
+        assert!(paths.iter().any(|path| path.starts_with(start)), "{start}");
+    }
+    for (end, _) in ends {
+        assert!(paths.iter().any(|path| path.ends_with(end)), "{end}");
+    }
+}
