@@ -532,8 +532,12 @@ fn literals(text: &str) -> Vec<String> {
     while let Some(character) = characters.next() {
         match (character, characters.peek()) {
             ('$', Some('(' | '{')) | ('{', Some('{' | '%')) => {
-                characters.next();
-                depth += 1;
+                // An expression of a template ends with two braces, all else with one.
+                depth += if (character, characters.next()) == ('{', Some('{')) {
+                    2
+                } else {
+                    1
+                };
                 plain.push('\n');
             }
             ('(' | '{', _) if depth > 0 => depth += 1,
