@@ -307,9 +307,14 @@ fn leaves() -> Vec<&'static Field> {
         .collect()
 }
 
+/// A patch is refused unless it is whole and hits something: its keys are set together, below.
+fn is_of_a_patch(field: &Field) -> bool {
+    field.path.contains("patches[].")
+}
+
 #[test]
 fn every_key_reaches_an_output() {
-    let argued = |field: &&&Field| !WITHOUT.iter().any(|(path, _)| *path == field.path);
+    let argued = |field: &&&Field| !WITHOUT.iter().any(|(path, _)| *path == field.path) && !is_of_a_patch(field);
     let wrong: Vec<_> = leaves()
         .par_iter()
         .filter(argued)
@@ -338,6 +343,124 @@ fn why_not(field: &Field) -> Option<String> {
         (Ok(_), Ok(_)) => None,
         (Err(why), _) => Some(format!("{}: refused without it\n  {without}\n{why}", field.path)),
         (_, Err(why)) => Some(format!("{}: refused\n  {with}\n{why}", field.path)),
+    }
+}
+
+/// Each key of a patch with two patches that differ in it, and whether only the founder has what they change.
+const PATCHES: &[(&str, &str, &str, bool)] = &[
+    (
+        "merge",
+        "{ target: { unit: kubelet.service }, merge: { Service: { Nice: '5' } } }",
+        "{ target: { unit: kubelet.service }, merge: { Service: { Nice: '6' } } }",
+        false,
+    ),
+    (
+        "target.unit",
+        "{ target: { unit: kubelet.service }, merge: { Service: { Nice: '5' } } }",
+        "{ target: { unit: containerd.service }, merge: { Service: { Nice: '5' } } }",
+        false,
+    ),
+    (
+        "target.dropin",
+        "{ target: { unit: kubelet.service, dropin: 10-kubeadm.conf }, merge: { Service: { Nice: '5' } } }",
+        "{ target: { unit: kubelet.service }, merge: { Service: { Nice: '5' } } }",
+        false,
+    ),
+    (
+        "target.path",
+        "{ target: { path: /etc/firelay/kubeadm/join.yaml }, merge: { dryRun: true } }",
+        "{ target: { path: /etc/firelay/kubeadm/none.yaml }, merge: { dryRun: true } }",
+        false,
+    ),
+    (
+        "target.kind",
+        "{ target: { kind: JoinConfiguration }, merge: { dryRun: true } }",
+        "{ target: { kind: NoConfiguration }, merge: { dryRun: true } }",
+        false,
+    ),
+    (
+        "target.apiVersion",
+        "{ target: { kind: JoinConfiguration, apiVersion: kubeadm.k8s.io/v1beta4 }, merge: { dryRun: true } }",
+        "{ target: { kind: JoinConfiguration, apiVersion: kubeadm.k8s.io/v1beta9 }, merge: { dryRun: true } }",
+        false,
+    ),
+    (
+        "target.name",
+        "{ target: { kind: ConfigMap, name: kube-flannel-cfg }, merge: { data: { x: y } } }",
+        "{ target: { kind: ConfigMap, name: kube-flannel-none }, merge: { data: { x: y } } }",
+        true,
+    ),
+    (
+        "target.namespace",
+        "{ target: { kind: ConfigMap, name: kube-flannel-cfg, namespace: kube-flannel }, merge: { data: { x: y } } }",
+        "{ target: { kind: ConfigMap, name: kube-flannel-cfg, namespace: kube-system }, merge: { data: { x: y } } }",
+        true,
+    ),
+    (
+        "json[].op",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: add, path: /timeouts/discovery, value: 9m0s }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: test, path: /timeouts/discovery, value: 9m0s }] }",
+        false,
+    ),
+    (
+        "json[].path",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: add, path: /timeouts/discovery, value: 9m0s }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: add, path: /timeouts/tlsBootstrap, value: 9m0s }] }",
+        false,
+    ),
+    (
+        "json[].value",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: add, path: /timeouts/discovery, value: 9m0s }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: add, path: /timeouts/discovery, value: 8m0s }] }",
+        false,
+    ),
+    (
+        "json[].from",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /a, from: /kind }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /a, from: /apiVersion }] }",
+        false,
+    ),
+];
+
+/// The base with a patch at a level.
+fn patched(level: &str, patch: &str) -> Value {
+    let mut spec = base(level);
+    let mut at = &mut spec;
+    for key in level.split('.').filter(|key| !key.is_empty()) {
+        at = match key.parse::<usize>() {
+            Ok(index) => &mut at[index],
+            Err(_) => &mut at[key],
+        };
+    }
+    merge(at, json!({ "patches": [yaml(patch)] }));
+    spec
+}
+
+#[test]
+fn every_key_of_a_patch_reaches_an_output_at_every_level() {
+    for (key, one, other, founder) in PATCHES {
+        for level in ["", "roles.control-plane", "roles.worker", "nodes.1", "pools.0"] {
+            if *founder && !["", "roles.control-plane", "nodes.1"].contains(&level) {
+                continue;
+            }
+            let plain = output(&base(level), Depth::Files);
+            let one = output(&patched(level, one), Depth::Files);
+            assert!(one.is_ok() && one != plain, "{key} at {level:?}: {one:?}");
+            assert_ne!(one, output(&patched(level, other), Depth::Files), "{key} at {level:?}");
+        }
+    }
+    let unit = "{ target: { unit: etcd.service }, merge: { Service: { Nice: '5' } } }";
+    let patched = output(&patched("roles.etcd", unit), Depth::Files);
+    assert!(
+        patched.is_ok() && patched != output(&base("roles.etcd"), Depth::Files),
+        "{patched:?}"
+    );
+    let keys = leaves()
+        .into_iter()
+        .filter_map(|field| field.path.strip_prefix("patches[]."));
+    assert!(keys.clone().count() > 10);
+    for key in keys {
+        assert!(PATCHES.iter().any(|(known, ..)| *known == key), "{key} is not set");
     }
 }
 
