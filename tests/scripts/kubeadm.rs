@@ -1,0 +1,124 @@
+//! What kubeadm finds, and what is kept of its errors.
+
+use crate::support::machine::{Machine, mode, succeeded};
+use crate::support::{pipe, said};
+use serde_json::Value;
+use serde_json::json;
+use std::fs;
+use std::process::Command;
+
+/// A kubeconfig as PyYAML reads it.
+fn kubeconfig(machine: &Machine, name: &str) -> Value {
+    let path = format!("/etc/kubernetes/{name}.conf");
+    assert_eq!(mode(&machine.at(&path)), 0o600, "{path}");
+    let mut python = Command::new("/usr/bin/python3");
+    python.args([
+        "-c",
+        "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)",
+    ]);
+    let output = pipe(&mut python, "python3-yaml", machine.read(&path).as_bytes());
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn decoded(value: &Value) -> String {
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, value.as_str().unwrap()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn check_kubeconfig(machine: &Machine, name: &str, user: &str, server: &str) -> Value {
+    let config = kubeconfig(machine, name);
+    let context = format!("{user}@prod");
+    assert_eq!(config["apiVersion"], "v1");
+    assert_eq!(config["kind"], "Config");
+    assert_eq!(config["current-context"], context.as_str());
+    assert_eq!(
+        config["contexts"],
+        json!([{"name": context, "context": {"cluster": "prod", "user": user}}])
+    );
+    assert_eq!(config["clusters"][0]["name"], "prod");
+    let cluster = &config["clusters"][0]["cluster"];
+    assert_eq!(cluster["server"], format!("http://{server}").as_str());
+    assert_eq!(
+        decoded(&cluster["certificate-authority-data"]),
+        machine.read("/etc/firelay/pki/ca.crt")
+    );
+    assert_eq!(config["users"][0]["name"], user);
+    config["users"][0]["user"].clone()
+}
+
+#[test]
+fn a_control_plane_lays_what_kubeadm_looks_for() {
+    let machine = Machine::new("cp2");
+    succeeded(&machine.run_with("50-join", "lay; lay"));
+    for (name, user, server) in [
+        ("admin", "kubernetes-admin", "api.prod.example.com:6443"),
+        ("controller-manager", "system:kube-controller-manager", "10.0.0.12:6443"),
+        ("scheduler", "system:kube-scheduler", "10.0.0.12:6443"),
+    ] {
+        let found = check_kubeconfig(&machine, name, user, server);
+        let part = |end| machine.read(&format!("/etc/firelay/kubeconfig/{name}.{end}"));
+        assert_eq!(decoded(&found["client-certificate-data"]), part("crt"));
+        assert_eq!(decoded(&found["client-key-data"]), part("key"));
+    }
+    assert!(!machine.exists("/etc/kubernetes/super-admin.conf"));
+    let pem = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    let found = check_kubeconfig(&machine, "kubelet", "system:node:cp2", "10.0.0.12:6443");
+    assert_eq!(found, json!({"client-certificate": pem, "client-key": pem}));
+    assert!(fs::symlink_metadata(&pem).unwrap().is_symlink());
+    assert_eq!(
+        fs::read_to_string(&pem).unwrap(),
+        machine.read("/etc/firelay/kubelet/client.pem")
+    );
+    for key in [
+        "/etc/kubernetes/pki/ca.key",
+        "/etc/kubernetes/pki/etcd/server.key",
+        "/var/lib/kubelet/pki/kubelet.key",
+    ] {
+        assert_eq!(mode(&machine.at(key)), 0o600, "{key}");
+    }
+    assert_eq!(mode(&machine.at("/etc/kubernetes/pki/ca.crt")), 0o644);
+    assert_eq!(mode(&machine.at("/etc/firelay/kubeconfig/admin.conf")), 0o600);
+}
+
+#[test]
+fn a_worker_lays_its_own_identity() {
+    let machine = Machine::new("worker-1");
+    succeeded(&machine.run_with("50-join", "lay"));
+    let pem = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    let found = check_kubeconfig(&machine, "kubelet", "system:node:worker-1", "api.prod.example.com:6443");
+    assert_eq!(found, json!({"client-certificate": pem, "client-key": pem}));
+    assert_eq!(mode(&pem), 0o600);
+    let kept: Vec<_> = fs::read_dir(machine.at("/etc/kubernetes/pki"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(kept, ["ca.crt"]);
+}
+
+#[test]
+fn the_error_of_kubeadm_that_says_why_is_kept() {
+    let machine = Machine::new("cp2");
+    for (output, kept) in [
+        (
+            "[preflight] Running pre-flight checks\n\t[WARNING Hostname]: lookup error\n\
+             error execution phase preflight: [preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use\n\
+             [preflight] If you know what you are doing, you can make a check non-fatal",
+            "kubeadm join: [ERROR Port-10250]: Port 10250 is in use",
+        ),
+        (
+            "[etcd] Waiting\nerror execution phase etcd-join: context deadline exceeded\nTo see the stack trace",
+            "kubeadm join: error execution phase etcd-join: context deadline exceeded",
+        ),
+        ("one\nKilled", "kubeadm join: Killed"),
+    ] {
+        machine.program("kubeadm", &format!("#!/bin/bash\ncat <<'E'\n{output}\nE\nexit 1\n"));
+        let said = succeeded(&machine.run_with("50-join", "run_kubeadm join || echo refused"));
+        assert!(said.ends_with("refused\n"), "{said}");
+        assert_eq!(
+            machine.read("/var/lib/firelay/kubeadm.error").trim_end_matches('\n'),
+            kept
+        );
+    }
+    assert_eq!(mode(&machine.at("/var/lib/firelay/kubeadm.log")), 0o600);
+}
