@@ -128,6 +128,25 @@ fn a_path_without_end_is_no_way_into_the_stack() {
     assert!(said(&layers).contains("FL0006"));
 }
 
+/// Links make ever longer paths of a circle.
+#[test]
+fn files_that_include_each_other_without_end_are_refused() {
+    let mut layers = Layers::default();
+    let mut files = 0;
+    let mut read = |_: &std::path::Path| {
+        files += 1;
+        Ok("include: [d/a.yaml, e/a.yaml]\n".to_owned())
+    };
+    layers.add(
+        "a.yaml",
+        std::path::Path::new("a.yaml"),
+        "include: [d/a.yaml, e/a.yaml]\n".to_owned(),
+        &mut read,
+    );
+    assert!(said(&layers).contains("FL0006"));
+    assert!(files < 1000, "{files}");
+}
+
 fn with_environment(text: &str, variables: &[(&str, &str)]) -> Layers {
     let mut layers = layers(&["cluster"], &[("cluster", text)]);
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

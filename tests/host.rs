@@ -119,7 +119,8 @@ fn a_file_of_nobody_is_laid_for_nobody() {
 #[test]
 fn what_is_appended_is_appended_once() {
     let machine = machine();
-    machine.write("/srv/services", 0o640, "http 80/tcp");
+    // A comment holds the line, and is not it.
+    machine.write("/srv/services", 0o640, "http 80/tcp\n#plant 4711/tcp\nplant 4711/udp");
     machine.write("/etc/firelay/files/1", 0o600, "plant 4711/tcp\nplant 4711/udp\n");
     list(
         &machine,
@@ -131,7 +132,10 @@ fn what_is_appended_is_appended_once() {
     succeeded(&machine.step("12-files"));
     succeeded(&machine.step("12-files"));
     let own = "plant 4711/tcp\nplant 4711/udp\n";
-    assert_eq!(machine.read("/srv/services"), format!("http 80/tcp\n{own}"));
+    assert_eq!(
+        machine.read("/srv/services"),
+        format!("http 80/tcp\n#plant 4711/tcp\nplant 4711/udp\n{own}")
+    );
     assert_eq!(mode(&machine.at("/srv/services")), 0o640, "it stays");
     assert_eq!(machine.read("/srv/new/services"), own);
 }

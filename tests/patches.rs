@@ -8,6 +8,21 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::LazyLock};
 use serde_json::{Value, json};
 use support::{Files, example, firelay, pyyaml, read_tree, said};
 
+#[test]
+fn a_finding_of_a_patch_tells_nothing_of_the_environment() {
+    let desk = Desk::with(&[]).and("patches:\n  - { target: { kind: \"${V}\" }, merge: { a: 1 } }\n");
+    for format in ["text", "json", "sarif"] {
+        let output = firelay(&["check", "--env", "--output", format])
+            .env("V", "Hunter2Kind")
+            .current_dir(desk.0.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        let told = said(&output) + &String::from_utf8_lossy(&output.stdout);
+        assert!(told.contains("FL0703") && !told.contains("Hunter2Kind"), "{told}");
+    }
+}
+
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 const KUBELET: &str = "/etc/systemd/system/kubelet.service";

@@ -41,7 +41,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fai
     for path in paths {
         if path.is_dir() && depth > 0 {
             walk(&path, depth - 1, found)?;
-        } else if is_patch(&path) {
+        } else if is_patch(&path) && path.is_file() {
             found.push(path);
         }
     }

@@ -18,7 +18,8 @@ use crate::{
     plan::{self, NodePlan, Plan},
     profile::Profiles,
     secrets::{self, Bundle, BundleRequest},
-    spec::Layers,
+    spec::{self, Layers},
+    yaml,
 };
 
 /// Name of a bundle that no flag names.
@@ -146,7 +147,12 @@ pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure
         Ok(resolved) => resolved,
         Err(findings) => return Ok(Err(findings)),
     };
-    findings.extend(patch_findings(&plan, profiles)?);
+    let mut of_patches = patch_findings(&plan, profiles)?;
+    if !of_patches.is_empty() {
+        let (_, inserted) = spec::draft(layers);
+        yaml::conceal(&mut of_patches, &inserted);
+        findings.extend(of_patches);
+    }
     diagnostic::sort(&mut findings);
     Ok(if diagnostic::refuse(&findings) {
         Err(findings)

@@ -99,6 +99,9 @@ fn from_stdin() -> Result<Vec<u8>, Failure> {
 }
 
 fn included(path: &Path) -> Result<String, String> {
+    if path.exists() && !path.is_file() {
+        return Err("not a regular file".to_owned());
+    }
     let bytes = std::fs::read(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => error.to_string(),

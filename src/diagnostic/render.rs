@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Diagnostic, Lines, Severity, Source, Span, Text};
 
 /// Keys whose values are secrets: a line that is shown has them masked.
-const SECRET_KEYS: &[&str] = &["password"];
+const SECRET_KEYS: &[&str] = &["password", "passwordHash"];
 
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {

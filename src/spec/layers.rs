@@ -42,6 +42,12 @@ const SPARED: &[&[&str]] = &[
     &["patches", "json"],
 ];
 
+/// How many files may include each other in a row.
+const MAX_CHAIN: usize = 32;
+
+/// How many texts a spec may have.
+const MAX_FILES: usize = 500;
+
 /// The name of the text that holds what was set.
 const SET: &str = "--set";
 
@@ -122,6 +128,13 @@ impl Layers {
             return;
         }
         if self.files.iter().any(|(other, _)| *other == path) {
+            return;
+        }
+        // Links can make a circle of ever longer paths.
+        if chain.len() >= MAX_CHAIN || self.source.texts().len() >= MAX_FILES {
+            let finding = Diagnostic::error("FL0006", "files include each other without end").at(include.span);
+            let label = format!("at most {MAX_CHAIN} files may include each other in a row, and {MAX_FILES} in all");
+            self.findings.push(finding.label(label));
             return;
         }
         match read(&path) {

@@ -15,7 +15,7 @@ use super::{
 use crate::diagnostic::{Diagnostic, Lines, Span};
 
 /// What all aliases of a text may add to it: nodes, and 16 bytes of text count as one more.
-const MAX_ALIASED: usize = 100_000;
+pub(super) const MAX_ALIASED: usize = 100_000;
 
 /// A collection that has not ended.
 struct Open<'s> {

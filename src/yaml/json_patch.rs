@@ -5,6 +5,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::{
     Fragment, Pointer, Spanned,
+    build::MAX_ALIASED,
+    fault::{MAX_DEPTH, too_deep},
     pointer::{Lost, index, lost},
     tree::{Content, Node, Scalar},
 };
@@ -111,17 +113,32 @@ fn apply(root: &mut Node<'static>, operation: &Operation) -> Result<(), Diagnost
         Verb::Move => {
             let (from, written) = from()?;
             let taken = remove(root, &from).map_err(nowhere(written))?;
-            add(root, &path, taken).map_err(nowhere(&operation.path))
+            add(root, &path, taken).map_err(nowhere(&operation.path))?;
+            within_limits(root, operation)
         }
         Verb::Copy => {
             let (from, written) = from()?;
             let taken = from.of(root).map_err(nowhere(written))?.clone();
-            add(root, &path, taken).map_err(nowhere(&operation.path))
+            add(root, &path, taken).map_err(nowhere(&operation.path))?;
+            within_limits(root, operation)
         }
         Verb::Test if path.of(root).map_err(nowhere(&operation.path))?.same(&value()) => Ok(()),
         // What is there may be a secret.
         Verb::Test => Err(error("the test of a JSON patch fails", operation.path.span).label("another value is there")),
     }
+}
+
+/// What is moved or copied can make a document as deep and large as aliases can.
+fn within_limits(root: &Node<'static>, operation: &Operation) -> Result<(), Diagnostic> {
+    let span = operation.op.span;
+    if root.depth() > MAX_DEPTH {
+        return Err(*too_deep(span));
+    }
+    if root.weight() > MAX_ALIASED {
+        let finding = Diagnostic::error("FL0006", "a JSON patch expands to too much").at(span);
+        return Err(finding.label("the limit is passed here"));
+    }
+    Ok(())
 }
 
 fn pointer(written: &Spanned<String>) -> Result<Pointer, Diagnostic> {
@@ -310,5 +327,24 @@ mod tests {
             let said = patched(document, operations).unwrap_err();
             assert!(said.contains(expected) && !said.contains("hunter2"), "{said}");
         }
+    }
+
+    #[test]
+    fn what_grows_without_end_is_refused() {
+        let bomb: String = (0..40)
+            .map(|at| format!("- {{op: copy, from: '', path: /k{at}}}\n"))
+            .collect();
+        assert!(
+            patched("{foo: bar}", &bomb)
+                .unwrap_err()
+                .contains("JSON patch expands to too much")
+        );
+        let round =
+            "- {op: move, from: /a, path: /t}\n- {op: add, path: /a, value: {}}\n- {op: move, from: /t, path: /a/a}\n";
+        assert!(
+            patched("{a: {}}", &round.repeat(1000))
+                .unwrap_err()
+                .contains("nested too deep")
+        );
     }
 }

@@ -6,8 +6,8 @@ use crate::{diagnostic::Diagnostic, plan::report::Report, spec::Mount, yaml::Spa
 /// A directory that stands elsewhere as well has no type of its own (mount(8)).
 const BIND: &str = "bind";
 
-/// Options of mount.cifs(8) that hold a secret; everybody may read /etc/fstab.
-const SECRET_OPTIONS: &[&str] = &["password=", "pass=", "password2="];
+/// Options of mount.cifs(8) and mount.ceph(8) that hold a secret; everybody may read /etc/fstab.
+const SECRET_OPTIONS: &[&str] = &["password=", "pass=", "password2=", "secret="];
 
 /// The mounts of a machine in the order in which they were written.
 pub(super) fn resolve(mounts: &[&Mount], disks: &[DiskPlan], site: &Site<'_>, report: &mut Report) -> Vec<MountPlan> {

@@ -23,8 +23,9 @@ pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &m
 pub(super) fn check(name: &Spanned<String>, report: &mut Report) {
     let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:~=@".contains(&byte);
     let starts_well = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
-    if !starts_well || !name.bytes().all(is_char) {
+    // To apt-get, what ends so is to be removed.
+    if !starts_well || name.ends_with('-') || !name.bytes().all(is_char) {
         let finding = Diagnostic::error("FL0614", "not the name of a package").at(name.span);
-        report.push(finding.label("letters, digits and + - . _ : ~ = @, one name in each entry"));
+        report.push(finding.label("letters, digits and + - . _ : ~ = @, no - at the end, one name in each entry"));
     }
 }
