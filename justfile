@@ -19,3 +19,7 @@ lint:
 boot *STORIES:
     cargo build --locked
     tests/boot/run {{STORIES}}
+
+# Fuzz reading and checking of specs for ten minutes, or SECONDS; needs cargo-fuzz.
+fuzz SECONDS='600':
+    fuzz/run {{SECONDS}}
