@@ -68,6 +68,9 @@ def prepare(lab):
     lab.w6.document = lab.directory / "others/nodes/w6"
     exchange(lab, "nodes/w7", "nodes/w7", "/etc/firelay/kubelet/client.pem")
     lab.w8.document = lab.directory / "out/nodes/pool"
+    # The platform names the machines of a pool.
+    meta_data = lab.w8.document / "meta-data"
+    meta_data.write_text(meta_data.read_text() + "local-hostname: w8\n")
     exchange(lab, "nodes/pool", "nodes/pool", "/etc/firelay/kubeadm/join.yaml", r"[a-z0-9]{6}\.[a-z0-9]{16}")
 
 
