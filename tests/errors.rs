@@ -17,7 +17,7 @@ use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
     commands::project,
-    diagnostic::{CODES, Diagnostic, Source, render, stories, to_sarif},
+    diagnostic::{CODES, Diagnostic, Source, render, stories, to_json, to_sarif},
     profile::{Library, Profiles},
     spec::{Arch, Layers},
 };
@@ -193,6 +193,26 @@ fn every_message_is_as_it_was_agreed() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// In no form: what stands for a secret in the cases is told by no finding.
+#[test]
+fn no_secret_is_told() {
+    let secret = |text: &str| text.contains("hunter2");
+    let mut looked_at = 0;
+    for path in cases() {
+        let (source, findings) = run(&path);
+        looked_at += usize::from(source.texts().iter().any(|text| secret(&text.text)));
+        let told = [
+            render(&source, &findings, false),
+            to_json(&source, &findings).to_string(),
+            to_sarif(&source, &findings).to_string(),
+        ];
+        for told in told {
+            assert!(!secret(&told), "{}\n{told}", path.display());
+        }
+    }
+    assert!(looked_at > 3);
 }
 
 #[test]
