@@ -1043,6 +1043,29 @@ fn a_render_of_one_node_leaves_the_others() {
     assert!(ran.code == 1 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
 }
 
+/// Who reads the manifest would find no node there.
+#[test]
+fn a_render_of_one_node_misses_what_another_lacks() {
+    let desk = Desk::of("mixed");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    fs::remove_file(desk.at("out/admin.kubeconfig")).unwrap();
+    fs::remove_file(desk.at("out/nodes/cp1/user-data")).unwrap();
+    let before = desk.everything();
+    let ran = desk.run(&["render", "--node", "cp2"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("render their nodes as well") && ran.stderr.ends_with(":\n  nodes/cp1/user-data\n"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.everything(), before);
+    assert_eq!(desk.run(&["render", "--node", "cp2", "--node", "cp1"]).code, 0);
+    assert!(desk.read("out/manifest.json").contains("nodes/cp1/user-data"));
+    assert!(
+        !desk.read("out/manifest.json").contains("admin.kubeconfig"),
+        "it was taken away"
+    );
+}
+
 #[test]
 fn a_document_goes_to_stdout_and_nothing_is_written() {
     let desk = Desk::of("single-node");
@@ -1050,6 +1073,8 @@ fn a_document_goes_to_stdout_and_nothing_is_written() {
     let ran = desk.run(&["render", "--node", "home1", "--out", "-"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert_eq!(desk.everything(), before);
+    let twice = desk.run(&["render", "--node", "home1", "--node", "home1", "--out", "-"]);
+    assert_eq!((twice.code, &twice.stdout), (0, &ran.stdout));
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.read("out/nodes/home1/user-data"), ran.stdout);
 }
@@ -1084,6 +1109,44 @@ fn texts_come_from_files_stdin_arguments_and_the_environment() {
         ran.stderr.contains("--> --set:1:7") && ran.stderr.contains("--> cluster.yaml:3:36"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn no_file_of_patches_is_passed_over_in_silence() {
+    let desk = Desk::of("single-node");
+    let patch = "{\n\t\"target\": \"spec\",\n\t\"merge\": { \"nodes\": [{ \"name\": \"home1\", \"labels\": { \"a\": \"b\" } }] }\n}\n";
+    for folder in ["patches/all", "prod/patches/all"] {
+        fs::create_dir_all(desk.at(folder)).unwrap();
+        desk.write(&format!("{folder}/10.json"), patch);
+        desk.write(&format!("{folder}/README"), "notes");
+        desk.write(&format!("{folder}/10.json~"), "notes");
+    }
+    desk.write("prod/over.yaml", "join: { tokenTtl: 48h }\n");
+    let beside = desk.run(&["check", "cluster.yaml"]);
+    assert_eq!((beside.code, beside.stderr.as_str()), (0, ""));
+    let further = desk.run(&["check", "cluster.yaml", "prod/over.yaml"]);
+    assert!(
+        further.code == 0 && further.stderr.contains("the patches in prod/patches are not laid"),
+        "{further:?}"
+    );
+    let spec = desk.read("cluster.yaml");
+    let stdin = desk.pipe(&["check", "-"], spec.as_bytes());
+    assert!(
+        stdin.code == 0 && stdin.stderr.contains("the patches in patches are not laid"),
+        "{stdin:?}"
+    );
+    let both = desk.pipe(&["check", "cluster.yaml", "-"], b"join: { tokenTtl: 48h }\n");
+    assert_eq!((both.code, both.stderr.as_str()), (0, ""));
+    desk.write("patches/all/20.yaml.off", patch);
+    let stray = desk.run(&["check"]);
+    assert!(
+        stray.code == 3 && stray.stderr.contains("error[FL0714]") && stray.stderr.contains("patches/all/20.yaml.off"),
+        "{stray:?}"
+    );
+    assert_eq!(desk.run(&["render"]).code, 3);
+    fs::remove_file(desk.at("patches/all/20.yaml.off")).unwrap();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert!(desk.read("out/nodes/home1/user-data").contains("a=b"));
 }
 
 #[test]

@@ -68,6 +68,10 @@ fn patches(folder: &Path, layers: &mut Layers) {
         waiting.extend(folders.into_iter().rev());
         for file in files {
             let name = file.strip_prefix(&folder).unwrap();
+            if name.extension().is_some_and(|ending| ending == "off") {
+                layers.stray(&format!("patches/{}", name.display()));
+                continue;
+            }
             let above = name.parent().unwrap().to_str().unwrap();
             layers.patch(
                 above,
@@ -122,6 +126,12 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
         layers.add(path.to_str().unwrap(), path, text, &mut include);
     }
     patches(folder, &mut layers);
+    for path in &check.spec.specs {
+        let beside = path.with_file_name("patches");
+        if path.components().count() > 1 && folder.join(&beside).is_dir() {
+            layers.unread(path, &beside);
+        }
+    }
     layers.set(&check.spec.set);
     if check.spec.env {
         let variables = lines(&folder.join("environment"));

@@ -29,6 +29,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0022", "file that is no profile"),
     ("FL0023", "profile that another extends"),
     ("FL0024", "profile that cannot be used"),
+    ("FL0025", "`include` that comes too late"),
     ("FL0101", "not a network range"),
     ("FL0102", "network range with host bits"),
     ("FL0103", "pod and service networks overlap"),
@@ -136,4 +137,6 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0706", "patch that leaves no unit or document"),
     ("FL0707", "patch that changes nothing"),
     ("FL0708", "patch that fits several documents"),
+    ("FL0714", "file among the patches that is none"),
+    ("FL0715", "patches that are not looked for"),
 ];
