@@ -76,6 +76,13 @@ impl Diagnostic {
         }
     }
 
+    /// A warning as an error.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        let severity = Severity::Error;
+        Self { severity, ..self }
+    }
+
     /// Gives the place.
     #[must_use]
     pub fn at(self, span: Span) -> Self {

@@ -419,7 +419,11 @@ fn why_says_what_was_probably_meant() {
             "ClusterConfiguration",
         ),
         ("cp1:/etc/firelay/node.env#/x", "is not YAML"),
-        ("cp1:/etc/firelay/node.env#9999", "lines"),
+        (
+            "cp1:/etc/firelay/node.env#9999",
+            "ask for one of them: /etc/firelay/node.env#",
+        ),
+        ("cp1:/etc/firelay/node.env#99999999999999999999", "ask for one of them"),
         (
             "worker-1:/etc/firelay/kubeadm/init.yaml",
             "did you mean /etc/firelay/kubeadm/join.yaml?",

@@ -131,7 +131,8 @@ impl Subject {
             Part::Line(number) => {
                 let line = text.lines().nth(number - 1);
                 let count = text.lines().count();
-                What::Line(line.ok_or_else(|| format!("{thing} has {count} lines"))?.to_owned())
+                let lost = || format!("{thing} has {count} lines\n  = help: ask for one of them: {thing}#{count}");
+                What::Line(line.ok_or_else(lost)?.to_owned())
             }
             Part::Value { kind, pointer } => value(&thing, kind.as_deref(), pointer, patched)?,
         };
@@ -380,6 +381,7 @@ fn not_there(what: &str, name: &str, names: &[&str]) -> String {
     };
     match nearest(name, names.iter().copied()) {
         Some(near) => format!("{what}\n  = help: did you mean {near}?"),
+        None if names.is_empty() => what,
         None => format!("{what}\n  = help: there are: {}", names.join(", ")),
     }
 }
