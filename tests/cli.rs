@@ -586,6 +586,16 @@ fn the_starter_is_valid_whatever_the_name() {
 }
 
 #[test]
+fn every_example_is_without_a_warning() {
+    for example in support::examples() {
+        let output = firelay(&["check", "--strict", example.spec.to_str().unwrap()])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}
+
+#[test]
 fn a_spec_of_flags_is_valid() {
     let flags: [&[&str]; 5] = [
         INIT,
