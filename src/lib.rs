@@ -15,6 +15,7 @@
 pub mod secret;
 
 pub mod diagnostic;
+pub mod duration;
 pub mod template;
 pub mod yaml;
 

@@ -22,6 +22,7 @@ use firelay::{
     spec::{Arch, Layers},
 };
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
@@ -373,6 +374,98 @@ fn a_mistake_of_form_makes_nothing_else_look_wrong() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Names that mean something where configuration is passed on.
+const NAMES: [&str; 24] = [
+    "$patch",
+    "NodeSwap",
+    "anonymous",
+    "apiVersion",
+    "authentication",
+    "clusterDNS",
+    "conntrack",
+    "cpu",
+    "crashLoopBackOff",
+    "enabled",
+    "evictionHard",
+    "featureGates",
+    "kind",
+    "limits",
+    "logging",
+    "maxPods",
+    "memory.available",
+    "memorySwap",
+    "options",
+    "reservedMemory",
+    "spec",
+    "text",
+    "tlsCipherSuites",
+    "tlsCurvePreferences",
+];
+
+/// Any value, with some of those names in it.
+fn nested() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        "-?[0-9.]{1,25}(ms|s|h|%|Mi|e)?".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 6, |inner| {
+        let key = prop_oneof![3 => prop::sample::select(&NAMES[..]).prop_map(str::to_owned), 1 => "[-a-zA-Z./$~]{0,10}"];
+        prop_oneof![
+            1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            3 => proptest::collection::btree_map(key, inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Whatever stands where configuration is passed on, and in patches of it.
+    #[test]
+    fn nested_values_are_never_a_panic(config in nested(), patch in nested(), path in "(/[-a-zA-Z0-9~.]{0,12}){0,4}") {
+        let spec = json!({
+            "apiVersion": "firelay.dev/v1alpha1", "kind": "Cluster", "name": "prod",
+            "kubernetes": {
+                "version": "1.36.4",
+                "kubelet": { "config": config },
+                "kubeProxy": { "config": patch },
+                "patches": [
+                    { "target": "kubeletconfiguration", "content": patch.to_string() },
+                    { "target": "kubeletconfiguration", "type": "json", "content":
+                        json!([{ "op": "add", "path": path, "value": config }]).to_string() },
+                    { "target": "kube-apiserver", "type": "merge", "content": config.to_string() },
+                ],
+            },
+            "endpoint": { "host": "api.example.com" }, "os": "ubuntu-24.04", "platform": "aws",
+            "nodes": [{ "name": "cp1", "roles": ["control-plane"], "addresses": ["10.0.0.11"] }],
+        });
+        let patched = json!({
+            "apiVersion": "firelay.dev/v1alpha1", "kind": "Cluster", "name": "prod",
+            "kubernetes": { "version": "1.35.8" },
+            "endpoint": { "host": "api.example.com" }, "os": "ubuntu-24.04", "platform": "aws",
+            "nodes": [{ "name": "cp1", "roles": ["control-plane"], "addresses": ["10.0.0.11"] }],
+            "patches": [
+                { "target": { "kind": "KubeletConfiguration" }, "merge": patch },
+                { "target": { "kind": "KubeletConfiguration" }, "json": [{ "op": "add", "path": path, "value": config }] },
+                { "target": { "kind": "InitConfiguration" }, "merge": config },
+                { "target": { "unit": "kubelet.service" }, "merge": patch },
+            ],
+        });
+        for text in [spec.to_string(), patched.to_string()] {
+            let length = text.len();
+            let source = Source::new("cluster.yaml", text);
+            let found = findings(&source, &PROFILES);
+            render(&source, &found, true);
+            prop_assert!(found.iter().all(|finding| finding.span.is_none_or(|span| span.end <= length)));
+            prop_assert!(found.iter().all(|finding| CODES.iter().any(|(code, _)| *code == finding.code)));
+        }
+    }
 }
 
 proptest! {

@@ -24,6 +24,7 @@ fn a_finding_of_a_patch_tells_nothing_of_the_environment() {
 }
 
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
+const FLANNEL: &str = "/etc/firelay/addons/10-cni/flannel.yaml";
 const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 const KUBELET: &str = "/etc/systemd/system/kubelet.service";
 
@@ -239,12 +240,12 @@ fn the_spec_is_patched_before_it_is_read() {
 fn patched_values_survive_every_reader() {
     let after = Desk::with(&[(
         "all/x.yaml",
-        "target: { kind: ClusterConfiguration }\n\
+        "target: { kind: DaemonSet, name: kube-flannel-ds }\n\
          merge: { x: { octal: 0644, word: \"no\", time: \"1:30\", big: 1e3, text: \"0644\", none: [~] } }\n",
     )])
     .render();
     assert_eq!(
-        document(&after["cp1"], INIT, "ClusterConfiguration")["x"],
+        document(&after["cp1"], FLANNEL, "DaemonSet")["x"],
         json!({"octal": 420, "word": "no", "time": "1:30", "big": 1000.0, "text": "0644", "none": [null]})
     );
 }

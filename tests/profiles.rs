@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 
 use firelay::{
-    profile::{ArtifactScope, DocumentFormat, Profiles},
+    profile::{ArtifactScope, DocumentFormat, GateState, Minor, Profiles},
     spec::Arch,
 };
 use semver::Version;
@@ -116,14 +116,49 @@ fn the_containerd_of_a_minor_is_one_that_it_accepts_and_firelay_can_configure() 
 fn questions_are_answered_by_minor() {
     let profiles = profiles();
     let (old, new) = (&profiles.kubernetes["1.34"], &profiles.kubernetes["1.36"]);
-    assert!(new.accepts_kubelet_field("failCgroupV1") && !new.accepts_kubelet_field("failCgroupV2"));
-    assert!(new.accepts_kubelet_field("tlsCurvePreferences") && !old.accepts_kubelet_field("tlsCurvePreferences"));
     assert!(new.accepts_flag("kubelet", "port") && !new.accepts_flag("kube-scheduler", "port"));
     assert!(old.accepts_flag("kubelet", "pod-infra-container-image"));
     assert!(!new.accepts_flag("kubelet", "pod-infra-container-image") && new.accepts_flag("kubelet", "node-ip"));
     assert!(old.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(!new.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(new.accepts_encryption_algorithm("ECDSA-P256") && !new.accepts_encryption_algorithm("Ed25519"));
+}
+
+#[test]
+fn feature_gates_and_fields_come_and_go_with_minors() {
+    let profiles = profiles();
+    let minor = |text: &str| text.parse::<Minor>().unwrap();
+    let gates = &profiles.feature_gates;
+    let state = |name: &str, text: &str| gates.state(name, minor(text));
+    assert_eq!(state("GangScheduling", "1.34"), None);
+    assert_eq!(state("GangScheduling", "1.35"), Some(GateState::Off));
+    assert_eq!(gates.later("GangScheduling", minor("1.34")), Some(minor("1.35")));
+    assert_eq!(state("HonorPVReclaimPolicy", "1.35"), Some(GateState::LockedOn));
+    assert_eq!(
+        (
+            state("HonorPVReclaimPolicy", "1.36"),
+            gates.earlier("HonorPVReclaimPolicy", minor("1.36"))
+        ),
+        (None, Some(minor("1.35")))
+    );
+    assert_eq!(
+        (state("AppArmor", "1.34"), gates.earlier("AppArmor", minor("1.34"))),
+        (None, Some(minor("1.32")))
+    );
+    assert_eq!(state("InOrderInformers", "1.35"), Some(GateState::On));
+    assert_eq!(state("CustomCPUCFSQuotaPeriod", "1.34"), Some(GateState::Off));
+    assert_eq!(
+        (gates.requires(minor("1.34")).count(), gates.covers(minor("1.37"))),
+        (0, false)
+    );
+
+    let kubelet = profiles.kinds.fields("KubeletConfiguration").unwrap();
+    let curves = &kubelet["tlsCurvePreferences"];
+    assert!(curves.is_of(minor("1.36")) && !curves.is_of(minor("1.35")));
+    assert!(kubelet["failCgroupV1"].is_of(minor("1.34")));
+    // The union of the top-level fields of 1.34 to 1.36.
+    assert_eq!(kubelet.len(), 125);
+    assert_eq!(profiles.kinds.fields("KubeProxyConfiguration").unwrap().len(), 24);
 }
 
 #[test]

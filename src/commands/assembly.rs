@@ -71,7 +71,7 @@ impl<'a> Assembly<'a> {
     pub fn files(&self, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Failure> {
         let node = self.as_is(node);
         let files = node::assemble(&self.shared, &node, pki).map_err(|error| Failure::io(&error))?;
-        let patched = patch::apply(&self.shared.plan.patches, &node, files).map_err(|error| Failure::io(&error))?;
+        let patched = patch::apply(self.shared.plan, &node, files).map_err(|error| Failure::io(&error))?;
         refuse_unlaid(&node, &patched.outcomes)?;
         Ok(patched.files)
     }

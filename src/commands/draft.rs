@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
     /// A machine's files with its patches laid.
     pub fn patched(&self, node: &NodePlan) -> Result<Patched, Failure> {
         let files: NodeFiles = node::assemble(&self.shared, node, &self.pki).map_err(|error| Failure::io(&error))?;
-        patch::apply(&self.shared.plan.patches, node, files).map_err(|error| Failure::io(&error))
+        patch::apply(self.shared.plan, node, files).map_err(|error| Failure::io(&error))
     }
 }
 

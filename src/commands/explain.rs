@@ -4,7 +4,7 @@ use super::{failure::Failure, streams};
 use crate::{
     cli::Explain,
     diagnostic::{CODES, Story, story},
-    profile::{KubernetesProfile, Profiles},
+    profile::{Minor, Profiles},
     schema::{self, Field, Known, Unknown},
 };
 
@@ -27,24 +27,34 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
 
 /// Mappings of upstream's keys, which the profiles list.
 fn known(profiles: &Profiles) -> [Known<'_>; 2] {
-    let of = |fields: fn(&KubernetesProfile) -> &Vec<String>| {
-        let minors = profiles.kubernetes.values();
-        minors
-            .map(|profile| (profile.minor.as_str(), fields(profile).as_slice()))
-            .collect()
+    let of = |kind: &str| {
+        let minors = profiles.kubernetes.keys().map(String::as_str);
+        let keys = |minor: &str| keys(profiles, kind, minor.parse().ok()?);
+        minors.filter_map(|minor| Some((minor, keys(minor)?))).collect()
     };
     [
         Known {
             path: "kubelet.config",
             what: "a field of KubeletConfiguration",
-            keys: of(|profile| &profile.kubelet_fields),
+            keys: of("KubeletConfiguration"),
         },
         Known {
             path: "kubeProxy.config",
             what: "a field of KubeProxyConfiguration",
-            keys: of(|profile| &profile.kube_proxy_fields),
+            keys: of("KubeProxyConfiguration"),
         },
     ]
+}
+
+/// The fields of a kind in a minor.
+fn keys<'a>(profiles: &'a Profiles, kind: &str, minor: Minor) -> Option<Vec<&'a str>> {
+    let fields = profiles.kinds.fields(kind)?.iter();
+    Some(
+        fields
+            .filter(|(_, field)| field.is_of(minor))
+            .map(|(name, _)| name.as_str())
+            .collect(),
+    )
 }
 
 /// `FL` and digits.

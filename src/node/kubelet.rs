@@ -24,9 +24,8 @@ struct KubeletConfiguration<'a> {
     cgroup_driver: &'static str,
     #[serde(rename = "clusterDNS")]
     cluster_dns: [IpAddr; 1],
-    /// Only for a kubelet that knows it; some minors accept cgroup v1 unless told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fail_cgroup_v1: Option<bool>,
+    /// Some minors accept cgroup v1 unless told.
+    fail_cgroup_v1: bool,
     /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it. Said only when the user says
     /// nothing about it: kubelet refuses a mixture, as a part longer than the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +42,6 @@ struct KubeletConfiguration<'a> {
 
 /// The cluster's KubeletConfiguration, the user's fields merged over firelay's.
 pub fn configuration(plan: &Plan) -> Value {
-    let profile = &plan.kubernetes.profile;
     let user = &plan.kubernetes.kubelet_config;
     let shutdown = !user.keys().any(|field| field.starts_with("shutdownGracePeriod"));
     let own = KubeletConfiguration {
@@ -51,7 +49,7 @@ pub fn configuration(plan: &Plan) -> Value {
         kind: "KubeletConfiguration",
         cgroup_driver: "systemd",
         cluster_dns: [plan.network.cluster_dns],
-        fail_cgroup_v1: profile.accepts_kubelet_field("failCgroupV1").then_some(true),
+        fail_cgroup_v1: true,
         shutdown_grace_period: shutdown.then_some("60s"),
         shutdown_grace_period_critical_pods: shutdown.then_some("20s"),
         feature_gates: &plan.kubernetes.feature_gates,

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Outcome, merge,
+    Outcome, conform, merge,
     target::{self, Miss, Place},
     unit,
 };
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{self, Diagnostic},
     node::{NodeFile, NodeFiles, Text},
+    plan::Accepted,
     spec::Patch,
     yaml::{self, Content, Fragment, Node},
 };
@@ -17,15 +18,17 @@ use crate::{
 /// Patched documents and units.
 pub type Trees = BTreeMap<Place, Node<'static>>;
 
-pub(super) struct Desk {
+pub(super) struct Desk<'a> {
+    accepted: &'a Accepted,
     files: NodeFiles,
     open: Trees,
     changed: BTreeSet<Place>,
 }
 
-impl Desk {
-    pub(super) fn new(files: NodeFiles) -> Self {
+impl<'a> Desk<'a> {
+    pub(super) fn new(files: NodeFiles, accepted: &'a Accepted) -> Self {
         Self {
+            accepted,
             files,
             open: Trees::new(),
             changed: BTreeSet::new(),
@@ -47,9 +50,24 @@ impl Desk {
             Err(findings) => Outcome::Refused(findings),
             Ok(after) if after.same(&before) => Outcome::Unchanged,
             Ok(after) => {
+                let findings = self.findings(&place, &before, &after, patch);
+                if diagnostic::refuse(&findings) {
+                    return Outcome::Refused(findings);
+                }
                 self.open.insert(place.clone(), after);
                 self.changed.insert(place);
-                Outcome::Changed
+                Outcome::Changed(findings)
+            }
+        }
+    }
+
+    /// What the readers of a patched document or unit would say of it.
+    fn findings(&self, place: &Place, before: &Node<'_>, after: &Node<'_>, patch: &Patch) -> Vec<Diagnostic> {
+        match *place {
+            Place::Unit { .. } => conform::unit(after, self.accepted),
+            Place::Document { file, .. } => {
+                let path = &self.files.files[file].path;
+                conform::document(path, before, after, patch.target.span, self.accepted)
             }
         }
     }

@@ -37,8 +37,15 @@ fn judge_one(patch: &ScopedPatch, outcomes: &[&Outcome]) -> Vec<Diagnostic> {
     if !refused.is_empty() {
         return refused;
     }
-    if outcomes.iter().any(|outcome| **outcome == Outcome::Changed) {
-        return Vec::new();
+    let warnings: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Changed(warnings) => Some(warnings),
+            _ => None,
+        })
+        .collect();
+    if !warnings.is_empty() {
+        return warnings.into_iter().flatten().cloned().collect();
     }
     let at = patch.patch.target.span;
     if outcomes.iter().any(|outcome| **outcome == Outcome::Unchanged) {

@@ -2,13 +2,19 @@
 //!
 //! A patch changes one document of a YAML file or one systemd unit. What no patch changes keeps its bytes.
 
+mod conform;
 mod desk;
 mod judge;
 mod merge;
 mod target;
 mod unit;
 
-use crate::{diagnostic::Diagnostic, node::NodeFiles, plan::NodePlan, plan::ScopedPatch, yaml};
+use crate::{
+    diagnostic::Diagnostic,
+    node::NodeFiles,
+    plan::{NodePlan, Plan},
+    yaml,
+};
 
 use desk::Desk;
 pub use desk::Trees;
@@ -25,8 +31,8 @@ pub enum Outcome {
     Refused(Vec<Diagnostic>),
     /// All was so already.
     Unchanged,
-    /// It changed something.
-    Changed,
+    /// It changed something; what systemd passes over of it is told.
+    Changed(Vec<Diagnostic>),
 }
 
 /// A machine's files with its patches laid.
@@ -41,13 +47,14 @@ pub struct Patched {
 }
 
 /// Lays the patches that are for a machine, in their order.
-pub fn apply(patches: &[ScopedPatch], node: &NodePlan, files: NodeFiles) -> Result<Patched, yaml::Error> {
-    let own: Vec<_> = patches
+pub fn apply(plan: &Plan, node: &NodePlan, files: NodeFiles) -> Result<Patched, yaml::Error> {
+    let own: Vec<_> = plan
+        .patches
         .iter()
         .enumerate()
         .filter(|(_, patch)| patch.scope.holds(node))
         .collect();
-    let mut desk = Desk::new(files);
+    let mut desk = Desk::new(files, &plan.kubernetes.accepted);
     let outcomes = own
         .into_iter()
         .map(|(number, scoped)| (number, desk.lay(&scoped.patch)))

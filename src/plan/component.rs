@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::{
     ComponentPlan, VolumePlan, artifacts,
     control_plane::{self, Claim, Settled},
-    known, names,
+    known,
+    kubernetes::Release,
+    names,
     owned::Settings,
     report::Report,
 };
 use crate::{
     diagnostic::Diagnostic,
-    profile::KubernetesProfile,
     spec::{Argument, EnvVar, StaticPod, Volume},
 };
 
@@ -44,12 +45,8 @@ fn check_argument(argument: &Argument, report: &mut Report) {
 }
 
 /// Refuses odd names, and flags with which a component of this version does not start any more.
-pub(super) fn check_arguments(
-    owned: &Settings,
-    arguments: &[Argument],
-    profile: &KubernetesProfile,
-    report: &mut Report,
-) {
+pub(super) fn check_arguments(owned: &Settings, arguments: &[Argument], release: &Release, report: &mut Report) {
+    let profile = &release.profile;
     for argument in arguments {
         owned.check(&argument.name, &argument.value, report);
         check_argument(argument, report);
@@ -57,6 +54,10 @@ pub(super) fn check_arguments(
             let message = format!("{} {} has no such flag any more", owned.component, profile.minor);
             let finding = Diagnostic::error("FL0310", message).at(argument.name.span);
             report.push(finding.label("with it the program does not start").help("remove it"));
+        }
+        if owned.feature_gates {
+            let gates = release.accepted.gates_of(argument, report);
+            release.accepted.requirements(&[], &gates, report);
         }
     }
 }
@@ -86,10 +87,10 @@ pub(super) fn resolve(
     pod: StaticPod<'_>,
     settled: Settled,
     owned: &Settings,
-    profile: &KubernetesProfile,
+    release: &Release,
     report: &mut Report,
 ) -> ComponentPlan {
-    check_arguments(owned, pod.extra_args, profile, report);
+    check_arguments(owned, pod.extra_args, release, report);
     check_claims(owned, pod.extra_args, &settled.claims, report);
     let mut seen: BTreeSet<_> = settled.volumes.iter().map(|volume| volume.name.clone()).collect();
     for volume in pod.extra_volumes {

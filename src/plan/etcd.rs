@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
-    profile::KubernetesProfile,
     spec::{Etcd, Spec, Tls},
     yaml::Spanned,
 };
@@ -63,7 +62,7 @@ pub(super) fn resolve(
             .data_dir
             .as_ref()
             .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
-        extra_args: arguments(etcd, &spec.kubernetes.tls, &release.profile, report),
+        extra_args: arguments(etcd, &spec.kubernetes.tls, release, report),
         extra_envs: component::environment(&etcd.extra_envs, report),
         image_repository: etcd
             .image_repository
@@ -109,7 +108,7 @@ fn unfit(path: &str, parts: &[&str]) -> Option<String> {
 }
 
 /// The tuning as flags, then the user's own, which win because etcd takes the last.
-fn arguments(etcd: &Etcd, tls: &Tls, profile: &KubernetesProfile, report: &mut Report) -> Vec<(String, String)> {
+fn arguments(etcd: &Etcd, tls: &Tls, release: &Release, report: &mut Report) -> Vec<(String, String)> {
     let milliseconds = |value: Option<&Spanned<u32>>| value.map(|value| value.to_string());
     let tuning = [
         ("heartbeat-interval", milliseconds(etcd.heartbeat_interval_ms.as_ref())),
@@ -124,7 +123,7 @@ fn arguments(etcd: &Etcd, tls: &Tls, profile: &KubernetesProfile, report: &mut R
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
     let claims = control_plane::etcd_tls(tls);
-    component::check_arguments(&owned::ETCD, &etcd.extra_args, profile, report);
+    component::check_arguments(&owned::ETCD, &etcd.extra_args, release, report);
     component::check_claims(&owned::ETCD, &etcd.extra_args, &claims, report);
     arguments.extend(component::own_arguments(claims));
     arguments.extend(component::arguments(&etcd.extra_args));

@@ -7,11 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::{
     spec::{Arch, Argument, Disk, HostFile, HostSettings, Mount, NameServers, Ntp, Proxy, Role, Settings, Spec, Taint},
-    yaml::Spanned,
+    yaml::{Branch, Spanned},
 };
 
 /// What holds for a machine, borrowed from wherever it was written.
@@ -22,7 +20,7 @@ pub(super) struct Inherited<'a> {
     pub(super) labels: BTreeMap<&'a Spanned<String>, &'a Spanned<String>>,
     pub(super) taints: Option<&'a Vec<Taint>>,
     /// Without the cluster's, which the node gets by another way.
-    pub(super) kubelet_config: BTreeMap<&'a Spanned<String>, &'a Value>,
+    pub(super) kubelet_config: BTreeMap<&'a Spanned<String>, &'a Branch>,
     pub(super) kubelet_args: Vec<&'a Argument>,
     pub(super) host: InheritedHost<'a>,
 }
@@ -68,6 +66,12 @@ impl<'a> Inherited<'a> {
             .for_each(|role| inherited.lay(of_role(spec, role.value)));
         inherited.lay(own);
         inherited
+    }
+
+    /// Whether a cloud's controller manager looks after the node.
+    pub(super) fn has_cloud(&self) -> bool {
+        let external = |arg: &&Argument| arg.name.as_str() == "cloud-provider" && arg.value.as_str() == "external";
+        self.kubelet_args.iter().any(external)
     }
 
     fn lay(&mut self, nearer: Settings<'a>) {

@@ -6,23 +6,30 @@ use semver::Version;
 use serde_json::Value;
 
 use super::{
-    DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane, known, manifests, names,
-    owned, phases, registration, report::Report, rewrite_image,
+    Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
+    fields::GateSetting, known, manifests, names, owned, phases, registration, report::Report, rewrite_image,
 };
 use crate::{
     diagnostic::Diagnostic,
-    profile::{KubernetesProfile, Profiles},
+    profile::{KubernetesProfile, Minor, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
-    yaml::Spanned,
+    yaml::{Branch, Spanned},
 };
 
 /// kubeadm's own image registry.
 const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 
+/// How findings about settings that become fields of a configuration are told.
+pub(super) const SETTINGS: Codes = Codes {
+    field: "FL0308",
+    value: "FL0514",
+};
+
 /// The chosen version and what its minor accepts.
 pub(super) struct Release {
     pub(super) version: Version,
     pub(super) profile: Arc<KubernetesProfile>,
+    pub(super) accepted: Accepted,
 }
 
 /// Finds the release, or says which there are.
@@ -61,8 +68,9 @@ pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagn
         ));
     }
     Ok(Release {
-        version,
+        accepted: Accepted::new(profiles, Minor::of(&version)),
         profile: profile.clone(),
+        version,
     })
 }
 
@@ -77,10 +85,10 @@ pub(super) fn version(text: &Spanned<String>, example: &str) -> Result<Version, 
 }
 
 /// `kubernetes`, checked and resolved.
-pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, report: &mut Report) -> KubernetesPlan {
+pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> KubernetesPlan {
     let kubernetes = &spec.kubernetes;
     let profile = &release.profile;
-    check_gates(kubernetes, profile, report);
+    check_gates(kubernetes, release, report);
     phases::check(&kubernetes.skip_phases, profile, report);
     let settings = control_plane::resolve(kubernetes, profile, report);
     control_plane::check_kubelet(kubernetes, report);
@@ -97,6 +105,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, repor
     KubernetesPlan {
         version: release.version.clone(),
         profile: profile.clone(),
+        accepted: release.accepted.clone(),
         image_repository: rewrite_image(&rewrites, repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
@@ -104,28 +113,28 @@ pub(super) fn resolve(spec: &Spec, release: &Release, profiles: &Profiles, repor
             kubernetes.api_server.pod(),
             settings.api_server,
             &owned::API_SERVER,
-            profile,
+            release,
             report,
         ),
         controller_manager: component::resolve(
             kubernetes.controller_manager.pod(),
             settings.controller_manager,
             &owned::CONTROLLER_MANAGER,
-            profile,
+            release,
             report,
         ),
         scheduler: component::resolve(
             kubernetes.scheduler.pod(),
             settings.scheduler,
             &owned::SCHEDULER,
-            profile,
+            release,
             report,
         ),
         control_plane: settings.plan,
         kubelet_config: plain(&kubernetes.kubelet.config),
-        kube_proxy: kube_proxy(kubernetes, release, profiles, report),
+        kube_proxy: kube_proxy(kubernetes, release, report),
         dns: dns(spec, &rewrites, report),
-        patches: patches(kubernetes, report),
+        patches: patches(kubernetes, &release.accepted, report),
         skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
         ignored_checks: registration::ignored_checks(kubernetes),
         pull_policy: kubernetes.image_pull.policy,
@@ -151,14 +160,15 @@ fn gates(gates: &Gates) -> BTreeMap<String, bool> {
 }
 
 /// Free settings without the places of their keys.
-fn plain(config: &BTreeMap<Spanned<String>, Value>) -> BTreeMap<String, Value> {
+fn plain(config: &BTreeMap<Spanned<String>, Branch>) -> BTreeMap<String, Value> {
     config
         .iter()
-        .map(|(name, value)| (name.value.clone(), value.clone()))
+        .map(|(name, branch)| (name.value.clone(), branch.value.clone()))
         .collect()
 }
 
-fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) {
+fn check_gates(kubernetes: &Kubernetes, release: &Release, report: &mut Report) {
+    let profile = &release.profile;
     for name in kubernetes
         .kubeadm_feature_gates
         .keys()
@@ -172,35 +182,32 @@ fn check_gates(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mu
             )),
         );
     }
-    for name in kubernetes
-        .feature_gates
-        .keys()
-        .filter(|name| !name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-    {
-        report.push(
-            Diagnostic::error("FL0309", "not a feature gate")
-                .at(name.span)
-                .label("letters and digits only"),
-        );
+    for (name, on) in &kubernetes.feature_gates {
+        report.extend(release.accepted.gate(name, *on, name.span));
     }
+    release.accepted.requirements(&[], &gate_settings(kubernetes), report);
 }
 
-fn kube_proxy(
-    kubernetes: &Kubernetes,
-    release: &Release,
-    profiles: &Profiles,
-    report: &mut Report,
-) -> Option<KubeProxyPlan> {
+/// `kubernetes.featureGates` with their places.
+pub(super) fn gate_settings(kubernetes: &Kubernetes) -> Vec<GateSetting> {
+    let gates = kubernetes.feature_gates.iter();
+    gates
+        .map(|(name, on)| GateSetting {
+            name: name.value.clone(),
+            on: *on,
+            span: name.span,
+        })
+        .collect()
+}
+
+fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -> Option<KubeProxyPlan> {
     let proxy = &kubernetes.kube_proxy;
-    let fields = known::Fields {
-        of: "KubeProxyConfiguration",
-        profile: &release.profile,
-        profiles,
-        list: |profile| &profile.kube_proxy_fields,
-    };
-    fields.check(proxy.config.keys(), report);
-    for (name, value) in &proxy.config {
-        owned::KUBE_PROXY_FIELDS.check(name, &value.to_string(), report);
+    let accepted = &release.accepted;
+    let judgement = accepted.settings("KubeProxyConfiguration", &proxy.config, SETTINGS);
+    report.extend(judgement.findings);
+    accepted.requirements(&gate_settings(kubernetes), &GateSetting::of(&proxy.config), report);
+    for (name, branch) in &proxy.config {
+        owned::KUBE_PROXY_FIELDS.check(name, &branch.value.to_string(), report);
     }
     if let Some(mode) = proxy
         .mode
@@ -249,7 +256,7 @@ fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) ->
     }
 }
 
-fn patches(kubernetes: &Kubernetes, report: &mut Report) -> Vec<PatchPlan> {
+fn patches(kubernetes: &Kubernetes, accepted: &Accepted, report: &mut Report) -> Vec<PatchPlan> {
     let plan = |patch: &KubeadmPatch| PatchPlan {
         target: patch.target.value,
         kind: patch.kind.as_ref().map_or(PatchType::Strategic, |kind| kind.value),
@@ -257,7 +264,7 @@ fn patches(kubernetes: &Kubernetes, report: &mut Report) -> Vec<PatchPlan> {
     };
     let plans: Vec<_> = kubernetes.patches.iter().map(plan).collect();
     for (patch, plan) in kubernetes.patches.iter().zip(&plans) {
-        manifests::check_patch(&patch.content, plan.kind, report);
+        manifests::check_patch(patch, plan.kind, accepted, report);
     }
     plans
 }

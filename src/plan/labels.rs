@@ -29,6 +29,24 @@ const KUBELET_DOMAINS: &[&str] = &["kubelet.kubernetes.io", "node.kubernetes.io"
 /// Domains that Kubernetes keeps to itself.
 const RESERVED_DOMAINS: &[&str] = &["kubernetes.io", "k8s.io"];
 
+/// Labels that each kubelet writes by itself, by what it finds on its machine (`pkg/kubelet/kubelet_node_status.go`).
+const FOUND_LABELS: &[&str] = &[
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+];
+/// Labels that the controller manager of a cloud writes (`k8s.io/cloud-provider` `controllers/node`).
+const CLOUD_LABELS: &[&str] = &[
+    "beta.kubernetes.io/instance-type",
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
 /// Whether a kubelet may set a label on its own node.
 pub(super) fn kubelet_may_set(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else {
@@ -51,15 +69,18 @@ pub(super) struct Labels {
     pub(super) admin: BTreeMap<String, String>,
 }
 
-/// Sorts labels by who may set them. Only a control plane has an administrator's credentials.
+/// Sorts labels by who may set them. Only a control plane has an administrator's credentials; with a `cloud` its controller
+/// manager labels nodes as well.
 pub(super) fn sort(
     labels: &BTreeMap<&Spanned<String>, &Spanned<String>>,
     control_plane: bool,
+    cloud: bool,
     report: &mut Report,
 ) -> Labels {
     let mut sorted = Labels::default();
     for (key, value) in labels {
         check_label(key, value, report);
+        report.extend(check_finder(key, cloud));
         let own = kubelet_may_set(key);
         if !own && !control_plane {
             let help = "use a label of a domain of your own, or `kubectl label node` once the node is there";
@@ -70,6 +91,22 @@ pub(super) fn sort(
         to.insert(key.value.clone(), value.value.clone());
     }
     sorted
+}
+
+/// What others find out by themselves: pods and volumes are placed by it, and a wrong one misplaces them.
+fn check_finder(key: &Spanned<String>, cloud: bool) -> Option<Diagnostic> {
+    if FOUND_LABELS.contains(&key.as_str()) {
+        let finding = Diagnostic::error("FL0535", "a label that each kubelet writes by itself").at(key.span);
+        return Some(
+            finding
+                .label("local volumes and spread pods are placed by it")
+                .help("remove it"),
+        );
+    }
+    (cloud && CLOUD_LABELS.contains(&key.as_str())).then(|| {
+        let finding = Diagnostic::warning("FL0535", "a label that the cloud's controller manager writes").at(key.span);
+        finding.label("the two overwrite each other").help("remove it")
+    })
 }
 
 fn check_label(key: &Spanned<String>, value: &Spanned<String>, report: &mut Report) {

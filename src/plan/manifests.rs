@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{ManifestPlan, ManifestSource, artifacts, names, report::Report};
+use super::{Accepted, Codes, ManifestPlan, ManifestSource, artifacts, names, report::Report};
 use crate::{
     declaration::PhaseName,
     diagnostic::Diagnostic,
-    spec::{Manifest, PatchType, Spec},
-    yaml::{self, Content, Spanned, Tree},
+    spec::{KubeadmPatch, Manifest, PatchTarget, PatchType, Spec},
+    yaml::{self, Content, Node, Spanned, Tree},
 };
 
 /// Those of the spec, and those that the network plugin's parameters name. Names are file names, each once; contents are
@@ -91,8 +91,9 @@ fn check_content(content: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// A patch is one document: a list of operations for JSON patches, else a mapping.
-pub(super) fn check_patch(content: &Spanned<String>, kind: PatchType, report: &mut Report) {
+/// A patch is one document: a list of operations for JSON patches, else a mapping; of the object that it is for.
+pub(super) fn check_patch(patch: &KubeadmPatch, kind: PatchType, accepted: &Accepted, report: &mut Report) {
+    let content = &patch.content;
     let finding = |message| Diagnostic::error("FL0504", message).at(content.span);
     let tree = match Tree::parse(content) {
         Ok(tree) if tree.findings.is_empty() => tree,
@@ -109,10 +110,70 @@ pub(super) fn check_patch(content: &Spanned<String>, kind: PatchType, report: &m
         }
     };
     match (&tree.root.content, kind) {
-        (Content::Sequence(_), PatchType::Json) | (Content::Mapping(_), PatchType::Strategic | PatchType::Merge) => {}
+        (Content::Sequence(_), PatchType::Json) | (Content::Mapping(_), PatchType::Strategic | PatchType::Merge) => {
+            check_object(patch, &tree.root, kind, accepted, report);
+        }
         (_, PatchType::Json) => report.push(finding("a JSON patch is a list of operations")),
         _ => report.push(
             finding("a strategic or merge patch is a mapping").help("for a list of operations, set `type: json`"),
         ),
     }
+}
+
+const CODES: Codes = Codes {
+    field: "FL0713",
+    value: "FL0713",
+};
+
+/// The object that kubeadm patches: its kind and version.
+fn object(target: PatchTarget) -> (&'static str, &'static str) {
+    match target {
+        PatchTarget::KubeletConfiguration => ("KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"),
+        PatchTarget::CorednsDeployment => ("Deployment", "apps/v1"),
+        _ => ("Pod", "v1"),
+    }
+}
+
+/// Holds a patch against its object. Places within the text of the patch are told by line.
+fn check_object(patch: &KubeadmPatch, root: &Node<'_>, kind: PatchType, accepted: &Accepted, report: &mut Report) {
+    let (object, version) = object(patch.target.value);
+    let mut findings = match (accepted.has_document(object, version), kind) {
+        (true, PatchType::Json) => accepted.operations(object, root, CODES),
+        (true, _) => accepted.patch(object, root, root.span, CODES),
+        (false, _) => Vec::new(),
+    };
+    if kind != PatchType::Json {
+        findings.extend(identity(root, object, version));
+    }
+    report.extend(findings.into_iter().map(|finding| within(&patch.content, finding)));
+}
+
+/// A patch that says another kind or version, or that takes the `spec` away, leaves nothing that runs.
+fn identity(root: &Node<'_>, kind: &str, version: &str) -> Vec<Diagnostic> {
+    let other = |key: &str, right: &str| {
+        let node = root.get(key).filter(|node| node.text() != Some(right))?;
+        let finding = Diagnostic::error("FL0713", format!("a patch that changes the `{key}`")).at(node.span);
+        Some(finding.help(format!("write {right}, or leave it out")))
+    };
+    let spec = root
+        .get("spec")
+        .filter(|spec| !matches!(spec.content, Content::Mapping(_)));
+    let without = spec.map(|spec| Diagnostic::error("FL0713", "a patch that leaves no `spec`").at(spec.span));
+    [other("kind", kind), other("apiVersion", version), without]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A finding about the text of a patch, told where the spec has that text.
+fn within(content: &Spanned<String>, finding: Diagnostic) -> Diagnostic {
+    let span = finding.span.unwrap_or_default();
+    let before = content.get(..span.start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let words = content.get(span.start..span.end).unwrap_or_default();
+    let label = match finding.label.as_str() {
+        "" => format!("line {line}: {words}"),
+        label => format!("line {line}: {words}, {label}"),
+    };
+    finding.at(content.span).label(label)
 }

@@ -14,6 +14,7 @@ mod draft;
 mod duration;
 mod endpoint;
 mod etcd;
+mod fields;
 mod host;
 mod idle;
 mod inheritance;
@@ -36,9 +37,11 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod swap;
 
 pub use addons::{context, of as context_of};
 pub use draft::read;
+pub use fields::{Accepted, Codes};
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
 };

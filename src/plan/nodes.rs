@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubelet, labels, machines, machines::Row, names,
-    pki, report::Report,
+    pki, report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -29,6 +29,8 @@ pub(super) struct Nodes<'a> {
     pub(super) external_etcd: bool,
     /// Pods have IPv6 addresses.
     pub(super) ipv6: bool,
+    /// What kubelets are told of swap.
+    pub(super) swap: SwapUse,
 }
 
 impl Nodes<'_> {
@@ -48,6 +50,7 @@ impl Nodes<'_> {
                 .iter()
                 .filter_map(|pool| self.resolve_pool(pool, report)),
         );
+        self.swap.check(report);
         nodes
     }
 
@@ -101,7 +104,7 @@ impl Nodes<'_> {
     fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<NodePlan> {
         let roles = machine.roles;
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
-        let labels = labels::sort(&settings.labels, roles.control_plane, report);
+        let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
         kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
         let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
@@ -119,6 +122,13 @@ impl Nodes<'_> {
             ipv6: self.ipv6,
         };
         let host = Arc::new(host::resolve(&settings.host, &site, report));
+        if roles.kubernetes() {
+            self.swap.note(
+                &settings.kubelet_config,
+                &self.spec.kubernetes.kubelet.config,
+                host.swap,
+            );
+        }
         Some(NodePlan {
             name: String::new(),
             pool: false,
@@ -153,7 +163,7 @@ impl Nodes<'_> {
     fn kubelet_config(&self, settings: &Inherited<'_>, swap: bool) -> BTreeMap<String, Value> {
         let given = settings.kubelet_config.iter();
         let mut fields: BTreeMap<_, _> = given
-            .map(|(key, value)| (key.value.clone(), (*value).clone()))
+            .map(|(key, branch)| (key.value.clone(), branch.value.clone()))
             .collect();
         let cluster = &self.spec.kubernetes.kubelet.config;
         let said = |field: &str| cluster.keys().any(|key| key.as_str() == field);

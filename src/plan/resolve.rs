@@ -14,6 +14,7 @@ use super::{
     patches, pki,
     report::Report,
     runtime,
+    swap::SwapUse,
 };
 use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
 
@@ -58,12 +59,12 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let release = release?;
     let addons = addons::chosen(spec, &release, &artifacts::image_rewrites(spec), report);
     doctor::check_plugin(&addons, manifests.len(), report);
-    kubelet::check(spec, &release.profile, profiles, report);
+    kubelet::check(spec, &release, report);
     kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {
         kubelet::check_dns(spec, &ranges, network.cluster_dns, report);
     }
-    let kubernetes = kubernetes::resolve(spec, &release, profiles, report);
+    let kubernetes = kubernetes::resolve(spec, &release, report);
     let versions = versions(spec, &release, report);
     let containerd = versions.components.get("containerd").cloned();
     let external = rows.iter().any(|row| row.roles.etcd);
@@ -87,6 +88,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         ipv6: network
             .as_ref()
             .is_some_and(|network| network.pods.iter().any(|range| range.addr().is_ipv6())),
+        swap: SwapUse::default(),
     };
     let machines = nodes.resolve(&rows, report);
     let store = nodes.store;

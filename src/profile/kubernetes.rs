@@ -33,10 +33,6 @@ pub struct KubernetesProfile {
     pub containerd: semver::VersionReq,
     /// etcd versions that its kubeadm and API server work with, likewise.
     pub etcd: semver::VersionReq,
-    /// Fields of KubeletConfiguration v1beta1 (top level).
-    pub kubelet_fields: Vec<String>,
-    /// Fields of KubeProxyConfiguration v1alpha1 (top level).
-    pub kube_proxy_fields: Vec<String>,
     /// Flags that older guides give and with which this minor's components do not start, by component; `all` for each.
     pub removed_flags: BTreeMap<String, Vec<String>>,
     /// Files that the control plane reads, by what for (`audit`, `authentication`, or the admission plugin).
@@ -84,11 +80,6 @@ impl KubernetesProfile {
     /// The version of a catalog component (`runc`) that goes with this minor.
     pub fn component(&self, name: &str) -> Option<&Version> {
         self.components.get(name)
-    }
-
-    /// Whether KubeletConfiguration v1beta1 has this top-level field.
-    pub fn accepts_kubelet_field(&self, name: &str) -> bool {
-        self.kubelet_fields.iter().any(|field| field == name)
     }
 
     /// Whether a component (`kubelet`) starts with this flag (without dashes), as far as is known.

@@ -26,7 +26,14 @@ const RULES: Rules = Rules {
 const FOLDERS: [(&str, &str); 3] = [("kubernetes", "minor"), ("os", "name"), ("platform", "name")];
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 3] = ["catalog.yaml", "endpoint.yaml", "runtime/containerd.yaml"];
+const SINGLE: [&str; 6] = [
+    "catalog.yaml",
+    "endpoint.yaml",
+    "feature-gates.yaml",
+    "kinds.yaml",
+    "runtime/containerd.yaml",
+    "units.yaml",
+];
 
 /// The key by which a profile names the one that it lies over.
 const EXTENDS: &str = "extends";

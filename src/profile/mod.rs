@@ -1,16 +1,20 @@
 //! Everything that differs between operating systems, platforms and Kubernetes versions, as data.
 //!
-//! `profiles/{os,platform,kubernetes,runtime}/*.yaml`, `profiles/catalog.yaml` and `profiles/endpoint.yaml` are embedded in the binary;
-//! code asks them questions and never compares a name or a version.
+//! `profiles/{os,platform,kubernetes,runtime}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code asks them questions and never compares a name or a version.
 
 mod catalog;
 mod check;
 mod containerd;
 mod endpoint;
+mod feature_gates;
+mod kind_syntax;
+mod kinds;
 mod kubernetes;
 mod library;
+mod minor;
 mod os;
 mod platform;
+mod units;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,10 +32,14 @@ use crate::{
 pub use catalog::*;
 pub use containerd::*;
 pub use endpoint::*;
+pub use feature_gates::*;
+pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
+pub use minor::*;
 pub use os::*;
 pub use platform::*;
+pub use units::*;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 
@@ -79,6 +87,12 @@ pub struct Profiles {
     pub catalog: Arc<Catalog>,
     /// What leads the endpoint's name to an API server.
     pub endpoint: Arc<EndpointProfile>,
+    /// Feature gates of Kubernetes' components.
+    pub feature_gates: Arc<FeatureGates>,
+    /// Kinds of configuration that programs of Kubernetes read.
+    pub kinds: Arc<Kinds>,
+    /// Sections and keys of systemd's units.
+    pub units: Arc<UnitSections>,
 }
 
 impl Profiles {
@@ -91,6 +105,9 @@ impl Profiles {
             containerd: one("runtime/containerd.yaml")?,
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
+            feature_gates: Arc::new(one("feature-gates.yaml")?),
+            kinds: Arc::new(one("kinds.yaml")?),
+            units: Arc::new(one("units.yaml")?),
         })
     }
 
@@ -119,6 +136,9 @@ impl Profiles {
             ),
             (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
+            (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
+            (_, "kinds") => self.kinds = Arc::new(profile.decode(source)?),
+            (_, "units") => self.units = Arc::new(profile.decode(source)?),
             _ => self.containerd = Arc::unwrap_or_clone(checked(profile, source, Check::containerd)?),
         }
         Ok(())

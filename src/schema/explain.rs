@@ -31,7 +31,7 @@ pub struct Known<'a> {
     /// What the keys are: `a field of KubeletConfiguration`.
     pub what: &'a str,
     /// Minors of Kubernetes with their keys.
-    pub keys: Vec<(&'a str, &'a [String])>,
+    pub keys: Vec<(&'a str, Vec<&'a str>)>,
 }
 
 /// What a path means: `nodes.taints`, `kubernetes.apiServer.extraArgs`; the empty path is the whole spec. `recursive` lists
@@ -77,23 +77,22 @@ fn free(field: &Field, rest: &str, known: &[Known<'_>]) -> Result<String, Unknow
 
 /// The minors that have a key.
 fn minors(path: &str, key: &str, known: &Known<'_>) -> Result<String, Unknown> {
-    let has = |keys: &[String]| keys.iter().any(|other| other == key);
     let minors: Vec<_> = known
         .keys
         .iter()
-        .filter(|(_, keys)| has(keys))
+        .filter(|(_, keys)| keys.contains(&key))
         .map(|(minor, _)| *minor)
         .collect();
     if !minors.is_empty() {
         return Ok(minors.join(", "));
     }
     let newest = known.keys.last().map_or(&[][..], |(_, keys)| keys);
-    let near = nearest(key, newest.iter().map(String::as_str));
+    let near = nearest(key, newest.iter().copied());
     Err(Unknown {
         parent: path.to_owned(),
         key: key.to_owned(),
         meant: near.into_iter().map(|near| format!("{path}.{near}")).collect(),
-        known: newest.to_vec(),
+        known: newest.iter().map(|&key| key.to_owned()).collect(),
     })
 }
 

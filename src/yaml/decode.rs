@@ -12,6 +12,7 @@ use serde::{
 
 use super::{
     access::{Choice, Entries, Items, Key, Place},
+    branch::{self, Twice},
     fragment::{self, Parts},
     log::{Fault, Log},
     scalar::{Resolved, kind, quotable, resolve},
@@ -277,6 +278,9 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         }
         if name == fragment::NAME {
             return visitor.visit_seq(Parts::new(self));
+        }
+        if name == branch::NAME {
+            return visitor.visit_seq(Twice(self));
         }
         let Some(entries) = self.entries() else {
             return StandIn::default().deserialize_struct(name, fields, visitor);

@@ -4,6 +4,7 @@
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
 mod access;
+mod branch;
 mod build;
 mod conceal;
 mod decode;
@@ -31,6 +32,7 @@ use serde::de::DeserializeOwned;
 
 use crate::diagnostic::{self, Diagnostic, Source};
 
+pub use branch::Branch;
 pub use conceal::conceal;
 pub use emit::{Error, emit};
 pub use environment::{Inserted, substitute, unsubstituted};

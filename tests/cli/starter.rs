@@ -115,3 +115,13 @@ fn every_os_and_platform_that_the_starter_names_can_be_had() {
         assert!(comments.contains(name.as_str()), "{name} is not in\n{starter}");
     }
 }
+
+#[test]
+fn every_example_is_without_a_warning() {
+    for example in support::examples() {
+        let output = support::firelay(&["check", "--strict", example.spec.to_str().unwrap()])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}

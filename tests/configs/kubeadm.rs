@@ -2,10 +2,12 @@
 //! not know, so a misspelt name would be lost without a word.
 
 use firelay::{
+    diagnostic::Span,
     node::kubeadm::{self, JoinCredentials},
     plan::*,
     secret::Secret,
     spec::*,
+    yaml::Tree,
 };
 use serde_json::{Value, json};
 use time::Duration;
@@ -138,6 +140,35 @@ fn full() -> Plan {
     plan.pki.extra_sans = vec!["api.example.org".into()];
     (plan.pki.leaf_validity, plan.pki.ca_validity) = (Duration::hours(17_520), Duration::hours(43_800));
     plan
+}
+
+/// What firelay writes passes the tables by which documents are judged that a patch changed.
+#[test]
+fn what_is_written_is_what_the_version_takes() {
+    let mut full = full();
+    full.kubernetes.feature_gates.clear();
+    let codes = Codes {
+        field: "FL0709",
+        value: "FL0710",
+    };
+    for plan in [plan(), full] {
+        let joining = plan.nodes.iter().filter(|node| !node.founder);
+        let documents: Vec<_> = init(&plan)
+            .into_iter()
+            .chain(joining.map(|node| join(&plan, node)))
+            .collect();
+        for document in documents {
+            let text = document.to_string();
+            let (kind, version) = (
+                document["kind"].as_str().unwrap(),
+                document["apiVersion"].as_str().unwrap(),
+            );
+            let accepted = &plan.kubernetes.accepted;
+            assert!(accepted.has_document(kind, version), "{kind}");
+            let root = Tree::parse(&text).unwrap().root;
+            assert_eq!(accepted.document(kind, &root, Span::default(), codes), [], "{text}");
+        }
+    }
 }
 
 #[test]

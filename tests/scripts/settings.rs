@@ -235,6 +235,28 @@ fn each_command_of_the_user_runs_once_and_fails_in_its_own_words() {
 }
 
 #[test]
+fn a_kernel_parameter_is_written_as_it_stands() {
+    let machine = Machine::set_up("cp1");
+    // The example sets no parameter, and so its step has no such function.
+    let template = include_str!("../../templates/boot/steps/10-prepare.j2");
+    let start = template.find("sysctls() {").unwrap();
+    let end = start + template[start..].find("\n}\n").unwrap() + 3;
+    let function = template[start..end].replace("/etc/", &format!("{}/etc/", machine.root().display()));
+    let function = function.replace("/proc/", &format!("{}/proc/", machine.root().display()));
+    let parameters = "kernel.core_pattern = |/bin/dump --key=%p=\nvm.swappiness = 10\nnet.a.b = 1 2= 3\n";
+    machine.write("/etc/sysctl.d/90-firelay.conf", 0o644, parameters);
+    for path in ["kernel/core_pattern", "vm/swappiness", "net/a/b"] {
+        machine.write(&format!("/proc/sys/{path}"), 0o644, "");
+    }
+    succeeded(&machine.bash(&format!(
+        "set -eu\nfail() {{ echo \"$1\"; exit 1; }}\n{function}sysctls\n"
+    )));
+    assert_eq!(machine.read("/proc/sys/kernel/core_pattern"), "|/bin/dump --key=%p=\n");
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), "10\n");
+    assert_eq!(machine.read("/proc/sys/net/a/b"), "1 2= 3\n");
+}
+
+#[test]
 fn the_commands_after_joining_are_others() {
     let machine = Machine::set_up("cp1");
     let root = machine.root().display();

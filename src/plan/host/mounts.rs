@@ -51,10 +51,17 @@ pub(super) fn joined(options: &[Spanned<String>]) -> String {
 
 /// Checks what a mount says of itself.
 pub(super) fn check(mount: &Mount, report: &mut Report) {
-    if !is_field(&mount.source) || mount.source.starts_with('#') {
+    if !is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
         let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);
         let help = "write it as in /etc/fstab: nas.example.com:/data, UUID=…, LABEL=…, /a/directory, tmpfs";
-        report.push(finding.label("no blanks, quotes or backslashes").help(help));
+        report.push(
+            finding
+                .label("no blanks, quotes or backslashes, and no # or - in front")
+                .help(help),
+        );
+    } else if is_bound(mount) && !mount.source.starts_with('/') {
+        let finding = Diagnostic::error("FL0616", "not a directory to bind").at(mount.source.span);
+        report.push(finding.label("a path from the root is needed: there is no directory that it would begin in"));
     }
     if check_spelling("FL0616", &mount.mount, report) {
         report.take(disks::check_mount(&mount.mount, "FL0616"));
@@ -73,6 +80,12 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
         .options
         .iter()
         .for_each(|option| check_option(option, "FL0616", report));
+}
+
+/// Whether a directory is mounted once more, not a file system.
+fn is_bound(mount: &Mount) -> bool {
+    let is_bind = |word: &Spanned<String>| matches!(word.as_str(), BIND | "rbind");
+    mount.r#type.as_ref().is_some_and(is_bind) || mount.options.iter().any(is_bind)
 }
 
 /// Refuses what fstab(5) would read otherwise, and secrets.

@@ -7,14 +7,15 @@ use time::Duration;
 
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::{duration, report::Report},
-    yaml::Spanned,
+    duration,
+    plan::report::Report,
+    yaml::{Branch, Spanned},
 };
 
 /// The fields of one kubelet.
 pub(super) struct Settings<'a> {
-    pub(super) cluster: &'a BTreeMap<Spanned<String>, Value>,
-    pub(super) near: &'a BTreeMap<&'a Spanned<String>, &'a Value>,
+    pub(super) cluster: &'a BTreeMap<Spanned<String>, Branch>,
+    pub(super) near: &'a BTreeMap<&'a Spanned<String>, &'a Branch>,
 }
 
 impl Settings<'_> {
@@ -24,12 +25,12 @@ impl Settings<'_> {
             .cluster
             .iter()
             .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| value);
+            .map(|(_, branch)| &branch.value);
         let near = self
             .near
             .iter()
             .find(|(key, _)| key.as_str() == name)
-            .map(|(_, value)| *value);
+            .map(|(_, branch)| &branch.value);
         let value = match (far, near) {
             (Some(Value::Object(far)), Some(Value::Object(near))) => {
                 let mut both = far.clone();

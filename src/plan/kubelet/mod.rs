@@ -1,42 +1,65 @@
 //! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
 
-mod fields;
 mod merged;
 mod together;
 
 use serde_json::Value;
 
-use super::{component, known, network::Ranges, owned, report::Report};
+use super::{
+    component,
+    fields::GateSetting,
+    kubernetes::{self, Release, SETTINGS},
+    network::Ranges,
+    owned,
+    report::Report,
+};
 use crate::{
     diagnostic::Diagnostic,
-    profile::{KubernetesProfile, Profiles},
     spec::{Argument, Kubelet, Spec},
 };
 
 pub(super) use together::check as check_together;
 
 /// Checks the settings of the cluster, of roles, nodes and pools, each where it was written.
-pub(super) fn check(spec: &Spec, profile: &KubernetesProfile, profiles: &Profiles, report: &mut Report) {
-    let fields = known::Fields {
-        of: "KubeletConfiguration",
-        profile,
-        profiles,
-        list: |profile| &profile.kubelet_fields,
-    };
-    for kubelet in all(spec) {
-        fields.check(kubelet.config.keys(), report);
-        for (name, value) in &kubelet.config {
-            report.take(fields::check(name, value));
-            owned::KUBELET_FIELDS.check(name, &plain(value), report);
+pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
+    let mut farther = kubernetes::gate_settings(&spec.kubernetes);
+    for (number, kubelet) in all(spec).enumerate() {
+        let gates = check_fields(kubelet, release, &farther, report);
+        // A machine has the gates of the cluster, and may have those of any role.
+        if number <= ROLES {
+            farther.extend(gates);
         }
-        component::check_arguments(&owned::KUBELET_FLAGS, &kubelet.extra_args, profile, report);
+        for (name, branch) in &kubelet.config {
+            owned::KUBELET_FIELDS.check(name, &plain(&branch.value), report);
+        }
+        component::check_arguments(&owned::KUBELET_FLAGS, &kubelet.extra_args, release, report);
         if spec.manifests.is_empty() {
             report.extend(kubelet.extra_args.iter().find_map(waiting_for_cloud));
         }
     }
 }
 
-/// Every place of the spec that has kubelet settings.
+/// The fields of one level, with the gates that they set. `farther` are those that may be set at other levels.
+fn check_fields(
+    kubelet: &Kubelet,
+    release: &Release,
+    farther: &[GateSetting],
+    report: &mut Report,
+) -> Vec<GateSetting> {
+    let accepted = &release.accepted;
+    let judgement = accepted.settings("KubeletConfiguration", &kubelet.config, SETTINGS);
+    report.extend(judgement.findings);
+    let gates = GateSetting::of(&kubelet.config);
+    accepted.requirements(farther, &gates, report);
+    let effective: Vec<_> = farther.iter().chain(&gates).cloned().collect();
+    accepted.check_gated(&judgement.gated, &effective, report);
+    gates
+}
+
+/// Roles that have kubelet settings; they stand behind the cluster's in [`all`].
+const ROLES: usize = 3;
+
+/// Every place of the spec that has kubelet settings: the cluster, the roles, nodes and pools.
 fn all(spec: &Spec) -> impl Iterator<Item = &Kubelet> {
     let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
     let nodes = spec.nodes.iter().map(|node| &node.kubelet);
@@ -70,7 +93,7 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
 pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
     all(spec)
         .filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
-        .filter_map(|(_, pods)| Value::as_u64(pods))
+        .filter_map(|(_, pods)| pods.as_u64())
         .max()
 }
 

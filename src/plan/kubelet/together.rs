@@ -3,25 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use time::Duration;
 
 use super::merged::Settings;
-use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
+use crate::{
+    diagnostic::Diagnostic,
+    plan::report::Report,
+    yaml::{Branch, Spanned},
+};
 
-/// Signals of the eviction manager (`pkg/kubelet/eviction/api/types.go`).
-const SIGNALS: &[&str] = &[
-    "allocatableMemory.available",
-    "containerfs.available",
-    "containerfs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-    "memory.available",
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "pid.available",
-];
-/// Those that the kubelet watches when nothing is said (`pkg/kubelet/eviction/defaults_linux.go`).
+/// Signals that the kubelet watches when nothing is said (`pkg/kubelet/eviction/defaults_linux.go`).
 const WATCHED: &[&str] = &[
     "memory.available",
     "nodefs.available",
@@ -34,8 +26,8 @@ const WATCHED: &[&str] = &[
 ///
 /// What is wrong with the cluster's alone is said there, not for each machine again.
 pub(in crate::plan) fn check(
-    cluster: &BTreeMap<Spanned<String>, Value>,
-    near: &BTreeMap<&Spanned<String>, &Value>,
+    cluster: &BTreeMap<Spanned<String>, Branch>,
+    near: &BTreeMap<&Spanned<String>, &Branch>,
     report: &mut Report,
 ) {
     let settings = Settings { cluster, near };
@@ -44,7 +36,6 @@ pub(in crate::plan) fn check(
     settings.check_reserved(report);
     settings.check_managers(report);
     settings.check_eviction(report);
-    settings.check_swap(report);
     settings.check_serving(report);
 }
 
@@ -183,19 +174,6 @@ impl Settings<'_> {
     }
 
     fn check_eviction(&self, report: &mut Report) {
-        for field in [
-            "evictionHard",
-            "evictionSoft",
-            "evictionSoftGracePeriod",
-            "evictionMinimumReclaim",
-        ] {
-            let keys = self.keys(field);
-            if let Some(odd) = keys.iter().find(|key| !SIGNALS.contains(&key.as_str())) {
-                let message = format!("`{field}` has no signal {odd}");
-                let help = format!("signals: {}", SIGNALS.join(", "));
-                self.refuse(&[field], &message, &help, report);
-            }
-        }
         let periods = self.keys("evictionSoftGracePeriod");
         if let Some(bare) = self.keys("evictionSoft").iter().find(|key| !periods.contains(key)) {
             let message = format!("`evictionSoft` of {bare} has no `evictionSoftGracePeriod`");
@@ -214,26 +192,6 @@ impl Settings<'_> {
             let help = "add mergeDefaultEvictionSettings: true, or name them all";
             let place = self.place(&["evictionHard", "mergeDefaultEvictionSettings"]);
             report.extend(place.map(|span| finding.at(span).help(help)));
-        }
-    }
-
-    fn check_swap(&self, report: &mut Report) {
-        let behavior = self
-            .get("memorySwap")
-            .and_then(|swap| swap.get("swapBehavior").cloned());
-        match behavior.as_ref().and_then(Value::as_str) {
-            None | Some("" | "NoSwap") => {}
-            Some("LimitedSwap") if self.is("failSwapOn", false) => {}
-            Some("LimitedSwap") => {
-                let finding = Diagnostic::warning("FL0511", "`memorySwap` has no effect");
-                let finding = finding.label("with swap the kubelet does not start, as `failSwapOn` is true");
-                let place = self.place(&["memorySwap", "failSwapOn"]);
-                report.extend(place.map(|span| finding.at(span).help("add failSwapOn: false")));
-            }
-            Some(other) => {
-                let message = format!("`memorySwap.swapBehavior` has no choice {other}");
-                self.refuse(&["memorySwap"], &message, "choices: LimitedSwap, NoSwap", report);
-            }
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use time::Duration;
 
 use crate::{
+    plan::Accepted,
     profile::KubernetesProfile,
     secret::Secret,
     spec::{PatchTarget, PatchType, ProxyMode, PullPolicy, TlsVersion},
@@ -19,6 +20,8 @@ pub struct KubernetesPlan {
     pub version: Version,
     /// What the minor accepts.
     pub profile: Arc<KubernetesProfile>,
+    /// What its programs take.
+    pub accepted: Accepted,
     /// Registry of the control-plane images, rewritten already.
     pub image_repository: String,
     /// kubeadm feature gates.

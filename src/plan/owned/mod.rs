@@ -61,6 +61,8 @@ const fn not_false(names: &'static [&'static str], why: &'static str, instead: &
 pub(super) struct Settings {
     /// Its name, which is also that in profiles.
     pub(super) component: &'static str,
+    /// It has the feature gates of Kubernetes.
+    pub(super) feature_gates: bool,
     rows: &'static [Owned],
 }
 

@@ -23,6 +23,7 @@ const SWAP: &str = "the boot chain must know whether to turn swap off";
 /// kube-apiserver.
 pub(in crate::plan) const API_SERVER: Settings = Settings {
     component: "kube-apiserver",
+    feature_gates: true,
     rows: &[
         owned(
             &["secure-port"],
@@ -89,6 +90,7 @@ pub(in crate::plan) const API_SERVER: Settings = Settings {
 /// Fields of KubeProxyConfiguration.
 pub(in crate::plan) const KUBE_PROXY_FIELDS: Settings = Settings {
     component: "kube-proxy",
+    feature_gates: true,
     rows: &[
         owned(
             &["mode"],
@@ -107,6 +109,7 @@ pub(in crate::plan) const KUBE_PROXY_FIELDS: Settings = Settings {
 /// kube-controller-manager.
 pub(in crate::plan) const CONTROLLER_MANAGER: Settings = Settings {
     component: "kube-controller-manager",
+    feature_gates: true,
     rows: &[
         KUBECONFIGS,
         owned(
@@ -153,12 +156,14 @@ const KUBECONFIGS: Owned = owned(
 /// kube-scheduler.
 pub(in crate::plan) const SCHEDULER: Settings = Settings {
     component: "kube-scheduler",
+    feature_gates: true,
     rows: &[KUBECONFIGS],
 };
 
 /// etcd, stacked and external.
 pub(in crate::plan) const ETCD: Settings = Settings {
     component: "etcd",
+    feature_gates: false,
     rows: &[
         owned(
             &[
@@ -199,6 +204,7 @@ pub(in crate::plan) const ETCD: Settings = Settings {
 /// Flags of the kubelet.
 pub(in crate::plan) const KUBELET_FLAGS: Settings = Settings {
     component: "kubelet",
+    feature_gates: true,
     rows: &[
         owned(
             &["hostname-override"],
@@ -262,6 +268,7 @@ pub(in crate::plan) const KUBELET_FLAGS: Settings = Settings {
 /// Fields of KubeletConfiguration.
 pub(in crate::plan) const KUBELET_FIELDS: Settings = Settings {
     component: "kubelet",
+    feature_gates: true,
     rows: &[
         owned(
             &["staticPodPath"],

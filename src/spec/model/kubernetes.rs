@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{ApiServer, ControllerManager, ImagePull, Scheduler, Timeouts, Tls};
-use crate::yaml::Spanned;
+use crate::yaml::{Branch, Spanned};
 
 /// `kubernetes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -104,7 +103,7 @@ pub struct Volume {
 pub struct Kubelet {
     /// Fields of KubeletConfiguration v1beta1 as upstream names them.
     #[serde(default)]
-    pub config: BTreeMap<Spanned<String>, Value>,
+    pub config: BTreeMap<Spanned<String>, Branch>,
     /// Flags without dashes, for what has no field.
     #[serde(default)]
     pub extra_args: Vec<Argument>,
@@ -121,7 +120,7 @@ pub struct KubeProxy {
     pub mode: Option<Spanned<ProxyMode>>,
     /// Fields of KubeProxyConfiguration v1alpha1 as upstream names them.
     #[serde(default)]
-    pub config: BTreeMap<Spanned<String>, Value>,
+    pub config: BTreeMap<Spanned<String>, Branch>,
 }
 
 /// How kube-proxy programs the kernel.

@@ -1,0 +1,39 @@
+//! What kubelets are told of swap, and whether there is any.
+
+use std::collections::BTreeMap;
+
+use super::report::Report;
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    yaml::{Branch, Spanned},
+};
+
+/// Where `memorySwap` lets pods use swap, and whether it concerns a machine that has any.
+#[derive(Default)]
+pub(super) struct SwapUse(BTreeMap<Span, bool>);
+
+impl SwapUse {
+    /// Notes what one kubelet was told: by the nearest place that says anything.
+    pub(super) fn note(
+        &mut self,
+        near: &BTreeMap<&Spanned<String>, &Branch>,
+        cluster: &BTreeMap<Spanned<String>, Branch>,
+        swap: bool,
+    ) {
+        let near = near.iter().map(|(key, branch)| (*key, *branch));
+        let said = near.chain(cluster).find(|(key, _)| key.as_str() == "memorySwap");
+        let limited = |branch: &Branch| branch.get("swapBehavior").is_some_and(|it| it == "LimitedSwap");
+        if let Some((key, _)) = said.filter(|(_, branch)| limited(branch)) {
+            *self.0.entry(key.span).or_default() |= swap;
+        }
+    }
+
+    /// Warns of places that concern no machine with swap.
+    pub(super) fn check(&self, report: &mut Report) {
+        for (place, _) in self.0.iter().filter(|(_, swap)| !**swap) {
+            let finding = Diagnostic::warning("FL0511", "`memorySwap` has no effect").at(*place);
+            let finding = finding.label("swap is turned off on all machines that it is for");
+            report.push(finding.help("add swap: true where it is meant"));
+        }
+    }
+}
