@@ -416,8 +416,8 @@ const PATCHES: &[(&str, &str, &str, bool)] = &[
     ),
     (
         "json[].from",
-        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /a, from: /kind }] }",
-        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /a, from: /apiVersion }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /timeouts/discovery, from: /timeouts/kubernetesAPICall }] }",
+        "{ target: { kind: JoinConfiguration }, json: [{ op: copy, path: /timeouts/discovery, from: /timeouts/kubeletHealthCheck }] }",
         false,
     ),
 ];

@@ -22,12 +22,19 @@ pub(super) use together::check as check_together;
 
 /// Checks the settings of the cluster, of roles, nodes and pools, each where it was written.
 pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
-    let mut farther = kubernetes::gate_settings(&spec.kubernetes);
+    let mut cluster = kubernetes::gate_settings(&spec.kubernetes);
+    let mut roles = Vec::new();
     for (number, kubelet) in all(spec).enumerate() {
-        let gates = check_fields(kubelet, release, &farther, report);
         // A machine has the gates of the cluster, and may have those of any role.
-        if number <= ROLES {
-            farther.extend(gates);
+        let farther: Vec<_> = match number {
+            0..=ROLES => cluster.clone(),
+            _ => cluster.iter().chain(&roles).cloned().collect(),
+        };
+        let gates = check_fields(kubelet, release, &farther, report);
+        match number {
+            0 => cluster.extend(gates),
+            1..=ROLES => roles.extend(gates.into_iter().filter(|gate| gate.on)),
+            _ => {}
         }
         for (name, branch) in &kubelet.config {
             owned::KUBELET_FIELDS.check(name, &plain(&branch.value), report);
