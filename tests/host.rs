@@ -221,14 +221,7 @@ fn a_mount_is_a_line_of_fstab_and_waits_for_its_server() {
 fn who_uses_a_mount_does_not_start_without_it() {
     let machine = with_mounts("nas:/data ROOT/srv/data nfs ro\nROOT/data/pods ROOT/srv/pods none bind\n");
     succeeded(&machine.step("19-mounts"));
-    let fstab = machine.read("/etc/fstab").replace(machine.root().to_str().unwrap(), "");
-    machine.write("/fstab", 0o644, &fstab);
-    let units = tempfile::tempdir().unwrap();
-    let mut generator = Command::new("/usr/lib/systemd/system-generators/systemd-fstab-generator");
-    generator
-        .args([units.path(); 3])
-        .env("SYSTEMD_FSTAB", machine.at("/fstab"));
-    succeeded(&output(&mut generator, "systemd"));
+    let units = machine.fstab_units();
     for name in ["srv-data.mount", "srv-pods.mount"] {
         let unit = fs::read_to_string(units.path().join(name)).unwrap();
         assert!(unit.contains("kubelet.service"), "{unit}");

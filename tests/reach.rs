@@ -90,6 +90,10 @@ const WITHOUT: &[(&str, &str)] = &[
     ("include", "it names files; tests/compose.rs has some"),
     ("pools[].roles", "there is one value"),
     ("roles.etcd.swap", IDLE),
+    (
+        "roles.etcd.patches",
+        "the example patches a kubelet; each key of a patch is set below",
+    ),
     ("roles.etcd.labels", IDLE),
     ("roles.etcd.taints[].key", IDLE),
     ("roles.etcd.taints[].value", IDLE),

@@ -81,14 +81,7 @@ fn an_empty_disk_is_formatted_once_and_mounted_at_every_boot() {
 fn who_writes_on_a_disk_does_not_start_without_it() {
     let machine = with_disk("ext4");
     succeeded(&machine.step("15-disks"));
-    let fstab = machine.read("/etc/fstab").replace(machine.root().to_str().unwrap(), "");
-    machine.write("/fstab", 0o644, &fstab);
-    let units = tempfile::tempdir().unwrap();
-    let mut generator = Command::new("/usr/lib/systemd/system-generators/systemd-fstab-generator");
-    generator
-        .args([units.path(); 3])
-        .env("SYSTEMD_FSTAB", machine.at("/fstab"));
-    succeeded(&crate::support::output(&mut generator, "systemd"));
+    let units = machine.fstab_units();
     let name = r"var-lib-etcd\x2ddisk.mount";
     let unit = fs::read_to_string(units.path().join(name)).unwrap();
     for line in ["What=/dev/disk/by-label/data", "Where=/var/lib/etcd-disk", "Type=ext4"] {

@@ -180,6 +180,19 @@ impl Machine {
         self.write("/proc/sys/kernel/random/boot_id", 0o644, &format!("{id}\n"));
     }
 
+    /// The units that systemd makes of /etc/fstab, in a directory.
+    pub fn fstab_units(&self) -> tempfile::TempDir {
+        let fstab = self.read("/etc/fstab").replace(self.root().to_str().unwrap(), "");
+        self.write("/fstab", 0o644, &fstab);
+        let units = tempfile::tempdir().unwrap();
+        let mut generator = Command::new("/usr/lib/systemd/system-generators/systemd-fstab-generator");
+        generator
+            .args([units.path(); 3])
+            .env("SYSTEMD_FSTAB", self.at("/fstab"));
+        succeeded(&output(&mut generator, "systemd"));
+        units
+    }
+
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }

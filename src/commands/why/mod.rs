@@ -5,8 +5,10 @@
 //! (docs/adr/0011-why-by-variation.md).
 
 mod address;
+mod lost;
 mod report;
 mod search;
+mod steps;
 mod subject;
 mod vary;
 

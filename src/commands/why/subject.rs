@@ -1,8 +1,12 @@
 //! The thing that is asked about, found in a machine's files and found again in those of a variant.
 
-use super::address::{Address, Part, Thing};
+use super::{
+    address::{Address, Part, Thing},
+    lost::{not_there, unknown_thing},
+    steps::{Step, keys, steps, walk},
+};
 use crate::{
-    diagnostic::{self, Span, nearest},
+    diagnostic::{self, Span},
     node::NodeFiles,
     patch::{self, Document, Patched, Place},
     yaml::{self, Content, Node, Pointer},
@@ -44,24 +48,6 @@ impl Reading {
         }
     }
 }
-
-/// A step into a value. An element of a list is known by its name, or by what it says: other elements come and go.
-#[derive(Clone, Debug)]
-enum Step {
-    Key(String),
-    Element { index: usize, known: Option<Known> },
-}
-
-#[derive(Clone, Debug)]
-enum Known {
-    /// By the value of a key.
-    Named(&'static str, String),
-    /// By itself.
-    Text(String),
-}
-
-/// Keys by which elements of lists are known.
-const NAMES: [&str; 3] = ["name", "key", "mountPath"];
 
 /// What to look for in each variant.
 #[derive(Clone, Debug)]
@@ -191,14 +177,6 @@ impl Subject {
     }
 }
 
-fn keys(steps: &[Step]) -> Vec<&str> {
-    let keys = steps.iter().filter_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::Element { .. } => None,
-    });
-    keys.collect()
-}
-
 fn text_of<'f>(thing: &Thing, files: &'f NodeFiles) -> Option<&'f str> {
     match thing {
         Thing::File(path) => Some(&files.files.iter().find(|file| file.path == *path)?.content),
@@ -304,86 +282,6 @@ fn kinds(documents: &[Document]) -> Vec<&str> {
     let mut kinds: Vec<_> = documents.iter().filter_map(Document::kind).collect();
     kinds.dedup();
     kinds
-}
-
-fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
-    pointer.of(root).map_err(|lost| {
-        let (label, help) = lost.tell();
-        help.map_or(label.clone(), |help| format!("{label}\n  = help: {help}"))
-    })?;
-    let mut node = root;
-    let mut steps = Vec::new();
-    for part in &pointer.0 {
-        let next = Pointer(vec![part.clone()]);
-        let child = next.of(node).map_err(|lost| lost.tell().0)?;
-        steps.push(match &node.content {
-            Content::Sequence(_) => Step::Element {
-                index: part.parse().unwrap_or_default(),
-                known: known(child),
-            },
-            _ => Step::Key(part.clone()),
-        });
-        node = child;
-    }
-    Ok(steps)
-}
-
-fn known(element: &Node<'_>) -> Option<Known> {
-    if let Some(text) = element.text() {
-        return Some(Known::Text(text.to_owned()));
-    }
-    let named = |key: &&'static str| Some(Known::Named(key, element.get(key)?.text()?.to_owned()));
-    NAMES.iter().find_map(named)
-}
-
-fn walk<'n>(root: &'n Node<'static>, steps: &[Step]) -> Option<&'n Node<'static>> {
-    steps.iter().try_fold(root, |node, step| match (step, &node.content) {
-        (Step::Key(key), _) => node.get(key),
-        (Step::Element { index, known }, Content::Sequence(items)) => {
-            let is_same = |item: &&Node<'_>| match known {
-                Some(Known::Named(key, name)) => item.get(key).and_then(Node::text) == Some(name.as_str()),
-                Some(Known::Text(text)) => item.text() == Some(text.as_str()),
-                None => false,
-            };
-            items.iter().find(is_same).or_else(|| items.get(*index))
-        }
-        _ => None,
-    })
-}
-
-fn unknown_thing(address: &Address, files: &NodeFiles) -> String {
-    let units = files.units.iter().flat_map(|unit| {
-        let own = (!unit.content.is_empty()).then(|| Thing::Unit {
-            unit: unit.name.clone(),
-            dropin: None,
-        });
-        let dropins = unit.dropins.iter().map(|(name, _)| Thing::Unit {
-            unit: unit.name.clone(),
-            dropin: Some(name.clone()),
-        });
-        own.into_iter().chain(dropins)
-    });
-    let paths = files.files.iter().map(|file| file.path.clone());
-    let all: Vec<_> = paths.chain(units.map(|unit| unit.to_string())).collect();
-    let names: Vec<_> = all.iter().map(String::as_str).collect();
-    not_there(
-        &format!("{} has no file", address.node),
-        &address.thing.to_string(),
-        &names,
-    )
-}
-
-fn not_there(what: &str, name: &str, names: &[&str]) -> String {
-    let what = if what.contains(' ') && !what.starts_with("document") {
-        format!("{what} {name}")
-    } else {
-        format!("there is no {what} {name}")
-    };
-    match nearest(name, names.iter().copied()) {
-        Some(near) => format!("{what}\n  = help: did you mean {near}?"),
-        None if names.is_empty() => what,
-        None => format!("{what}\n  = help: there are: {}", names.join(", ")),
-    }
 }
 
 /// The places of all that a patch gave.

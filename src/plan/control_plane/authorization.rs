@@ -60,15 +60,9 @@ pub(super) fn authenticate(fields: &Fields, profile: &KubernetesProfile, setting
         let issuers = issuers.as_array().map(Vec::as_slice).unwrap_or_default();
         report.extend(issuers.iter().filter_map(|issuer| check_issuer(issuer, name.span)));
     }
-    let barred = OIDC.iter().map(|name| Claim::bar(name, AUTHENTICATION));
-    settings.api_server.claims.extend(barred);
-    add_file(
-        settings,
-        "authentication",
-        "authentication-config",
-        AUTHENTICATION,
-        content,
-    );
+    bar(settings, OIDC, AUTHENTICATION);
+    let argument = "authentication-config";
+    add_file(settings, "authentication", argument, AUTHENTICATION, content);
 }
 
 pub(super) fn authorize(fields: &Fields, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
@@ -76,15 +70,15 @@ pub(super) fn authorize(fields: &Fields, profile: &KubernetesProfile, settings: 
         return;
     };
     report.extend(check_authorizers(fields));
-    let barred = MODES.iter().map(|name| Claim::bar(name, AUTHORIZATION));
+    bar(settings, MODES, AUTHORIZATION);
+    let argument = "authorization-config";
+    add_file(settings, "authorization", argument, AUTHORIZATION, content);
+}
+
+/// Arguments that say in another way what the file of a key says.
+fn bar(settings: &mut Settings, arguments: &[&'static str], key: &'static str) {
+    let barred = arguments.iter().map(|name| Claim::bar(name, key));
     settings.api_server.claims.extend(barred);
-    add_file(
-        settings,
-        "authorization",
-        "authorization-config",
-        AUTHORIZATION,
-        content,
-    );
 }
 
 fn find<'a>(fields: &'a Fields, name: &str) -> Option<(&'a Spanned<String>, &'a Value)> {
