@@ -100,7 +100,7 @@ fn own_manifests(plan: &Plan) -> Vec<PhaseFile> {
         .map(|(index, manifest)| {
             let content = manifest.content.trim_end_matches('\n');
             (
-                format!("{index:0width$}-{}.yaml", manifest.name.value),
+                format!("{index:0width$}-{}.yaml", manifest.name),
                 format!("{content}\n"),
             )
         })

@@ -15,7 +15,7 @@ mod schema;
 mod secrets;
 mod size;
 mod streams;
-mod texts;
+pub mod texts;
 mod why;
 
 pub use failure::Failure;

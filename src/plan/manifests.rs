@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{names, report::Report};
+use super::{ManifestPlan, names, report::Report, sources::Given};
 use crate::{
-    diagnostic::Diagnostic,
-    spec::{Manifest, PatchType},
+    diagnostic::{Diagnostic, Span},
+    spec::{Loaded, Manifest, PatchType},
     yaml::{self, Content, Spanned, Tree},
 };
 
@@ -27,18 +27,80 @@ pub(super) fn check(manifests: &[Manifest], report: &mut Report) {
                 .at(name.span),
             );
         }
-        check_content(&manifest.content, report);
+        let given = Given {
+            what: "manifest",
+            name: name.span,
+            content: manifest.content.as_ref(),
+            source: manifest.source.as_ref(),
+            loaded: manifest.loaded.as_ref(),
+        };
+        given.check(report);
+        match (&manifest.content, &manifest.source, &manifest.loaded) {
+            (Some(content), ..) => check_content(content, report),
+            (None, Some(source), Some(loaded)) => check_loaded(source, loaded, report),
+            _ => {}
+        }
     }
 }
 
+/// The manifests that could be read, with their content.
+pub(super) fn plan(manifests: &[Manifest]) -> Vec<ManifestPlan> {
+    let content = |manifest: &Manifest| match (&manifest.content, &manifest.loaded) {
+        (Some(content), _) => Some(content.value.clone()),
+        (None, loaded) => loaded.as_ref()?.text().map(str::to_owned),
+    };
+    let plans = manifests.iter().filter_map(|manifest| {
+        Some(ManifestPlan {
+            name: manifest.name.value.clone(),
+            content: content(manifest)?,
+        })
+    });
+    plans.collect()
+}
+
+const NO_DOCUMENT: &str = "a manifest without a document";
+const NOT_YAML: &str = "the manifest is not valid YAML";
+
 fn check_content(content: &Spanned<String>, report: &mut Report) {
     match yaml::documents(content) {
-        Ok(0) => report.push(Diagnostic::error("FL0503", "a manifest without a document").at(content.span)),
+        Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(content.span)),
         Ok(_) => {}
-        Err(why) => report.push(
-            Diagnostic::error("FL0503", "the manifest is not valid YAML")
+        Err(fault) => report.push(
+            Diagnostic::error("FL0503", NOT_YAML)
                 .at(content.span)
-                .label(why),
+                .label(fault.to_string()),
+        ),
+    }
+}
+
+/// Points into the file itself. Its lines are not shown: there may be a Secret in it.
+fn check_loaded(source: &Spanned<String>, loaded: &Loaded, report: &mut Report) {
+    let Ok(bytes) = &loaded.bytes else { return };
+    let (Some(text), Some(start)) = (loaded.text(), loaded.start) else {
+        let finding = Diagnostic::error("FL0503", NOT_YAML).at(source.span);
+        return report.push(finding.label(match std::str::from_utf8(bytes) {
+            Err(error) => format!("{} is not UTF-8 (byte {})", loaded.path.display(), error.valid_up_to()),
+            Ok(_) => format!("{} has a byte of zero", loaded.path.display()),
+        }));
+    };
+    let place = |line: usize| {
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let before: usize = lines.iter().take(line.saturating_sub(1)).map(|line| line.len()).sum();
+        let length = lines
+            .get(line.saturating_sub(1))
+            .map_or(0, |line| line.trim_end().len());
+        Span {
+            start: start + before,
+            end: start + before + length,
+        }
+    };
+    match yaml::documents(text) {
+        Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(Span { start, end: start })),
+        Ok(_) => {}
+        Err(fault) => report.push(
+            Diagnostic::error("FL0503", NOT_YAML)
+                .at_hidden(place(fault.line))
+                .label(format!("line {}: {}", fault.line, fault.why)),
         ),
     }
 }

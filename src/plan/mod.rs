@@ -17,6 +17,7 @@ mod etcd;
 mod host;
 mod idle;
 mod inheritance;
+mod interfaces;
 mod known;
 mod kubelet;
 mod kubernetes;
@@ -36,11 +37,13 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod sources;
 
 pub use draft::read;
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
 };
+pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};
 pub use resolve::resolve;

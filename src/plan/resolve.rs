@@ -1,11 +1,11 @@
 //! Spec and profiles to plan.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use super::{
     Plan, access, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, idle, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, idle, interfaces, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -87,6 +87,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         ipv6: network
             .as_ref()
             .is_some_and(|network| network.pods.iter().any(|range| range.addr().is_ipv6())),
+        ranges: &ranges,
+        cni: network.as_ref().map(|network| &network.cni),
+        claims: interfaces::Claims::new(own_addresses(&rows)),
     };
     let nodes = nodes.resolve(&rows, report);
     endpoint::check_platforms(spec, &nodes, report);
@@ -101,12 +104,20 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         runtime: runtime?,
         image_archives: artifacts::image_archives(spec),
         image_rewrites: artifacts::image_rewrites(spec),
-        manifests: spec.manifests.clone(),
+        manifests: manifests::plan(&spec.manifests),
         access: spec.access.clone(),
         pki,
         join,
         nodes,
         patches,
+    })
+}
+
+/// The addresses of all machines.
+fn own_addresses<'r>(rows: &'r [Row<'_>]) -> impl Iterator<Item = (IpAddr, String)> + 'r {
+    rows.iter().flat_map(|row| {
+        let named = move |entry: &'r Vec<IpAddr>| entry.iter().copied().zip(row.names.iter().cloned());
+        row.addresses.iter().flat_map(named)
     })
 }
 

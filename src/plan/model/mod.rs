@@ -17,7 +17,16 @@ pub use runtime::*;
 pub use trust::*;
 
 use super::ScopedPatch;
-use crate::spec::{Access, Manifest};
+use crate::spec::Access;
+
+/// A manifest of the user.
+#[derive(Clone, Debug)]
+pub struct ManifestPlan {
+    /// File name without ending.
+    pub name: String,
+    /// One or more YAML documents.
+    pub content: String,
+}
 
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
@@ -39,7 +48,7 @@ pub struct Plan {
     /// Registry prefix → own prefix; the longest match wins. See [`Plan::image`].
     pub image_rewrites: BTreeMap<String, String>,
     /// Manifests of the user.
-    pub manifests: Vec<Manifest>,
+    pub manifests: Vec<ManifestPlan>,
     /// Users and keys.
     pub access: Access,
     /// Certificates.

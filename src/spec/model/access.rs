@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{secret::Secret, yaml::Spanned};
+use crate::{secret::Secret, spec::Loaded, yaml::Spanned};
 
 /// A manifest of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -12,7 +12,12 @@ pub struct Manifest {
     /// File name without ending.
     pub name: Spanned<String>,
     /// One or more YAML documents.
-    pub content: Spanned<String>,
+    pub content: Option<Spanned<String>>,
+    /// A file with them, in the place of `content`. The path is relative to the spec that it stands in.
+    pub source: Option<Spanned<String>>,
+    /// What `source` names.
+    #[serde(skip)]
+    pub loaded: Option<Loaded>,
 }
 
 /// `access`.
