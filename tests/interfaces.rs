@@ -27,12 +27,12 @@ platform: metal
 interfaces:
   - { name: lan0, mac: "52-54-00-12-34-5A", dhcp4: true, dhcp6: true }
   - name: bond0
-    bond: { interfaces: [eno1, eno2], mode: 802.3ad, lacpRate: fast, hashPolicy: layer3+4 }
+    bond: { devices: [eno1, eno2], mode: 802.3ad, lacpRate: fast, hashPolicy: layer3+4 }
     mtu: 9000
     subnets: [10.5.0.0/16, "fd00:5::/64"]
     gateways: [10.5.0.1, "fe80::1"]
     dns: { servers: [10.5.0.2, "fd00:5::2"], search: [rack.example.com, example.com] }
-  - { name: bond1, bond: { interfaces: [eno3, eno4], mode: active-backup, primary: eno4, miiMonitorMs: 250 } }
+  - { name: bond1, bond: { devices: [eno3, eno4], mode: active-backup, primary: eno4, miiMonitorMs: 250 } }
   - name: storage
     vlan: { id: 20, link: bond0 }
     mtu: 8900

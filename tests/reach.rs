@@ -238,7 +238,7 @@ fn bundle() -> Bundle {
 /// The base with what a key needs around it.
 fn base(path: &str) -> Value {
     let mut spec = yaml(BASE);
-    if let Some((level, _)) = path.split_once("interfaces[]") {
+    if let Some((level, _)) = path.split_once("interfaces") {
         merge(&mut spec, yaml(METAL));
         let carriers = yaml(CARRIERS);
         match level {

@@ -50,7 +50,7 @@ impl<'a> NetworkConfig<'a> {
             }
             Device::Bond(bond) => {
                 let bond = Bond {
-                    interfaces: &bond.interfaces,
+                    interfaces: &bond.devices,
                     parameters: Parameters::new(bond),
                     addressing,
                 };

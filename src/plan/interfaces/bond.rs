@@ -14,7 +14,7 @@ const MII_MONITOR_MS: u16 = 100;
 
 pub(super) fn plan(bond: &Bond) -> BondPlan {
     BondPlan {
-        interfaces: bond.interfaces.iter().map(|name| name.value.clone()).collect(),
+        devices: bond.devices.iter().map(|name| name.value.clone()).collect(),
         mode: bond.mode.value,
         mii_monitor_ms: bond.mii_monitor_ms.as_ref().map_or(MII_MONITOR_MS, |ms| ms.value),
         lacp_rate: bond.lacp_rate.as_ref().map(|rate| rate.value),
@@ -24,11 +24,11 @@ pub(super) fn plan(bond: &Bond) -> BondPlan {
 }
 
 pub(super) fn check(bond: &Bond, report: &mut Report) {
-    if bond.interfaces.is_empty() {
-        report.push(finding("FL0627", "a bond of nothing", bond.interfaces.span).label("names of devices"));
+    if bond.devices.is_empty() {
+        report.push(finding("FL0627", "a bond of nothing", bond.devices.span).label("names of devices"));
     }
     let mut seen = BTreeSet::new();
-    for name in bond.interfaces.iter() {
+    for name in bond.devices.iter() {
         check_name(name, report);
         if !seen.insert(name.as_str()) {
             report.push(finding("FL0627", "a device is given twice", name.span));

@@ -19,11 +19,7 @@ pub(super) fn controllers<'a>(interfaces: &[&'a Interface]) -> BTreeMap<&'a str,
         .iter()
         .filter_map(|interface| Some((interface, interface.bond.as_ref()?)));
     bonds
-        .flat_map(|(interface, bond)| {
-            bond.interfaces
-                .iter()
-                .map(|port| (port.as_str(), interface.name.as_str()))
-        })
+        .flat_map(|(interface, bond)| bond.devices.iter().map(|port| (port.as_str(), interface.name.as_str())))
         .collect()
 }
 
@@ -40,7 +36,7 @@ pub(super) fn check(interfaces: &[&Interface], report: &mut Report) {
             report.push(finding("FL0620", "an interface is given twice", interface.name.span));
         }
         if let Some(bond) = &interface.bond {
-            for port in bond.interfaces.iter() {
+            for port in bond.devices.iter() {
                 let elsewhere = interfaces[..at].iter().find(|other| holds(other, port));
                 report.take(check_port(port, find(port), elsewhere.copied()));
             }
@@ -53,7 +49,7 @@ pub(super) fn check(interfaces: &[&Interface], report: &mut Report) {
 
 fn holds(interface: &Interface, port: &str) -> bool {
     let bond = interface.bond.as_ref();
-    bond.is_some_and(|bond| bond.interfaces.iter().any(|name| name.as_str() == port))
+    bond.is_some_and(|bond| bond.devices.iter().any(|name| name.as_str() == port))
 }
 
 fn check_port(

@@ -117,7 +117,7 @@ fn plan(interface: &Interface, controllers: &BTreeMap<&str, &str>) -> InterfaceP
 
 /// The devices of a bond that have no entry.
 fn undeclared(interface: &Interface, interfaces: &[&Interface]) -> Vec<InterfacePlan> {
-    let ports = interface.bond.iter().flat_map(|bond| bond.interfaces.iter());
+    let ports = interface.bond.iter().flat_map(|bond| bond.devices.iter());
     let bare = ports.filter(|port| !interfaces.iter().any(|other| other.name == **port));
     let bare = bare.map(|port| InterfacePlan {
         name: port.value.clone(),

@@ -67,7 +67,7 @@ pub enum Device {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct BondPlan {
-    pub interfaces: Vec<String>,
+    pub devices: Vec<String>,
     pub mode: BondMode,
     pub mii_monitor_ms: u16,
     pub lacp_rate: Option<LacpRate>,

@@ -48,7 +48,7 @@ pub struct Interface {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bond {
     /// The devices in it. They need no entry of their own, unless they are known by a MAC address.
-    pub interfaces: Spanned<Vec<Spanned<String>>>,
+    pub devices: Spanned<Vec<Spanned<String>>>,
     /// How they share the traffic, in the kernel's words.
     pub mode: Spanned<BondMode>,
     /// How often in milliseconds a device's link is looked at; 100 if absent.
