@@ -7,10 +7,9 @@ use std::{collections::BTreeMap, io::Write};
 
 use firelay::{
     addons::{self, Implied, Port, Protocol},
-    plan::{CniPlan, KubeProxyPlan, Plan},
+    plan::{CniPlan, KubeProxyPlan, ManifestPlan, Plan},
     profile::Profiles,
-    spec::{FlannelBackend, Manifest, ProxyMode},
-    yaml::Spanned,
+    spec::{FlannelBackend, ProxyMode},
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
@@ -314,13 +313,9 @@ fn phases_are_applied_in_order_and_empty_ones_are_left_out() {
     assert_eq!(names(&plan), ["20-core"]);
     plan.network.cni = flannel(FlannelBackend::Vxlan);
     for (name, content) in [("zeta", "kind: A"), ("alpha", "kind: B\n\n")] {
-        let spanned = |text: &str| Spanned {
-            value: text.to_owned(),
-            ..Spanned::default()
-        };
-        plan.manifests.push(Manifest {
-            name: spanned(name),
-            content: spanned(content),
+        plan.manifests.push(ManifestPlan {
+            name: name.to_owned(),
+            content: content.to_owned(),
         });
     }
     assert_eq!(names(&plan), ["10-cni", "20-core", "40-manifests"]);

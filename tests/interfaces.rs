@@ -50,7 +50,12 @@ fn rendered(os: &str, out: &Path) -> Files {
     let mut command = firelay(&["render", "--new-secrets"]);
     command.arg(&spec).arg("--out").arg(out.join("out"));
     succeed(&mut command, "firelay");
-    read_document(&documents(&out.join("out"))[0].1)
+    let document = &documents(&out.join("out"))[0].1;
+    if document.ends_with("config.ign") {
+        let mut validate = Command::new("ignition-validate");
+        assert_eq!(succeed(validate.arg(document), "ignition"), "");
+    }
+    read_document(document)
 }
 
 /// `network-config` of cloud-init's machine, as a file of Netplan's and as cloud-init's.
