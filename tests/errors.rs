@@ -16,7 +16,7 @@ use std::{
 use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
-    commands::project,
+    commands::{project, texts},
     diagnostic::{CODES, Diagnostic, Source, render, stories, to_json, to_sarif},
     profile::{Library, Profiles},
     spec::{Arch, Layers},
@@ -143,6 +143,7 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
                 .collect(),
         );
     }
+    layers.load(&mut |path| texts::loaded(&folder.join(path)));
     let findings = match check.spec.profiles.directory {
         None => read(&layers, &PROFILES),
         Some(directory) => {

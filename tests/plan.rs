@@ -129,7 +129,7 @@ fn the_nearer_setting_wins_and_of_roles_the_first_listed() {
     assert_eq!(labels, [("pool", "general"), ("tier", "worker"), ("zone", "role")]);
     assert_eq!(
         (both.os.name.as_str(), both.arch, both.platform.name.as_str()),
-        ("ubuntu-22.04", Arch::Arm64, "aws")
+        ("ubuntu-22.04", Arch::Arm64, "nocloud")
     );
     assert!(both.taints.is_empty());
     assert_eq!(
@@ -243,6 +243,43 @@ fn preinstalled_machines_fetch_nothing() {
             .bin_dir,
         "/opt/k8s"
     );
+}
+
+#[test]
+fn each_machine_of_a_row_has_its_own_addresses_on_its_interfaces() {
+    let plan = resolve(&format!(
+        "{}platform: metal
+interfaces: [{{ name: eno1, subnets: [10.0.0.0/16], gateways: [10.0.0.1] }}]
+nodes:
+  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}
+  - {{ name: 'w{{1..3}}', roles: [worker], addresses: [10.0.1.254-10.0.2.0], interfaces: [{{ name: eno2, addresses: [10.9.0.1-10.9.0.3/24] }}] }}",
+        HEAD.replace("platform: aws\n", "")
+    ));
+    let of = |name: &str| -> Vec<String> {
+        let interfaces = &node(&plan, name).interfaces;
+        let all = interfaces.iter().flat_map(|interface| {
+            let name = &interface.name;
+            interface.addresses.iter().map(move |net| format!("{name} {net}"))
+        });
+        all.collect()
+    };
+    assert_eq!(of("cp1"), ["eno1 10.0.0.11/16"]);
+    assert_eq!(of("w1"), ["eno1 10.0.1.254/16", "eno2 10.9.0.1/24"]);
+    assert_eq!(of("w3"), ["eno1 10.0.2.0/16", "eno2 10.9.0.3/24"]);
+    assert_eq!(node(&plan, "w2").interfaces[0].routes[0].to.to_string(), "0.0.0.0/0");
+}
+
+#[test]
+fn bonds_bring_their_devices() {
+    let plan = every_key();
+    let interfaces = &node(&plan, "both").interfaces;
+    let names: Vec<_> = interfaces.iter().map(|interface| interface.name.as_str()).collect();
+    assert_eq!(names, ["eno1", "eno2", "bond0", "eno3", "bond1", "storage", "lan0"]);
+    assert_eq!(interfaces[0].controller.as_deref(), Some("bond0"));
+    assert_eq!(interfaces[3].controller.as_deref(), Some("bond1"));
+    let addresses: Vec<_> = interfaces[2].addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["10.0.0.31/24", "fd00:1::31/64"]);
+    assert!(node(&plan, "burst").interfaces.is_empty());
 }
 
 #[test]

@@ -58,8 +58,28 @@ nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd0
     ),
 ];
 
+/// What the keys of an interface need elsewhere: a platform that has no network of its own, and no second machine that would
+/// have the same address. It is laid before [`AROUND`].
+const METAL: &str = "
+platform: metal
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11] }]";
+
+/// Interfaces of another level, which have the machine's address and carry VLANs.
+const CARRIERS: &str = "{ interfaces: [{ name: bond0, dhcp4: true }, { name: bond1 }] }";
+
 /// What a key needs beside it, by the end of its path.
 const BESIDE: &[(&str, &str)] = &[
+    ("bond.primary", "{ mode: active-backup }"),
+    ("files[].content", "{ content: YSA9IDEK }"),
+    ("files[].source", "{ source: files/a.conf }"),
+    ("manifests[].content", "{ content: 'a: 1' }"),
+    ("manifests[].source", "{ source: manifests/quotas.yaml }"),
+    ("files[].path", "{ content: x }"),
+    ("files[].encoding", "{ content: YSA9IDEK }"),
+    ("files[].mode", "{ content: x }"),
+    ("files[].owner", "{ content: x }"),
+    ("files[].append", "{ content: x }"),
+    ("manifests[].name", "{ content: 'a: 1' }"),
     ("endpoint.address", "{ provider: kubeVip, address: 10.0.0.99 }"),
     ("manifests[].name", CONTENT),
     ("manifests[].phase", CONTENT),
@@ -74,6 +94,14 @@ const CONTENT: &str = "{ content: 'kind: Namespace' }";
 
 /// Keys that the base has, or that others need: another value takes the place of theirs.
 const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
+
+/// Of which one must be there, by the end of their paths.
+const EITHER: [&str; 4] = [
+    "files[].content",
+    "files[].source",
+    "manifests[].content",
+    "manifests[].source",
+];
 
 /// Etcd on a machine of its own.
 const EXTERNAL: &str = "
@@ -99,6 +127,9 @@ const WITHOUT: &[(&str, &str)] = &[
     ("manifests[].content", ONE_OF),
     ("manifests[].url", ONE_OF),
     ("manifests[].sha256", ONE_OF),
+    ("pools[].interfaces[].mac", POOL),
+    ("pools[].interfaces[].subnets", POOL),
+    ("pools[].interfaces[].addresses", POOL),
     ("roles.etcd.swap", IDLE),
     (
         "roles.etcd.patches",
@@ -115,6 +146,8 @@ const WITHOUT: &[(&str, &str)] = &[
 
 /// A manifest has the one or the other.
 const ONE_OF: &str = "manifests_come_from_the_spec_or_from_a_url sets them";
+/// A pool has the settings of any machine.
+const POOL: &str = "its machines have no addresses of their own, and FL0623 or FL0217 says so";
 
 /// A role has the settings of any machine.
 const IDLE: &str = "members of an external etcd run no kubelet, and FL0511 says so";
@@ -169,7 +202,9 @@ fn output(spec: &Value, depth: Depth) -> Result<String, String> {
 }
 
 fn rendered(text: &str, depth: Depth) -> Result<String, String> {
-    let layers = Layers::from(Source::new("cluster.yaml", text));
+    let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    // A file holds its own name.
+    layers.load(&mut |path| Ok(path.to_str().unwrap().as_bytes().to_vec()));
     let said = |findings: &[_]| render(&layers.source, findings, false);
     let (plan, warnings) = plan::read(&layers, &PROFILES).map_err(|findings| said(&findings))?;
     // A key without effect is said to be so, which is no effect.
@@ -218,6 +253,18 @@ fn bundle() -> Bundle {
 /// The base with what a key needs around it.
 fn base(path: &str) -> Value {
     let mut spec = yaml(BASE);
+    if let Some((level, _)) = path.split_once("interfaces") {
+        merge(&mut spec, yaml(METAL));
+        let carriers = yaml(CARRIERS);
+        match level {
+            "" => merge(
+                &mut spec,
+                json!({ "pools": [], "roles": { "control-plane": carriers } }),
+            ),
+            level if level.starts_with("pools") => merge(&mut spec, carriers),
+            _ => merge(&mut spec, json!({ "pools": [], "interfaces": carriers["interfaces"] })),
+        }
+    }
     for (_, around) in AROUND.iter().filter(|(start, _)| path.starts_with(start)) {
         merge(&mut spec, yaml(around));
     }
@@ -295,14 +342,14 @@ fn value(field: &Field, index: usize) -> Option<Value> {
 fn pair(field: &Field) -> Option<(Value, Value)> {
     let chain = chain(field);
     let mut without = base(&field.path);
+    merge_interface(&mut without, &chain);
     let beside = BESIDE.iter().filter(|(end, _)| field.path.ends_with(end));
     let at = parent(&mut without, &chain);
     beside.for_each(|(_, text)| merge(at, yaml(text)));
     let at = at.as_object_mut().unwrap();
-    let present = at
-        .get(&field.name)
-        .cloned()
-        .filter(|_| field.required || KEPT.contains(&field.path.as_str()));
+    let present = at.get(&field.name).cloned().filter(|_| {
+        field.required || KEPT.contains(&field.path.as_str()) || EITHER.iter().any(|end| field.path.ends_with(end))
+    });
     if present.is_none() {
         at.remove(&field.name);
     }
@@ -315,6 +362,26 @@ fn pair(field: &Field) -> Option<(Value, Value)> {
         .unwrap()
         .insert(field.name.clone(), other);
     Some((without, with))
+}
+
+/// What a key below an interface needs of the interface itself.
+fn merge_interface(spec: &mut Value, chain: &[&Field]) {
+    let path = &chain.last().unwrap().path;
+    let is_list = |field: &&Field| field.name == "interfaces" && !field.children.is_empty();
+    let Some(at) = chain.iter().position(is_list) else {
+        return;
+    };
+    let address = if path.starts_with("pools") {
+        json!({ "dhcp4": true })
+    } else {
+        json!({ "addresses": ["10.9.0.11/24"] })
+    };
+    let needed = match path.split_once("interfaces[].").map(|(_, key)| key) {
+        Some(key) if key == "gateways" || key.starts_with("routes") => address,
+        Some(key) if key.starts_with("bond") => json!({ "name": "bond9" }),
+        _ => return,
+    };
+    merge(parent(spec, &chain[..at + 2]), needed);
 }
 
 fn leaves() -> Vec<&'static Field> {

@@ -16,7 +16,7 @@ mod schema;
 mod secrets;
 mod size;
 mod streams;
-mod texts;
+pub mod texts;
 mod why;
 
 pub use failure::Failure;

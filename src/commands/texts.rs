@@ -9,7 +9,12 @@ use super::{
     failure::{Failure, shell_word},
     patches,
 };
-use crate::{cli::SpecArgs, diagnostic::Source, profile::Library, spec::Layers};
+use crate::{
+    cli::SpecArgs,
+    diagnostic::Source,
+    profile::Library,
+    spec::{Layers, MOST_BYTES, Unread},
+};
 
 /// Reads everything that the arguments name. A file that cannot be included is a finding, one that was asked for a failure.
 pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
@@ -45,6 +50,7 @@ pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
         };
         layers.substitute(std::env::vars_os().filter_map(text).collect());
     }
+    layers.load(&mut loaded);
     Ok(layers)
 }
 
@@ -100,14 +106,38 @@ fn from_stdin() -> Result<Vec<u8>, Failure> {
 }
 
 fn included(path: &Path) -> Result<String, String> {
-    if path.exists() && !path.is_file() {
-        return Err("not a regular file".to_owned());
+    refuse_irregular(path)?;
+    let bytes = std::fs::read(path).map_err(|error| because(&error))?;
+    String::from_utf8(bytes).map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+}
+
+/// A file that `source` names.
+pub fn loaded(path: &Path) -> Result<Vec<u8>, Unread> {
+    refuse_irregular(path).map_err(Unread::Because)?;
+    let failed = |error| Unread::Because(because(&error));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(Unread::Large(size)),
+        false => Ok(bytes),
     }
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+}
+
+/// Reading a pipe or a device might never end.
+fn refuse_irregular(path: &Path) -> Result<(), String> {
+    match path.exists() && !path.is_file() {
+        true => Err("not a regular file".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn because(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => error.to_string(),
-    })?;
-    String::from_utf8(bytes).map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+    }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

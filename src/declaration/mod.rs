@@ -130,6 +130,9 @@ pub struct Declaration {
     /// What it needs elsewhere.
     #[serde(default)]
     pub implies: Vec<Implication>,
+    /// What it takes of each packet between nodes; the first that holds.
+    #[serde(default)]
+    pub overhead: Vec<Overhead>,
     /// Certificates by name.
     #[serde(default)]
     pub certificates: Vec<Authority>,
@@ -179,6 +182,19 @@ pub struct Check {
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
+}
+
+/// Bytes of each packet between nodes that pods do not have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overhead {
+    /// When it is so; an expression over the parameters, `p`.
+    #[serde(rename = "if")]
+    pub when: String,
+    /// Between nodes with IPv4 addresses.
+    pub ipv4: u16,
+    /// Between nodes with IPv6 addresses.
+    pub ipv6: u16,
 }
 
 /// A CA of its own with certificates.

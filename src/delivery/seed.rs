@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::ArtifactFile;
 use crate::{
-    document::{base64, sha256_hex},
+    document::{NetworkConfig, base64, sha256_hex},
     plan::NodePlan,
-    profile::Encoding,
+    profile::{self, Encoding},
     yaml,
 };
 
@@ -17,39 +17,49 @@ const DIGEST_DIGITS: usize = 16;
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct MetaData<'a> {
-    /// cloud-init does its per-instance work once for each: it follows the user-data, so that changed user-data is read.
+    /// cloud-init does its per-instance work once for each: it follows the user-data and the network, so that what has
+    /// changed is read.
     instance_id: String,
     /// Absent for pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     local_hostname: Option<&'a str>,
+    /// Where it is not a file of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<NetworkConfig<'a>>,
 }
 
 /// The files that the platform's profile asks for.
 ///
 /// Where user-data is sent as base64 beside a `meta-data`, both are values of one key-value store (VMware's guestinfo), so
-/// `meta-data.b64` goes with it. `network-config` is empty, which leaves the network to the image; it is there because
+/// `meta-data.b64` goes with it. `network-config` is empty if the network is left to the image; it is there because
 /// NoCloud over HTTP asks for it since 24.3 and retries when it is missing.
 pub(super) fn files(cluster: &str, node: &NodePlan, user_data: &str, encoding: Encoding) -> Vec<ArtifactFile> {
+    let network = NetworkConfig::new(&node.interfaces).map_or_else(String::new, |config| text(&config));
     let mut files = Vec::new();
     if node.platform.meta_data {
-        let meta_data = meta_data(cluster, node, user_data);
+        let meta_data = meta_data(cluster, node, &format!("{user_data}{network}"));
         let encoded = matches!(encoding, Encoding::Base64 | Encoding::GzipBase64).then(|| base64(meta_data.as_bytes()));
         files.push(file("meta-data", meta_data));
         files.extend(encoded.map(|encoded| file("meta-data.b64", encoded)));
     }
-    if node.platform.network_config {
-        files.push(file("network-config", String::new()));
+    if node.platform.network_config == Some(profile::NetworkConfig::File) {
+        files.push(file("network-config", network));
     }
     files
 }
 
-fn meta_data(cluster: &str, node: &NodePlan, user_data: &str) -> String {
-    let digest = &sha256_hex(user_data.as_bytes())[..DIGEST_DIGITS];
-    let meta_data = MetaData {
+fn meta_data(cluster: &str, node: &NodePlan, followed: &str) -> String {
+    let digest = &sha256_hex(followed.as_bytes())[..DIGEST_DIGITS];
+    let within = node.platform.network_config == Some(profile::NetworkConfig::MetaData);
+    text(&MetaData {
         instance_id: format!("{cluster}-{}-{digest}", node.name),
         local_hostname: (!node.pool).then_some(&node.name),
-    };
-    yaml::emit(&meta_data).expect("a struct of texts is YAML")
+        network: NetworkConfig::new(&node.interfaces).filter(|_| within),
+    })
+}
+
+fn text(value: &impl Serialize) -> String {
+    yaml::emit(value).expect("a struct of texts and numbers is YAML")
 }
 
 fn file(name: &str, content: String) -> ArtifactFile {

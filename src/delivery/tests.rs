@@ -166,6 +166,35 @@ fn a_seed_has_an_instance_id_that_follows_the_user_data() {
 }
 
 #[test]
+fn a_network_is_told_where_the_platform_reads_it_and_is_part_of_the_instance() {
+    let interface = crate::plan::InterfacePlan {
+        name: "eno1".to_owned(),
+        device: crate::plan::Device::Physical { mac: None },
+        controller: None,
+        dhcp4: true,
+        dhcp6: false,
+        addresses: Vec::new(),
+        routes: Vec::new(),
+        mtu: None,
+        dns: None,
+    };
+    let text = |artifact: &Artifact, name| String::from_utf8_lossy(content(artifact, name)).into_owned();
+    let mut node_of_disk = node("debian-12", "nocloud");
+    let without = package("prod", &node_of_disk, &files(100, 1)).unwrap();
+    node_of_disk.interfaces.push(interface.clone());
+    let with = package("prod", &node_of_disk, &files(100, 1)).unwrap();
+    assert!(text(&with, "network-config").starts_with("version: 2\nethernets:\n  eno1:\n    dhcp4: true\n"));
+    assert_ne!(text(&with, "meta-data"), text(&without, "meta-data"));
+    assert_eq!(content(&with, "user-data"), content(&without, "user-data"));
+
+    let mut node_of_guestinfo = node("debian-12", "vsphere");
+    node_of_guestinfo.interfaces.push(interface);
+    let with = package("prod", &node_of_guestinfo, &files(100, 1)).unwrap();
+    assert!(text(&with, "meta-data").contains("\nnetwork:\n  version: 2\n  ethernets:\n    eno1:\n"));
+    assert!(!names(&with).contains(&"network-config"));
+}
+
+#[test]
 fn the_tree_is_told_which_file_to_hand_over() {
     let node = node("ubuntu-24.04", "aws");
     let artifact = package("prod", &node, &files(100, 1)).unwrap();

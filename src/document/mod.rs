@@ -8,11 +8,13 @@ mod encoding;
 mod error;
 mod ignition;
 mod layout;
+mod network_config;
 
 pub use cloud_init::CloudInit;
 pub use encoding::{base64, base64_len, gzip, gzip_tightly, sha256_hex};
 pub use error::Error;
 pub use ignition::Ignition;
+pub use network_config::NetworkConfig;
 
 use crate::{
     node::NodeFiles,

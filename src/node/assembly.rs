@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
-    containerd, control_plane, endpoint, etcd, host, kernel,
+    containerd, control_plane, endpoint, etcd, host, interfaces, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };
@@ -53,6 +53,7 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
         files.push(etcd::environment(plan, node));
     }
     files.extend(host::files(node)?);
+    files.extend(interfaces::files(node)?);
     files.extend(cluster(shared, node, founder)?);
     files.extend(boot::files(plan, node, validity, founder)?);
     Ok(NodeFiles {

@@ -13,6 +13,7 @@ pub mod control_plane;
 pub mod endpoint;
 pub mod etcd;
 pub mod host;
+pub mod interfaces;
 pub mod kernel;
 pub mod kube_proxy;
 pub mod kubeadm;

@@ -3,12 +3,15 @@
 //! Of several roles on one machine the first listed wins. Labels and kubelet fields are laid over each other key by key;
 //! an argument replaces the farther ones of its name; taints, proxy, time and name servers are taken whole from the
 //! nearest that names any. Of the settings of the machines, maps are laid over each other key by key and lists add up, the
-//! farthest first; a disk or mount replaces a farther one of its mount point, a file one of its path.
+//! farthest first; an interface replaces a farther one of its name, a disk or mount one of its mount point, a file one of its path.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    spec::{Arch, Argument, Disk, HostFile, HostSettings, Mount, NameServers, Ntp, Proxy, Role, Settings, Spec, Taint},
+    spec::{
+        Arch, Argument, Disk, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Proxy, Role, Settings, Spec,
+        Taint,
+    },
     yaml::{Branch, Spanned},
 };
 
@@ -38,6 +41,7 @@ pub(super) struct InheritedHost<'a> {
     pub(super) swap: Option<&'a Spanned<bool>>,
     pub(super) trusted_cas: Vec<&'a Spanned<String>>,
     pub(super) packages: Vec<&'a Spanned<String>>,
+    pub(super) interfaces: Vec<&'a Interface>,
     pub(super) disks: Vec<&'a Disk>,
     pub(super) mounts: Vec<&'a Mount>,
     pub(super) files: Vec<&'a HostFile>,
@@ -101,6 +105,9 @@ impl<'a> InheritedHost<'a> {
         self.kernel_modules.extend(nearer.kernel_modules);
         self.trusted_cas.extend(nearer.trusted_cas);
         self.packages.extend(nearer.packages);
+        self.interfaces
+            .retain(|farther| !nearer.interfaces.iter().any(|interface| interface.name == farther.name));
+        self.interfaces.extend(nearer.interfaces);
         let taken = |mount: &str| {
             let disks = nearer.disks.iter().map(|disk| &disk.mount);
             let mounts = nearer.mounts.iter().map(|mount| &mount.mount);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Accepted, Codes, ManifestPlan, ManifestSource, artifacts, names, report::Report};
+use super::{Accepted, Codes, ManifestPlan, ManifestSource, artifacts, names, report::Report, sources::Given};
 use crate::{
     declaration::PhaseName,
-    diagnostic::Diagnostic,
-    spec::{KubeadmPatch, Manifest, PatchTarget, PatchType, Spec},
+    diagnostic::{Diagnostic, Span},
+    spec::{KubeadmPatch, Loaded, Manifest, PatchTarget, PatchType, Spec},
     yaml::{self, Content, Node, Spanned, Tree},
 };
 
@@ -52,12 +52,9 @@ fn check_name(name: &Spanned<String>, seen: &mut BTreeSet<String>, report: &mut 
 }
 
 fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -> Option<ManifestPlan> {
-    let source = match (&manifest.content, &manifest.url, &manifest.sha256) {
-        (Some(content), None, None) => {
-            check_content(content, report);
-            ManifestSource::Content(content.value.clone())
-        }
-        (None, Some(url), Some(sha256)) => {
+    let source = match (&manifest.url, &manifest.sha256) {
+        (None, None) => ManifestSource::Content(own(manifest, report)?),
+        (Some(url), Some(sha256)) if manifest.content.is_none() && manifest.source.is_none() => {
             artifacts::check_url(url, report);
             artifacts::check_sha256(sha256, report);
             ManifestSource::Url {
@@ -68,7 +65,7 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
         _ => {
             let finding =
                 Diagnostic::error("FL0805", "a manifest from nowhere, or from two places").at(manifest.name.span);
-            report.push(finding.help("write `content`, or `url` with its `sha256`"));
+            report.push(finding.help("write `content`, or `source`, or `url` with its `sha256`"));
             return None;
         }
     };
@@ -79,14 +76,72 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
     })
 }
 
+/// What is written, or what a file has, as far as it can be read.
+fn own(manifest: &Manifest, report: &mut Report) -> Option<String> {
+    let given = Given {
+        what: "manifest",
+        name: manifest.name.span,
+        content: manifest.content.as_ref(),
+        source: manifest.source.as_ref(),
+        loaded: manifest.loaded.as_ref(),
+    };
+    given.check(report);
+    match (&manifest.content, &manifest.source, &manifest.loaded) {
+        (Some(content), ..) => {
+            check_content(content, report);
+            Some(content.value.clone())
+        }
+        (None, Some(source), Some(loaded)) => {
+            check_loaded(source, loaded, report);
+            loaded.text().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+const NO_DOCUMENT: &str = "a manifest without a document";
+const NOT_YAML: &str = "the manifest is not valid YAML";
+
 fn check_content(content: &Spanned<String>, report: &mut Report) {
     match yaml::documents(content) {
-        Ok(0) => report.push(Diagnostic::error("FL0503", "a manifest without a document").at(content.span)),
+        Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(content.span)),
         Ok(_) => {}
-        Err(why) => report.push(
-            Diagnostic::error("FL0503", "the manifest is not valid YAML")
+        Err(fault) => report.push(
+            Diagnostic::error("FL0503", NOT_YAML)
                 .at(content.span)
-                .label(why),
+                .label(fault.to_string()),
+        ),
+    }
+}
+
+/// Points into the file itself. Its lines are not shown: there may be a Secret in it.
+fn check_loaded(source: &Spanned<String>, loaded: &Loaded, report: &mut Report) {
+    let Ok(bytes) = &loaded.bytes else { return };
+    let (Some(text), Some(start)) = (loaded.text(), loaded.start) else {
+        let finding = Diagnostic::error("FL0503", NOT_YAML).at(source.span);
+        return report.push(finding.label(match std::str::from_utf8(bytes) {
+            Err(error) => format!("{} is not UTF-8 (byte {})", loaded.path.display(), error.valid_up_to()),
+            Ok(_) => format!("{} has a byte of zero", loaded.path.display()),
+        }));
+    };
+    let place = |line: usize| {
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let before: usize = lines.iter().take(line.saturating_sub(1)).map(|line| line.len()).sum();
+        let length = lines
+            .get(line.saturating_sub(1))
+            .map_or(0, |line| line.trim_end().len());
+        Span {
+            start: start + before,
+            end: start + before + length,
+        }
+    };
+    match yaml::documents(text) {
+        Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(Span { start, end: start })),
+        Ok(_) => {}
+        Err(fault) => report.push(
+            Diagnostic::error("FL0503", NOT_YAML)
+                .at_hidden(place(fault.line))
+                .label(format!("line {}: {}", fault.line, fault.why)),
         ),
     }
 }

@@ -18,6 +18,7 @@ mod fields;
 mod host;
 mod idle;
 mod inheritance;
+mod interfaces;
 mod known;
 mod kubelet;
 mod kubernetes;
@@ -37,6 +38,7 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod sources;
 mod swap;
 
 pub use addons::{context, of as context_of};
@@ -45,6 +47,7 @@ pub use fields::{Accepted, Codes};
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
 };
+pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};
 pub use resolve::resolve;

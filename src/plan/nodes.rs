@@ -8,8 +8,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    NodePlan, RoleSet, artifacts::Store, host, inheritance::Inherited, kubelet, labels, machines, machines::Row, names,
-    pki, report::Report, swap::SwapUse,
+    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts::Store, host, inheritance::Inherited, interfaces,
+    kubelet, labels, machines, machines::Row, names, network::Ranges, pki, report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -31,6 +31,11 @@ pub(super) struct Nodes<'a> {
     pub(super) ipv6: bool,
     /// What kubelets are told of swap.
     pub(super) swap: SwapUse,
+    pub(super) ranges: &'a Ranges,
+    /// What the network plugin takes of each packet.
+    pub(super) tunnel: Option<&'a Tunnel>,
+    /// Addresses that machines have.
+    pub(super) claims: interfaces::Claims,
 }
 
 impl Nodes<'_> {
@@ -62,14 +67,22 @@ impl Nodes<'_> {
             listed: &node.roles,
             settings: node.settings(),
             place: node.name.span,
+            machines: interfaces::Machines {
+                names: &row.names,
+                addresses: &row.addresses,
+                place: node.addresses.span,
+                pool: false,
+            },
         };
-        let Some(template) = self.template(&machine, report) else {
+        let Some((template, interfaces)) = self.template(&machine, report) else {
             return;
         };
-        nodes.extend(row.names.iter().enumerate().map(|(at, name)| NodePlan {
+        let named = row.names.iter().zip(interfaces).enumerate();
+        nodes.extend(named.map(|(at, (name, interfaces))| NodePlan {
             name: name.clone(),
             addresses: row.addresses_of(at),
             mac: mac.clone(),
+            interfaces,
             ..template.clone()
         }));
     }
@@ -90,9 +103,16 @@ impl Nodes<'_> {
             listed: &pool.roles,
             settings: pool.settings(),
             place: pool.name.span,
+            machines: interfaces::Machines {
+                names: std::slice::from_ref(&pool.name.value),
+                addresses: &[],
+                place: pool.name.span,
+                pool: true,
+            },
         };
-        let template = self.template(&machine, report)?;
+        let (template, interfaces) = self.template(&machine, report)?;
         Some(NodePlan {
+            interfaces: interfaces.into_iter().next().unwrap_or_default(),
             name: pool.name.value.clone(),
             pool: true,
             identity: JoinIdentity::Token,
@@ -100,8 +120,8 @@ impl Nodes<'_> {
         })
     }
 
-    /// A machine without its name and addresses.
-    fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<NodePlan> {
+    /// A machine without its name and addresses, and the interfaces of each.
+    fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
         let roles = machine.roles;
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
@@ -129,7 +149,18 @@ impl Nodes<'_> {
                 host.swap,
             );
         }
-        Some(NodePlan {
+        let site = interfaces::Site {
+            os: &os,
+            platform: &platform,
+            ranges: self.ranges,
+            tunnel: self.tunnel,
+            ipv6: self.ipv6,
+            dns: host.dns.is_some(),
+            virtual_address: self.spec.endpoint.interface.as_ref().filter(|_| roles.control_plane),
+        };
+        let listed = &settings.host.interfaces;
+        let interfaces = interfaces::resolve(listed, &machine.machines, &site, &mut self.claims, report);
+        let template = NodePlan {
             name: String::new(),
             pool: false,
             roles,
@@ -150,10 +181,12 @@ impl Nodes<'_> {
             preinstalled: self.store.preinstalled(),
             artifacts: self.store.of(roles, &os, arch, report),
             bin_dir,
+            interfaces: Vec::new(),
             host,
             os,
             platform,
-        })
+        };
+        Some((template, interfaces))
     }
 }
 
@@ -184,6 +217,7 @@ struct Machine<'a> {
     listed: &'a [Spanned<Role>],
     settings: Settings<'a>,
     place: Span,
+    machines: interfaces::Machines<'a>,
 }
 
 /// A kind of profile that a machine names.
@@ -282,7 +316,7 @@ fn check_carriage(
 }
 
 /// Lower case with colons.
-fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
+pub(super) fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
     let mac = text.to_lowercase().replace('-', ":");
     let octets: Vec<_> = mac.split(':').collect();
     let hex = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,11 +1,11 @@
 //! Spec and profiles to plan.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, idle, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, idle, interfaces, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -78,6 +78,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
     let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
+    let tunnel = addons::tunnel(&addons);
     let mut nodes = Nodes {
         spec,
         profiles,
@@ -89,6 +90,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
             .as_ref()
             .is_some_and(|network| network.pods.iter().any(|range| range.addr().is_ipv6())),
         swap: SwapUse::default(),
+        ranges: &ranges,
+        tunnel: tunnel.as_ref(),
+        claims: interfaces::Claims::new(own_addresses(&rows)),
     };
     let machines = nodes.resolve(&rows, report);
     let store = nodes.store;
@@ -117,6 +121,14 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     addons::settle(&mut plan, spec, &store, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)
+}
+
+/// The addresses of all machines.
+fn own_addresses<'r>(rows: &'r [Row<'_>]) -> impl Iterator<Item = (IpAddr, String)> + 'r {
+    rows.iter().flat_map(|row| {
+        let named = move |entry: &'r Vec<IpAddr>| entry.iter().copied().zip(row.names.iter().cloned());
+        row.addresses.iter().flat_map(named)
+    })
 }
 
 /// Named machines that run a kubelet.

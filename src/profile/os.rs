@@ -79,6 +79,8 @@ pub struct OsProfile {
     pub suggest: Option<u8>,
     /// What it reads at first boot.
     pub document: DocumentFormat,
+    /// Version of cloud-init in the stock image, `22.4`; absent if it is not known, or grows with updates.
+    pub cloud_init: Option<String>,
     /// Ignition specification to emit; only with `document: ignition`.
     pub ignition_version: Option<String>,
     /// Architectures with images.

@@ -43,6 +43,16 @@ pub struct UserData {
     pub inner_compression: bool,
 }
 
+/// Where cloud-init finds the network configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkConfig {
+    /// In a file of its own beside the user-data.
+    File,
+    /// Under `network` in `meta-data`.
+    MetaData,
+}
+
 /// `profiles/platform/NAME.yaml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -63,9 +73,11 @@ pub struct PlatformProfile {
     /// A `meta-data` file is read beside the user-data of cloud-init.
     #[serde(default)]
     pub meta_data: bool,
-    /// A `network-config` file is read beside the user-data of cloud-init.
-    #[serde(default)]
-    pub network_config: bool,
+    /// Where cloud-init finds `network-config`; absent where the platform hands out the network by itself, and then a
+    /// machine is given no other by its document either.
+    pub network_config: Option<NetworkConfig>,
+    /// First version of cloud-init, `24.3`, that fetches the file `network-config` here; absent if all do.
+    pub network_config_since: Option<String>,
     /// The platform sets the host name itself, and what firelay sets would be overwritten.
     #[serde(default)]
     pub sets_hostname: bool,

@@ -7,10 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{FilePatch, PatchText, amend, check_header, patches::PatchFiles};
+use super::{
+    FilePatch, Load, Loaded, PatchText, amend, check_header,
+    patches::PatchFiles,
+    sources::{self, Files},
+};
 use crate::{
     diagnostic::{self, Diagnostic, Source, Span},
-    yaml::{self, Assignment, Inserted, Rules, Tree},
+    yaml::{self, Assignment, Inserted, Rules, Spanned, Tree},
 };
 
 /// How the lists of a spec merge: their elements are known by what no two of them share.
@@ -22,6 +26,7 @@ pub const RULES: Rules = Rules {
         ("extraVolumes", "name"),
         ("files", "path"),
         ("imageArchives", "url"),
+        ("interfaces", "name"),
         ("manifests", "name"),
         ("mirrors", "url"),
         ("mounts", "mount"),
@@ -70,6 +75,8 @@ pub struct Layers {
     /// The text of what was set, and the bytes of each assignment in it.
     set: Option<(usize, Vec<usize>)>,
     environment: Option<BTreeMap<String, String>>,
+    /// Files that `source` names.
+    pub(super) loaded: Files,
     findings: Vec<Diagnostic>,
 }
 
@@ -144,6 +151,43 @@ impl Layers {
     /// Replaces `${NAME}` by variables.
     pub fn substitute(&mut self, environment: BTreeMap<String, String>) {
         self.environment = Some(environment);
+    }
+
+    /// Reads the files that `source` names. It is the last step: what is laid over later is not looked at.
+    pub fn load(&mut self, read: Load<'_>) {
+        if !self.source.texts().iter().any(|text| text.text.contains("source")) {
+            return;
+        }
+        let (draft, _) = super::draft(self);
+        let named = draft.value.iter().flat_map(sources::named);
+        let named: Vec<_> = named.map(|(source, manifest)| (source.clone(), manifest)).collect();
+        for (source, manifest) in named {
+            let path = self.beside(&source);
+            let mut loaded = Loaded {
+                bytes: read(&path).map(Into::into),
+                start: None,
+                path,
+            };
+            if let Some(text) = loaded.text().filter(|_| manifest) {
+                let number = self.source.add(loaded.path.display().to_string(), text);
+                loaded.start = Some(self.source.texts()[number].start);
+            }
+            self.loaded.insert((source.span, source.value), loaded);
+        }
+    }
+
+    /// A path that stands in a text, as seen from here.
+    fn beside(&self, path: &Spanned<String>) -> PathBuf {
+        let number = self.source.number(path.span.start);
+        let file = self
+            .files
+            .iter()
+            .find(|(_, file)| *file == number)
+            .map(|(file, _)| file.clone());
+        let patch = self.patches.iter().find(|patch| patch.number == number);
+        let patch = patch.map(|patch| PathBuf::from(&self.source.texts()[patch.number].name));
+        let folder = file.or(patch).and_then(|file| file.parent().map(Path::to_owned));
+        includes::normal(&folder.unwrap_or_default().join(&path.value))
     }
 
     /// The specs that were asked for: `base.yaml + prod.yaml`.

@@ -5,6 +5,7 @@ mod hints;
 mod layers;
 mod model;
 mod patches;
+mod sources;
 
 use crate::{
     diagnostic::{self, Diagnostic, Source},
@@ -14,6 +15,7 @@ use crate::{
 pub use layers::{Layers, RULES, Read};
 pub use model::*;
 pub use patches::{ALL, FilePatch, PatchText};
+pub use sources::{Load, Loaded, MOST_BYTES, Unread};
 
 /// The `apiVersion` that this program reads.
 pub const API_VERSION: &str = "firelay.dev/v1alpha1";
@@ -71,6 +73,7 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
     hints::add(&composed.tree, &layers.source, &mut draft.findings);
     if let Some(spec) = &mut draft.value {
         spec.patch_files = composed.patches;
+        sources::fill(spec, &layers.loaded);
     }
     (draft, composed.inserted)
 }
@@ -93,6 +96,7 @@ pub struct Laid {
     /// Values of the environment in it, which nobody is told.
     pub inserted: Vec<Inserted>,
     patches: Vec<FilePatch>,
+    loaded: sources::Files,
 }
 
 impl Laid {
@@ -103,6 +107,7 @@ impl Laid {
             root: composed.tree.root.detached(),
             inserted: composed.inserted,
             patches: composed.patches,
+            loaded: layers.loaded.clone(),
         })
     }
 
@@ -116,6 +121,7 @@ impl Laid {
         match draft.value.take() {
             Some(mut spec) if draft.findings.is_empty() => {
                 spec.patch_files.clone_from(&self.patches);
+                sources::fill(&mut spec, &self.loaded);
                 Ok(spec)
             }
             _ => Err(draft.findings),

@@ -46,7 +46,7 @@ pub use scalar::quotable;
 pub use shape::{Format, KEYWORDS, default, shaped, unknown_key};
 pub use spanned::Spanned;
 pub use stream::split;
-pub use tree::{Content, Node, Scalar, Tree, documents};
+pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {

@@ -146,12 +146,25 @@ impl<'s> Node<'s> {
     }
 }
 
+/// Why a text is not YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
+pub struct NotYaml {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub why: String,
+}
+
 /// How many documents with content a stream has, or why it is not YAML. For texts that firelay only passes on.
-pub fn documents(text: &str) -> Result<usize, String> {
+pub fn documents(text: &str) -> Result<usize, NotYaml> {
     let mut count = 0;
     let mut fresh = false;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        let (event, span) = event.map_err(|error| NotYaml {
+            line: error.marker().line(),
+            why: error.info().to_owned(),
+        })?;
         match event {
             Event::DocumentStart(..) => fresh = true,
             // Comments are events too.

@@ -3,6 +3,7 @@
 mod apply;
 mod context;
 mod implied;
+mod tunnel;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use crate::{
 };
 
 pub use context::{context, of};
+pub(super) use tunnel::{Tunnel, tunnel};
 
 /// What the spec chose, with the releases that go with the version of Kubernetes.
 pub(super) fn chosen(

@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twice, within};
 use crate::{
     diagnostic::Diagnostic,
-    plan::{names, report::Report},
+    plan::{names, report::Report, sources::Given},
     profile::Trust,
     spec::{FileEncoding, HostFile},
     yaml::Spanned,
@@ -71,8 +71,8 @@ const OWNED: &[(&str, &str)] = &[
     ("/var/lib/kubelet/pki", "pki"),
 ];
 
-/// The name of every drop-in of firelay's begins so.
-const DROP_IN: &str = "90-firelay";
+/// The names of drop-ins and of the files of interfaces begin so.
+const PREFIXES: &[&str] = &["10-firelay-", "90-firelay"];
 
 /// Where the time step writes chrony's sources, if it has any.
 const CHRONY: &[&str] = &["/etc/chrony.conf", "/etc/chrony/chrony.conf"];
@@ -102,11 +102,20 @@ fn plan(file: &HostFile) -> FilePlan {
     FilePlan {
         path: file.path.value.clone(),
         mode: file.mode.as_ref().map_or(Some(0o644), mode).unwrap_or(0o600),
-        content: match is_base64(file) {
-            true => Arc::from(bare(&file.content)),
-            false => Arc::from(file.content.as_str()),
-        },
+        content: content(file),
         placement: placement(file),
+    }
+}
+
+fn content(file: &HostFile) -> Arc<str> {
+    match (&file.content, &file.loaded) {
+        (Some(content), _) if is_base64(file) => Arc::from(bare(content)),
+        (Some(content), _) => Arc::from(content.as_str()),
+        (None, Some(loaded)) => match (loaded.text(), &loaded.bytes) {
+            (Some(text), _) => Arc::from(text),
+            (None, bytes) => Arc::from(STANDARD.encode(bytes.as_deref().unwrap_or_default())),
+        },
+        (None, None) => Arc::from(""),
     }
 }
 
@@ -128,10 +137,13 @@ fn login(owner: &str) -> String {
     }
 }
 
+/// The content is base64, by what the spec says or because it is no text.
 fn is_base64(file: &HostFile) -> bool {
-    file.encoding
-        .as_ref()
-        .is_some_and(|encoding| encoding.value == FileEncoding::Base64)
+    match (&file.encoding, &file.loaded) {
+        (Some(encoding), _) => encoding.value == FileEncoding::Base64,
+        (None, Some(loaded)) => loaded.bytes.is_ok() && loaded.text().is_none(),
+        (None, None) => false,
+    }
 }
 
 /// base64 on one line.
@@ -162,12 +174,33 @@ pub(super) fn check(file: &HostFile, report: &mut Report) {
         );
     }
     check_owner(file, report);
-    if is_base64(file) && STANDARD.decode(bare(&file.content)).is_err() {
+    check_source(file, report);
+    let content = file.content.as_ref().filter(|_| is_base64(file));
+    if let Some(content) = content.filter(|content| STANDARD.decode(bare(content)).is_err()) {
         // What it is instead may be a secret.
-        let finding = Diagnostic::error("FL0606", "not base64").at_hidden(file.content.span);
+        let finding = Diagnostic::error("FL0606", "not base64").at_hidden(content.span);
         report.push(finding.help("write what `base64 -w 0 FILE` prints, or leave `encoding` out for text"));
     }
     check_append(file, report);
+}
+
+fn check_source(file: &HostFile, report: &mut Report) {
+    let given = Given {
+        what: "file",
+        name: file.path.span,
+        content: file.content.as_ref(),
+        source: file.source.as_ref(),
+        loaded: file.loaded.as_ref(),
+    };
+    given.check(report);
+    let Some(source) = &file.source else { return };
+    if let Some(encoding) = &file.encoding {
+        let finding = Diagnostic::error("FL0631", "`encoding` does not go with `source`").at(encoding.span);
+        report.push(finding.label("the file is taken as it is").help("remove it"));
+    } else if file.append && is_base64(file) {
+        let finding = Diagnostic::error("FL0631", "`append` takes text").at(source.span);
+        report.push(finding.label("there are bytes in this file that are no text"));
+    }
 }
 
 fn check_owner(file: &HostFile, report: &mut Report) {
@@ -192,7 +225,7 @@ fn check_append(file: &HostFile, report: &mut Report) {
             "encoding",
             file.encoding
                 .as_ref()
-                .filter(|_| is_base64(file))
+                .filter(|encoding| encoding.value == FileEncoding::Base64)
                 .map(|encoding| encoding.span),
         ),
     ];
@@ -223,7 +256,10 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
     }
     let masked = |unit: &String| path.strip_prefix("/etc/systemd/system/") == Some(unit);
     let program = name.starts_with("firelay-") && within(path, site.bin_dir);
-    if name.starts_with(DROP_IN) || program || within(path, &site.os.paths.lib) || site.os.mask_units.iter().any(masked)
+    if PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || program
+        || within(path, &site.os.paths.lib)
+        || site.os.mask_units.iter().any(masked)
     {
         return Err(taken(""));
     }

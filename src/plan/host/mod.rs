@@ -13,7 +13,7 @@ mod proxy;
 mod servers;
 mod trust;
 
-use super::{inheritance::InheritedHost, names, report::Report};
+use super::{inheritance::InheritedHost, interfaces, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     profile::OsProfile,
@@ -26,6 +26,7 @@ pub use model::*;
 
 pub(super) use direct::Direct;
 pub(super) use lookup::check_names;
+pub(super) use servers::{check_dns, name_servers};
 
 /// What a machine's own settings are checked against.
 pub(super) struct Site<'a> {
@@ -92,6 +93,10 @@ fn check_one(settings: HostSettings<'_>, report: &mut Report) {
         .for_each(|module| kernel::check_module(module, report));
     settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
     settings.packages.iter().for_each(|name| packages::check(name, report));
+    settings
+        .interfaces
+        .iter()
+        .for_each(|interface| interfaces::check(interface, report));
     settings.disks.iter().for_each(|disk| disks::check(disk, report));
     settings.mounts.iter().for_each(|mount| mounts::check(mount, report));
     settings.files.iter().for_each(|file| files::check(file, report));

@@ -24,16 +24,23 @@ pub(super) fn ntp(ntp: &Ntp) -> Option<NtpPlan> {
 
 /// The resolved name servers; `None` when the settings name none. Refused where nothing reads them.
 pub(super) fn dns(dns: &Spanned<NameServers>, os: &OsProfile, report: &mut Report) -> Option<NameServersPlan> {
-    if dns.servers.is_empty() {
-        return None;
-    }
+    let plan = name_servers(dns)?;
     if !os.resolved && os.network != NetworkStack::NetworkManager {
         let finding =
             Diagnostic::error("FL0609", format!("the name servers of {} cannot be set", os.name)).at(dns.span);
         let label = "it has neither systemd-resolved nor NetworkManager";
-        report.push(finding.label(label).help("let DHCP or the machine image say them"));
+        report.push(
+            finding
+                .label(label)
+                .help("let DHCP or the machine image say them, or `dns` of one of its `interfaces`"),
+        );
     }
-    Some(NameServersPlan {
+    Some(plan)
+}
+
+/// `None` when the settings name none.
+pub(in crate::plan) fn name_servers(dns: &NameServers) -> Option<NameServersPlan> {
+    (!dns.servers.is_empty()).then(|| NameServersPlan {
         servers: texts(&dns.servers),
         search: texts(&dns.search),
     })
@@ -51,7 +58,7 @@ pub(super) fn check_ntp(ntp: &Ntp, report: &mut Report) {
     }
 }
 
-pub(super) fn check_dns(dns: &NameServers, report: &mut Report) {
+pub(in crate::plan) fn check_dns(dns: &NameServers, report: &mut Report) {
     for server in &dns.servers {
         let finding = Diagnostic::error("FL0603", "not a name server").at(server.span);
         match server.parse::<IpAddr>().map(ranges::unusable) {

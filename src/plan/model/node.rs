@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ArtifactPlan;
 use crate::{
-    plan::HostPlan,
+    plan::{HostPlan, InterfacePlan},
     profile::{OsProfile, PlatformProfile},
     spec::{Arch, JoinIdentity, TaintEffect},
 };
@@ -66,6 +66,8 @@ pub struct NodePlan {
     pub bin_dir: String,
     /// What is fetched at first boot; empty when preinstalled.
     pub artifacts: Vec<ArtifactPlan>,
+    /// Network interfaces; none leaves the network to the image and the platform.
+    pub interfaces: Vec<InterfacePlan>,
     /// What is set on the machine itself, shared between machines of one row.
     pub host: Arc<HostPlan>,
 }

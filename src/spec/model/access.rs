@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{declaration::PhaseName, secret::Secret, yaml::Spanned};
+use crate::{declaration::PhaseName, secret::Secret, spec::Loaded, yaml::Spanned};
 
 /// A manifest of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -13,6 +13,11 @@ pub struct Manifest {
     pub name: Spanned<String>,
     /// One or more YAML documents.
     pub content: Option<Spanned<String>>,
+    /// A file with them, in the place of `content`. The path is relative to the spec that it stands in.
+    pub source: Option<Spanned<String>>,
+    /// What `source` names.
+    #[serde(skip)]
+    pub loaded: Option<Loaded>,
     /// Or where the founder fetches them; the mirror does not apply.
     pub url: Option<Spanned<String>>,
     /// The digest of what is fetched.

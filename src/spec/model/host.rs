@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{secret::Secret, yaml::Spanned};
+use crate::{secret::Secret, spec::Loaded, yaml::Spanned};
 
 /// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -90,7 +90,13 @@ pub struct HostFile {
     /// Absolute path.
     pub path: Spanned<String>,
     /// What is in it, as `encoding` says.
-    pub content: Spanned<String>,
+    pub content: Option<Spanned<String>>,
+    /// A file with what is in it, in the place of `content`: text or other bytes, up to 1 MiB. The path is relative to the
+    /// spec that it stands in.
+    pub source: Option<Spanned<String>>,
+    /// What `source` names.
+    #[serde(skip)]
+    pub loaded: Option<Loaded>,
     /// How `content` is written; `plain` if absent.
     pub encoding: Option<Spanned<FileEncoding>>,
     /// Permission bits in octal digits, quoted; `"0644"` if absent.

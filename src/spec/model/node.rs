@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, Kubelet, Mount, NameServers, Ntp, Patch, Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, Ntp, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;

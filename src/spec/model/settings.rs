@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Commands, Disk, HostFile, Mount, NameServers, Ntp, Proxy};
+use super::{Commands, Disk, HostFile, Interface, Mount, NameServers, Ntp, Proxy};
 use crate::yaml::Spanned;
 
 /// Hands the fields of all settings to another macro, behind what it is given itself.
@@ -38,6 +38,10 @@ macro_rules! host_settings {
             /// Packages that the package manager of the system installs before anything else is fetched; they add up.
             #[serde(default)]
             pub packages: Vec<Spanned<String>>,
+            /// Network interfaces; they add up, and a nearer one replaces the one of its name. None leaves the network to the
+            /// image and the platform.
+            #[serde(default)]
+            pub interfaces: Vec<Interface>,
             /// Data disks; they add up, and a nearer one replaces the one of its mount point.
             #[serde(default)]
             pub disks: Vec<Disk>,

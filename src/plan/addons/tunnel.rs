@@ -1,0 +1,41 @@
+//! What the network plugin takes of each packet between nodes.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+
+use crate::{declaration::Kind, plan::AddonPlan, template};
+
+/// The network plugin's packets.
+pub(in crate::plan) struct Tunnel {
+    /// The plugin, as the spec calls it.
+    pub(in crate::plan) plugin: String,
+    /// The MTU that it is told.
+    pub(in crate::plan) mtu: Option<u64>,
+    /// Bytes of its headers between IPv4 nodes.
+    ipv4: u16,
+    /// Bytes of them between IPv6 nodes.
+    ipv6: u16,
+}
+
+impl Tunnel {
+    /// Bytes of a packet that pods do not have, between nodes with addresses of this family.
+    pub(in crate::plan) fn overhead(&self, node: IpAddr) -> u16 {
+        if node.is_ipv6() { self.ipv6 } else { self.ipv4 }
+    }
+}
+
+/// That of the plan's network plugin, by its parameters alone.
+pub(in crate::plan) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
+    let addon = addons.iter().find(|addon| addon.choice.declaration.kind == Kind::Cni)?;
+    let (declaration, parameters) = (&addon.choice.declaration, &addon.choice.parameters);
+    let context = json!({ "p": parameters });
+    let holds = |when: &str| template::holds(&declaration.folder(), when, &context).unwrap_or(false);
+    let overhead = declaration.overhead.iter().find(|overhead| holds(&overhead.when));
+    Some(Tunnel {
+        plugin: declaration.key.clone(),
+        mtu: parameters.get("mtu").and_then(serde_json::Value::as_u64),
+        ipv4: overhead.map_or(0, |overhead| overhead.ipv4),
+        ipv6: overhead.map_or(0, |overhead| overhead.ipv6),
+    })
+}

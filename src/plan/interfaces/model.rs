@@ -1,0 +1,85 @@
+//! The network interfaces of a machine, resolved.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::{
+    plan::NameServersPlan,
+    spec::{BondMode, HashPolicy, LacpRate},
+};
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfacePlan {
+    /// Its name in the kernel.
+    pub name: String,
+    /// What it is.
+    pub device: Device,
+    /// The bond that it is in.
+    pub controller: Option<String>,
+    /// It asks for an IPv4 address.
+    pub dhcp4: bool,
+    /// It asks for an IPv6 address.
+    pub dhcp6: bool,
+    /// Addresses with the prefix length of their network, the machine's own first.
+    pub addresses: Vec<IpNet>,
+    /// Routes, those to everywhere first.
+    pub routes: Vec<RoutePlan>,
+    /// MTU in bytes, if it is not the device's own.
+    pub mtu: Option<u16>,
+    /// Name servers behind it.
+    pub dns: Option<NameServersPlan>,
+}
+
+impl InterfacePlan {
+    /// It is there for others that stand on it, and has no address.
+    pub fn bare(&self) -> bool {
+        self.addresses.is_empty() && !self.dhcp4 && !self.dhcp6
+    }
+
+    /// Whether DHCP or a router gives it an address of a family.
+    pub fn asks(&self, ipv4: bool) -> bool {
+        if ipv4 { self.dhcp4 } else { self.dhcp6 }
+    }
+}
+
+/// What an interface is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// A device of the machine.
+    Physical {
+        /// MAC address by which it is known, lower case with colons; by its name if there is none.
+        mac: Option<String>,
+    },
+    /// Several devices.
+    Bond(BondPlan),
+    /// A VLAN.
+    Vlan {
+        /// Its number.
+        id: u16,
+        /// The interface that carries it.
+        link: String,
+    },
+}
+
+/// A bond.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct BondPlan {
+    pub devices: Vec<String>,
+    pub mode: BondMode,
+    pub mii_monitor_ms: u16,
+    pub lacp_rate: Option<LacpRate>,
+    pub hash_policy: Option<HashPolicy>,
+    pub primary: Option<String>,
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RoutePlan {
+    pub to: IpNet,
+    pub via: IpAddr,
+    pub metric: Option<u32>,
+}

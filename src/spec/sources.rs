@@ -1,0 +1,92 @@
+//! `source` of files and manifests: content that stands in a file of its own.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{HostFile, Spec};
+use crate::{diagnostic::Span, yaml::Spanned};
+
+/// Most bytes of such a file. A platform's limit is far below; where there is none, a machine unpacks the whole document in
+/// its memory.
+pub const MOST_BYTES: u64 = 1 << 20;
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// What the system says.
+    Because(String),
+    /// It has more than [`MOST_BYTES`].
+    Large(u64),
+}
+
+/// Reads a file that a spec names.
+pub type Load<'r> = &'r mut dyn FnMut(&Path) -> Result<Vec<u8>, Unread>;
+
+/// What became of a file that a spec names.
+#[derive(Clone)]
+pub struct Loaded {
+    /// As the spec leads to it.
+    pub path: PathBuf,
+    /// Its bytes, which may be secret.
+    pub bytes: Result<Arc<[u8]>, Unread>,
+    /// Where its text begins in the source, if findings may point into it.
+    pub start: Option<usize>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loaded({})", self.path.display())
+    }
+}
+
+impl Loaded {
+    /// The content, if it is text. A byte of zero is in no text: shells drop it.
+    pub fn text(&self) -> Option<&str> {
+        let bytes = self.bytes.as_ref().ok()?;
+        std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+    }
+}
+
+/// Files by the value that names them: the same word leads elsewhere in another text.
+pub(super) type Files = BTreeMap<(Span, String), Loaded>;
+
+/// The values of `source`, and whether what they name is a manifest.
+pub(super) fn named(spec: &Spec) -> Vec<(&Spanned<String>, bool)> {
+    let files = spec
+        .levels()
+        .flat_map(|level| level.files)
+        .filter_map(|file| file.source.as_ref());
+    let manifests = spec.manifests.iter().filter_map(|manifest| manifest.source.as_ref());
+    let files = files.map(|source| (source, false));
+    files.chain(manifests.map(|source| (source, true))).collect()
+}
+
+/// Gives every `source` what it names.
+pub(super) fn fill(spec: &mut Spec, files: &Files) {
+    if files.is_empty() {
+        return;
+    }
+    let find = |source: &Spanned<String>| files.get(&(source.span, source.value.clone())).cloned();
+    for manifest in &mut spec.manifests {
+        manifest.loaded = manifest.source.as_ref().and_then(find);
+    }
+    every_file(spec, &mut |file| file.loaded = file.source.as_ref().and_then(find));
+}
+
+fn every_file(spec: &mut Spec, visit: &mut impl FnMut(&mut HostFile)) {
+    spec.files.iter_mut().for_each(&mut *visit);
+    let roles = &mut spec.roles;
+    for role in [&mut roles.control_plane, &mut roles.worker, &mut roles.etcd] {
+        role.files.iter_mut().for_each(&mut *visit);
+    }
+    for node in &mut spec.nodes.value {
+        node.value.files.iter_mut().for_each(&mut *visit);
+    }
+    for pool in &mut spec.pools {
+        pool.value.files.iter_mut().for_each(&mut *visit);
+    }
+}
