@@ -11,6 +11,7 @@ const THERE: &[(&str, &str)] = &[
     ("ConfigMap", "kubeadm-config"),
     ("ConfigMap", "coredns"),
     ("ConfigMap", "extension-apiserver-authentication"),
+    ("Deployment", "coredns"),
     ("ServiceAccount", "default"),
     ("Role", "extension-apiserver-authentication-reader"),
     ("ClusterRole", "cluster-admin"),
@@ -29,7 +30,10 @@ pub fn faults(documents: &[&Value], plan: &Plan) -> Vec<String> {
         let mut found = objects.role(object, space);
         if let Some(pod) = pod(object) {
             found.extend(objects.pod(pod, space));
-            found.extend(containers(pod).filter_map(|it| {
+            // Of what is there already some fields are given, and the image is not among them.
+            let there = THERE.contains(&(text(&object["kind"]), text(&object["metadata"]["name"])));
+            let own = containers(pod).filter(|it| !there || it.get("image").is_some());
+            found.extend(own.filter_map(|it| {
                 let image = text(&it["image"]);
                 (!images.iter().any(|known| *known == image)).then(|| format!("no release has the image {image}"))
             }));
