@@ -87,7 +87,8 @@ fn host_ports(pod: &Value) -> impl Iterator<Item = (String, String)> {
 
 fn selector(object: &Value) -> Option<String> {
     let wanted = object["spec"]["selector"]["matchLabels"].as_object()?;
-    let labels = &object["spec"]["template"]["metadata"]["labels"];
+    // A disruption budget selects the pods of others.
+    let labels = &object["spec"].get("template")?["metadata"]["labels"];
     let missing = wanted
         .iter()
         .find(|(key, value)| labels.get(key.as_str()) != Some(value));
