@@ -53,6 +53,8 @@ pub enum Verb {
         /// Which shell
         shell: Shell,
     },
+    /// Print the manual as man(1) reads it
+    Man(Man),
 }
 
 /// Verbs on the bundle.
@@ -73,7 +75,8 @@ pub struct SpecArgs {
     /// Set a value over all specs, as often as needed: `nodes[cp1].labels.tier=app`; `null` removes
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Replace `${NAME}` and `${NAME:-default}` in values by the environment; `$${` stands for `${`.
+    /// Replace `${NAME}` and `${NAME:-default}` in values by the environment: with DOMAIN=example.com in it,
+    /// `host: api.${DOMAIN}` is `host: api.example.com`. `$${` stands for `${` itself.
     /// Contents of files, commands, manifests and patches are never touched
     #[arg(long)]
     pub env: bool,
@@ -193,10 +196,10 @@ pub struct InitAnswers {
     /// Version of Kubernetes [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub kubernetes: Option<String>,
-    /// System of the machines [default: ubuntu-24.04]
+    /// System of the machines, see `firelay profile list` [default: the most usual]
     #[arg(long, value_name = "PROFILE")]
     pub os: Option<String>,
-    /// Where they run [default: aws]
+    /// Where they run, likewise
     #[arg(long, value_name = "PROFILE")]
     pub platform: Option<String>,
     /// A control plane, or a row: cp{1..3}=10.0.0.11-10.0.0.13; may be repeated
@@ -326,4 +329,13 @@ pub struct Why {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  firelay man | man -l -\n  firelay man --out /usr/local/share/man/man1")]
+pub struct Man {
+    /// A directory to write into, a page for each verb, instead of all pages to stdout
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }

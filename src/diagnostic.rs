@@ -5,14 +5,16 @@ mod render;
 mod sarif;
 mod source;
 mod stories;
+mod veil;
 
 use serde::Serialize;
 
 pub use codes::CODES;
-pub use render::{masked, render, to_json};
+pub use render::{render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
 pub use stories::{Story, stories, story};
+pub use veil::{is_secret, masked, veiled};
 
 /// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -74,6 +76,13 @@ impl Diagnostic {
         }
     }
 
+    /// A warning as an error.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        let severity = Severity::Error;
+        Self { severity, ..self }
+    }
+
     /// Gives the place.
     #[must_use]
     pub fn at(self, span: Span) -> Self {
@@ -96,6 +105,24 @@ impl Diagnostic {
         let start = self.span.map_or(end, |span| span.end);
         Self {
             hidden: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
+            ..self
+        }
+    }
+
+    /// Takes a word out of what is said.
+    fn without(self, word: &str) -> Self {
+        let forms = [("`", "`"), ("\"", "\""), ("[", "]"), ("", "")];
+        let forms = forms.iter().filter(|(open, _)| !open.is_empty() || word.len() > 2);
+        let taken = |text: String| {
+            let out = |text: String, (open, close): &(&str, &str)| {
+                text.replace(&format!("{open}{word}{close}"), &format!("{open}***{close}"))
+            };
+            forms.clone().fold(text, out)
+        };
+        Self {
+            message: taken(self.message),
+            label: taken(self.label),
+            help: self.help.map(taken),
             ..self
         }
     }

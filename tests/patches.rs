@@ -334,6 +334,64 @@ fn why_names_the_lines_that_a_value_follows() {
     assert!(proxy.contains("cluster.yaml:") && !proxy.contains("hunter2"), "{proxy}");
 }
 
+/// What stands for a secret in the spec and in a patch is in no answer, whatever is asked and however it is printed.
+#[test]
+fn why_tells_no_secret() {
+    let more = "\
+commands: { first: [\"echo hunter2\"], before: [\"echo hunter2\"] }
+files:
+  - { path: /etc/app/closed.yaml, content: \"hunter2: hunter2\", mode: \"0600\" }
+  - { path: /etc/app/group.conf, content: hunter2, mode: \"0640\" }
+  - { path: /etc/app/staged, content: hunter2, mode: \"0600\", owner: \"33\" }
+  - { path: /etc/app/open, content: everybody }
+manifests:
+  - name: app
+    content: |
+      apiVersion: v1
+      kind: Secret
+      metadata: { name: app }
+      stringData: { key: hunter2 }
+";
+    let environment = "target: { unit: kubelet.service }\nmerge: { Service: { Environment: A=hunter2 } }\n";
+    let envs = "target: spec\nmerge: { kubernetes: { apiServer: { extraEnvs: [{ name: A, value: hunter2 }] } } }\n";
+    let desk = Desk::with(&[("all/10.yaml", environment), ("all/20.yaml", envs)]).and(more);
+    let init = format!("cp1:{INIT}");
+    let env = format!("{init}#ClusterConfiguration/apiServer/extraEnvs/0/value");
+    for (address, reason) in [
+        ("cp1:/etc/firelay/commands/first-1", "only root may read this file"),
+        ("cp1:/etc/firelay/commands/before-1#1", "only root may read this file"),
+        ("cp1:/etc/app/closed.yaml#/hunter", "only root may read this file"),
+        ("cp1:/etc/app/group.conf", "only root may read this file"),
+        ("cp1:/etc/firelay/files/1", "only root may read this file"),
+        (
+            "cp1:/etc/firelay/addons/40-manifests/00-app.yaml#/stringData/key",
+            "a secret",
+        ),
+        ("cp1:kubelet.service#Service/Environment", "a secret"),
+        (&env, "a secret"),
+    ] {
+        let (code, told) = desk.run(&["why", address]);
+        assert!(
+            code == 0 && told.contains(&format!("(not shown: {reason})")),
+            "{address}: {told}"
+        );
+        assert!(!told.contains("hunter2"), "{address}: {told}");
+    }
+    for address in [format!("{init}#ClusterConfiguration"), "cp1:kubelet.service".to_owned()] {
+        let (code, told) = desk.run(&["why", &address]);
+        assert!(
+            code == 0 && !told.contains("(not shown") && !told.contains("hunter2"),
+            "{address}: {told}"
+        );
+    }
+    let closed = desk.why("cp1:/etc/app/closed.yaml");
+    assert_eq!(
+        (&closed["value"], &closed["notShown"]),
+        (&Value::Null, &json!("only root may read this file"))
+    );
+    assert_eq!(desk.why("cp1:/etc/app/open")["value"], "everybody");
+}
+
 #[test]
 fn why_says_what_was_probably_meant() {
     let desk = Desk::with(&[]);
@@ -361,7 +419,11 @@ fn why_says_what_was_probably_meant() {
             "ClusterConfiguration",
         ),
         ("cp1:/etc/firelay/node.env#/x", "is not YAML"),
-        ("cp1:/etc/firelay/node.env#9999", "lines"),
+        (
+            "cp1:/etc/firelay/node.env#9999",
+            "ask for one of them: /etc/firelay/node.env#",
+        ),
+        ("cp1:/etc/firelay/node.env#99999999999999999999", "ask for one of them"),
         (
             "worker-1:/etc/firelay/kubeadm/init.yaml",
             "did you mean /etc/firelay/kubeadm/join.yaml?",

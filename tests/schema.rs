@@ -282,7 +282,8 @@ fn the_reference_page_is_of_this_schema() {
 fn every_path_is_explained() {
     let root = Field::root(&SCHEMA);
     for field in root.all() {
-        let text = schema::explain(&root, &field.plain_path(), false).unwrap_or_else(|unknown| panic!("{unknown:?}"));
+        let text =
+            schema::explain(&root, &field.plain_path(), false, &[]).unwrap_or_else(|unknown| panic!("{unknown:?}"));
         let title = text.lines().next().unwrap();
         assert!(
             field.path.is_empty() || title.starts_with(&format!("{}: ", field.path)),
@@ -293,6 +294,6 @@ fn every_path_is_explained() {
             assert!(text.contains(&format!("\n  {}", child.name)), "{text}");
         }
     }
-    let all = schema::explain(&root, "", true).unwrap();
+    let all = schema::explain(&root, "", true, &[]).unwrap();
     assert!(all.lines().count() > 200);
 }

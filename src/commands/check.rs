@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cli::{Check, Findings},
-    diagnostic,
+    diagnostic::{self, Diagnostic},
     plan::{NodePlan, Plan},
 };
 
@@ -17,6 +17,11 @@ pub fn run(args: &Check) -> Result<(), Failure> {
     let (layers, findings, plan) = match &outcome {
         Ok(project) => (&project.layers, &project.warnings, Some(&project.plan)),
         Err((layers, findings)) => (layers, findings, None),
+    };
+    // What a reader of annotations sees is what ends the run.
+    let findings = &match args.strict {
+        true => findings.iter().cloned().map(Diagnostic::strict).collect(),
+        false => findings.clone(),
     };
     let (name, source) = (layers.name(), &layers.source);
     let verdict = match plan {

@@ -4,9 +4,12 @@ use super::{failure::Failure, streams};
 use crate::{
     cli::Explain,
     diagnostic::{CODES, Story, story},
-    profile::Profiles,
-    schema::{self, Field, Unknown},
+    profile::{KubernetesProfile, Profiles},
+    schema::{self, Field, Known, Unknown},
 };
+
+/// Characters of a code.
+const LENGTH: usize = "FL0000".len();
 
 /// Runs the verb.
 pub fn run(args: &Explain) -> Result<(), Failure> {
@@ -16,19 +19,41 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
     }
     let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
     let root = Field::root(&schema::json(&profiles));
-    match schema::explain(&root, what, args.recursive) {
+    match schema::explain(&root, what, args.recursive, &known(&profiles)) {
         Ok(text) => streams::data(&text),
         Err(unknown) => Err(Failure::Usage(refusal(&unknown))),
     }
 }
 
-/// `FL` and up to four digits.
+/// Mappings of upstream's keys, which the profiles list.
+fn known(profiles: &Profiles) -> [Known<'_>; 2] {
+    let of = |fields: fn(&KubernetesProfile) -> &Vec<String>| {
+        let minors = profiles.kubernetes.values();
+        minors
+            .map(|profile| (profile.minor.as_str(), fields(profile).as_slice()))
+            .collect()
+    };
+    [
+        Known {
+            path: "kubelet.config",
+            what: "a field of KubeletConfiguration",
+            keys: of(|profile| &profile.kubelet_fields),
+        },
+        Known {
+            path: "kubeProxy.config",
+            what: "a field of KubeProxyConfiguration",
+            keys: of(|profile| &profile.kube_proxy_fields),
+        },
+    ]
+}
+
+/// `FL` and digits.
 fn is_code(what: &str) -> bool {
     let digits = what
         .get(..2)
         .filter(|start| start.eq_ignore_ascii_case("fl"))
         .map(|_| &what[2..]);
-    digits.is_some_and(|digits| digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The story of a code, or the codes that begin so.
@@ -39,7 +64,12 @@ fn code(what: &str) -> Result<String, Failure> {
     let begun: Vec<_> = CODES.iter().filter(|(code, _)| code.starts_with(what)).collect();
     if begun.is_empty() {
         return Err(Failure::Usage(format!(
-            "there is no code {what}\n  = help: firelay explain {} lists those of its kind",
+            "there is no code {what}{}\n  = help: firelay explain {} lists those of its kind",
+            if what.len() > LENGTH {
+                ": codes have four digits"
+            } else {
+                ""
+            },
             &what[..what.len().min(4)]
         )));
     }

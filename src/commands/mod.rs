@@ -7,6 +7,7 @@ mod draft;
 mod explain;
 mod failure;
 mod init;
+mod man;
 mod patches;
 mod profile;
 pub mod project;
@@ -36,6 +37,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Explain(args) => explain::run(args),
         Verb::Profile(ProfileVerb::List(args)) => profile::list(args),
         Verb::Profile(ProfileVerb::Show(args)) => profile::show(args),
+        Verb::Man(args) => man::run(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

@@ -22,6 +22,10 @@ pub(super) fn read(spec: &Path, layers: &mut Layers) -> Result<(), Failure> {
     let mut found = Vec::new();
     walk(&folder, DEPTH, &mut found)?;
     for path in found {
+        if !is_patch(&path) {
+            layers.stray(&path.display().to_string());
+            continue;
+        }
         let above = path.strip_prefix(&folder).unwrap_or(&path).parent();
         let above = above.map_or_else(String::new, |above| above.display().to_string());
         layers.patch(&above, &path.display().to_string(), text(&path)?);
@@ -29,7 +33,21 @@ pub(super) fn read(spec: &Path, layers: &mut Layers) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The YAML files of a folder in the order of their names, and of the folders in it.
+/// Tells of folders of patches beside specs of which it is not asked for.
+pub(super) fn unread(specs: &[PathBuf], layers: &mut Layers) {
+    let beside = |spec: &Path| spec.parent().unwrap_or(Path::new("")).join(FOLDER);
+    let stdin = Path::new("-");
+    let read = specs.first().filter(|spec| *spec != stdin).map(|spec| beside(spec));
+    for spec in specs {
+        let folder = beside(spec);
+        let first = specs.first() == Some(spec);
+        if Some(&folder) != read.as_ref() && folder.is_dir() && (spec != stdin || first) {
+            layers.unread(spec, &folder);
+        }
+    }
+}
+
+/// The files of a folder that are more than notes, in the order of their names, and of the folders in it.
 fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let unreadable = |error| Failure::file("read", folder, &error);
     let entries = fs::read_dir(folder).map_err(unreadable)?;
@@ -41,20 +59,22 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fai
     for path in paths {
         if path.is_dir() && depth > 0 {
             walk(&path, depth - 1, found)?;
-        } else if is_patch(&path) && path.is_file() {
+        } else if !is_note(&path) && path.is_file() {
             found.push(path);
         }
     }
     Ok(())
 }
 
-/// Neither a README nor what an editor leaves behind.
 fn is_patch(path: &Path) -> bool {
-    let hidden = path
-        .file_name()
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     let ending = path.extension().and_then(|ending| ending.to_str());
-    !hidden && matches!(ending, Some("yaml" | "yml" | "json"))
+    matches!(ending, Some("yaml" | "yml" | "json"))
+}
+
+/// A README, a hidden file, or what an editor leaves behind.
+fn is_note(path: &Path) -> bool {
+    let name = path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
+    name.starts_with(b".") || name.starts_with(b"README") || name.ends_with(b".md") || name.ends_with(b"~")
 }
 
 fn text(path: &Path) -> Result<String, Failure> {

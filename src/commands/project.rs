@@ -96,7 +96,13 @@ impl Project {
     /// Loads the bundle.
     pub fn bundle(&self, inputs: &Inputs) -> Result<Bundle, Failure> {
         let path = bundle_path(inputs);
-        let bundle = load_bundle(&path, || new_bundle_command(inputs))?;
+        let bundle = load_bundle(&path, || {
+            format!(
+                "{}\n  = help: or make it with the documents: {} --new-secrets",
+                command("secrets new", inputs),
+                command("render", inputs)
+            )
+        })?;
         self.belongs(&bundle, &path)?;
         Ok(bundle)
     }
@@ -220,10 +226,10 @@ pub fn load_bundle(path: &Path, command: impl FnOnce() -> String) -> Result<Bund
     Ok(loaded.bundle)
 }
 
-/// What makes a bundle for the same spec.
-fn new_bundle_command(inputs: &Inputs) -> String {
+/// A verb for the same spec and bundle, as it is typed.
+fn command(verb: &str, inputs: &Inputs) -> String {
     let spec = &inputs.spec;
-    let mut command = "firelay secrets new".to_owned();
+    let mut command = format!("firelay {verb}");
     let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
     spec.specs.iter().for_each(|path| add(" ", path));
     spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));

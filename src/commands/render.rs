@@ -86,7 +86,7 @@ fn print(
     nodes: &[NodePlan],
     save: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let ([node], [_]) = (nodes, args.node.as_slice()) else {
+    let ([node], false) = (nodes, args.node.is_empty()) else {
         return Err(Failure::Usage(
             "stdout takes one document: name it with one --node".to_owned(),
         ));

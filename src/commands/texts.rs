@@ -36,6 +36,7 @@ pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
     if let Some(first) = args.specs.first() {
         patches::read(first, &mut layers)?;
     }
+    patches::unread(&args.specs, &mut layers);
     layers.set(&args.set);
     if args.env {
         // A variable that is not text cannot be meant.

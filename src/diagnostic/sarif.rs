@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CODES, Diagnostic, Severity, Source, render::to_json, story};
+use super::{CODES, Diagnostic, Severity, Source, render::to_json, story, veil::told};
 
 #[derive(Serialize)]
 struct Log<'a> {
@@ -98,6 +98,7 @@ struct Region {
 
 /// The findings as one run of SARIF, each with its code as the rule and the code's story as the rule's help.
 pub fn to_sarif(source: &Source, findings: &[Diagnostic]) -> Value {
+    let findings = &told(source, findings)[..];
     let codes: Vec<_> = findings
         .iter()
         .map(|finding| finding.code)

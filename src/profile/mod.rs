@@ -4,6 +4,7 @@
 //! code asks them questions and never compares a name or a version.
 
 mod catalog;
+mod check;
 mod containerd;
 mod endpoint;
 mod kubernetes;
@@ -16,6 +17,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use include_dir::{Dir, File, include_dir};
 use semver::Version;
 use serde::de::DeserializeOwned;
+
+use check::Check;
 
 use crate::{
     diagnostic::{self, Diagnostic, Source},
@@ -108,22 +111,31 @@ impl Profiles {
     fn put(&mut self, source: &Source, profile: &Resolved<'_>) -> Result<(), Vec<Diagnostic>> {
         let name = profile.name().to_owned();
         match (profile.kind(), profile.name()) {
-            ("os", _) => {
-                let os: OsProfile = profile.decode(source)?;
-                os.check(profile)?;
-                self.os.insert(name, Arc::new(os));
-            }
-            ("platform", _) => {
-                self.platform.insert(name, Arc::new(profile.decode(source)?));
-            }
-            ("kubernetes", _) => {
-                self.kubernetes.insert(name, Arc::new(profile.decode(source)?));
-            }
-            (_, "catalog") => self.catalog = Arc::new(profile.decode(source)?),
-            (_, "endpoint") => self.endpoint = Arc::new(profile.decode(source)?),
-            _ => self.containerd = profile.decode(source)?,
+            ("os", _) => drop(self.os.insert(name, checked(profile, source, Check::os)?)),
+            ("platform", _) => drop(self.platform.insert(name, checked(profile, source, Check::platform)?)),
+            ("kubernetes", _) => drop(
+                self.kubernetes
+                    .insert(name, checked(profile, source, Check::kubernetes)?),
+            ),
+            (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
+            (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
+            _ => self.containerd = Arc::unwrap_or_clone(checked(profile, source, Check::containerd)?),
         }
         Ok(())
+    }
+
+    /// Systems that `init` offers by name, the first for whoever says nothing.
+    pub fn suggested_systems(&self) -> Vec<&str> {
+        suggested(self.os.values().map(|os| (os.suggest, os.name.as_str())))
+    }
+
+    /// As of systems, platforms.
+    pub fn suggested_platforms(&self) -> Vec<&str> {
+        suggested(
+            self.platform
+                .values()
+                .map(|platform| (platform.suggest, platform.name.as_str())),
+        )
     }
 
     /// The profile of a version's minor.
@@ -154,6 +166,25 @@ impl Profiles {
         }
         Some(profiles)
     }
+}
+
+fn suggested<'a>(profiles: impl Iterator<Item = (Option<u8>, &'a str)>) -> Vec<&'a str> {
+    let mut ranked: Vec<_> = profiles.filter_map(|(rank, name)| Some((rank?, name))).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().map(|(_, name)| name).collect()
+}
+
+/// A profile of the user with nothing wrong.
+fn checked<'p, T: DeserializeOwned>(
+    profile: &'p Resolved<'_>,
+    source: &Source,
+    check: fn(&mut Check<'p>, &T),
+) -> Result<Arc<T>, Vec<Diagnostic>> {
+    let value: T = profile.decode(source)?;
+    let mut desk = Check::of(profile);
+    check(&mut desk, &value);
+    desk.finish()?;
+    Ok(Arc::new(value))
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{PlatformProfile, Resolved, UserData};
-use crate::{diagnostic::Diagnostic, spec::Arch};
+use super::{PlatformProfile, UserData};
+use crate::spec::Arch;
 
 /// The document that an OS reads at first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
@@ -75,6 +75,8 @@ pub struct OsProfile {
     /// Other names by which people know it. Not accepted; the refusal says which profile was meant.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Its place among those that `init` offers by name, from 1; the first is taken if nobody says anything.
+    pub suggest: Option<u8>,
     /// What it reads at first boot.
     pub document: DocumentFormat,
     /// Ignition specification to emit; only with `document: ignition`.
@@ -114,33 +116,6 @@ pub struct OsProfile {
 }
 
 impl OsProfile {
-    /// What a profile of the user must have beside the right fields: documents and scripts are written with it.
-    pub(super) fn check(&self, profile: &Resolved<'_>) -> Result<(), Vec<Diagnostic>> {
-        let place = |key: &str| profile.root.get(key).map_or(profile.root.span, |node| node.span);
-        let mut findings = Vec::new();
-        if self.document == DocumentFormat::Ignition && self.ignition_version.is_none() {
-            let finding =
-                Diagnostic::error("FL0024", "an Ignition system without `ignitionVersion`").at(place("document"));
-            findings.push(finding.help("write the specification that the image reads: ignitionVersion: 3.3.0"));
-        }
-        let paths = [
-            ("bin", &self.paths.bin),
-            ("lib", &self.paths.lib),
-            ("cniBin", &self.paths.cni_bin),
-            ("volumePlugins", &self.paths.volume_plugins),
-        ];
-        let of_paths = |key| profile.root.get("paths").and_then(|paths| paths.get(key));
-        let paths = paths.map(|(key, path)| (of_paths(key).map_or(place("paths"), |node| node.span), path));
-        for (place, path) in paths.into_iter().chain([(place("packageBin"), &self.package_bin)]) {
-            let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
-            if !path.starts_with('/') || !path.bytes().all(inner) {
-                let finding = Diagnostic::error("FL0024", "not an absolute path").at(place);
-                findings.push(finding.label("letters, digits and . _ - between slashes"));
-            }
-        }
-        if findings.is_empty() { Ok(()) } else { Err(findings) }
-    }
-
     /// What a platform takes of this OS's kind of document; `None` when it cannot carry it.
     pub fn user_data<'a>(&self, platform: &'a PlatformProfile) -> Option<&'a UserData> {
         match self.document {

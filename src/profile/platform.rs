@@ -54,6 +54,8 @@ pub struct PlatformProfile {
     /// Other names by which people know it. Not accepted; the refusal says which profile was meant.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Its place among those that `init` offers by name, from 1; the first is taken if nobody says anything.
+    pub suggest: Option<u8>,
     /// cloud-init documents; absent when the platform cannot carry them.
     pub cloud_init: Option<UserData>,
     /// Ignition documents; absent when the platform cannot carry them.

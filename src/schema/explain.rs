@@ -23,10 +23,24 @@ pub struct Unknown {
     pub known: Vec<String>,
 }
 
+/// The keys that a mapping of the user's takes, where firelay knows them.
+#[derive(Clone, Debug)]
+pub struct Known<'a> {
+    /// How the path of the mapping ends: `kubelet.config`.
+    pub path: &'a str,
+    /// What the keys are: `a field of KubeletConfiguration`.
+    pub what: &'a str,
+    /// Minors of Kubernetes with their keys.
+    pub keys: Vec<(&'a str, &'a [String])>,
+}
+
 /// What a path means: `nodes.taints`, `kubernetes.apiServer.extraArgs`; the empty path is the whole spec. `recursive` lists
-/// the keys below the keys.
-pub fn explain(root: &Field, path: &str, recursive: bool) -> Result<String, Unknown> {
-    let field = find(root, path)?;
+/// the keys below the keys. Below a mapping that takes any key it means that mapping, and of one of `known` its key.
+pub fn explain(root: &Field, path: &str, recursive: bool, known: &[Known<'_>]) -> Result<String, Unknown> {
+    let (field, rest) = find(root, path)?;
+    if !rest.is_empty() {
+        return free(field, &rest, known);
+    }
     let mut text = String::new();
     let title = if field.path.is_empty() { "the spec" } else { &field.path };
     let must = if field.required && !field.path.is_empty() {
@@ -41,10 +55,56 @@ pub fn explain(root: &Field, path: &str, recursive: bool) -> Result<String, Unkn
     Ok(text)
 }
 
-/// The field at a path. Lists and keys of the user's choice need not be marked.
-fn find<'a>(root: &'a Field, path: &str) -> Result<&'a Field, Unknown> {
+/// A key of the user's choice: `sysctls.net.ipv4.ip_forward`.
+fn free(field: &Field, rest: &str, known: &[Known<'_>]) -> Result<String, Unknown> {
+    let path = field.plain_path();
+    let value = field.kind.strip_prefix("mapping of ").unwrap_or("anything");
+    let listed = known.iter().find(|known| path.ends_with(known.path));
+    let what = match listed {
+        None => format!("A key of your choice in `{path}`:"),
+        Some(known) => {
+            let key = rest.split(['.', '[']).next().unwrap_or_default();
+            format!(
+                "`{key}` is {} in Kubernetes {}.",
+                known.what,
+                minors(&path, key, known)?
+            )
+        }
+    };
+    let about = wrapped(&format!("{what}\n{}", field.description), 2);
+    Ok(format!("{path}.{rest}: {value}\n\n{about}{}", self::value(field)))
+}
+
+/// The minors that have a key.
+fn minors(path: &str, key: &str, known: &Known<'_>) -> Result<String, Unknown> {
+    let has = |keys: &[String]| keys.iter().any(|other| other == key);
+    let minors: Vec<_> = known
+        .keys
+        .iter()
+        .filter(|(_, keys)| has(keys))
+        .map(|(minor, _)| *minor)
+        .collect();
+    if !minors.is_empty() {
+        return Ok(minors.join(", "));
+    }
+    let newest = known.keys.last().map_or(&[][..], |(_, keys)| keys);
+    let near = nearest(key, newest.iter().map(String::as_str));
+    Err(Unknown {
+        parent: path.to_owned(),
+        key: key.to_owned(),
+        meant: near.into_iter().map(|near| format!("{path}.{near}")).collect(),
+        known: newest.to_vec(),
+    })
+}
+
+/// The field at a path, and what of the path is a key of the user's choice in it. Lists and such keys need not be marked.
+fn find<'a>(root: &'a Field, path: &str) -> Result<(&'a Field, String), Unknown> {
     let mut at = root;
-    for written in path.split('.').filter(|key| !key.is_empty()) {
+    let keys: Vec<_> = path.split('.').filter(|key| !key.is_empty()).collect();
+    for (number, written) in keys.iter().enumerate() {
+        if at.is_free() {
+            return Ok((at, keys[number..].join(".")));
+        }
         let key = written.split('[').next().unwrap_or_default();
         let is_any = |field: &&Field| field.name == "*";
         let known = at.children.iter().find(|child| child.name == key);
@@ -54,7 +114,7 @@ fn find<'a>(root: &'a Field, path: &str) -> Result<&'a Field, Unknown> {
             .or(through)
             .ok_or_else(|| unknown(root, at, key))?;
     }
-    Ok(at)
+    Ok((at, String::new()))
 }
 
 fn unknown(root: &Field, at: &Field, key: &str) -> Unknown {

@@ -72,6 +72,12 @@ impl Field {
         Some(if self.is_list() { vec![entries].into() } else { entries })
     }
 
+    /// Any key may stand below.
+    pub fn is_free(&self) -> bool {
+        let kind = self.kind.as_str();
+        self.children.is_empty() && (kind.starts_with("mapping") || kind == "anything")
+    }
+
     /// The keys below stand in each element of a list.
     pub fn is_list(&self) -> bool {
         self.kind.starts_with("list")

@@ -19,7 +19,7 @@ use crate::{
     yaml,
 };
 
-pub use explain::{Unknown, explain, flow, wrapped};
+pub use explain::{Known, Unknown, explain, flow, wrapped};
 pub use field::{Choice, Field};
 pub use page::page;
 

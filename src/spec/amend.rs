@@ -2,6 +2,7 @@
 
 use super::{
     RULES,
+    layers::{INCLUDE, included_late},
     patches::{ALL, SpecPatch},
 };
 use crate::{
@@ -43,6 +44,7 @@ pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch]) -> (Node<'stat
 fn lay(root: &Node<'static>, patch: &SpecPatch) -> Result<Node<'static>, Vec<Diagnostic>> {
     let one = |finding: Diagnostic| vec![finding];
     check(patch).map_err(one)?;
+    included(patch).map_err(one)?;
     let mut root = root.clone();
     let place = place(&mut root, patch).map_err(one)?;
     if let Some(Fragment(merge)) = &patch.change.merge {
@@ -84,6 +86,30 @@ fn check(patch: &SpecPatch) -> Result<(), Diagnostic> {
         ),
         (Some(_), Some(_)) => wrong("it has both merge and json", "write two patches"),
         _ => Ok(()),
+    }
+}
+
+/// A patch of the whole spec may not include: its files were read before it.
+fn included(patch: &SpecPatch) -> Result<(), Diagnostic> {
+    if patch.folder.as_str() != ALL {
+        return Ok(());
+    }
+    let merged = patch.change.merge.iter().find_map(|Fragment(merge)| {
+        let Content::Mapping(entries) = &merge.content else {
+            return None;
+        };
+        let entry = entries.iter().find(|(key, _)| key.text() == Some(INCLUDE))?;
+        Some(entry.0.span)
+    });
+    let operations = patch.change.json.iter().flatten();
+    let mut paths = operations.map(|operation| &operation.path);
+    let pointed = || {
+        let at = |path: &str| path.split('/').nth(1) == Some(INCLUDE);
+        paths.find(|path| at(path)).map(|path| path.span)
+    };
+    match merged.or_else(pointed) {
+        Some(span) => Err(included_late(span, "write include: […] in the spec itself")),
+        None => Ok(()),
     }
 }
 

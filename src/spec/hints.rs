@@ -2,14 +2,17 @@
 
 use crate::{
     diagnostic::{Diagnostic, Source},
-    yaml::Tree,
+    yaml::{Content, Node, Tree},
 };
 
 /// Keys at the top that take settings, and the one that a lone text is probably meant for.
 const LONE: [(&str, &str); 2] = [("endpoint", "host"), ("kubernetes", "version")];
 
-/// Gives help to findings of a wrong type.
+/// Gives help to findings of a wrong type, and to those of a machine that was meant to be another.
 pub(super) fn add(tree: &Tree<'_>, source: &Source, findings: &mut [Diagnostic]) {
+    for finding in findings.iter_mut().filter(|finding| finding.code == "FL0009") {
+        finding.help = one_of_row(tree, finding).or_else(|| finding.help.take());
+    }
     for finding in findings.iter_mut().filter(|finding| finding.code == "FL0010") {
         let help = lone(tree, finding)
             .or_else(|| taint(source, finding))
@@ -28,6 +31,32 @@ fn lone(tree: &Tree<'_>, finding: &Diagnostic) -> Option<String> {
             None => format!("write {key}: {{ {field}: {text} }}"),
         })
     })
+}
+
+/// A machine by its own name, laid over the row that it is one of.
+fn one_of_row(tree: &Tree<'_>, finding: &Diagnostic) -> Option<String> {
+    let Content::Sequence(nodes) = &tree.root.get("nodes")?.content else {
+        return None;
+    };
+    let node = nodes.iter().find(|node| Some(node.span) == finding.span)?;
+    let name = node.get("name")?.text()?;
+    let rows = nodes.iter().filter_map(|node| node.get("name").and_then(Node::text));
+    let row = rows.clone().find(|row| is_one_of(name, row))?;
+    Some(format!(
+        "{name} is one of {row}, which is one entry: change all of them under that name, or list them one by one"
+    ))
+}
+
+/// `w2` and `w{1..3}`.
+fn is_one_of(name: &str, row: &str) -> bool {
+    let parts = || {
+        let (before, rest) = row.split_once('{')?;
+        let (range, after) = rest.split_once('}')?;
+        let (first, last) = range.split_once("..")?;
+        let number: u64 = name.strip_prefix(before)?.strip_suffix(after)?.parse().ok()?;
+        Some(first.parse().ok()?..=last.parse().ok()?).filter(|range| range.contains(&number))
+    };
+    parts().is_some()
 }
 
 /// A host, perhaps with its port, or a version: nothing that could be secret.

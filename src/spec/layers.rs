@@ -1,14 +1,16 @@
 //! The texts of a spec, laid over each other: files with what they include, and values that are set beside them.
 
+mod includes;
+
 use std::{
     collections::BTreeMap,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use super::{FilePatch, PatchText, amend, check_header, patches::PatchFiles};
 use crate::{
-    diagnostic::{self, Diagnostic, Source},
-    yaml::{self, Assignment, Inserted, Rules, Spanned, Tree},
+    diagnostic::{self, Diagnostic, Source, Span},
+    yaml::{self, Assignment, Inserted, Rules, Tree},
 };
 
 /// How the lists of a spec merge: their elements are known by what no two of them share.
@@ -42,11 +44,8 @@ const SPARED: &[&[&str]] = &[
     &["patches", "json"],
 ];
 
-/// How many files may include each other in a row.
-const MAX_CHAIN: usize = 32;
-
-/// How many texts a spec may have.
-const MAX_FILES: usize = 500;
+/// The key of the files that a text is laid over.
+pub(super) const INCLUDE: &str = "include";
 
 /// The name of the text that holds what was set.
 const SET: &str = "--set";
@@ -95,90 +94,43 @@ pub(super) struct Composed<'s> {
 }
 
 impl Layers {
-    /// Lays a file and what it includes over what is there. A file lies over those that it includes, and a later one over an
-    /// earlier; one that is there already is not laid again. Findings are `FL0015` and `FL0016`.
-    pub fn add(&mut self, name: &str, path: &Path, text: String, read: Read<'_>) {
-        self.names.push(name.to_owned());
-        let path = normal(path);
-        if !self.files.iter().any(|(other, _)| *other == path) {
-            self.file(name, path, text, read, &mut Vec::new());
-        }
-    }
-
-    fn file(&mut self, name: &str, path: PathBuf, text: String, read: Read<'_>, chain: &mut Vec<PathBuf>) {
-        let number = self.source.add(name, text);
-        chain.push(path.clone());
-        for include in self.includes(number) {
-            self.include(&path, &include, read, chain);
-        }
-        chain.pop();
-        self.files.push((path, number));
-    }
-
-    fn include(&mut self, from: &Path, include: &Spanned<String>, read: Read<'_>, chain: &mut Vec<PathBuf>) {
-        let path = normal(&from.parent().unwrap_or(Path::new("")).join(&include.value));
-        if let Some(at) = chain.iter().position(|open| *open == path) {
-            let circle: Vec<_> = chain[at..]
-                .iter()
-                .chain([&path])
-                .map(|path| path.display().to_string())
-                .collect();
-            let finding = Diagnostic::error("FL0016", "files include each other in a circle").at(include.span);
-            self.findings.push(finding.label(circle.join(" includes ")));
-            return;
-        }
-        if self.files.iter().any(|(other, _)| *other == path) {
-            return;
-        }
-        // Links can make a circle of ever longer paths.
-        if chain.len() >= MAX_CHAIN || self.source.texts().len() >= MAX_FILES {
-            let finding = Diagnostic::error("FL0006", "files include each other without end").at(include.span);
-            let label = format!("at most {MAX_CHAIN} files may include each other in a row, and {MAX_FILES} in all");
-            self.findings.push(finding.label(label));
-            return;
-        }
-        match read(&path) {
-            Ok(text) => self.file(&path.display().to_string(), path, text, read, chain),
-            Err(why) => {
-                let finding = Diagnostic::error("FL0015", "an included file cannot be read").at(include.span);
-                let label = format!("{}: {why}", path.display());
-                self.findings.push(
-                    finding
-                        .label(label)
-                        .help("paths are relative to the file that they stand in"),
-                );
-            }
-        }
-    }
-
-    /// What a text includes. Mistakes of form are found once more when the spec is read, unless another file hides them.
-    fn includes(&mut self, number: usize) -> Vec<Spanned<String>> {
-        let text = &self.source.texts()[number];
-        if !text.text.contains("include") {
-            return Vec::new();
-        }
-        let Some(tree) = Tree::parse_at(&text.text, text.start).ok() else {
-            return Vec::new();
-        };
-        let Some(list) = tree.root.get("include") else {
-            return Vec::new();
-        };
-        let list = Tree {
-            root: list.clone(),
-            findings: Vec::new(),
-        };
-        let draft = yaml::draft::<Vec<Spanned<String>>>(&list, &[]);
-        let mistaken = !draft.findings.is_empty();
-        self.findings.extend(draft.findings);
-        draft.value.filter(|_| !mistaken).unwrap_or_default()
-    }
-
     /// Puts a text of patches behind those that are there; `folder` is that below `patches/`.
     pub fn patch(&mut self, folder: &str, name: &str, text: String) {
         self.patches.push(PatchText {
             folder: folder.to_owned(),
             number: self.source.add(name, text),
         });
+    }
+
+    /// Tells of a file among the patches that is none (`FL0714`).
+    pub fn stray(&mut self, name: &str) {
+        let number = self.source.add(name, "");
+        let finding = Diagnostic::error("FL0714", "not a file of patches").at(self.beginning(number));
+        self.findings
+            .push(finding.help("patches are in files that end in .yaml, .yml or .json; keep other files elsewhere"));
+    }
+
+    /// Tells of a folder of patches beside a spec whose folder is not looked into (`FL0715`).
+    pub fn unread(&mut self, spec: &Path, folder: &Path) {
+        let stdin = spec == Path::new("-");
+        let path = includes::normal(spec);
+        let number = self
+            .files
+            .iter()
+            .find(|(other, _)| *other == path)
+            .map_or(0, |file| file.1);
+        let what = format!("the patches in {} are not laid", folder.display());
+        let finding = Diagnostic::warning("FL0715", what).at(self.beginning(number));
+        self.findings.push(finding.help(if stdin {
+            "a spec from stdin has no folder beside it: name the spec as a file"
+        } else {
+            "only those beside the first spec are: move them there, or name this spec first"
+        }));
+    }
+
+    fn beginning(&self, number: usize) -> Span {
+        let start = self.source.texts().get(number).map_or(0, |text| text.start);
+        Span { start, end: start }
     }
 
     /// Sets values over all files, in order: `PATH=VALUE`, see [`Assignment`].
@@ -273,7 +225,10 @@ impl Layers {
         let mut at = 0;
         for length in lengths {
             match Assignment::parse(&text.text[at..at + length], text.start + at) {
-                Ok(assignment) => findings.extend(assignment.apply(&mut tree.root, &RULES).err()),
+                Ok(assignment) => findings.extend(match assignment.top() {
+                    (INCLUDE, span) => Some(included_late(span, "name the file as a further SPEC")),
+                    _ => assignment.apply(&mut tree.root, &RULES).err(),
+                }),
                 Err(faults) => findings.extend(faults),
             }
             at += length + 1;
@@ -281,18 +236,10 @@ impl Layers {
     }
 }
 
-/// A path without `.` and, as far as its own text tells, without `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        let above = matches!(normal.components().next_back(), Some(Component::Normal(_)));
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if above => {
-                normal.pop();
-            }
-            part => normal.push(part),
-        }
-    }
-    normal
+/// The finding for an `include` where all files are read already.
+pub(super) fn included_late(span: Span, help: &str) -> Diagnostic {
+    Diagnostic::error("FL0025", "`include` where nothing is included any more")
+        .at(span)
+        .label("the files are read before this is laid over them")
+        .help(help)
 }

@@ -344,6 +344,8 @@ mod tests {
         assert_eq!(codes("? [a]\n: b\n"), ["FL0007"]);
         assert_eq!(codes("a: [1\nb: 2\n"), ["FL0001"]);
         assert_eq!(codes("a:\n\tb: 1\n"), ["FL0002"]);
+        assert_eq!(codes("a: {\n\tb: 1 }\n"), ["FL0002"]);
+        assert_eq!(codes("a: b\n\tc: d\n"), ["FL0002"]);
     }
 
     #[test]

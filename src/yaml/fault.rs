@@ -19,7 +19,10 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
     if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
         return too_deep(place);
     }
-    Box::new(match indent.find('\t') {
+    // A value that goes on below is said to be wrong where it begins.
+    let below = || error.info().contains("tab").then(|| tab_below(&text[line_start..]));
+    let tab = indent.find('\t').or_else(|| below().flatten());
+    Box::new(match tab {
         Some(tab) => tab_indent(line_start + tab),
         None => {
             let finding = Diagnostic::error("FL0001", "not valid YAML")
@@ -32,6 +35,15 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
                 None => finding,
             }
         }
+    })
+}
+
+/// The first tab that begins a line, behind blanks at most.
+fn tab_below(text: &str) -> Option<usize> {
+    text.match_indices('\n').find_map(|(newline, _)| {
+        let line = &text[newline + 1..];
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        line[blanks..].starts_with('\t').then_some(newline + 1 + blanks)
     })
 }
 

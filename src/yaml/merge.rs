@@ -5,6 +5,11 @@
 //! `$patch: delete` removes it and `$patch: replace` puts it in the place of what is there; an element that is only
 //! `$patch: replace` does so for its list.
 
+mod row;
+
+use std::collections::HashMap;
+
+use self::row::Row;
 use super::{
     scalar::{Resolved, quotable, resolve},
     tree::{Content, Node},
@@ -126,41 +131,30 @@ impl<'n> Merge<'_, 'n> {
     }
 
     /// Elements of one name stay together: where either side has several they replace, because none answers to another.
-    fn list<'s>(&mut self, mut items: Vec<Node<'s>>, over: &'n [Node<'s>], key: &str) -> Vec<Node<'s>> {
-        let name = |node: &Node<'_>| node.get(key).and_then(Node::text).map(str::to_owned);
-        let mut replaced: Vec<String> = Vec::new();
+    fn list<'s>(&mut self, items: Vec<Node<'s>>, over: &'n [Node<'s>], key: &str) -> Vec<Node<'s>> {
+        let name = |node: &Node<'_>| Some(node.get(key)?.text()?.to_owned());
+        let mut row = Row::new(items, name);
+        let mut many: HashMap<String, usize> = HashMap::new();
+        for name in over.iter().filter_map(name) {
+            *many.entry(name).or_default() += 1;
+        }
         for item in over {
-            let Some(named) = item.get(key) else {
-                items.push(self.fresh(item));
+            let (Some(named), Some(name)) = (item.get(key), name(item)) else {
+                row.push(None, self.fresh(item));
                 continue;
             };
-            let is_same = |node: &Node<'_>| node.get(key).and_then(Node::text) == named.text();
-            let below = items.iter().filter(|node| is_same(node)).count();
-            let alone = below == 1 && over.iter().filter(|node| is_same(node)).count() == 1;
-            let at = items.iter().position(is_same);
-            match (at, self.wish(item)) {
-                (None, Wish::Delete) => {
-                    let names: Vec<_> = items.iter().filter_map(|node| node.get(key)?.text()).collect();
+            match (row.count(&name), self.wish(item)) {
+                (0, Wish::Delete) => {
+                    let names: Vec<_> = row.nodes().filter_map(|node| node.get(key)?.text()).collect();
                     self.missed(named, key, &names);
                 }
-                (Some(_), Wish::Delete) => items.retain(|node| !is_same(node)),
-                (Some(at), Wish::Merge) if alone => {
-                    let below = items.remove(at);
-                    items.insert(at, self.lay(below, item));
-                }
-                (Some(at), _) if !name(item).is_some_and(|name| replaced.contains(&name)) => {
-                    items.retain(|node| !is_same(node));
-                    items.insert(at.min(items.len()), self.fresh(item));
-                    replaced.extend(name(item));
-                }
-                _ => {
-                    let last = items.iter().rposition(is_same).map_or(items.len(), |last| last + 1);
-                    items.insert(last, self.fresh(item));
-                    replaced.extend(name(item));
-                }
+                (_, Wish::Delete) => row.remove(&name),
+                (1, Wish::Merge) if many.get(&name) == Some(&1) => row.change(&name, |below| self.lay(below, item)),
+                (0, _) => row.push(Some(name), self.fresh(item)),
+                _ => row.replace(name, self.fresh(item)),
             }
         }
-        items
+        row.places.into_iter().flatten().collect()
     }
 
     /// A node where there is nothing to lay it over: without directives, and without what would remove something.

@@ -5,6 +5,7 @@
 
 mod access;
 mod build;
+mod conceal;
 mod decode;
 mod emit;
 mod environment;
@@ -30,8 +31,9 @@ use serde::de::DeserializeOwned;
 
 use crate::diagnostic::{self, Diagnostic, Source};
 
+pub use conceal::conceal;
 pub use emit::{Error, emit};
-pub use environment::{Inserted, conceal, substitute, unsubstituted};
+pub use environment::{Inserted, substitute, unsubstituted};
 pub use fragment::Fragment;
 pub use json_patch::{Operation, Verb, patch};
 pub use log::{Draft, Words};

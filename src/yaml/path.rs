@@ -43,6 +43,13 @@ impl<'s> Assignment<'s> {
         }
     }
 
+    /// The first key of the path, with its place.
+    pub fn top(&self) -> (&'s str, Span) {
+        self.steps
+            .first()
+            .map_or(("", Span::default()), |step| (step.name, step.span))
+    }
+
     /// Puts the value in its place, whatever is there; mappings on the way are made. Elements of lists must be there.
     pub fn apply(&self, root: &mut Node<'s>, rules: &Rules) -> Result<(), Diagnostic> {
         let mut node = root;
@@ -50,22 +57,23 @@ impl<'s> Assignment<'s> {
         let Some((last, way)) = self.steps.split_last() else {
             return Ok(());
         };
-        for step in way {
-            node = step.enter(node, &mut path, rules)?;
+        for (step, next) in way.iter().zip(&self.steps[1..]) {
+            node = step.enter(node, Some(next), &mut path, rules)?;
         }
         if is_null(&self.value) {
             return last.remove(node, &path, rules);
         }
-        *last.enter(node, &mut path, rules)? = self.value.clone();
+        *last.enter(node, None, &mut path, rules)? = self.value.clone();
         Ok(())
     }
 }
 
 impl<'s> Step<'s> {
-    /// The node that the step leads to; a missing key is made.
+    /// The node that the step leads to; a missing key is made, unless the next step wants a list there.
     fn enter<'n>(
         &self,
         node: &'n mut Node<'s>,
+        next: Option<&Self>,
         path: &mut Vec<&'s str>,
         rules: &Rules,
     ) -> Result<&'n mut Node<'s>, Diagnostic> {
@@ -81,6 +89,10 @@ impl<'s> Step<'s> {
             Content::Mapping(entries) => {
                 path.push(self.name);
                 let at = entries.iter().position(|(key, _)| key.text() == Some(self.name));
+                let missing = at.is_none_or(|at| is_null(&entries[at].1));
+                if let Some(next) = next.filter(|next| missing && next.is_element(path, rules)) {
+                    return Err(next.no_list(path));
+                }
                 let at = at.unwrap_or_else(|| {
                     entries.push((self.scalar(self.name), self.scalar("")));
                     entries.len() - 1
@@ -130,6 +142,19 @@ impl<'s> Step<'s> {
             };
             finding.label(label)
         })
+    }
+
+    /// Whether it can only mean an element of the list that a path leads to.
+    fn is_element(&self, path: &[&str], rules: &Rules) -> bool {
+        self.bracket && (rules.key_of(path).is_some() || self.name.parse::<usize>().is_ok())
+    }
+
+    /// An element is set of a list that no text has.
+    fn no_list(&self, path: &[&str]) -> Diagnostic {
+        let finding = Diagnostic::error("FL0019", "no such element of the list").at(self.span);
+        finding
+            .label("no spec has this list, so it has no elements")
+            .help(format!("set all of it: {}=[…]", path.join(".")))
     }
 
     fn misfit(&self, node: &Node<'_>) -> Diagnostic {

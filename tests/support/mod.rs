@@ -3,6 +3,7 @@
 
 pub mod golden;
 pub mod machine;
+pub mod openapi;
 pub mod plan;
 
 use std::{

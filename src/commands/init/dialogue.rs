@@ -2,7 +2,10 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::answers::{Answers, QUESTIONS, Question};
+use super::{
+    answers::Answers,
+    questions::{QUESTIONS, Question},
+};
 use crate::{commands::failure::Failure, profile::Profiles};
 
 /// Asks every question until its answer passes; an empty line takes what stands in brackets.
@@ -26,7 +29,7 @@ fn ask(
     let failed = |error: io::Error| Failure::io(&error);
     let usual = (question.usual)(answers);
     loop {
-        write!(output, "\n{}\n[{usual}] ", question.words).map_err(failed)?;
+        write!(output, "\n{}\n[{usual}] ", (question.words)(profiles)).map_err(failed)?;
         output.flush().map_err(failed)?;
         let mut line = String::new();
         if input.read_line(&mut line).map_err(failed)? == 0 {

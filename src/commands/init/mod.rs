@@ -2,6 +2,7 @@
 
 mod answers;
 mod dialogue;
+mod questions;
 
 use std::{
     fs::OpenOptions,
@@ -9,7 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use answers::{Answers, QUESTIONS};
+use answers::Answers;
+use questions::QUESTIONS;
 
 use super::{
     failure::{Failure, shell_word},
@@ -38,7 +40,11 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     } else {
         from_flags(args, &profiles)?
     };
-    let text = answers.spec()?;
+    let named = file.filter(|path| *path != Path::new(SPEC));
+    let text = match named {
+        Some(path) => answers.in_file(path).spec()?,
+        None => answers.spec()?,
+    };
     file.map_or_else(|| streams::data(&text), |path| write(path, &text))
 }
 

@@ -83,7 +83,9 @@ impl Thing {
             let pointer = Pointer(text.trim_start_matches('/').split('/').map(str::to_owned).collect());
             return (!text.is_empty()).then_some(Part::Value { kind: None, pointer });
         }
-        if let Ok(line) = text.parse() {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // A number beyond all numbers is beyond the last line.
+            let line = text.parse().unwrap_or(usize::MAX);
             return (line > 0).then_some(Part::Line(line));
         }
         let at = text.find('/').unwrap_or(text.len());
@@ -132,6 +134,7 @@ mod tests {
                 "Value { kind: Some(\"Kind\"), pointer: Pointer([]) }",
             ),
             ("cp1:/a/b#12", "/a/b", "Line(12)"),
+            ("cp1:/a/b#99999999999999999999", "/a/b", "Line(18446744073709551615)"),
             ("cp1:/a/b", "/a/b", "Whole"),
             (
                 "cp1:x.service#Unit/After",

@@ -10,7 +10,7 @@ mod search;
 mod subject;
 mod vary;
 
-use address::{Address, Thing};
+use address::{Address, Part, Thing};
 use report::{Answer, Line, lines};
 use search::{Search, Verdict};
 use subject::{Reading, Subject};
@@ -23,13 +23,17 @@ use super::{
 };
 use crate::{
     cli::Why,
-    diagnostic::{Source, Span},
+    diagnostic::{self, Source, Span},
+    node::NodeFile,
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
     profile::{Profiles, Resolved},
     spec::{Laid, Spec},
     yaml::{Node, Tree},
 };
+
+/// The permission of everybody to read.
+const OTHERS: u32 = 0o004;
 
 /// Parts of a spec that are no source of a value: what they are for is said elsewhere.
 const SKIPPED: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["patches"]];
@@ -50,13 +54,30 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
     let (plan, profiles) = (&project.plan, &project.profiles);
     let rendered = |bundle| rendered(plan, profiles, node, bundle);
     let patched = rendered(STAND_INS[0])?;
-    let subject = Subject::find(address, &patched).map_err(Failure::Usage)?;
+    // Not even what keys or how many lines a closed file has is told.
+    let closed = is_closed(&address.thing, node, &patched);
+    let whole = Address {
+        part: Part::Whole,
+        ..address.clone()
+    };
+    let subject = Subject::find(if closed { &whole } else { address }, &patched).map_err(Failure::Usage)?;
     let reading = subject.read(&patched);
     let bundle = !reading.same(&subject.read(&rendered(STAND_INS[1])?));
-    let mut answer = Answer::new(address, &reading, bundle || subject.is_secret());
+    let hidden = match closed {
+        true => Some(report::CLOSED),
+        false => (bundle || subject.is_secret(&patched)).then_some(report::SECRET),
+    };
+    let veil = match subject.is_patched(&patched) {
+        true => diagnostic::veiled,
+        false => diagnostic::masked,
+    };
+    let mut answer = Answer::new(address, &reading, hidden, veil);
     answer.bundle = bundle;
     if let Reading::Value(value) = &reading {
         let places = subject::patched_places(value);
+        if !places.is_empty() && subject.is_environment() {
+            answer.hide(report::SECRET);
+        }
         answer.patches = lines(&project.layers.source, places.iter().map(|span| (*span, false)));
         if value.span != Span::default() {
             return Ok(answer);
@@ -71,7 +92,7 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         .iter()
         .any(|inserted| !inserted.value.is_empty() && reading.text().contains(&inserted.value))
     {
-        answer.hide();
+        answer.hide(report::VARIABLE);
     }
     let desk = Desk {
         laid: &laid,
@@ -101,6 +122,15 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         answer.profiles.extend(desk.profile_lines(&source, file, node));
     }
     Ok(answer)
+}
+
+/// Whether only root may read a file: one of the user, or one that is not YAML, since of firelay's own YAML files single
+/// values are secret.
+fn is_closed(thing: &Thing, node: &NodePlan, patched: &Patched) -> bool {
+    let Thing::File(path) = thing else { return false };
+    let closed = |file: &NodeFile| file.path == *path && file.mode & OTHERS == 0;
+    let own = node.host.files.iter().any(|file| file.path == *path);
+    patched.files.files.iter().any(closed) && (own || !patch::is_yaml(path))
 }
 
 fn rendered(plan: &Plan, profiles: &Profiles, node: &NodePlan, bundle: StandIns) -> Result<Patched, Failure> {

@@ -9,6 +9,13 @@ use crate::{
     diagnostic::{self, Lines, Source, Span},
 };
 
+/// Why a secret is not shown.
+pub(super) const SECRET: &str = "a secret";
+/// Why a file of the user is not shown.
+pub(super) const CLOSED: &str = "only root may read this file";
+/// Why a value that holds one of the environment is not shown.
+pub(super) const VARIABLE: &str = "it holds a variable of the environment";
+
 /// A line of a spec, a patch or a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
@@ -28,10 +35,10 @@ pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>)
         let Some(text) = source.texts().get(source.number(span.start)) else {
             continue;
         };
-        let index = Lines::new(&text.text);
+        let (index, veiled) = (Lines::new(&text.text), diagnostic::veiled(&text.text));
         let (line, column) = index.position(span.start - text.start);
         let (_, start) = index.line(span.start - text.start);
-        let shown = text.text[start..].lines().next().unwrap_or_default();
+        let shown = veiled[start..].lines().next().unwrap_or_default();
         if all.iter().any(|other| other.file == text.name && other.line == line) {
             continue;
         }
@@ -39,7 +46,7 @@ pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>)
             file: text.name.clone(),
             line,
             column,
-            text: diagnostic::masked(shown).trim().to_owned(),
+            text: shown.trim().to_owned(),
             guess,
         });
     }
@@ -54,6 +61,9 @@ pub(super) struct Answer {
     path: String,
     /// Absent when it is a secret.
     value: Option<String>,
+    /// Why it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shown: Option<&'static str>,
     /// It follows the secrets bundle.
     pub(super) bundle: bool,
     /// Lines that give it as a patch.
@@ -65,15 +75,18 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(address: &Address, reading: &Reading, hidden: bool) -> Self {
-        let shown = || {
-            let text = reading.text();
-            text.lines().map(diagnostic::masked).collect::<Vec<_>>().join("\n")
-        };
+    /// An answer without its lines. `hidden` says why there is no value; `veil` takes secrets out of one.
+    pub(super) fn new(
+        address: &Address,
+        reading: &Reading,
+        hidden: Option<&'static str>,
+        veil: fn(&str) -> String,
+    ) -> Self {
         Self {
             node: address.node.clone(),
             path: address.thing.to_string(),
-            value: (!hidden).then(shown),
+            value: hidden.is_none().then(|| veil(&reading.text())),
+            not_shown: hidden,
             bundle: false,
             patches: Vec::new(),
             spec: Vec::new(),
@@ -82,15 +95,16 @@ impl Answer {
     }
 
     /// Shows no value.
-    pub(super) fn hide(&mut self) {
+    pub(super) fn hide(&mut self, why: &'static str) {
         self.value = None;
+        self.not_shown.get_or_insert(why);
     }
 
     /// Of a certificate or key.
     pub(super) fn secret(address: &Address) -> Self {
         Self {
             bundle: true,
-            ..Self::new(address, &Reading::Nothing, true)
+            ..Self::new(address, &Reading::Nothing, Some(SECRET), diagnostic::masked)
         }
     }
 }
@@ -106,7 +120,7 @@ pub(super) fn print(answer: &Answer, output: OutputFormat) -> Result<(), Failure
 fn text(answer: &Answer) -> String {
     let mut text = match &answer.value {
         Some(value) => format!("{value}\n"),
-        None => "(not shown)\n".to_owned(),
+        None => format!("(not shown: {})\n", answer.not_shown.unwrap_or(SECRET)),
     };
     let (guesses, spec): (Vec<_>, Vec<_>) = answer.spec.iter().cloned().partition(|line| line.guess);
     if answer.bundle {

@@ -2,7 +2,7 @@
 
 use super::address::{Address, Part, Thing};
 use crate::{
-    diagnostic::{Span, nearest},
+    diagnostic::{self, Span, nearest},
     node::NodeFiles,
     patch::{self, Document, Patched, Place},
     yaml::{self, Content, Node, Pointer},
@@ -103,6 +103,10 @@ impl Identity {
         }
     }
 
+    fn is_secret(&self) -> bool {
+        self.kind.as_deref() == Some("Secret")
+    }
+
     fn find(&self, documents: Vec<Document>) -> Option<Document> {
         let is_same = |document: &Document| match self.kind {
             Some(_) => {
@@ -127,7 +131,8 @@ impl Subject {
             Part::Line(number) => {
                 let line = text.lines().nth(number - 1);
                 let count = text.lines().count();
-                What::Line(line.ok_or_else(|| format!("{thing} has {count} lines"))?.to_owned())
+                let lost = || format!("{thing} has {count} lines\n  = help: ask for one of them: {thing}#{count}");
+                What::Line(line.ok_or_else(lost)?.to_owned())
             }
             Part::Value { kind, pointer } => value(&thing, kind.as_deref(), pointer, patched)?,
         };
@@ -150,16 +155,48 @@ impl Subject {
         }
     }
 
-    /// Whether what is asked about lies in an object whose values are nobody's to see.
-    pub(super) fn is_secret(&self) -> bool {
-        match &self.what {
-            What::Value {
-                document: Some(document),
-                ..
-            } => document.kind.as_deref() == Some("Secret"),
+    /// Whether what is asked about lies in an object whose values are nobody's to see, or below a key of that sort. A text
+    /// with such an object in it is one as well.
+    pub(super) fn is_secret(&self, patched: &Patched) -> bool {
+        match (&self.what, &self.thing) {
+            (What::Value { document, steps }, _) => {
+                let of_secret = document.as_ref().is_some_and(Identity::is_secret);
+                of_secret || diagnostic::is_secret(&keys(steps))
+            }
+            (_, Thing::File(path)) if patch::is_yaml(path) => {
+                let file = patched.files.files.iter().find(|file| file.path == *path);
+                let documents = file.map_or_else(Vec::new, |file| patch::documents(0, file));
+                documents.iter().any(|document| Identity::of(document).is_secret())
+            }
             _ => false,
         }
     }
+
+    /// Whether it is what a unit has in its environment.
+    pub(super) fn is_environment(&self) -> bool {
+        match &self.what {
+            What::Value { steps, .. } => keys(steps).contains(&"Environment"),
+            _ => false,
+        }
+    }
+
+    /// Whether a patch was laid on the file or unit.
+    pub(super) fn is_patched(&self, patched: &Patched) -> bool {
+        let files = &patched.files;
+        patched.trees.keys().any(|place| match (place, &self.thing) {
+            (Place::Document { file, .. }, Thing::File(path)) => files.files[*file].path == *path,
+            (Place::Unit { unit, .. }, Thing::Unit { unit: name, .. }) => files.units[*unit].name == *name,
+            _ => false,
+        })
+    }
+}
+
+fn keys(steps: &[Step]) -> Vec<&str> {
+    let keys = steps.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Element { .. } => None,
+    });
+    keys.collect()
 }
 
 fn text_of<'f>(thing: &Thing, files: &'f NodeFiles) -> Option<&'f str> {
@@ -344,6 +381,7 @@ fn not_there(what: &str, name: &str, names: &[&str]) -> String {
     };
     match nearest(name, names.iter().copied()) {
         Some(near) => format!("{what}\n  = help: did you mean {near}?"),
+        None if names.is_empty() => what,
         None => format!("{what}\n  = help: there are: {}", names.join(", ")),
     }
 }

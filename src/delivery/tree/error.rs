@@ -48,6 +48,12 @@ pub enum Error {
         /// Paths within the tree.
         paths: Vec<String>,
     },
+    /// Documents that are to stay are not there any more. Nothing was changed.
+    #[error("these of the last render are gone; render their nodes as well, or all:\n  {}", paths.join("\n  "))]
+    Gone {
+        /// Paths within the tree.
+        paths: Vec<String>,
+    },
     /// A name that does not stay within the tree.
     #[error("{path:?} is not a name for a file of the tree")]
     Name {

@@ -131,15 +131,19 @@ impl TreeWriter {
         }
     }
 
-    /// Takes files of the last render in as they are, those that `which` says; one that is gone is left out. A file whose
-    /// bytes are not what the last manifest says cannot be vouched for, and is refused.
+    /// Takes files of the last render in as they are, those that `which` says. A file whose bytes are not what the last
+    /// manifest says cannot be vouched for, and a node without its documents would be no node for who reads the manifest:
+    /// both are refused. A file of no node, such as a kubeconfig that was moved to where it is used, is left out.
     pub fn keep(&self, which: impl Fn(&ManifestFile) -> bool) -> Result<(), Error> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = Vec::new();
+        let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for described in self.last.iter().flat_map(|last| &last.files).filter(|file| which(file)) {
             let path = self.root.path.join(&described.path);
             let bytes = match fs::read(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    gone.extend(described.node.as_ref().map(|_| described.path.clone()));
+                    continue;
+                }
                 read => read.map_err(failed("read", &path))?,
             };
             if sha256_hex(&bytes) != described.sha256 {
@@ -151,10 +155,12 @@ impl TreeWriter {
                 staged: None,
             });
         }
-        if changed.is_empty() {
-            Ok(())
-        } else {
+        if !gone.is_empty() {
+            Err(Error::Gone { paths: gone })
+        } else if !changed.is_empty() {
             Err(Error::Changed { paths: changed })
+        } else {
+            Ok(())
         }
     }
 

@@ -143,3 +143,42 @@ fn values_keep_their_places() {
     let place = |key| root.get("a").unwrap().get(key).unwrap().span.start;
     assert_eq!((place("x"), place("y")), (7, 1007));
 }
+
+/// A list of some thousand machines over another: each is found at once, and all stay where they are.
+#[test]
+fn long_lists_merge_in_their_order() {
+    let row = |values: &dyn Fn(usize) -> String| -> String {
+        (0..20_000)
+            .map(|at| format!("- {{ name: w{at}, {} }}\n", values(at)))
+            .collect()
+    };
+    let (under, over) = (row(&|at| format!("a: {at}")), row(&|at| format!("b: {at}")));
+    let (under, over) = (
+        format!("nodes:\n{under}"),
+        format!("nodes:\n{over}- {{ name: w7 }}\n- {{ name: new }}\n"),
+    );
+    let (under, over) = (Tree::parse(&under).unwrap(), Tree::parse(&over).unwrap());
+    let rules = Rules {
+        lists: &[("nodes", "name")],
+        choices: &[],
+    };
+    let (merged, findings) = merge(under.root, &over.root, &rules);
+    assert!(findings.is_empty());
+    let Some(Content::Sequence(items)) = merged.get("nodes").map(|nodes| &nodes.content) else {
+        unreachable!()
+    };
+    let text = |item: &Node<'_>, key: &str| item.get(key).and_then(Node::text).map(str::to_owned);
+    assert_eq!(items.len(), 20_002);
+    // Of one name there are two above, so they replace what is below.
+    assert_eq!(
+        (text(&items[7], "a"), text(&items[7], "b")),
+        (None, Some("7".to_owned()))
+    );
+    assert_eq!(text(&items[8], "name").as_deref(), Some("w7"));
+    let last = &items[20_000];
+    assert_eq!(
+        ["name", "a", "b"].map(|key| text(last, key)),
+        ["w19999", "19999", "19999"].map(|text| Some(text.to_owned()))
+    );
+    assert_eq!(text(&items[20_001], "name").as_deref(), Some("new"));
+}

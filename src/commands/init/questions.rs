@@ -1,0 +1,137 @@
+//! The questions for a starter.
+
+use super::answers::{Answers, machines};
+use crate::{cli::InitAnswers, profile::Profiles};
+
+/// One question, in the order in which they are asked.
+pub struct Question {
+    /// The flag's name, for what is said about its value.
+    pub name: &'static str,
+    /// What is asked.
+    pub words: fn(&Profiles) -> String,
+    /// The answer if there is none.
+    pub usual: fn(&Answers) -> String,
+    /// What the flags say.
+    pub flag: fn(&InitAnswers) -> Option<String>,
+    pub(super) take: Take,
+}
+
+/// What becomes of an answer.
+pub enum Take {
+    /// It is kept as it is.
+    Word(fn(&mut Answers) -> &mut String),
+    /// It is read.
+    Read(fn(&mut Answers, &str) -> Result<(), String>),
+}
+
+impl Take {
+    pub(super) fn answer(&self, answers: &mut Answers, text: &str) -> Result<(), String> {
+        match self {
+            Self::Word(word) => text.clone_into(word(answers)),
+            Self::Read(read) => read(answers, text)?,
+        }
+        Ok(())
+    }
+}
+
+pub(super) const CONTROL_PLANES: &str = "cp1=10.0.0.11 cp2=10.0.0.12 cp3=10.0.0.13";
+pub(super) const WORKERS: &str = "worker-{1..3}=10.0.0.21-10.0.0.23";
+pub(super) const NONE: &str = "none";
+
+/// All questions.
+pub const QUESTIONS: &[Question] = &[
+    Question {
+        name: "--name",
+        words: |_| "Name of the cluster:".to_owned(),
+        usual: |answers| answers.name.clone(),
+        flag: |flags| flags.name.clone(),
+        take: Take::Word(|answers| &mut answers.name),
+    },
+    Question {
+        name: "--kubernetes",
+        words: |_| "Version of Kubernetes:".to_owned(),
+        usual: |answers| answers.kubernetes.clone(),
+        flag: |flags| flags.kubernetes.clone(),
+        take: Take::Word(|answers| &mut answers.kubernetes),
+    },
+    Question {
+        name: "--os",
+        words: |profiles| {
+            format!(
+                "System of the machines ({}, …):",
+                profiles.suggested_systems().join(", ")
+            )
+        },
+        usual: |answers| answers.os.clone(),
+        flag: |flags| flags.os.clone(),
+        take: Take::Word(|answers| &mut answers.os),
+    },
+    Question {
+        name: "--platform",
+        words: |profiles| format!("Where they run ({}):", profiles.suggested_platforms().join(", ")),
+        usual: |answers| answers.platform.clone(),
+        flag: |flags| flags.platform.clone(),
+        take: Take::Word(|answers| &mut answers.platform),
+    },
+    Question {
+        name: "--control-plane",
+        words: |_| {
+            "Control planes, 1, 3 or 5, as NAME=ADDRESS with blanks between; ranges are cp{1..3}=10.0.0.11-10.0.0.13:"
+                .to_owned()
+        },
+        usual: |_| CONTROL_PLANES.to_owned(),
+        flag: |flags| joined(&flags.control_planes),
+        take: Take::Read(|answers, text| machines(text).map(|machines| answers.control_planes = machines)),
+    },
+    Question {
+        name: "--worker",
+        words: |_| "Workers, likewise; `none` if pods run on the control planes:".to_owned(),
+        usual: |answers| if answers.is_usual() { WORKERS } else { NONE }.to_owned(),
+        flag: |flags| {
+            let none = || (!flags.control_planes.is_empty()).then(|| NONE.to_owned());
+            joined(&flags.workers).or_else(none)
+        },
+        take: Take::Read(|answers, text| machines(text).map(|machines| answers.workers = machines)),
+    },
+    Question {
+        name: "--endpoint-provider",
+        words: |_| {
+            "Who leads to the API servers: `external` (your load balancer), `local` (a proxy on each worker), or \
+                `kubeVip=ADDRESS` (an address of their network that no machine has):"
+                .to_owned()
+        },
+        usual: |_| "external".to_owned(),
+        flag: |flags| flags.endpoint_provider.clone(),
+        take: Take::Read(|answers, text| {
+            let (provider, address) = text.split_once('=').unwrap_or((text, ""));
+            answers.provider = Some(provider.to_owned()).filter(|name| name != "external");
+            answers.address = Some(address.to_owned()).filter(|address| !address.is_empty());
+            Ok(())
+        }),
+    },
+    Question {
+        name: "--endpoint",
+        words: |_| "Name under which everybody reaches the API:".to_owned(),
+        usual: Answers::host,
+        flag: |flags| flags.endpoint.clone(),
+        take: Take::Read(|answers, text| {
+            answers.host = Some(text.to_owned());
+            Ok(())
+        }),
+    },
+    Question {
+        name: "--ssh-key",
+        words: |_| "Public SSH key of who may log in, or `none`:".to_owned(),
+        usual: |_| NONE.to_owned(),
+        flag: |flags| (!flags.ssh_keys.is_empty()).then(|| flags.ssh_keys.join("\n")),
+        take: Take::Read(|answers, text| {
+            let keys = text.lines().filter(|key| *key != NONE);
+            answers.ssh_keys = keys.map(str::to_owned).collect();
+            Ok(())
+        }),
+    },
+];
+
+fn joined(machines: &[String]) -> Option<String> {
+    (!machines.is_empty()).then(|| machines.join(" "))
+}

@@ -1,0 +1,15 @@
+//! The command line as its users meet it: what is written, where, and with which exit code.
+//!
+//! The whole text of the messages stands in `golden/cli/`; `just bless` writes it anew.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod bundle;
+mod desk;
+mod inputs;
+mod messages;
+mod pages;
+mod render;
+mod starter;
+mod streams;
+#[path = "../support/mod.rs"]
+mod support;
