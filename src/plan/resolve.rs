@@ -119,6 +119,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);
+    kubelet::check_approval(spec, &plan.implied, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)
 }

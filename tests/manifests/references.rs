@@ -11,6 +11,7 @@ const THERE: &[(&str, &str)] = &[
     ("ConfigMap", "kubeadm-config"),
     ("ConfigMap", "coredns"),
     ("ConfigMap", "extension-apiserver-authentication"),
+    ("Deployment", "coredns"),
     ("ServiceAccount", "default"),
     ("Role", "extension-apiserver-authentication-reader"),
     ("ClusterRole", "cluster-admin"),
@@ -29,7 +30,10 @@ pub fn faults(documents: &[&Value], plan: &Plan) -> Vec<String> {
         let mut found = objects.role(object, space);
         if let Some(pod) = pod(object) {
             found.extend(objects.pod(pod, space));
-            found.extend(containers(pod).filter_map(|it| {
+            // Of what is there already some fields are given, and the image is not among them.
+            let there = THERE.contains(&(text(&object["kind"]), text(&object["metadata"]["name"])));
+            let own = containers(pod).filter(|it| !there || it.get("image").is_some());
+            found.extend(own.filter_map(|it| {
                 let image = text(&it["image"]);
                 (!images.iter().any(|known| *known == image)).then(|| format!("no release has the image {image}"))
             }));
@@ -83,7 +87,8 @@ fn host_ports(pod: &Value) -> impl Iterator<Item = (String, String)> {
 
 fn selector(object: &Value) -> Option<String> {
     let wanted = object["spec"]["selector"]["matchLabels"].as_object()?;
-    let labels = &object["spec"]["template"]["metadata"]["labels"];
+    // A disruption budget selects the pods of others.
+    let labels = &object["spec"].get("template")?["metadata"]["labels"];
     let missing = wanted
         .iter()
         .find(|(key, value)| labels.get(key.as_str()) != Some(value));

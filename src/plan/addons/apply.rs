@@ -2,7 +2,7 @@
 
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, report::Report},
+    plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
     spec::Spec,
 };
 
@@ -31,6 +31,9 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
     for (field, value) in implied.kubelet_config {
         kubernetes.kubelet_config.entry(field).or_insert(value);
     }
+    if implied.serving_certificates {
+        ask_for_certificates(plan);
+    }
     for san in implied.sans {
         if !plan.pki.extra_sans.contains(&san) {
             plan.pki.extra_sans.push(san);
@@ -47,6 +50,17 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
             .filter_map(|(name, _)| fetched(name, node, store, report))
             .collect();
         node.artifacts.extend(further);
+    }
+}
+
+/// Named machines bring the certificates with which their kubelets serve; those of a pool have no name yet, and ask for theirs.
+fn ask_for_certificates(plan: &mut Plan) {
+    if plan.kubernetes.kubelet_config.contains_key(SERVER_TLS_BOOTSTRAP) {
+        return;
+    }
+    for pool in plan.nodes.iter_mut().filter(|node| node.pool) {
+        let field = pool.kubelet_config.entry(SERVER_TLS_BOOTSTRAP.to_owned());
+        field.or_insert(true.into());
     }
 }
 

@@ -6,7 +6,7 @@ mod together;
 use serde_json::Value;
 
 use super::{
-    component,
+    Implied, component,
     fields::GateSetting,
     kubernetes::{self, Release, SETTINGS},
     network::Ranges,
@@ -14,11 +14,15 @@ use super::{
     report::Report,
 };
 use crate::{
+    declaration::{self, Implication, Kind},
     diagnostic::Diagnostic,
     spec::{Argument, Kubelet, Spec},
 };
 
 pub(super) use together::check as check_together;
+
+/// The field with which a kubelet asks the cluster for the certificate that it serves with.
+pub(super) const SERVER_TLS_BOOTSTRAP: &str = "serverTLSBootstrap";
 
 /// Checks the settings of the cluster, of roles, nodes and pools, each where it was written.
 pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
@@ -94,6 +98,25 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
         .label("until it runs, nodes have the taint node.cloudprovider.kubernetes.io/uninitialized")
         .help("add the controller manager of your cloud under `manifests`")
     })
+}
+
+/// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
+pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report) {
+    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
+    let asking = asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && **value == Value::Bool(true));
+    for (name, _) in asking.filter(|_| !implied.approves_serving) {
+        let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
+        let finding = finding.label("until then logs, exec and port-forward fail");
+        report.push(finding.help(format!("add {}, or an approver of yours by `manifests`", approvers())));
+    }
+}
+
+/// The add-ons that approve certificates, as the spec has them.
+fn approvers() -> String {
+    let approves = |one: &Implication| one.approves_serving == Some(true);
+    let known = declaration::of(Kind::Addon).filter(|it| it.implies.iter().any(approves));
+    let keys: Vec<_> = known.map(|it| format!("`addons.{}`", it.key)).collect();
+    keys.join(" or ")
 }
 
 /// The most pods that any kubelet was told to run, if any was told.

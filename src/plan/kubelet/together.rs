@@ -201,12 +201,5 @@ impl Settings<'_> {
             let message = format!("`{certificate}` and `{key}` go together");
             self.refuse(&[certificate, key], &message, "set both, or neither", report);
         }
-        if self.is("serverTLSBootstrap", true) {
-            let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates");
-            let finding = finding.label("until then logs, exec and port-forward fail");
-            let help = "run an approver such as kubelet-csr-approver by `manifests`";
-            let place = self.place(&["serverTLSBootstrap"]);
-            report.extend(place.map(|span| finding.at(span).help(help)));
-        }
     }
 }
