@@ -5,7 +5,7 @@
 mod support;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     sync::{LazyLock, Mutex},
 };
@@ -15,6 +15,7 @@ use firelay::{
         assembly::{Assembly, for_each_node},
         project::Project,
     },
+    declaration::{self, Declaration, Kind},
     diagnostic::{Source, render},
     plan,
     profile::Profiles,
@@ -23,7 +24,7 @@ use firelay::{
     spec::Layers,
 };
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
@@ -60,11 +61,16 @@ nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd0
 /// What a key needs beside it, by the end of its path.
 const BESIDE: &[(&str, &str)] = &[
     ("endpoint.address", "{ provider: kubeVip, address: 10.0.0.99 }"),
+    ("manifests[].name", CONTENT),
+    ("manifests[].phase", CONTENT),
     ("endpoint.interface", "{ provider: kubeVip, address: 10.0.0.99 }"),
     ("etcd.heartbeatIntervalMs", "{ electionTimeoutMs: 3000 }"),
     ("proxy.noProxy", "{ http: 'http://proxy.example.com:3128' }"),
     ("dns.search", "{ servers: [10.0.9.2] }"),
 ];
+
+/// A manifest's own.
+const CONTENT: &str = "{ content: 'kind: Namespace' }";
 
 /// Keys that the base has, or that others need: another value takes the place of theirs.
 const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
@@ -89,6 +95,10 @@ const WITHOUT: &[(&str, &str)] = &[
     ("kind", "there is one value"),
     ("include", "it names files; tests/compose.rs has some"),
     ("pools[].roles", "there is one value"),
+    ("addons", "it holds the add-ons, each of which is set"),
+    ("manifests[].content", ONE_OF),
+    ("manifests[].url", ONE_OF),
+    ("manifests[].sha256", ONE_OF),
     ("roles.etcd.swap", IDLE),
     ("roles.etcd.labels", IDLE),
     ("roles.etcd.taints[].key", IDLE),
@@ -99,6 +109,9 @@ const WITHOUT: &[(&str, &str)] = &[
     ("roles.etcd.kubelet.extraArgs[].value", IDLE),
 ];
 
+/// A manifest has the one or the other.
+const ONE_OF: &str = "manifests_come_from_the_spec_or_from_a_url sets them";
+
 /// A role has the settings of any machine.
 const IDLE: &str = "members of an external etcd run no kubelet, and FL0511 says so";
 
@@ -108,7 +121,6 @@ const IMPLICIT: &[(&str, &str)] = &[
     ("kubernetes.tls.minVersion", THEIRS),
     ("kubernetes.imagePull.policy", THEIRS),
     ("kubernetes.imagePull.serial", THEIRS),
-    ("network.cni.flannel.vni", THEIRS),
     ("etcd.heartbeatIntervalMs", THEIRS),
     ("etcd.electionTimeoutMs", THEIRS),
 ];
@@ -314,7 +326,9 @@ fn is_of_a_patch(field: &Field) -> bool {
 
 #[test]
 fn every_key_reaches_an_output() {
-    let argued = |field: &&&Field| !WITHOUT.iter().any(|(path, _)| *path == field.path) && !is_of_a_patch(field);
+    let argued = |field: &&&Field| {
+        !WITHOUT.iter().any(|(path, _)| *path == field.path) && !is_of_a_patch(field) && declared(field).is_none()
+    };
     let wrong: Vec<_> = leaves()
         .par_iter()
         .filter(argued)
@@ -327,6 +341,137 @@ fn every_key_reaches_an_output() {
         leaves().len(),
         wrong.join("\n")
     );
+}
+
+/// A manifest's content, and where it is fetched instead.
+#[test]
+fn manifests_come_from_the_spec_or_from_a_url() {
+    let of = |manifest: &str| {
+        let mut spec = base("");
+        merge(&mut spec, json!({ "manifests": [yaml(manifest)] }));
+        output(&spec, Depth::Files).unwrap_or_else(|why| panic!("{manifest}: {why}"))
+    };
+    let url = |url: &str, digit: &str| {
+        of(&format!(
+            "{{ name: own, url: 'https://example.com/{url}', sha256: '{}' }}",
+            digit.repeat(64)
+        ))
+    };
+    let all = [
+        of("{ name: own, content: 'kind: A' }"),
+        of("{ name: own, content: 'kind: B' }"),
+        url("a", "1"),
+        url("b", "1"),
+        url("a", "2"),
+    ];
+    assert_eq!(BTreeSet::from(all.clone()).len(), all.len());
+}
+
+/// The plugin or add-on that a key is a parameter of, and the parameter's path.
+fn declared(field: &Field) -> Option<(&'static Declaration, Vec<&str>)> {
+    let (kind, rest) = match field.path.strip_prefix("network.cni.") {
+        Some(rest) => (Kind::Cni, rest),
+        None => (Kind::Addon, field.path.strip_prefix("addons.")?),
+    };
+    let mut keys = rest.split('.');
+    let key = keys.next()?;
+    let declaration = declaration::of(kind).find(|it| it.key == key)?;
+    Some((declaration, keys.collect()))
+}
+
+/// Clusters in which a parameter may have an effect.
+const PLACES: &[&str] = &[
+    "{}",
+    "
+network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]
+pools: []",
+    "{ platform: aws }",
+    "{ platform: azure }",
+    "{ platform: gce }",
+    "{ platform: vsphere }",
+];
+
+/// Each parameter is taken out of an example that has it, or put into one: in some cluster that changes something.
+#[test]
+fn every_parameter_reaches_an_output() {
+    let parameters: Vec<_> = leaves()
+        .into_iter()
+        .filter_map(|field| Some((field, declared(field)?)))
+        .collect();
+    let wrong: Vec<_> = parameters
+        .par_iter()
+        .filter(|(_, (declaration, path))| !path.is_empty() && !is_only_version(declaration, path))
+        .filter(|(field, (declaration, path))| !PLACES.iter().any(|place| reaches(field, declaration, path, place)))
+        .map(|(field, _)| field.path.as_str())
+        .collect();
+    assert!(wrong.is_empty(), "without effect:\n{}", wrong.join("\n"));
+}
+
+/// There is no other release to choose.
+fn is_only_version(declaration: &Declaration, path: &[&str]) -> bool {
+    path == [declaration::VERSION] && declaration.releases.len() < 2
+}
+
+fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str) -> bool {
+    let rendered = |parameters: &Value| {
+        let mut spec = base("");
+        merge(&mut spec, yaml(place));
+        let chosen = json!({ &declaration.key: parameters });
+        merge(
+            &mut spec,
+            match declaration.kind {
+                Kind::Cni => json!({ "network": { "cni": chosen } }),
+                Kind::Addon => json!({ "addons": chosen }),
+            },
+        );
+        output(&spec, Depth::Files).ok()
+    };
+    let none = Map::new();
+    let mut examples = declaration.examples.iter().chain([&none]);
+    examples.any(|example| {
+        let example = Value::Object(example.clone());
+        let Some(before) = rendered(&example) else { return false };
+        let words = field.choices.iter().map(|choice| choice.value.clone().into());
+        let others = [json!(true), json!(false)]
+            .into_iter()
+            .filter(|_| field.kind == "true or false");
+        let values = field.examples.iter().cloned().chain(words).chain(others);
+        let mut varied = values.map(Some).chain([None]);
+        varied.any(|value| {
+            let mut other = example.clone();
+            set(&mut other, path, value);
+            other != example && rendered(&other).is_some_and(|after| after != before)
+        })
+    })
+}
+
+/// Sets or removes a key, in the first element of lists, of any name where it is the user's choice.
+fn set(at: &mut Value, path: &[&str], value: Option<Value>) {
+    let key = path[0].trim_end_matches("[]");
+    let Some(fields) = at.as_object_mut() else { return };
+    let key = match key {
+        "*" => fields.keys().next().cloned().unwrap_or_else(|| "any".to_owned()),
+        key => key.to_owned(),
+    };
+    if path.len() > 1 {
+        let below = fields.entry(key).or_insert_with(|| match path[0].ends_with("[]") {
+            true => json!([{}]),
+            false => json!({}),
+        });
+        let below = match below {
+            Value::Array(items) => items.first_mut(),
+            other => Some(other),
+        };
+        below
+            .into_iter()
+            .for_each(|below| set(below, &path[1..], value.clone()));
+        return;
+    }
+    match value {
+        Some(value) => drop(fields.insert(key, value)),
+        None => drop(fields.shift_remove(&key)),
+    }
 }
 
 fn why_not(field: &Field) -> Option<String> {
@@ -469,6 +614,8 @@ fn a_default_that_is_spelled_out_changes_nothing() {
     let with_default = leaves().into_iter().filter(|field| field.default.is_some());
     let spelled: Vec<_> = with_default
         .filter(|field| !IMPLICIT.iter().chain(WITHOUT).any(|(path, _)| *path == field.path))
+        // The schema that says a parameter's default is what fills it in.
+        .filter(|field| declared(field).is_none())
         .collect();
     assert!(spelled.len() > 40, "{}", spelled.len());
     let wrong: Vec<_> = spelled

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     declaration::PhaseName,
     pki::{AddonCertificate, AddonCertificates},
-    plan::{self, AddonPlan, ManifestPlan, ManifestSource, Plan},
+    plan::{self, AddonPlan, ManifestSource, Plan},
     template,
 };
 
@@ -113,19 +113,13 @@ fn core() -> Result<PhaseFile, Error> {
     Ok(("apiserver-kubelet-client.yaml".to_owned(), binding))
 }
 
-/// The user's own of a phase, numbered so that the order of the spec is that of the file names.
+/// The user's own of a phase; what is fetched is no part of a document.
 fn own_manifests(plan: &Plan, phase: PhaseName) -> impl Iterator<Item = PhaseFile> {
-    let width = plan.manifests.len().saturating_sub(1).to_string().len().max(2);
-    let numbered = plan
-        .manifests
-        .iter()
-        .enumerate()
+    let own = plan
+        .manifest_files()
         .filter(move |(_, manifest)| manifest.phase == phase);
-    numbered.filter_map(move |(index, ManifestPlan { name, source, .. })| match source {
-        ManifestSource::Content(content) => {
-            let content = content.trim_end_matches('\n');
-            Some((format!("{index:0width$}-{name}.yaml"), format!("{content}\n")))
-        }
+    own.filter_map(|(file, manifest)| match &manifest.source {
+        ManifestSource::Content(content) => Some((file, format!("{}\n", content.trim_end_matches('\n')))),
         ManifestSource::Url { .. } => None,
     })
 }

@@ -9,7 +9,8 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{ArtifactPlan, KernelPlan, NodePlan, Plan, ProviderPlan},
+    declaration::PhaseName,
+    plan::{ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat},
     spec::{CaKeys, JoinIdentity, ProxyMode},
 };
@@ -57,6 +58,8 @@ struct Context<'a> {
     packages: &'a [String],
     cloud_init: bool,
     cluster_status: bool,
+    /// Definitions of kinds are applied before what is of these kinds.
+    crds: bool,
     kernel: Kernel,
 }
 
@@ -98,7 +101,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             0o644,
             environment::render(plan, node, validity)?,
         ),
-        NodeFile::new("/etc/firelay/artifacts", 0o644, artifact_list(&node.artifacts)),
+        NodeFile::new("/etc/firelay/artifacts", 0o644, fetched(plan, node, founder)),
         NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)),
     ];
     for (name, template) in steps(plan, node, founder) {
@@ -172,6 +175,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
         kernel: Kernel::of(plan, node),
+        crds: defines_kinds(plan),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
 }
@@ -218,6 +222,27 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
     ]
     .into_iter()
     .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
+}
+
+fn defines_kinds(plan: &Plan) -> bool {
+    let files = plan.addons.iter().flat_map(|addon| &addon.choice.declaration.files);
+    let own = plan.manifests.iter().map(|manifest| manifest.phase);
+    files
+        .map(|file| file.phase)
+        .chain(own)
+        .any(|phase| phase == PhaseName::Crds)
+}
+
+/// What the node fetches; on the founder also manifests of the user, which are put where the others are.
+fn fetched(plan: &Plan, node: &NodePlan, founder: bool) -> String {
+    let mut list = artifact_list(&node.artifacts);
+    for (file, manifest) in plan.manifest_files().filter(|_| founder) {
+        if let ManifestSource::Url { url, sha256 } = &manifest.source {
+            let (name, phase) = (&manifest.name, manifest.phase.directory());
+            list += &format!("manifest-{name} {sha256} binary {url} /etc/firelay/addons/{phase} {file}\n");
+        }
+    }
+    list
 }
 
 /// `name sha256 format url directory member...`, one line per file.

@@ -40,7 +40,7 @@ pub(super) fn resolve(spec: &Spec, report: &mut Report) -> Vec<ManifestPlan> {
     all
 }
 
-fn check_name<'s>(name: &'s Spanned<String>, seen: &mut BTreeSet<String>, report: &mut Report) {
+fn check_name(name: &Spanned<String>, seen: &mut BTreeSet<String>, report: &mut Report) {
     if !names::is_subdomain(name) {
         let finding = Diagnostic::error("FL0503", "not the name of a manifest").at(name.span);
         report.push(finding.label("lower case letters, digits and inner - . only: it becomes a file's name"));

@@ -159,10 +159,7 @@ impl<'t> Reader<'t> {
             self.record(self.here("FL0010", format!("expected one choice, found {}", kind(self.at.node))));
             return Value::Null;
         };
-        let same = |word: &&Value| {
-            word.as_str()
-                .map_or_else(|| word.to_string() == text, |word| word == text)
-        };
+        let same = |word: &&Value| plain(word) == text;
         if let Some(word) = words.iter().find(same) {
             return word.clone();
         }

@@ -19,8 +19,8 @@ fn text(file: Option<NodeFile>) -> String {
 #[test]
 fn modules_come_from_the_proxy_the_os_and_the_plugin_without_repeats() {
     let mut plan = plan();
-    let implied = ["vxlan".to_owned(), "overlay".to_owned()];
-    let worker = |plan: &firelay::plan::Plan| text(kernel::modules(plan, &plan.nodes[2], &implied));
+    plan.implied.modules = vec!["vxlan".to_owned(), "overlay".to_owned()];
+    let worker = |plan: &firelay::plan::Plan| text(kernel::modules(plan, &plan.nodes[2]));
     assert_eq!(worker(&plan), "overlay\nbr_netfilter\nnf_conntrack\nvxlan\n");
     let mode = Some(ProxyMode::Ipvs);
     plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
@@ -47,7 +47,7 @@ fn an_etcd_node_is_left_as_it_is() {
     let plan = plan();
     let member = node("etcd1", ETCD, "10.0.2.1");
     assert!(kernel::sysctl(&plan, &member).is_none());
-    assert!(kernel::modules(&plan, &member, &[]).is_none());
+    assert!(kernel::modules(&plan, &member).is_none());
     assert!(
         network::file(&member, &["interface-name:cni0".into()])
             .unwrap()

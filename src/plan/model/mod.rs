@@ -77,6 +77,13 @@ impl Plan {
         self.nodes.iter().filter(|node| node.roles.etcd)
     }
 
+    /// Manifests of the user with the names of their files, which are numbered so that the order of the spec is theirs.
+    pub fn manifest_files(&self) -> impl Iterator<Item = (String, &ManifestPlan)> {
+        let width = self.manifests.len().saturating_sub(1).to_string().len().max(2);
+        let numbered = self.manifests.iter().enumerate();
+        numbered.map(move |(index, manifest)| (format!("{index:0width$}-{}.yaml", manifest.name), manifest))
+    }
+
     /// An image name after `artifacts.imageRewrites`: the longest prefix on a `/` or `:` boundary wins.
     pub fn image(&self, name: &str) -> String {
         rewrite_image(&self.image_rewrites, name)

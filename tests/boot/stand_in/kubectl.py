@@ -26,6 +26,9 @@ def main():
                     print(f"{document['kind']}/{document['metadata']['name']} serverside-applied")
         time.sleep(DELAY)
         log(f"applied {directory}")
+    elif "wait" in sys.argv:
+        # What is applied here is taken up at once.
+        assert option("--for") == "condition=Established", sys.argv
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
     elif "get" in sys.argv:
