@@ -4,9 +4,9 @@
 //! expands rows of machines and checks what can be checked without a machine. It does not stop at a mistake.
 
 mod access;
+mod addons;
 mod addresses;
 mod artifacts;
-mod cni;
 mod component;
 mod control_plane;
 mod doctor;
@@ -37,6 +37,7 @@ mod report;
 mod resolve;
 mod runtime;
 
+pub use addons::{context, of as context_of};
 pub use draft::read;
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
