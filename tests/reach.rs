@@ -49,12 +49,14 @@ pools:
 const AROUND: &[(&str, &str)] = &[
     ("etcd.version", EXTERNAL),
     ("roles.etcd", EXTERNAL),
+    ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
     (
-        "network.nodeMaskIpv6",
-        "
-network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
-nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]",
+        "network.cni.calico.bgp.nodeToNodeMesh",
+        "network: { cni: { calico: { bgp: { peers: [{ name: tor, address: 192.0.2.1, asNumber: 64601 }] } } } }",
     ),
+    ("network.cni.calico.blockSizeIPv6", DUAL_STACK),
+    ("network.cni.calico.ipv6Autodetection", DUAL_STACK),
+    ("network.nodeMaskIpv6", DUAL_STACK),
 ];
 
 /// What a key needs beside it, by the end of its path.
@@ -68,6 +70,11 @@ const BESIDE: &[(&str, &str)] = &[
 
 /// Keys that the base has, or that others need: another value takes the place of theirs.
 const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
+
+/// Pods with an address of each family.
+const DUAL_STACK: &str = "
+network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]";
 
 /// Etcd on a machine of its own.
 const EXTERNAL: &str = "
