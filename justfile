@@ -23,3 +23,7 @@ boot *STORIES:
 # Fuzz reading and checking of specs for ten minutes, or SECONDS; needs cargo-fuzz.
 fuzz SECONDS='600':
     fuzz/run {{SECONDS}}
+
+# Render every plugin and add-on in every mode that it declares, and look at what the objects refer to.
+manifests:
+    cargo test --test manifests

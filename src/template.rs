@@ -6,10 +6,11 @@
 //! tag and the blanks before one are dropped, the last line break of a file is kept. `{#` opens a comment, so shell's
 //! `${#name}` has to be written another way.
 
-use std::sync::LazyLock;
+use std::{net::IpAddr, sync::LazyLock};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use include_dir::{Dir, File, include_dir};
+use ipnet::IpNet;
 use minijinja::{
     Environment, ErrorKind, UndefinedBehavior, Value,
     syntax::SyntaxConfig,
@@ -114,7 +115,17 @@ fn bare() -> Environment<'static> {
     environment.add_filter("b64", |value: &Value| {
         text(value).map(|text| BASE64_STANDARD.encode(text))
     });
+    environment.add_test("inside", inside);
     environment
+}
+
+/// Whether an address or range lies in a range; false for text that is neither.
+fn inside(value: &str, range: &str) -> bool {
+    let net = |text: &str| {
+        text.parse::<IpNet>()
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+    };
+    matches!((net(value), range.parse::<IpNet>()), (Ok(inner), Ok(outer)) if outer.contains(&inner))
 }
 
 fn templates<'a>(dir: &'a Dir<'a>) -> Vec<&'a File<'a>> {

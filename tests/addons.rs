@@ -3,54 +3,63 @@
 
 mod support;
 
-use std::{collections::BTreeMap, io::Write};
+use std::io::Write;
 
 use firelay::{
-    addons::{self, Implied, Port, Protocol},
-    plan::{CniPlan, KubeProxyPlan, Plan},
+    addons,
+    declaration::Place,
+    pki::AddonCertificates,
+    plan::{Implied, Plan, PortPlan},
     profile::Profiles,
-    spec::{FlannelBackend, Manifest, ProxyMode},
-    yaml::Spanned,
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use support::pyyaml;
 
-const BACKENDS: [FlannelBackend; 3] = [FlannelBackend::Vxlan, FlannelBackend::HostGw, FlannelBackend::Wireguard];
+const BACKENDS: [&str; 3] = ["vxlan", "host-gw", "wireguard"];
 const IPV4: &str = "10.244.0.0/16";
 const IPV6: &str = "fd00:10:244::/56";
 
-fn flannel(backend: FlannelBackend) -> CniPlan {
-    CniPlan::Flannel {
-        backend,
-        mtu: None,
-        port: None,
-        vni: None,
-        direct_routing: false,
-    }
+fn flannel(backend: &str) -> String {
+    format!("{{ flannel: {{ backend: {backend} }} }}")
 }
 
-fn plan(cni: CniPlan, pods: &[&str]) -> Plan {
-    let mut plan = support::plan::resolve(
+fn plan(cni: impl AsRef<str>, pods: &[&str]) -> Plan {
+    with(cni, pods, "kubernetes: { version: 1.36.4 }")
+}
+
+fn with(cni: impl AsRef<str>, pods: &[&str], further: &str) -> Plan {
+    let pick = |ipv4: &str, ipv6: &str| {
+        let all = pods.iter().map(|range| if range.contains(':') { ipv6 } else { ipv4 });
+        all.map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
+    };
+    support::plan::resolve(&format!(
         "apiVersion: firelay.dev/v1alpha1
 kind: Cluster
 name: test
-kubernetes: { version: 1.36.4 }
-endpoint: { host: api.example.com }
+endpoint: {{ host: api.example.com }}
+network:
+  pods: [{}]
+  services: [{}]
+  cni: {}
 os: ubuntu-24.04
 platform: metal
 nodes:
-  - { name: cp1, roles: [control-plane], addresses: [10.77.0.11] }
+  - {{ name: cp1, roles: [control-plane], addresses: [{}] }}
+{further}
 ",
-    );
-    plan.network.pods = pods.iter().map(|range| range.parse().unwrap()).collect();
-    plan.network.cni = cni;
-    plan
+        pick(IPV4, IPV6),
+        pick("10.96.0.0/12", "fd00:10:96::/112"),
+        cni.as_ref(),
+        pick("10.77.0.11", "fd00:77::11"),
+    ))
 }
+
+const NO_PROXY: &str = "kubernetes: { version: 1.36.4, kubeProxy: { disabled: true } }";
 
 /// The one file of a phase.
 fn file(plan: &Plan, phase: &str) -> String {
-    let phases = addons::phases(plan).unwrap();
+    let phases = addons::phases(plan, &AddonCertificates::new()).unwrap();
     let phase = phases.into_iter().find(|it| it.name == phase).unwrap();
     assert_eq!(phase.files.len(), 1);
     phase.files.into_iter().next().unwrap().1
@@ -61,7 +70,7 @@ fn object<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
 }
 
 fn net_conf(plan: &Plan) -> Value {
-    let documents = pyyaml(&file(plan, "10-cni"));
+    let documents = pyyaml(&file(plan, "20-cni"));
     let config = &object(&documents, "ConfigMap")["data"];
     serde_json::from_str::<Value>(config["cni-conf.json"].as_str().unwrap()).unwrap();
     serde_json::from_str(config["net-conf.json"].as_str().unwrap()).unwrap()
@@ -77,7 +86,7 @@ fn gzipped(text: &str) -> usize {
 fn flannel_has_its_objects_for_every_backend_and_family() {
     for backend in BACKENDS {
         for pods in [&[IPV4][..], &[IPV4, IPV6], &[IPV6]] {
-            let manifest = file(&plan(flannel(backend), pods), "10-cni");
+            let manifest = file(&plan(flannel(backend), pods), "20-cni");
             let documents = pyyaml(&manifest);
             let kinds: Vec<_> = documents.iter().map(|it| it["kind"].as_str().unwrap()).collect();
             let expected = [
@@ -104,7 +113,7 @@ fn flannel_has_its_objects_for_every_backend_and_family() {
 
 #[test]
 fn every_volume_that_is_mounted_exists_and_the_other_way_round() {
-    let documents = pyyaml(&file(&plan(flannel(FlannelBackend::Vxlan), &[IPV4]), "10-cni"));
+    let documents = pyyaml(&file(&plan(flannel("vxlan"), &[IPV4]), "20-cni"));
     let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
     let names = |list: &Value| -> Vec<String> {
         list.as_array()
@@ -126,18 +135,18 @@ fn every_volume_that_is_mounted_exists_and_the_other_way_round() {
 
 #[test]
 fn the_network_configuration_is_as_flannel_documents_it() {
-    let vxlan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    let vxlan = plan(flannel("vxlan"), &[IPV4]);
     assert_eq!(
         net_conf(&vxlan),
         json!({ "Network": IPV4, "Backend": { "Type": "vxlan" } })
     );
 
-    let dual = plan(flannel(FlannelBackend::HostGw), &[IPV6, IPV4]);
+    let dual = plan(flannel("host-gw"), &[IPV6, IPV4]);
     let expected =
         json!({ "Network": IPV4, "EnableIPv6": true, "IPv6Network": IPV6, "Backend": { "Type": "host-gw" } });
     assert_eq!(net_conf(&dual), expected);
 
-    let single6 = plan(flannel(FlannelBackend::Wireguard), &[IPV6]);
+    let single6 = plan(flannel("wireguard"), &[IPV6]);
     let expected = json!({ "EnableIPv4": false, "EnableIPv6": true, "IPv6Network": IPV6,
                            "Backend": { "Type": "wireguard" } });
     assert_eq!(net_conf(&single6), expected);
@@ -145,18 +154,17 @@ fn the_network_configuration_is_as_flannel_documents_it() {
 
 #[test]
 fn parameters_reach_the_backend() {
-    let own = |backend| CniPlan::Flannel {
-        backend,
-        mtu: Some(1400),
-        port: Some(4789),
-        vni: Some(7),
-        direct_routing: backend == FlannelBackend::Vxlan,
-    };
     let backend = |plan: &Plan| net_conf(plan)["Backend"].clone();
-    let vxlan = plan(own(FlannelBackend::Vxlan), &[IPV4]);
+    let vxlan = plan(
+        "{ flannel: { mtu: 1400, port: 4789, vni: 7, directRouting: true } }",
+        &[IPV4],
+    );
     let expected = json!({ "Type": "vxlan", "VNI": 7, "Port": 4789, "DirectRouting": true, "MTU": 1400 });
     assert_eq!(backend(&vxlan), expected);
-    let wireguard = plan(own(FlannelBackend::Wireguard), &[IPV4, IPV6]);
+    let wireguard = plan(
+        "{ flannel: { backend: wireguard, mtu: 1400, port: 4789 } }",
+        &[IPV4, IPV6],
+    );
     let expected = json!({ "Type": "wireguard", "ListenPort": 4789, "ListenPortV6": 4790, "MTU": 1400 });
     assert_eq!(backend(&wireguard), expected);
     assert_eq!(ports(&wireguard), [4789, 4790]);
@@ -165,25 +173,21 @@ fn parameters_reach_the_backend() {
 
 #[test]
 fn nftables_is_used_when_kube_proxy_does() {
-    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
-    plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
-        mode: Some(ProxyMode::Nftables),
-        config: BTreeMap::new(),
-    });
-    assert_eq!(net_conf(&plan)["EnableNFTables"], true);
-    plan.kubernetes.kube_proxy = None;
-    assert_eq!(net_conf(&plan)["EnableNFTables"], Value::Null);
+    let of = |further: &str| net_conf(&with(flannel("vxlan"), &[IPV4], further))["EnableNFTables"].clone();
+    let nftables = "kubernetes: { version: 1.36.4, kubeProxy: { mode: nftables } }";
+    assert_eq!(of(nftables), true);
+    assert_eq!(of(NO_PROXY), Value::Null);
 }
 
 /// flanneld's container.
 fn flanneld(plan: &Plan) -> Value {
-    let documents = pyyaml(&file(plan, "10-cni"));
+    let documents = pyyaml(&file(plan, "20-cni"));
     object(&documents, "DaemonSet")["spec"]["template"]["spec"]["containers"][0].clone()
 }
 
 #[test]
 fn hosts_whose_first_address_is_ipv6_are_probed_and_found_by_it() {
-    let arguments = |pods: &[&str]| flanneld(&plan(flannel(FlannelBackend::Vxlan), pods))["command"].clone();
+    let arguments = |pods: &[&str]| flanneld(&plan(flannel("vxlan"), pods))["command"].clone();
     let common = [
         "/opt/bin/flanneld",
         "--ip-masq",
@@ -199,7 +203,7 @@ fn hosts_whose_first_address_is_ipv6_are_probed_and_found_by_it() {
 
 #[test]
 fn without_kube_proxy_flannel_is_told_where_the_api_is() {
-    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    let plan = |further: &str| with(flannel("vxlan"), &[IPV4], further);
     let variable = |plan: &Plan, name: &str| {
         let container = flanneld(plan);
         container["env"]
@@ -209,8 +213,9 @@ fn without_kube_proxy_flannel_is_told_where_the_api_is() {
             .find(|it| it["name"] == name)
             .map(|it| it["value"].clone())
     };
-    assert_eq!(variable(&plan, "KUBERNETES_SERVICE_HOST"), None);
-    plan.kubernetes.kube_proxy = None;
+    let proxied = plan("kubernetes: { version: 1.36.4 }");
+    assert_eq!(variable(&proxied, "KUBERNETES_SERVICE_HOST"), None);
+    let plan = plan(NO_PROXY);
     assert_eq!(
         variable(&plan, "KUBERNETES_SERVICE_HOST"),
         Some(json!("api.example.com"))
@@ -219,59 +224,57 @@ fn without_kube_proxy_flannel_is_told_where_the_api_is() {
 }
 
 fn implied(plan: &Plan) -> Implied {
-    addons::implied(plan).unwrap()
+    plan.implied.clone()
 }
 
 fn ports(plan: &Plan) -> Vec<u16> {
     let ports = implied(plan).ports;
-    assert!(ports.iter().all(|port| port.protocol == Protocol::Udp));
-    ports.into_iter().map(|port| port.port).collect()
+    assert!(ports.iter().all(|port| port.protocol == "udp"));
+    ports.into_iter().filter_map(|port| port.port).collect()
 }
 
 #[test]
 fn a_backend_implies_its_modules_ports_and_files() {
-    let vxlan = implied(&plan(flannel(FlannelBackend::Vxlan), &[IPV4, IPV6]));
+    let vxlan = implied(&plan(flannel("vxlan"), &[IPV4, IPV6]));
     assert_eq!(vxlan.modules, ["vxlan"]);
     assert_eq!(
         vxlan.ports,
-        [Port {
-            protocol: Protocol::Udp,
-            port: 8472
+        [PortPlan {
+            protocol: "udp".into(),
+            port: Some(8472),
+            on: Place::All
         }]
     );
     assert_eq!(
         vxlan.unmanaged_interfaces,
         ["interface-name:flannel*", "interface-name:cni0"]
     );
-    assert!(vxlan.files["/etc/systemd/network/50-flannel.link"].contains("MACAddressPolicy=none\n"));
+    assert!(
+        vxlan.files[0].path == "/etc/systemd/network/50-flannel.link"
+            && vxlan.files[0].content.contains("MACAddressPolicy=none\n")
+    );
 
-    let host_gw = implied(&plan(flannel(FlannelBackend::HostGw), &[IPV4]));
+    let host_gw = implied(&plan(flannel("host-gw"), &[IPV4]));
     assert!(host_gw.modules.is_empty() && host_gw.ports.is_empty() && host_gw.files.is_empty());
 
-    assert_eq!(ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV4])), [51820]);
-    assert_eq!(ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV6])), [51821]);
-    assert_eq!(
-        ports(&plan(flannel(FlannelBackend::Wireguard), &[IPV4, IPV6])),
-        [51820, 51821]
-    );
-    assert_eq!(
-        implied(&plan(flannel(FlannelBackend::Wireguard), &[IPV4])).modules,
-        ["wireguard"]
-    );
-    assert_eq!(implied(&plan(CniPlan::None, &[IPV4])), Implied::default());
+    assert_eq!(ports(&plan(flannel("wireguard"), &[IPV4])), [51820]);
+    assert_eq!(ports(&plan(flannel("wireguard"), &[IPV6])), [51821]);
+    assert_eq!(ports(&plan(flannel("wireguard"), &[IPV4, IPV6])), [51820, 51821]);
+    assert_eq!(implied(&plan(flannel("wireguard"), &[IPV4])).modules, ["wireguard"]);
+    assert_eq!(implied(&plan("none", &[IPV4])), Implied::default());
 }
 
 #[test]
 fn the_hosts_have_the_plugins_where_the_manifest_puts_its_own() {
     let profiles = Profiles::embedded().unwrap();
-    let plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
+    let plan = plan(flannel("vxlan"), &[IPV4]);
     // Every executable of the archive is installed, and flannel's four are among upstream's.
     assert!(profiles.catalog.artifacts["cni-plugins"].members.is_empty());
     assert_eq!(
         implied(&plan).cni_plugins,
         ["bridge", "host-local", "loopback", "portmap"]
     );
-    let documents = pyyaml(&file(&plan, "10-cni"));
+    let documents = pyyaml(&file(&plan, "20-cni"));
     let pod = &object(&documents, "DaemonSet")["spec"]["template"]["spec"];
     let volume = pod["volumes"]
         .as_array()
@@ -290,41 +293,36 @@ fn the_hosts_have_the_plugins_where_the_manifest_puts_its_own() {
 
 #[test]
 fn images_go_through_the_rewrites() {
-    let mut plan = plan(flannel(FlannelBackend::Vxlan), &[IPV4]);
-    plan.image_rewrites
-        .insert("ghcr.io".to_owned(), "mirror.example.com/ghcr".to_owned());
-    let manifest = file(&plan, "10-cni");
+    let rewrites =
+        "artifacts: { imageRewrites: { ghcr.io: mirror.example.com/ghcr } }\nkubernetes: { version: 1.36.4 }";
+    let plan = with(flannel("vxlan"), &[IPV4], rewrites);
+    let manifest = file(&plan, "20-cni");
     assert!(!manifest.contains("ghcr.io/"), "{manifest}");
-    for image in implied(&plan).images {
+    for image in plan.addons[0].images.values() {
         assert!(image.starts_with("mirror.example.com/ghcr/flannel-io/"), "{image}");
-        assert!(manifest.contains(&image));
+        assert!(manifest.contains(image));
     }
 }
 
 #[test]
 fn phases_are_applied_in_order_and_empty_ones_are_left_out() {
-    let mut plan = plan(CniPlan::None, &[IPV4]);
     let names = |plan: &Plan| {
-        addons::phases(plan)
+        addons::phases(plan, &AddonCertificates::new())
             .unwrap()
             .into_iter()
             .map(|it| it.name)
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(&plan), ["20-core"]);
-    plan.network.cni = flannel(FlannelBackend::Vxlan);
-    for (name, content) in [("zeta", "kind: A"), ("alpha", "kind: B\n\n")] {
-        let spanned = |text: &str| Spanned {
-            value: text.to_owned(),
-            ..Spanned::default()
-        };
-        plan.manifests.push(Manifest {
-            name: spanned(name),
-            content: spanned(content),
-        });
-    }
-    assert_eq!(names(&plan), ["10-cni", "20-core", "40-manifests"]);
-    let own = addons::phases(&plan).unwrap().pop().unwrap().files;
+    assert_eq!(names(&plan("none", &[IPV4])), ["30-core"]);
+    let own = "kubernetes: { version: 1.36.4 }
+manifests: [{ name: zeta, content: 'kind: A' }, { name: alpha, content: \"kind: B\\n\\n\" }]";
+    let plan = with(flannel("vxlan"), &[IPV4], own);
+    assert_eq!(names(&plan), ["20-cni", "30-core", "60-manifests"]);
+    let own = addons::phases(&plan, &AddonCertificates::new())
+        .unwrap()
+        .pop()
+        .unwrap()
+        .files;
     let expected = [("00-zeta.yaml", "kind: A\n"), ("01-alpha.yaml", "kind: B\n")];
     assert_eq!(
         own,
@@ -334,7 +332,7 @@ fn phases_are_applied_in_order_and_empty_ones_are_left_out() {
 
 #[test]
 fn the_api_server_may_ask_kubelets() {
-    let documents = pyyaml(&file(&plan(CniPlan::None, &[IPV4]), "20-core"));
+    let documents = pyyaml(&file(&plan("none", &[IPV4]), "30-core"));
     let expected = json!([{
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

@@ -138,7 +138,7 @@ fn lists_merge_by_key_and_are_cut_by_json_patches() {
          \x20 - { op: add, path: /spec/template/spec/containers/0/command/-, value: --v=4 }\n",
     )])
     .render();
-    let text = &after["cp1"]["/etc/firelay/addons/10-cni/flannel.yaml"].1;
+    let text = &after["cp1"]["/etc/firelay/addons/20-cni/flannel.yaml"].1;
     let set = pyyaml(text)
         .into_iter()
         .find(|document| document["kind"] == "DaemonSet")
@@ -152,7 +152,7 @@ fn lists_merge_by_key_and_are_cut_by_json_patches() {
         "what was there stays"
     );
     assert_eq!(containers[0]["command"].as_array().unwrap().last().unwrap(), "--v=4");
-    let before = pyyaml(&unpatched()["cp1"]["/etc/firelay/addons/10-cni/flannel.yaml"].1);
+    let before = pyyaml(&unpatched()["cp1"]["/etc/firelay/addons/20-cni/flannel.yaml"].1);
     let before = before
         .into_iter()
         .find(|document| document["kind"] == "DaemonSet")

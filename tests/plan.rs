@@ -6,8 +6,8 @@ mod support;
 use std::fmt::Write as _;
 
 use firelay::{
-    plan::{CniPlan, HostPlan, Plan, ProviderPlan},
-    spec::{Arch, FlannelBackend, JoinIdentity, TaintEffect},
+    plan::{HostPlan, Plan, ProviderPlan},
+    spec::{Arch, JoinIdentity, TaintEffect},
 };
 use serde_json::json;
 use support::plan::{node, resolve};
@@ -50,14 +50,14 @@ fn absent_settings_have_their_documented_defaults() {
     assert_eq!(network.api_service.to_string(), "10.96.0.1");
     assert_eq!(network.cluster_dns.to_string(), "10.96.0.10");
     assert_eq!((network.node_mask_ipv4, network.node_mask_ipv6), (Some(24), None));
-    assert!(matches!(
-        network.cni,
-        CniPlan::Flannel {
-            backend: FlannelBackend::Vxlan,
-            mtu: None,
-            ..
-        }
-    ));
+    let [plugin] = plan.addons.as_slice() else {
+        panic!("{:?}", plan.addons)
+    };
+    assert_eq!(
+        (plugin.key(), &plugin.choice.parameters["backend"]),
+        ("flannel", &"vxlan".into())
+    );
+    assert!(!plugin.choice.parameters.contains_key("mtu"));
     assert_eq!(
         (plan.endpoint.port, plan.kubernetes.image_repository.as_str()),
         (6443, "registry.k8s.io")

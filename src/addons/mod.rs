@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     declaration::PhaseName,
+    pki::{AddonCertificate, AddonCertificates},
     plan::{self, AddonPlan, ManifestPlan, ManifestSource, Plan},
     template,
 };
@@ -35,12 +36,16 @@ pub enum Error {
 }
 
 /// Every manifest by phase, in the order in which they are applied; a phase without files is left out.
-pub fn phases(plan: &Plan) -> Result<Vec<Phase>, Error> {
+///
+/// Without certificates what holds them is rendered with stand-ins.
+pub fn phases(plan: &Plan, certificates: &AddonCertificates) -> Result<Vec<Phase>, Error> {
     let mut all: BTreeMap<PhaseName, Vec<PhaseFile>> = BTreeMap::new();
     all.entry(PhaseName::Core).or_default().push(core()?);
     let whole = plan::context(plan);
     for addon in &plan.addons {
-        for (phase, file) in rendered(addon, &plan::context_of(&whole, addon))? {
+        let mut context = plan::context_of(&whole, addon);
+        context["certs"] = texts(addon, certificates.get(addon.key()));
+        for (phase, file) in rendered(addon, &context)? {
             all.entry(phase).or_default().push(file);
         }
     }
@@ -57,6 +62,16 @@ pub fn phases(plan: &Plan) -> Result<Vec<Phase>, Error> {
             files,
         })
         .collect())
+}
+
+/// Certificates as templates take them.
+fn texts(addon: &AddonPlan, issued: Option<&BTreeMap<String, AddonCertificate>>) -> Value {
+    let text = |name: &String| match issued.and_then(|issued| issued.get(name)) {
+        Some(own) => json!({ "ca": own.ca, "certificate": own.certificate, "key": own.key.expose() }),
+        None => json!({ "ca": "a CA", "certificate": "a certificate", "key": "a key" }),
+    };
+    let all = addon.certificates.keys().map(|name| (name.clone(), text(name)));
+    Value::Object(all.collect())
 }
 
 /// The manifests of a plugin or add-on.

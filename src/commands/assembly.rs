@@ -41,13 +41,15 @@ impl<'a> Assembly<'a> {
     pub fn new(project: &'a Project, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
         let plan = &project.plan;
         let authorities = Authorities::open(bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
+        let certificates =
+            pki::of_addons(plan, &authorities, bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
         let shared = Shared {
             plan,
             credentials: JoinCredentials {
                 token: bundle.bootstrap_token.clone(),
                 ca_cert_hash: pki::ca_cert_hash(&authorities),
             },
-            phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
+            phases: addons::phases(plan, &certificates).map_err(|error| Failure::io(&error))?,
             containerd: containerd(plan, &project.profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,

@@ -41,6 +41,14 @@ pub enum Error {
         /// Why.
         source: rcgen::Error,
     },
+    /// A CA of an add-on could not be made.
+    #[error("the CA of {addon}: {problem}")]
+    Addon {
+        /// Add-on.
+        addon: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A control plane without an address has no API server to name.
     #[error("control plane {node} has no address; give it one under nodes")]
     Address {

@@ -83,10 +83,28 @@ pub(super) fn sign(
     label: &str,
     leaf: &Leaf,
 ) -> Result<Issued, Error> {
-    let authority = authorities.get(leaf.ca);
+    sign_by(
+        plan,
+        authorities,
+        bundle,
+        label,
+        leaf,
+        (leaf.ca.name(), authorities.get(leaf.ca)),
+    )
+}
+
+/// [`sign`] by a CA that is none of the bundle's.
+pub(super) fn sign_by(
+    plan: &Plan,
+    authorities: &Authorities,
+    bundle: &Bundle,
+    label: &str,
+    leaf: &Leaf,
+    (name, authority): (&'static str, &OpenAuthority),
+) -> Result<Issued, Error> {
     let key = authorities.derivation.key(label);
     let mut params = leaf.params(label)?;
-    (params.not_before, params.not_after) = validity(plan, bundle, leaf.ca, authority)?;
+    (params.not_before, params.not_after) = validity(plan, bundle, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
     let certificate = params
@@ -106,15 +124,12 @@ pub(super) fn sign(
 fn validity(
     plan: &Plan,
     bundle: &Bundle,
-    ca: Ca,
+    name: &'static str,
     authority: &OpenAuthority,
 ) -> Result<(OffsetDateTime, OffsetDateTime), Error> {
     if authority.not_after <= bundle.issued_at {
         let ended = authority.not_after.format(&Rfc3339).unwrap_or_default();
-        return Err(Error::Ended {
-            authority: ca.name(),
-            ended,
-        });
+        return Err(Error::Ended { authority: name, ended });
     }
     let not_before = bundle
         .issued_at

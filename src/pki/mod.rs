@@ -1,5 +1,6 @@
 //! Certificates, keys and kubeconfigs: the same plan and bundle give the same bytes.
 
+mod addons;
 mod authorities;
 mod control_plane;
 mod derivation;
@@ -12,6 +13,7 @@ mod model;
 mod names;
 mod node;
 
+pub use addons::{AddonCertificate, AddonCertificates, of_addons};
 pub use authorities::{Authorities, ca_cert_hash};
 pub use error::Error;
 pub use kubeconfig::admin_kubeconfig;

@@ -38,10 +38,22 @@ impl Authority {
         random: &mut Random<'_>,
     ) -> Result<Self, Error> {
         let key = PrivateKey::generate(request.algorithm, random)?;
+        let validity = (-request.backdate, request.ca_validity);
+        Self::signed(common_name, &key, now, validity, random::serial(random)?)
+    }
+
+    /// A self-signed CA of a key that is there, valid from and to times after `now`.
+    pub fn signed(
+        common_name: &str,
+        key: &PrivateKey,
+        now: OffsetDateTime,
+        (from, to): (Duration, Duration),
+        serial: u64,
+    ) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
-        params.not_before = certificate_time(now, -request.backdate).ok_or(Error::Validity)?;
-        params.not_after = certificate_time(now, request.ca_validity).ok_or(Error::Validity)?;
-        params.serial_number = Some(SerialNumber::from(random::serial(random)?));
+        params.not_before = certificate_time(now, from).ok_or(Error::Validity)?;
+        params.not_after = certificate_time(now, to).ok_or(Error::Validity)?;
+        params.serial_number = Some(SerialNumber::from(serial));
         params.distinguished_name = common_name_only(common_name)?;
         params.subject_alt_names = vec![SanType::DnsName(common_name.try_into().map_err(Error::Generate)?)];
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -50,7 +62,7 @@ impl Authority {
             KeyUsagePurpose::KeyEncipherment,
             KeyUsagePurpose::KeyCertSign,
         ];
-        let certificate = params.self_signed(&key).map_err(Error::Generate)?;
+        let certificate = params.self_signed(key).map_err(Error::Generate)?;
         Ok(Self {
             certificate: to_pem("CERTIFICATE", certificate.der()),
             key: key.to_pem(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{broken, context, of, placed};
 use crate::{
-    declaration::{Implication, Port},
+    declaration::{Implication, Leaf, Port},
     diagnostic::Diagnostic,
     plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
     template,
@@ -63,11 +63,7 @@ impl Asker<'_> {
     }
 
     fn refused(&self, why: &impl ToString) -> template::Error {
-        template::Error {
-            template: format!("{}/addon.yaml", self.folder()),
-            line: 0,
-            reason: why.to_string(),
-        }
+        refused(&self.folder(), why)
     }
 
     fn add(&self, one: Implication, all: &mut Implied) -> Result<Vec<Diagnostic>, template::Error> {
@@ -149,6 +145,33 @@ impl Asker<'_> {
             }
         }
         findings
+    }
+}
+
+/// The certificates that an add-on needs, filled in.
+pub(super) fn certificates(addon: &AddonPlan, context: &Value) -> Result<BTreeMap<String, Leaf>, template::Error> {
+    let declaration = &addon.choice.declaration;
+    let folder = declaration.folder();
+    let mut all = BTreeMap::new();
+    for authority in &declaration.certificates {
+        let when = authority.when.as_deref();
+        if !when.map_or(Ok(true), |when| template::holds(&folder, when, context))? {
+            continue;
+        }
+        let raw = serde_json::to_value(&authority.leaves).unwrap_or_default();
+        let filled = fill(&folder, raw, context)?.unwrap_or_default();
+        let leaves: BTreeMap<String, Leaf> =
+            serde_json::from_value(filled).map_err(|error| refused(&folder, &error))?;
+        all.extend(leaves);
+    }
+    Ok(all)
+}
+
+fn refused(folder: &str, why: &impl ToString) -> template::Error {
+    template::Error {
+        template: format!("{folder}/addon.yaml"),
+        line: 0,
+        reason: why.to_string(),
     }
 }
 

@@ -66,6 +66,7 @@ fn addon(choice: Choice, release: &Release, rewrites: &BTreeMap<String, String>,
         images: images.collect(),
         choice,
         version,
+        certificates: BTreeMap::new(),
     }
 }
 
@@ -105,8 +106,12 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
     plan.implied = implied::collect(plan, report);
     apply::apply(plan, spec, store, report);
     let whole = context(plan);
-    for addon in &plan.addons {
+    for addon in &mut plan.addons {
         let context = of(&whole, addon);
+        match implied::certificates(addon, &context) {
+            Ok(certificates) => addon.certificates = certificates,
+            Err(error) => report.push(broken(addon, &error)),
+        }
         for check in &addon.choice.declaration.checks {
             report.extend(checked(check, addon, &context));
         }

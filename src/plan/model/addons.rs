@@ -6,7 +6,7 @@ use semver::Version;
 use serde_json::Value;
 
 use super::RoleSet;
-use crate::declaration::{Choice, Kind, On, PhaseName, Place, Roles};
+use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Roles};
 
 /// A plugin or add-on.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct AddonPlan {
     pub version: Option<Version>,
     /// Images by role, as they are pulled.
     pub images: BTreeMap<String, String>,
+    /// Certificates that its manifests hold, by name.
+    pub certificates: BTreeMap<String, Leaf>,
 }
 
 impl AddonPlan {

@@ -43,7 +43,7 @@ def tell(lab):
         w1.boot(delay=15)
         cp1.wait(READY)
         applied = [match.group(1) for _, _, match in lab.recorded("applied /etc/firelay/addons/(.*)")]
-        assert applied.count("10-cni") == 1, applied
+        assert applied.count("20-cni") == 1, applied
         assert len(lab.recorded("the control plane has initialized")) == 1
         lab.until_recorded("kubelet of w1 started")
         w1.again()
