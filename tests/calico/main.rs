@@ -1,11 +1,14 @@
 //! Calico and canal: what follows from their parameters, as the API server and the programs will read it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod definitions;
 
 use std::collections::BTreeSet;
 
-use firelay::{addons, plan::Plan};
+use firelay::{addons, pki::AddonCertificates, plan::Plan};
 use serde_json::{Value, json};
 use support::{
     plan::{resolve, try_resolve},
@@ -68,7 +71,7 @@ nodes:
 
 /// Every object of a plan.
 fn objects(plan: &Plan) -> Vec<Value> {
-    let phases = addons::phases(plan).unwrap();
+    let phases = addons::phases(plan, &AddonCertificates::new()).unwrap();
     let files = phases.into_iter().flat_map(|phase| phase.files);
     files.flat_map(|(_, text)| pyyaml(&text)).collect()
 }
@@ -78,7 +81,9 @@ fn ipv4(cni: &str) -> Vec<Value> {
 }
 
 fn named<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
-    let found = objects.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+    let found = objects
+        .iter()
+        .find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
@@ -90,7 +95,11 @@ fn container<'a>(workload: &'a Value, name: &str) -> &'a Value {
 }
 
 fn setting<'a>(container: &'a Value, name: &str) -> Option<&'a str> {
-    let mut values = container["env"].as_array().unwrap().iter().filter(|it| it["name"] == name);
+    let mut values = container["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["name"] == name);
     let value = values.next().map(|it| it["value"].as_str().unwrap());
     assert!(values.next().is_none(), "{name} is set twice");
     value
@@ -115,7 +124,9 @@ fn bird_is_asked_for_where_it_runs_and_only_there() {
             if mode == "ipip" && !family.ipv4() {
                 continue;
             }
-            let objects = objects(&resolve(&family.spec(&format!("{{ calico: {{ mode: {mode} }} }}"), "iptables")));
+            let objects = objects(&resolve(
+                &family.spec(&format!("{{ calico: {{ mode: {mode} }} }}"), "iptables"),
+            ));
             let node = container(named(&objects, "DaemonSet", "calico-node"), "calico-node");
             let bird = mode != "vxlan";
             let backend = if bird { "bird" } else { "vxlan" };
@@ -144,14 +155,20 @@ fn pools_and_addresses_are_those_of_the_families() {
         let node = container(pods, "calico-node");
         let pool = if family.ipv4() { "10.244.0.0/16" } else { "none" };
         assert_eq!(setting(node, "CALICO_IPV4POOL_CIDR"), Some(pool));
-        assert_eq!(setting(node, "IP"), Some(if family.ipv4() { "autodetect" } else { "none" }));
+        assert_eq!(
+            setting(node, "IP"),
+            Some(if family.ipv4() { "autodetect" } else { "none" })
+        );
         let (pool, vxlan) = match family.ipv6() {
             true => (Some("fd00:10:244::/56"), Some("CrossSubnet")),
             false => (None, None),
         };
         assert_eq!(setting(node, "CALICO_IPV6POOL_CIDR"), pool);
         assert_eq!(setting(node, "CALICO_IPV6POOL_VXLAN"), vxlan);
-        assert_eq!(setting(node, "FELIX_IPV6SUPPORT"), Some(if family.ipv6() { "true" } else { "false" }));
+        assert_eq!(
+            setting(node, "FELIX_IPV6SUPPORT"),
+            Some(if family.ipv6() { "true" } else { "false" })
+        );
         assert_eq!(setting(node, "FELIX_NFTABLESMODE"), Some("Enabled"));
         let ipam = &network_config(container(pods, "install-cni"))["plugins"][0]["ipam"];
         // Without a word, calico-ipam hands out IPv4 and no IPv6.
@@ -188,7 +205,10 @@ fn canal_gives_flannel_and_calico_the_same_network() {
         let pods = named(&objects, "DaemonSet", "canal");
         let own = network_config(container(pods, "install-cni"));
         assert_eq!(own["plugins"][0]["mtu"], 1400);
-        assert_eq!(own["plugins"][0]["ipam"], json!({ "type": "host-local", "ranges": ranges }));
+        assert_eq!(
+            own["plugins"][0]["ipam"],
+            json!({ "type": "host-local", "ranges": ranges })
+        );
         assert!(!plan.implied.without_node_cidrs);
     }
 }
@@ -198,96 +218,13 @@ fn flanneld_is_up_before_felix_looks_for_its_device() {
     let objects = ipv4("canal");
     let pods = &named(&objects, "DaemonSet", "canal")["spec"]["template"]["spec"];
     let flannel = &pods["initContainers"][0];
-    assert_eq!((&flannel["name"], &flannel["restartPolicy"]), (&json!("flannel"), &json!("Always")));
+    assert_eq!(
+        (&flannel["name"], &flannel["restartPolicy"]),
+        (&json!("flannel"), &json!("Always"))
+    );
     assert_eq!(flannel["startupProbe"]["httpGet"]["path"], "/readyz");
     let felix = container(named(&objects, "DaemonSet", "canal"), "calico-node");
     assert_eq!(setting(felix, "FELIX_MTUIFACEPATTERN"), Some("^flannel"));
-}
-
-/// Group, kind, names of the defaults in `spec`, whether /status stands alone; after crds.yaml of 3.31.7 and 3.32.1.
-fn definitions(objects: &[Value]) -> BTreeSet<String> {
-    let definitions = objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition");
-    let described = definitions.map(|it| {
-        let spec = &it["spec"];
-        let version = &spec["versions"][0];
-        let schema = &version["schema"]["openAPIV3Schema"];
-        let name = format!("{}.{}", spec["names"]["plural"].as_str().unwrap(), spec["group"].as_str().unwrap());
-        assert_eq!(it["metadata"]["name"], name);
-        let protected = name.ends_with(".k8s.io");
-        assert_eq!(it["metadata"]["annotations"]["api-approved.kubernetes.io"].is_string(), protected, "{name}");
-        let mut defaults = Vec::new();
-        collect("", &schema["properties"]["spec"], &mut defaults);
-        let status = if version["subresources"]["status"].is_object() { " status" } else { "" };
-        let (kind, scope) = (&spec["names"]["kind"], spec["scope"].as_str().unwrap());
-        format!("{} {} {scope}{status} {}", version["name"].as_str().unwrap(), kind.as_str().unwrap(), defaults.join(" "))
-    });
-    described.map(|line| line.trim_end().to_owned()).collect()
-}
-
-/// Defaults of a schema, which has to keep what it does not name wherever it names something.
-fn collect(path: &str, schema: &Value, defaults: &mut Vec<String>) {
-    if schema.get("default").is_some() {
-        defaults.push(format!("{path}={}", schema["default"]));
-    }
-    if schema["type"] == "object" {
-        assert_eq!(schema["x-kubernetes-preserve-unknown-fields"], true, "{path}");
-    }
-    for (name, below) in schema["properties"].as_object().into_iter().flatten() {
-        collect(&format!("{path}.{name}"), below, defaults);
-    }
-}
-
-#[test]
-fn each_release_has_its_kinds_their_defaults_and_their_status() {
-    const COMMON: [&str; 12] = [
-        "v1 BGPFilter Cluster",
-        "v1 BGPPeer Cluster",
-        "v1 BlockAffinity Cluster",
-        "v1 CalicoNodeStatus Cluster",
-        "v1 ClusterInformation Cluster",
-        "v1 GlobalNetworkSet Cluster",
-        "v1 HostEndpoint Cluster",
-        "v1 IPAMBlock Cluster .sequenceNumber=0",
-        "v1 IPAMConfig Cluster",
-        "v1 IPAMHandle Cluster",
-        "v1 IPReservation Cluster",
-        "v1 NetworkSet Namespaced",
-    ];
-    let old = [
-        "v1 BGPConfiguration Cluster .serviceLoadBalancerAggregation=\"Enabled\"",
-        "v1 FelixConfiguration Cluster",
-        "v1 GlobalNetworkPolicy Cluster",
-        "v1 IPPool Cluster",
-        "v1 KubeControllersConfiguration Cluster .controllers.loadBalancer.assignIPs=\"AllServices\"",
-        "v1 NetworkPolicy Namespaced",
-        "v1 StagedGlobalNetworkPolicy Cluster",
-        "v1 StagedKubernetesNetworkPolicy Namespaced",
-        "v1 StagedNetworkPolicy Namespaced",
-        "v1 Tier Cluster",
-        "v1alpha1 AdminNetworkPolicy Cluster status",
-        "v1alpha1 BaselineAdminNetworkPolicy Cluster status",
-    ];
-    let new = [
-        "v1 BGPConfiguration Cluster .logSeverityScreen=\"Info\" .serviceLoadBalancerAggregation=\"Enabled\"",
-        "v1 FelixConfiguration Cluster .nftablesMode=\"Auto\"",
-        "v1 GlobalNetworkPolicy Cluster .tier=\"default\"",
-        "v1 IPPool Cluster .assignmentMode=\"Automatic\"",
-        "v1 KubeControllersConfiguration Cluster status .controllers.loadBalancer.assignIPs=\"AllServices\" \
-         .controllers.policyMigration.enabled=\"Enabled\" .healthChecks=\"Enabled\"",
-        "v1 NetworkPolicy Namespaced .tier=\"default\"",
-        "v1 StagedGlobalNetworkPolicy Cluster .stagedAction=\"Set\" .tier=\"default\"",
-        "v1 StagedKubernetesNetworkPolicy Namespaced .stagedAction=\"Set\"",
-        "v1 StagedNetworkPolicy Namespaced .stagedAction=\"Set\" .tier=\"default\"",
-        "v1 Tier Cluster .defaultAction=\"Deny\"",
-        "v1alpha2 ClusterNetworkPolicy Cluster status",
-    ];
-    for plugin in ["calico", "canal"] {
-        for (version, own) in [("3.31.7", &old[..]), ("3.32.1", &new)] {
-            let found = definitions(&ipv4(&format!("{{ {plugin}: {{ version: {version} }} }}")));
-            let wanted = COMMON.iter().chain(own).map(ToString::to_string).collect();
-            assert_eq!(found, wanted, "{plugin} {version}");
-        }
-    }
 }
 
 #[test]
@@ -316,7 +253,10 @@ const PEERS: &str = "{ calico: { mode: bgp, bgp: { asNumber: 64600, peers: [
 #[test]
 fn a_password_of_a_peer_stands_in_a_secret_that_calico_node_may_read() {
     let objects = ipv4(PEERS);
-    let holders: Vec<_> = objects.iter().filter(|it| it.to_string().contains("swordfish")).collect();
+    let holders: Vec<_> = objects
+        .iter()
+        .filter(|it| it.to_string().contains("swordfish"))
+        .collect();
     assert_eq!(holders, [named(&objects, "Secret", "calico-bgp-passwords")]);
     let reference = &named(&objects, "BGPPeer", "rack-1")["spec"]["password"]["secretKeyRef"];
     assert_eq!(*reference, json!({ "name": "calico-bgp-passwords", "key": "rack-1" }));
@@ -337,10 +277,14 @@ fn a_password_of_a_peer_stands_in_a_secret_that_calico_node_may_read() {
 
 #[test]
 fn route_reflectors_end_the_mesh_and_are_annotated_by_control_planes() {
-    let cni = "{ calico: { mode: bgp, bgp: { routeReflectors: { clusterID: 244.0.0.1, label: example.com/reflector } } } }";
+    let cni =
+        "{ calico: { mode: bgp, bgp: { routeReflectors: { clusterID: 244.0.0.1, label: example.com/reflector } } } }";
     let plan = resolve(&FAMILIES[0].spec(cni, "iptables"));
     let objects = objects(&plan);
-    assert_eq!(named(&objects, "BGPConfiguration", "default")["spec"]["nodeToNodeMeshEnabled"], false);
+    assert_eq!(
+        named(&objects, "BGPConfiguration", "default")["spec"]["nodeToNodeMeshEnabled"],
+        false
+    );
     let peering = &named(&objects, "BGPPeer", "route-reflectors")["spec"];
     let wanted = json!({ "nodeSelector": "all()", "peerSelector": "has(example.com/reflector)" });
     assert_eq!(*peering, wanted);
@@ -355,9 +299,17 @@ fn route_reflectors_end_the_mesh_and_are_annotated_by_control_planes() {
 fn what_calico_implies_follows_from_its_mode() {
     for (parameters, modules, ports) in [
         ("{}", &["ip_set", "vxlan", "xt_set"][..], &["udp 4789"][..]),
-        ("{ vxlan: { port: 8472 } }", &["ip_set", "vxlan", "xt_set"], &["udp 8472"]),
+        (
+            "{ vxlan: { port: 8472 } }",
+            &["ip_set", "vxlan", "xt_set"],
+            &["udp 8472"],
+        ),
         ("{ mode: ipip }", &["ip_set", "ipip", "xt_set"], &["4", "tcp 179"]),
-        ("{ mode: bgp, bgp: { listenPort: 1790 } }", &["ip_set", "xt_set"], &["tcp 1790"]),
+        (
+            "{ mode: bgp, bgp: { listenPort: 1790 } }",
+            &["ip_set", "xt_set"],
+            &["tcp 1790"],
+        ),
         (
             "{ wireguard: true, typha: {} }",
             &["ip_set", "vxlan", "wireguard", "xt_set"],
@@ -385,11 +337,27 @@ fn what_cannot_hold_is_refused_with_what_to_write_instead() {
     let [ipv4, dual, ipv6] = &FAMILIES;
     for (family, parameters, words) in [
         (ipv6, "calico: { mode: ipip }", "IP in IP carries IPv4 only"),
-        (ipv4, "calico: { mode: bgp, crossSubnet: true }", "no tunnel that could be left out"),
-        (ipv4, "calico: { mode: bgp, vxlan: { port: 8472 } }", "this mode has no VXLAN"),
-        (ipv4, "calico: { bgp: { asNumber: 64600 } }", "no BGP runs in mode `vxlan`"),
+        (
+            ipv4,
+            "calico: { mode: bgp, crossSubnet: true }",
+            "no tunnel that could be left out",
+        ),
+        (
+            ipv4,
+            "calico: { mode: bgp, vxlan: { port: 8472 } }",
+            "this mode has no VXLAN",
+        ),
+        (
+            ipv4,
+            "calico: { bgp: { asNumber: 64600 } }",
+            "no BGP runs in mode `vxlan`",
+        ),
         (dual, "calico: { mtu: 1200 }", "IPv6 needs an MTU of 1280"),
-        (ipv4, "calico: { mode: bgp, bgp: { nodeToNodeMesh: false } }", "nobody passes routes on"),
+        (
+            ipv4,
+            "calico: { mode: bgp, bgp: { nodeToNodeMesh: false } }",
+            "nobody passes routes on",
+        ),
         (
             ipv4,
             "calico: { mode: bgp, bgp: { peers: [{ name: a, address: 192.0.2.1, asNumber: 1 }, { name: a, address: 192.0.2.2, asNumber: 1 }] } }",
@@ -401,9 +369,17 @@ fn what_cannot_hold_is_refused_with_what_to_write_instead() {
             "is taken by the peering",
         ),
         (ipv4, "calico: { felix: { bpfEnabled: true } }", "eBPF is not offered"),
-        (ipv4, "canal: { backend: wireguard, vni: 7 }", "this backend has no VXLAN"),
+        (
+            ipv4,
+            "canal: { backend: wireguard, vni: 7 }",
+            "this backend has no VXLAN",
+        ),
         (ipv4, "canal: { backend: host-gw, port: 8472 }", "it has no port"),
-        (ipv4, "canal: { backend: host-gw, directRouting: true }", "no `directRouting`"),
+        (
+            ipv4,
+            "canal: { backend: host-gw, directRouting: true }",
+            "no `directRouting`",
+        ),
         (dual, "canal: { mtu: 1200 }", "IPv6 needs an MTU of 1280"),
         (ipv4, "canal: { felix: { mtuIfacePattern: eth } }", "would be ignored"),
     ] {
