@@ -50,12 +50,14 @@ pools:
 const AROUND: &[(&str, &str)] = &[
     ("etcd.version", EXTERNAL),
     ("roles.etcd", EXTERNAL),
+    ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
     (
-        "network.nodeMaskIpv6",
-        "
-network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
-nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]",
+        "network.cni.calico.bgp.nodeToNodeMesh",
+        "network: { cni: { calico: { bgp: { peers: [{ name: tor, address: 192.0.2.1, asNumber: 64601 }] } } } }",
     ),
+    ("network.cni.calico.blockSizeIPv6", DUAL_STACK),
+    ("network.cni.calico.ipv6Autodetection", DUAL_STACK),
+    ("network.nodeMaskIpv6", DUAL_STACK),
 ];
 
 /// What the keys of an interface need elsewhere: a platform that has no network of its own, and no second machine that would
@@ -81,7 +83,6 @@ const BESIDE: &[(&str, &str)] = &[
     ("files[].append", "{ content: x }"),
     ("manifests[].name", "{ content: 'a: 1' }"),
     ("endpoint.address", "{ provider: kubeVip, address: 10.0.0.99 }"),
-    ("manifests[].name", CONTENT),
     ("manifests[].phase", CONTENT),
     ("endpoint.interface", "{ provider: kubeVip, address: 10.0.0.99 }"),
     ("etcd.heartbeatIntervalMs", "{ electionTimeoutMs: 3000 }"),
@@ -102,6 +103,11 @@ const EITHER: [&str; 4] = [
     "manifests[].content",
     "manifests[].source",
 ];
+
+/// Pods with an address of each family.
+const DUAL_STACK: &str = "
+network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]";
 
 /// Etcd on a machine of its own.
 const EXTERNAL: &str = "
@@ -124,7 +130,6 @@ const WITHOUT: &[(&str, &str)] = &[
     ("include", "it names files; tests/compose.rs has some"),
     ("pools[].roles", "there is one value"),
     ("addons", "it holds the add-ons, each of which is set"),
-    ("manifests[].content", ONE_OF),
     ("manifests[].url", ONE_OF),
     ("manifests[].sha256", ONE_OF),
     ("pools[].interfaces[].mac", POOL),
