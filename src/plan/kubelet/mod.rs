@@ -103,7 +103,8 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
 /// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
 pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report) {
     let asking = all(spec).flat_map(|kubelet| &kubelet.config);
-    let asking = asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && **value == Value::Bool(true));
+    let asking =
+        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
     for (name, _) in asking.filter(|_| !implied.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
         let finding = finding.label("until then logs, exec and port-forward fail");
