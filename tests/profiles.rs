@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 
 use firelay::{
-    profile::{ArtifactScope, DocumentFormat, Profiles},
+    profile::{ArtifactScope, DocumentFormat, KubernetesProfile, Profiles},
     spec::Arch,
 };
 use semver::Version;
@@ -124,6 +124,19 @@ fn questions_are_answered_by_minor() {
     assert!(old.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(!new.accepts_kubeadm_feature_gate("ControlPlaneKubeletLocalMode"));
     assert!(new.accepts_encryption_algorithm("ECDSA-P256") && !new.accepts_encryption_algorithm("Ed25519"));
+}
+
+#[test]
+fn the_oldest_minor_has_what_it_had() {
+    let profiles = profiles();
+    let (oldest, next) = (&profiles.kubernetes["1.33"], &profiles.kubernetes["1.34"]);
+    assert!(!oldest.accepts_encryption_algorithm("ECDSA-P384") && next.accepts_encryption_algorithm("ECDSA-P384"));
+    assert!(!oldest.accepts_etcd(&Version::new(3, 6, 14)) && next.accepts_etcd(&Version::new(3, 6, 14)));
+    assert_eq!(oldest.component("etcd").map(|it| it.minor), Some(5));
+    let authentication = |of: &KubernetesProfile| of.configuration_files["authentication"].api_versions[0].clone();
+    assert_eq!(authentication(oldest), "apiserver.config.k8s.io/v1beta1");
+    assert_eq!(authentication(next), "apiserver.config.k8s.io/v1");
+    assert_eq!(oldest.kubelet_fields, next.kubelet_fields);
 }
 
 #[test]
