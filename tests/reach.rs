@@ -47,6 +47,8 @@ pools:
 
 /// What a key needs elsewhere, by the beginning of its path: laid over the base, lists as a whole.
 const AROUND: &[(&str, &str)] = &[
+    ("endpoint.bgp", VIP),
+    ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
     ("roles.etcd", EXTERNAL),
     (
@@ -68,6 +70,9 @@ const BESIDE: &[(&str, &str)] = &[
 
 /// Keys that the base has, or that others need: another value takes the place of theirs.
 const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
+
+/// kube-vip.
+const VIP: &str = "endpoint: { provider: kubeVip, address: 10.0.0.99 }";
 
 /// Etcd on a machine of its own.
 const EXTERNAL: &str = "

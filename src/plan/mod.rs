@@ -36,6 +36,7 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod vip;
 
 pub use draft::read;
 pub use host::{
