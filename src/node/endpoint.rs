@@ -87,7 +87,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     }
 }
 
-fn of<'a>(services: &'a Option<VipServicesPlan>, part: fn(&VipServicesPlan) -> &Option<String>) -> Option<&'a str> {
+fn of(services: &Option<VipServicesPlan>, part: fn(&VipServicesPlan) -> &Option<String>) -> Option<&str> {
     services.as_ref().and_then(|services| part(services).as_deref())
 }
 
