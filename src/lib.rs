@@ -15,7 +15,10 @@
 pub mod secret;
 
 pub mod diagnostic;
+pub mod template;
 pub mod yaml;
+
+pub mod declaration;
 
 pub mod spec;
 
@@ -28,8 +31,6 @@ pub mod plan;
 pub mod secrets;
 
 pub mod pki;
-
-pub mod template;
 
 pub mod addons;
 

@@ -8,6 +8,7 @@
 
 use std::sync::LazyLock;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use include_dir::{Dir, File, include_dir};
 use minijinja::{
     Environment, ErrorKind, UndefinedBehavior, Value,
@@ -46,6 +47,45 @@ pub(crate) fn source(path: &str) -> Option<&'static str> {
     TEMPLATES.get_file(path)?.contents_utf8()
 }
 
+/// The names of the folders in a folder below `templates/`, in order.
+pub(crate) fn folders(path: &str) -> Vec<&'static str> {
+    let dirs = TEMPLATES.get_dir(path).map(Dir::dirs).into_iter().flatten();
+    let mut names: Vec<_> = dirs.filter_map(|dir| dir.path().file_name()?.to_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether an expression of a declaration holds (`p.mode == 'vxlan'`). `of` names the declaration.
+pub(crate) fn holds(of: &str, expression: &str, context: &serde_json::Value) -> Result<bool, Error> {
+    evaluated(of, expression, context).map(|value| value.is_true())
+}
+
+/// A text of a declaration filled in: the value itself where it is `{{ EXPRESSION }}` and nothing else, `None` for one
+/// that is undefined, else text.
+pub(crate) fn filled(of: &str, text: &str, context: &serde_json::Value) -> Result<Option<serde_json::Value>, Error> {
+    let inner = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    if let Some(expression) = inner.filter(|inner| !inner.contains("{{")) {
+        let value = evaluated(of, expression.trim(), context)?;
+        return Ok((!value.is_undefined()).then(|| serde_json::to_value(&value).unwrap_or_default()));
+    }
+    let environment = ENVIRONMENT.as_ref().map_err(|error| explain(of, error))?;
+    let rendered = environment.render_str(text, Value::from(Serde(context)));
+    rendered
+        .map(|text| Some(text.into()))
+        .map_err(|error| explain(of, &error))
+}
+
+fn evaluated(of: &str, expression: &str, context: &serde_json::Value) -> Result<Value, Error> {
+    let environment = ENVIRONMENT.as_ref().map_err(|error| explain(of, error))?;
+    let compiled = environment.compile_expression(expression);
+    compiled
+        .and_then(|expression| expression.eval(Value::from(Serde(context))))
+        .map_err(|error| Error {
+            reason: format!("{}, in `{expression}`", explain(of, &error).reason),
+            ..explain(of, &error)
+        })
+}
+
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = bare();
     let syntax = SyntaxConfig::builder()
@@ -71,6 +111,9 @@ fn bare() -> Environment<'static> {
     environment.add_filter("unit", |value: &Value| text(value).map(|text| unit(&text)));
     environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
     environment.add_filter("json", json);
+    environment.add_filter("b64", |value: &Value| {
+        text(value).map(|text| BASE64_STANDARD.encode(text))
+    });
     environment
 }
 

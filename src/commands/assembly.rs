@@ -48,7 +48,6 @@ impl<'a> Assembly<'a> {
                 ca_cert_hash: pki::ca_cert_hash(&authorities),
             },
             phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
-            implied: addons::implied(plan).map_err(|error| Failure::io(&error))?,
             containerd: containerd(plan, &project.profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,

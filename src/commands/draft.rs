@@ -54,7 +54,6 @@ impl<'a> Draft<'a> {
                 ca_cert_hash: bundle.hash.to_owned(),
             },
             phases: addons::phases(plan).map_err(|error| Failure::io(&error))?,
-            implied: addons::implied(plan).map_err(|error| Failure::io(&error))?,
             containerd: super::assembly::containerd(plan, profiles)?,
             not_before: issued - plan.pki.backdate,
             founded: false,

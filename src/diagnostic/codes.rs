@@ -3,7 +3,7 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -41,13 +41,12 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0110", "no network plugin"),
     ("FL0111", "kube-proxy's ipvs mode"),
     ("FL0112", "not a DNS domain"),
-    ("FL0113", "setting of the network plugin"),
     ("FL0114", "endpoint's host, address or port"),
     ("FL0115", "endpoint is one machine"),
     ("FL0116", "what the endpoint's provider needs"),
     ("FL0117", "range that hosts keep to themselves"),
     ("FL0118", "kube-vip beside ipvs"),
-    ("FL0119", "flannel without kube-proxy"),
+    ("FL0119", "network plugin without kube-proxy"),
     ("FL0120", "kube-vip's BGP sessions"),
     ("FL0121", "kube-vip's load balancer class"),
     ("FL0201", "not a name of a cluster, node or pool"),
@@ -138,4 +137,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0706", "patch that leaves no unit or document"),
     ("FL0707", "patch that changes nothing"),
     ("FL0708", "patch that fits several documents"),
+    ("FL0801", "parameter of another form"),
+    ("FL0803", "plugin or add-on that would not work"),
+    ("FL0804", "settings that exclude each other"),
+    ("FL0805", "manifest from nowhere or from two places"),
 ];

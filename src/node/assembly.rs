@@ -12,9 +12,9 @@ use super::{
     network, tools, units,
 };
 use crate::{
-    addons::{Implied, Phase},
+    addons::Phase,
     pki::{NodePki, PkiFile},
-    plan::{NodePlan, Plan},
+    plan::{NodePlan, Plan, among},
     profile::ContainerdProfile,
 };
 
@@ -30,8 +30,6 @@ pub struct Shared<'a> {
     pub credentials: JoinCredentials,
     /// Manifests in the order of applying.
     pub phases: Vec<Phase>,
-    /// What the plugins need of a node.
-    pub implied: Implied,
     /// How this version of containerd is configured.
     pub containerd: Arc<ContainerdProfile>,
     /// Begin of every leaf's validity.
@@ -85,18 +83,13 @@ fn directories() -> Vec<NodeDirectory> {
 fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let plan = shared.plan;
     let mut files: Vec<_> = kernel::sysctl(plan, node).into_iter().collect();
-    files.extend(kernel::modules(plan, node, &shared.implied.modules));
+    files.extend(kernel::modules(plan, node));
     if !node.roles.kubernetes() {
         return Ok(files);
     }
-    files.extend(network::file(node, &shared.implied.unmanaged_interfaces)?);
-    files.extend(
-        shared
-            .implied
-            .files
-            .iter()
-            .map(|(path, content)| NodeFile::new(path, 0o644, content.clone())),
-    );
+    files.extend(network::file(node, &plan.implied.unmanaged_interfaces)?);
+    let wanted = plan.implied.files.iter().filter(|file| among(&file.roles, node.roles));
+    files.extend(wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str())));
     files.extend(containerd::files(plan, node, &shared.containerd)?);
     files.extend(tools::files(plan, node)?);
     Ok(files)
@@ -174,6 +167,7 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     all.extend(units::kubelet(node)?);
     all.extend(units::containerd(node)?);
     all.extend(units::etcd(node)?);
+    all.extend(units::implied(plan, node));
     Ok(all)
 }
 

@@ -9,9 +9,9 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use crate::{
-    plan::{ArtifactPlan, CniPlan, NodePlan, Plan, ProviderPlan},
+    plan::{ArtifactPlan, KernelPlan, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat},
-    spec::{CaKeys, FlannelBackend, JoinIdentity, ProxyMode},
+    spec::{CaKeys, JoinIdentity, ProxyMode},
 };
 
 use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, host, render};
@@ -60,33 +60,32 @@ struct Context<'a> {
     kernel: Kernel,
 }
 
-/// The least 5.x kernel of a node.
+/// The least kernel of a node.
 #[derive(Debug, Serialize)]
 struct Kernel {
-    minor: u8,
+    major: u32,
+    minor: u32,
     /// What needs it.
-    of: &'static str,
+    of: String,
 }
 
 impl Kernel {
-    /// kubeadm's preflight asks for 5.4 (SystemVerification), WireGuard is in 5.6, and what kube-proxy needs of nf_tables in
-    /// 5.13.
+    /// kubeadm's preflight asks for 5.4 (SystemVerification), what kube-proxy needs of nf_tables is in 5.13, and plugins say
+    /// what they need.
     fn of(plan: &Plan, node: &NodePlan) -> Self {
         let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
-        let wireguard = matches!(
-            plan.network.cni,
-            CniPlan::Flannel {
-                backend: FlannelBackend::Wireguard,
-                ..
-            }
-        );
-        let (minor, of) = match proxy {
-            _ if !node.roles.kubernetes() => (4, "Kubernetes"),
-            Some(ProxyMode::Nftables) => (13, "kube-proxy's nftables mode"),
-            _ if wireguard => (6, "flannel's WireGuard"),
-            _ => (4, "Kubernetes"),
-        };
-        Self { minor, of }
+        let nftables = (proxy == Some(ProxyMode::Nftables)).then_some((5, 13, "kube-proxy's nftables mode"));
+        let implied = plan.implied.kernel.as_ref();
+        let implied = implied.map(|KernelPlan { major, minor, of }| (*major, *minor, of.as_str()));
+        let further = nftables.into_iter().chain(implied).filter(|_| node.roles.kubernetes());
+        let (major, minor, of) = further.fold((5, 4, "Kubernetes"), |most, one| {
+            if (one.0, one.1) > (most.0, most.1) { one } else { most }
+        });
+        Self {
+            major,
+            minor,
+            of: of.to_owned(),
+        }
     }
 }
 

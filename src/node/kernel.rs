@@ -1,6 +1,6 @@
 //! Kernel modules and parameters. systemd loads the modules first, so that their parameters exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::NodeFile;
 use crate::{
@@ -11,32 +11,38 @@ use crate::{
 /// containerd's snapshotter, and the bridge on which the sysctls above depend.
 const MODULES: &[&str] = &["overlay", "br_netfilter"];
 
-/// `/etc/sysctl.d/90-firelay.conf`: what a kubelet needs, and what the spec says; `None` when that is nothing.
+/// `/etc/sysctl.d/90-firelay.conf`: what a kubelet and add-ons need, and what the spec says; `None` when that is nothing.
 pub fn sysctl(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let ipv6 = plan.network.pods.iter().any(|range| range.addr().is_ipv6());
     let own = SYSCTLS.iter().chain(if ipv6 { SYSCTLS_IPV6 } else { &[] });
     let own: Vec<_> = own.filter(|_| node.roles.kubernetes()).collect();
     let given = &node.host.sysctls;
+    let none = BTreeMap::new();
+    let implied = if node.roles.kubernetes() {
+        &plan.implied.sysctls
+    } else {
+        &none
+    };
     let line = |name: &str, value: &str| format!("{name} = {value}\n");
-    let further = given
-        .iter()
+    let unsaid = implied.iter().filter(|(name, _)| !given.contains_key(*name));
+    let further = unsaid
+        .chain(given)
         .filter(|(name, _)| !own.iter().any(|own| own.name == *name));
+    let settled = |name: &str| given.get(name).or_else(|| implied.get(name));
     let content: String = own
         .iter()
-        .map(|own| line(own.name, given.get(own.name).map_or(own.value, String::as_str)))
+        .map(|own| line(own.name, settled(own.name).map_or(own.value, String::as_str)))
         .chain(further.map(|(name, value)| line(name, value)))
         .collect();
     (!content.is_empty()).then(|| NodeFile::new("/etc/sysctl.d/90-firelay.conf", 0o644, content))
 }
 
-/// `/etc/modules-load.d/firelay.conf`: what a kubelet needs, and what the spec says; `None` when that is nothing.
-///
-/// `implied` are the modules of the network plugin.
-pub fn modules(plan: &Plan, node: &NodePlan, implied: &[String]) -> Option<NodeFile> {
+/// `/etc/modules-load.d/firelay.conf`: what a kubelet and add-ons need, and what the spec says; `None` when that is nothing.
+pub fn modules(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let mut names = Vec::new();
     if node.roles.kubernetes() {
         names.extend(MODULES.iter().chain(proxy_modules(plan)).copied());
-        names.extend(node.os.modules.iter().chain(implied).map(String::as_str));
+        names.extend(node.os.modules.iter().chain(&plan.implied.modules).map(String::as_str));
     }
     names.extend(node.host.kernel_modules.iter().map(String::as_str));
     let mut seen = BTreeSet::new();

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::{Error, NodeUnit, host, render};
-use crate::plan::NodePlan;
+use crate::plan::{NodePlan, Plan, among};
 
 #[derive(Serialize)]
 struct Context<'a> {
@@ -55,6 +55,19 @@ pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
 /// Its start job lasts until the cluster has a leader: start it with `--no-block`.
 pub fn etcd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     node.roles.etcd.then(|| unit(node, "etcd.service")).transpose()
+}
+
+/// Those that plugins and add-ons need.
+pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
+    let wanted = plan.implied.units.iter().filter(|unit| among(&unit.roles, node.roles));
+    wanted
+        .map(|unit| NodeUnit {
+            name: unit.name.clone(),
+            content: unit.content.as_str().into(),
+            enabled: unit.enable,
+            dropins: Vec::new(),
+        })
+        .collect()
 }
 
 fn unit(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {

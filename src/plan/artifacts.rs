@@ -103,6 +103,12 @@ impl<'a> Store<'a> {
         plans
     }
 
+    /// What a machine fetches of a name in the catalog, wanted or not.
+    pub(super) fn one(&self, name: &str, os: &OsProfile, arch: Arch, report: &mut Report) -> Option<ArtifactPlan> {
+        let artifact = self.catalog.artifacts.get(name)?;
+        report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))
+    }
+
     fn needed(&self, name: &str, scope: ArtifactScope, roles: RoleSet) -> bool {
         match scope {
             ArtifactScope::Kubernetes => roles.kubernetes(),
@@ -261,7 +267,7 @@ pub(super) fn check_path(path: &Spanned<String>, report: &mut Report) {
     }
 }
 
-fn check_sha256(sha256: &Spanned<String>, report: &mut Report) {
+pub(super) fn check_sha256(sha256: &Spanned<String>, report: &mut Report) {
     if !names::is_sha256(sha256) {
         let finding = Diagnostic::error("FL0306", "not a SHA-256")
             .at(sha256.span)

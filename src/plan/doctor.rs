@@ -1,7 +1,7 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
 use super::{
-    CniPlan, EndpointPlan, EtcdPlan, JoinPlan, NetworkPlan, ProviderPlan, kubernetes::Release, pki, report::Report,
+    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, Plan, ProviderPlan, kubernetes::Release, pki, report::Report,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -35,8 +35,8 @@ pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mu
     }
 }
 
-/// flannel reaches the API by the service's address, and leaves services to kube-proxy.
-pub(super) fn check_services(spec: &Spec, network: &NetworkPlan, report: &mut Report) {
+/// A plugin that makes pods' network alone leaves services to kube-proxy.
+pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
     let kubernetes = &spec.kubernetes;
     let skipped = kubernetes
         .skip_phases
@@ -46,15 +46,34 @@ pub(super) fn check_services(spec: &Spec, network: &NetworkPlan, report: &mut Re
         let disabled = &kubernetes.kube_proxy.disabled;
         disabled.then_some(disabled.span)
     });
-    let Some(span) = place.filter(|_| matches!(network.cni, CniPlan::Flannel { .. })) else {
+    let plugin = plan
+        .addons
+        .iter()
+        .find(|addon| addon.is_cni() && !addon.choice.declaration.files.is_empty());
+    let (Some(span), Some(plugin), false) = (place, plugin, plan.implied.without_kube_proxy) else {
         return;
     };
-    let finding = Diagnostic::warning("FL0119", "flannel without kube-proxy").at(span);
+    let finding = Diagnostic::warning("FL0119", format!("{} without kube-proxy", plugin.key())).at(span);
     report.push(
         finding
-            .label("nothing leads services to their pods, and flannel itself asks for the API's service")
-            .help("keep kube-proxy, or bring a network plugin that does its work (network.cni: none, and `manifests`)"),
+            .label("nothing leads services to their pods")
+            .help("keep kube-proxy, or choose a network plugin that does its work"),
     );
+}
+
+/// Without a plugin nodes stay NotReady.
+pub(super) fn check_plugin(addons: &[AddonPlan], manifests: usize, report: &mut Report) {
+    let plugin = addons.iter().find(|addon| addon.is_cni());
+    let Some(plugin) = plugin.filter(|plugin| plugin.choice.declaration.files.is_empty() && manifests == 0) else {
+        return;
+    };
+    let finding = Diagnostic::warning("FL0110", "no network plugin, and no manifest that could bring one")
+        .label("nodes stay NotReady until a plugin is installed")
+        .help("add the plugin's manifest under `manifests`");
+    report.push(Diagnostic {
+        span: plugin.choice.place,
+        ..finding
+    });
 }
 
 /// The kubelet speaks to containerd of systemd's groups; a handler of runc's kind that makes its own starts no pod.

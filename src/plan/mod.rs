@@ -4,9 +4,9 @@
 //! expands rows of machines and checks what can be checked without a machine. It does not stop at a mistake.
 
 mod access;
+mod addons;
 mod addresses;
 mod artifacts;
-mod cni;
 mod component;
 mod control_plane;
 mod doctor;
@@ -38,6 +38,7 @@ mod resolve;
 mod runtime;
 mod vip;
 
+pub use addons::{context, of as context_of};
 pub use draft::read;
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,

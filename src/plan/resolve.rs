@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Plan, access, addresses,
+    Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
     doctor, endpoint, etcd, host, idle, kubelet, kubernetes,
     kubernetes::Release,
@@ -28,7 +28,7 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
 fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     report.take(names::check("cluster", &spec.name));
     access::check(&spec.access, report);
-    manifests::check(&spec.manifests, report);
+    let manifests = manifests::resolve(spec, report);
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
     host::check(spec, report);
@@ -54,11 +54,10 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     if let Some(endpoint) = &endpoint {
         doctor::check_strict_arp(spec, endpoint, report);
     }
-    if let Some(network) = &network {
-        doctor::check_services(spec, network, report);
-    }
 
     let release = release?;
+    let addons = addons::chosen(spec, &release, &artifacts::image_rewrites(spec), report);
+    doctor::check_plugin(&addons, manifests.len(), report);
     kubelet::check(spec, &release.profile, profiles, report);
     kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {
@@ -77,22 +76,25 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     }
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
     let store = Store::new(spec, profiles, versions);
+    let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
     let mut nodes = Nodes {
         spec,
         profiles,
         store,
         direct: host::Direct::new(&kubernetes.dns.domain, &ranges, &spec.endpoint, &rows),
-        etcd_data: etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir),
+        etcd_data: &etcd_data,
         external_etcd: external,
         ipv6: network
             .as_ref()
             .is_some_and(|network| network.pods.iter().any(|range| range.addr().is_ipv6())),
     };
-    let nodes = nodes.resolve(&rows, report);
+    let machines = nodes.resolve(&rows, report);
+    let store = nodes.store;
+    let nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
-    Some(Plan {
+    let mut plan = Plan {
         name: spec.name.value.clone(),
         kubernetes,
         endpoint,
@@ -101,13 +103,18 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         runtime: runtime?,
         image_archives: artifacts::image_archives(spec),
         image_rewrites: artifacts::image_rewrites(spec),
-        manifests: spec.manifests.clone(),
+        addons,
+        implied: Implied::default(),
+        manifests,
         access: spec.access.clone(),
         pki,
         join,
         nodes,
         patches,
-    })
+    };
+    addons::settle(&mut plan, spec, &store, report);
+    doctor::check_services(spec, &plan, report);
+    Some(plan)
 }
 
 /// Named machines that run a kubelet.

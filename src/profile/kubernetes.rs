@@ -21,6 +21,10 @@ pub struct KubernetesProfile {
     pub apiserver_kubelet_client_organization: Option<String>,
     /// Versions that go with this minor, by catalog component (`containerd`, `runc`, `etcd`, …).
     pub components: BTreeMap<String, Version>,
+    /// Releases of plugins and add-ons that go with this minor, by their folders under `templates/`; the newest that does
+    /// where none is named.
+    #[serde(default)]
+    pub addons: BTreeMap<String, Version>,
     /// Tag of the sandbox image, `3.10.2`.
     pub pause: String,
     /// Tag of the CoreDNS image that kubeadm deploys.

@@ -57,7 +57,7 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
             return (draft, Vec::new());
         }
     };
-    let mut draft: Draft<Spec> = yaml::draft(&composed.tree, WORDS);
+    let mut draft = decoded(&composed.tree);
     // What is wrong with a value that is not known is of no interest.
     let unset: Vec<_> = draft
         .findings
@@ -73,6 +73,16 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
         spec.patch_files = composed.patches;
     }
     (draft, composed.inserted)
+}
+
+/// A tree as a spec, with the mistakes of its form; those of parameters among them.
+fn decoded(tree: &Tree<'_>) -> Draft<Spec> {
+    let mut draft: Draft<Spec> = yaml::draft(tree, WORDS);
+    let (_, wrong) = draft.value.as_ref().map(Spec::choices).unwrap_or_default();
+    draft.certain &= !diagnostic::refuse(&wrong);
+    draft.findings.extend(wrong);
+    diagnostic::sort(&mut draft.findings);
+    draft
 }
 
 /// A spec as one tree, to vary it.
@@ -102,7 +112,7 @@ impl Laid {
             root,
             findings: Vec::new(),
         };
-        let mut draft: Draft<Spec> = yaml::draft(&tree, WORDS);
+        let mut draft = decoded(&tree);
         match draft.value.take() {
             Some(mut spec) if draft.findings.is_empty() => {
                 spec.patch_files.clone_from(&self.patches);

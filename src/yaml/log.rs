@@ -121,6 +121,11 @@ impl Log {
             .map(|(_, choice)| *choice)
     }
 
+    /// What was found.
+    pub(super) fn findings(self) -> Vec<Diagnostic> {
+        self.findings.into_inner()
+    }
+
     fn draft<T>(self, value: Option<T>) -> Draft<T> {
         Draft {
             value,

@@ -81,7 +81,7 @@ pub(super) fn kind(node: &Node<'_>) -> &'static str {
 }
 
 /// A scalar that may be repeated in an error text: short, and made like a name or a number.
-pub(super) fn quotable(text: &str) -> bool {
+pub fn quotable(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 32
         && text

@@ -1,5 +1,6 @@
 //! The resolved cluster.
 
+mod addons;
 mod etcd;
 mod kubernetes;
 mod network;
@@ -9,6 +10,7 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+pub use addons::*;
 pub use etcd::*;
 pub use kubernetes::*;
 pub use network::*;
@@ -17,7 +19,7 @@ pub use runtime::*;
 pub use trust::*;
 
 use super::ScopedPatch;
-use crate::spec::{Access, Manifest};
+use crate::spec::Access;
 
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
@@ -38,8 +40,12 @@ pub struct Plan {
     pub image_archives: Vec<ImageArchivePlan>,
     /// Registry prefix → own prefix; the longest match wins. See [`Plan::image`].
     pub image_rewrites: BTreeMap<String, String>,
+    /// The network plugin and the add-ons.
+    pub addons: Vec<AddonPlan>,
+    /// What they need elsewhere.
+    pub implied: Implied,
     /// Manifests of the user.
-    pub manifests: Vec<Manifest>,
+    pub manifests: Vec<ManifestPlan>,
     /// Users and keys.
     pub access: Access,
     /// Certificates.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::{secret::Secret, spec::FlannelBackend};
+use crate::secret::Secret;
 
 /// Where every API server listens, kubeadm's own `localAPIEndpoint.bindPort`. The endpoint's port may differ.
 pub const API_PORT: u16 = 6443;
@@ -98,26 +98,4 @@ pub struct NetworkPlan {
     pub node_mask_ipv4: Option<u8>,
     /// Mask of a node's IPv6 pod range, when IPv6 is used.
     pub node_mask_ipv6: Option<u8>,
-    /// The plugin.
-    pub cni: CniPlan,
-}
-
-/// The network plugin, resolved.
-#[derive(Clone, Debug)]
-pub enum CniPlan {
-    /// flannel.
-    Flannel {
-        /// Backend.
-        backend: FlannelBackend,
-        /// Overridden MTU.
-        mtu: Option<u16>,
-        /// UDP port.
-        port: Option<u16>,
-        /// VXLAN identifier.
-        vni: Option<u32>,
-        /// Route directly within a subnet.
-        direct_routing: bool,
-    },
-    /// None.
-    None,
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use super::{NetworkPlan, cni, report::Report};
+use super::{NetworkPlan, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     spec::Spec,
@@ -41,7 +41,6 @@ pub(super) fn resolve(
     };
     let node_mask_ipv4 = mask_of(true, network.node_mask_ipv4.as_ref(), 24);
     let node_mask_ipv6 = mask_of(false, network.node_mask_ipv6.as_ref(), 64);
-    let cni = cni::resolve(spec, report);
     let first = ranges.services.first()?.net;
     Some(NetworkPlan {
         pods: ranges.pods.iter().map(|range| range.net).collect(),
@@ -50,7 +49,6 @@ pub(super) fn resolve(
         cluster_dns: nth(first, 10),
         node_mask_ipv4,
         node_mask_ipv6,
-        cni,
     })
 }
 

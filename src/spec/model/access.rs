@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{secret::Secret, yaml::Spanned};
+use crate::{declaration::PhaseName, secret::Secret, yaml::Spanned};
 
 /// A manifest of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -12,7 +12,13 @@ pub struct Manifest {
     /// File name without ending.
     pub name: Spanned<String>,
     /// One or more YAML documents.
-    pub content: Spanned<String>,
+    pub content: Option<Spanned<String>>,
+    /// Or where the founder fetches them; the mirror does not apply.
+    pub url: Option<Spanned<String>>,
+    /// The digest of what is fetched.
+    pub sha256: Option<Spanned<String>>,
+    /// When it is applied, beside what firelay has in that phase; `manifests`, the last, if absent.
+    pub phase: Option<Spanned<PhaseName>>,
 }
 
 /// `access`.

@@ -3,6 +3,7 @@
 //! Nothing is resolved here. A field that is absent stays `None`; `plan` knows the defaults.
 
 mod access;
+mod addons;
 mod artifacts;
 mod control_plane;
 mod etcd;
@@ -22,9 +23,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::FilePatch;
-use crate::yaml::Spanned;
+use crate::{
+    declaration::{self, Choice},
+    diagnostic::Diagnostic,
+    yaml::Spanned,
+};
 
 pub use access::*;
+pub use addons::*;
 pub use artifacts::*;
 pub use control_plane::*;
 pub use etcd::*;
@@ -69,6 +75,8 @@ host_settings!(level! {
         /// Where binaries and images come from.
         #[serde(default)]
         pub artifacts: Artifacts,
+        /// Add-ons by name, with their parameters; `{}` takes the defaults.
+        pub addons: Option<Addons>,
         /// Manifests of the user, applied by the founder after the add-ons.
         #[serde(default)]
         pub manifests: Vec<Manifest>,
@@ -105,6 +113,14 @@ host_settings!(level! {
 });
 
 impl Spec {
+    /// The network plugin and the add-ons, and what is wrong with the form of their parameters.
+    pub fn choices(&self) -> (Vec<Choice>, Vec<Diagnostic>) {
+        let (cni, mut findings) = declaration::cni(self.network.cni.as_ref().map(|Cni(fragment)| &fragment.0));
+        let (addons, wrong) = declaration::addons(self.addons.as_ref().map(|Addons(fragment)| &fragment.0));
+        findings.extend(wrong);
+        (cni.into_iter().chain(addons).collect(), findings)
+    }
+
     /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.
     pub fn levels(&self) -> impl Iterator<Item = HostSettings<'_>> {
         let RoleSettings {

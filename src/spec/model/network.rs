@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Cni;
 use crate::{secret::Secret, yaml::Spanned};
 
 /// `endpoint`.
@@ -83,46 +84,9 @@ pub struct Network {
     /// Service ranges, one per IP family in the same order; `10.96.0.0/12` if absent.
     pub services: Option<Spanned<Vec<Spanned<String>>>>,
     /// The plugin; flannel with vxlan if absent.
-    pub cni: Option<Spanned<Cni>>,
+    pub cni: Option<Cni>,
     /// `node-cidr-mask-size-ipv4`; 24 if absent.
     pub node_mask_ipv4: Option<Spanned<u8>>,
     /// `node-cidr-mask-size-ipv6`; 64 if absent.
     pub node_mask_ipv6: Option<Spanned<u8>>,
-}
-
-/// The network plugin: `cni: { flannel: {} }` or `cni: none`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Cni {
-    /// flannel.
-    Flannel(Flannel),
-    /// None; bring your own through `manifests`.
-    None,
-}
-
-/// `network.cni.flannel`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Flannel {
-    /// `vxlan`, `host-gw` or `wireguard`; vxlan if absent.
-    pub backend: Option<Spanned<FlannelBackend>>,
-    /// Overrides the MTU that flannel works out.
-    pub mtu: Option<Spanned<u16>>,
-    /// UDP port; 8472 (vxlan) or 51820 (wireguard) if absent.
-    pub port: Option<Spanned<u16>>,
-    /// VXLAN network identifier; 1 if absent.
-    pub vni: Option<Spanned<u32>>,
-    /// VXLAN only: route directly between nodes of one subnet.
-    #[serde(default)]
-    pub direct_routing: bool,
-}
-
-/// flannel's backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum FlannelBackend {
-    Vxlan,
-    HostGw,
-    Wireguard,
 }

@@ -1,0 +1,158 @@
+//! What the spec says about plugins and add-ons, read by their declarations.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use super::{Declaration, Kind, VERSION, format, of};
+use crate::{
+    diagnostic::{Diagnostic, Span, nearest},
+    yaml::{self, Content, Node},
+};
+
+/// A plugin or add-on with its parameters.
+#[derive(Clone)]
+pub struct Choice {
+    /// Its declaration.
+    pub declaration: Arc<Declaration>,
+    /// Where its name stands; `None` where it was not written.
+    pub place: Option<Span>,
+    /// What was written below it.
+    node: Option<Node<'static>>,
+    /// Parameters with defaults filled in; may hold secrets.
+    pub parameters: Map<String, Value>,
+}
+
+/// Parameters may be secret.
+impl fmt::Debug for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Choice").field(&self.declaration.key).finish()
+    }
+}
+
+impl Choice {
+    fn new(declaration: &Arc<Declaration>, place: Option<Span>, node: Option<&Node<'_>>) -> (Self, Vec<Diagnostic>) {
+        let nothing = Node {
+            span: place.unwrap_or_default(),
+            content: Content::Mapping(Vec::new()),
+        };
+        let (value, findings) = yaml::shaped(node.unwrap_or(&nothing), &declaration.schema(), format);
+        let choice = Self {
+            declaration: declaration.clone(),
+            place,
+            node: node.map(Node::detached),
+            parameters: value.as_object().cloned().unwrap_or_default(),
+        };
+        (choice, findings)
+    }
+
+    /// The release that the spec asks for.
+    pub fn version(&self) -> Option<&str> {
+        self.parameters.get(VERSION)?.as_str()
+    }
+
+    /// What was written for a parameter, keys with dots between.
+    pub fn written(&self, path: &str) -> Option<&Node<'static>> {
+        path.split('.').try_fold(self.node.as_ref()?, |node, key| node.get(key))
+    }
+
+    /// Where a parameter stands, or what of its path was written last.
+    pub fn span(&self, path: &str) -> Option<Span> {
+        let mut span = self.place;
+        let mut node = self.node.as_ref();
+        for key in path.split('.').filter(|key| !key.is_empty()) {
+            node = node.and_then(|node| node.get(key));
+            span = node.map(|node| node.span).or(span);
+        }
+        span
+    }
+}
+
+/// `network.cni`: a name, or a name with parameters; the default plugin if absent.
+pub fn cni(given: Option<&Node<'_>>) -> (Option<Choice>, Vec<Diagnostic>) {
+    let (at, below) = match given.map(|node| (node, &node.content)) {
+        None => (None, None),
+        Some((node, Content::Scalar(_))) => (Some(node), None),
+        Some((_, Content::Mapping(entries))) if entries.len() == 1 => (Some(&entries[0].0), Some(&entries[0].1)),
+        Some((node, _)) => {
+            let finding = Diagnostic::error("FL0010", "expected one choice").at(node.span);
+            return (
+                None,
+                vec![finding.label("should be one choice").help(known(Kind::Cni, "choices"))],
+            );
+        }
+    };
+    let Some(at) = at else {
+        let default = of(Kind::Cni).find(|declaration| declaration.default);
+        return (
+            default.map(|declaration| Choice::new(declaration, None, None).0),
+            Vec::new(),
+        );
+    };
+    let name = at.text().unwrap_or_default();
+    match of(Kind::Cni).find(|declaration| declaration.key == name) {
+        Some(declaration) => {
+            let (choice, findings) = Choice::new(declaration, Some(at.span), below);
+            (Some(choice), findings)
+        }
+        None => (None, vec![unknown_choice(at, name)]),
+    }
+}
+
+/// `addons`: parameters by name.
+pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
+    let (mut choices, mut findings) = (Vec::new(), Vec::new());
+    let Some(node) = given else { return (choices, findings) };
+    let Content::Mapping(entries) = &node.content else {
+        let finding = Diagnostic::error("FL0010", "expected a mapping").at(node.span);
+        return (
+            choices,
+            vec![
+                finding
+                    .label("should be a mapping")
+                    .help("write NAME: {} for each add-on"),
+            ],
+        );
+    };
+    for (key, value) in entries {
+        let name = key.text().unwrap_or_default();
+        match of(Kind::Addon).find(|declaration| declaration.key == name) {
+            Some(declaration) => {
+                let (choice, wrong) = Choice::new(declaration, Some(key.span), Some(value));
+                choices.push(choice);
+                findings.extend(wrong);
+            }
+            None => {
+                let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
+                findings.push(yaml::unknown_key(key, name, value.span, &keys));
+            }
+        }
+    }
+    // As the declarations stand, whatever the order of the spec: what is rendered does not depend on it.
+    choices.sort_by(|a, b| a.declaration.name.cmp(&b.declaration.name));
+    (choices, findings)
+}
+
+fn known(kind: Kind, what: &str) -> String {
+    let keys: Vec<_> = of(kind).map(|declaration| declaration.key.as_str()).collect();
+    format!("{what}: {}", keys.join(", "))
+}
+
+fn unknown_choice(at: &Node<'_>, name: &str) -> Diagnostic {
+    let near = nearest(
+        name,
+        of(Kind::Cni)
+            .map(|declaration| declaration.key.as_str())
+            .collect::<Vec<_>>(),
+    );
+    let what = if yaml::quotable(name) {
+        format!("unknown choice `{name}`")
+    } else {
+        "unknown choice".to_owned()
+    };
+    let label = near.map_or_else(|| "no such choice".to_owned(), |near| format!("did you mean `{near}`?"));
+    Diagnostic::error("FL0012", what)
+        .at(at.span)
+        .label(label)
+        .help(known(Kind::Cni, "choices"))
+}

@@ -1,0 +1,172 @@
+//! What a plugin or add-on needs of the machines and of Kubernetes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What follows from a choice. Texts may hold `{{ EXPRESSION }}`; one that is nothing else has the expression's own type,
+/// a list in a list stands for its elements, and what is undefined is left out.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Implication {
+    /// When it follows; an expression.
+    #[serde(rename = "if", skip_serializing)]
+    pub when: Option<String>,
+    /// Kernel modules.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Kernel parameters.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, Value>,
+    /// Ports between nodes.
+    #[serde(default)]
+    pub ports: Vec<Port>,
+    /// Devices that NetworkManager must leave alone, in the syntax of its `unmanaged-devices`.
+    #[serde(default)]
+    pub unmanaged_interfaces: Vec<String>,
+    /// CNI plugins that must be in the host's CNI directory.
+    #[serde(default)]
+    pub cni_plugins: Vec<String>,
+    /// The least kernel, `5.10`.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// False: kube-proxy is not deployed.
+    #[serde(default)]
+    pub kube_proxy: Option<bool>,
+    /// False: the controller manager gives nodes no pod ranges.
+    #[serde(default)]
+    pub node_cidrs: Option<bool>,
+    /// False: kubeadm deploys no CoreDNS.
+    #[serde(default)]
+    pub cluster_dns: Option<bool>,
+    /// Fields of KubeletConfiguration.
+    #[serde(default)]
+    pub kubelet_config: BTreeMap<String, Value>,
+    /// Flags of the kubelet.
+    #[serde(default)]
+    pub kubelet_arguments: BTreeMap<String, Value>,
+    /// Flags of kube-apiserver.
+    #[serde(default)]
+    pub api_server_arguments: BTreeMap<String, Value>,
+    /// Flags of kube-controller-manager.
+    #[serde(default)]
+    pub controller_manager_arguments: BTreeMap<String, Value>,
+    /// Names of the API server's certificate.
+    #[serde(default)]
+    pub sans: Vec<String>,
+    /// True: every kubelet serves with a certificate of the cluster's CA.
+    #[serde(default)]
+    pub serving_certificates: Option<bool>,
+    /// True: certificates that kubelets ask for to serve with are approved.
+    #[serde(default)]
+    pub approves_serving: Option<bool>,
+    /// Files of the host.
+    #[serde(default)]
+    pub files: Vec<HostFile>,
+    /// Units of the host.
+    #[serde(default)]
+    pub units: Vec<Unit>,
+    /// What is fetched beside the usual, by its name in the catalog.
+    #[serde(default)]
+    pub binaries: Vec<Binary>,
+    /// Images that nodes pull beside those of the manifests, upstream's references.
+    #[serde(default)]
+    pub images: Vec<String>,
+}
+
+/// Which machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Place {
+    /// Every one with a kubelet.
+    #[default]
+    All,
+    /// Control planes.
+    ControlPlane,
+    /// Machines with the role of a worker.
+    Worker,
+}
+
+/// What nodes must reach on each other.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Port {
+    /// `tcp`, `udp`, or the number of a protocol without ports (IANA, "Protocol Numbers").
+    pub protocol: Value,
+    /// The port.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub port: Value,
+    /// Where it is open.
+    #[serde(default)]
+    pub on: Place,
+}
+
+/// A role of nodes with a kubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum On {
+    ControlPlane,
+    Worker,
+}
+
+/// Which nodes have something; all with a kubelet if none is named.
+pub type Roles = Vec<On>;
+
+/// A file of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostFile {
+    /// Absolute path.
+    pub path: String,
+    /// Its text.
+    #[serde(default)]
+    pub content: Option<String>,
+    /// Or a template in the folder.
+    #[serde(default)]
+    pub template: Option<String>,
+    /// Permission bits in octal.
+    #[serde(default = "HostFile::mode")]
+    pub mode: String,
+    /// Which nodes have it.
+    #[serde(default)]
+    pub roles: Roles,
+}
+
+impl HostFile {
+    fn mode() -> String {
+        "0644".to_owned()
+    }
+}
+
+/// A unit of systemd.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Unit {
+    /// `renew.timer`.
+    pub name: String,
+    /// Its text.
+    #[serde(default)]
+    pub content: Option<String>,
+    /// Or a template in the folder.
+    #[serde(default)]
+    pub template: Option<String>,
+    /// The document enables it.
+    #[serde(default)]
+    pub enable: bool,
+    /// Which nodes have it.
+    #[serde(default)]
+    pub roles: Roles,
+}
+
+/// What is fetched.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Binary {
+    /// Its name in `profiles/catalog.yaml`.
+    pub name: String,
+    /// Which nodes have it.
+    #[serde(default)]
+    pub roles: Roles,
+}

@@ -1,0 +1,317 @@
+//! Network plugins and add-ons as data: `templates/{cni,addons}/NAME/addon.yaml`.
+//!
+//! A declaration says which parameters the spec takes, which images and manifests a release has, what must hold, and what
+//! the cluster's machines need for it. Nothing outside of these files knows a plugin or add-on by name.
+
+mod choice;
+mod format;
+mod implies;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
+
+use semver::{Version, VersionReq};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+pub use choice::{Choice, addons, cni};
+pub use format::{FORMATS, format};
+pub use implies::{Binary, HostFile, Implication, On, Place, Port, Roles, Unit};
+
+use crate::{template, yaml};
+
+/// The parameter that every declaration has.
+pub const VERSION: &str = "version";
+
+/// What is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A network plugin, of which a cluster has one.
+    Cni,
+    /// An add-on.
+    Addon,
+}
+
+impl Kind {
+    /// The folder below `templates/`.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Cni => "cni",
+            Self::Addon => "addons",
+        }
+    }
+
+    /// The key of the spec.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Cni => "network.cni",
+            Self::Addon => "addons",
+        }
+    }
+}
+
+/// What is applied together; each when all of the one before is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PhaseName {
+    /// Definitions of kinds, which the API server must have taken up before the next phase.
+    Crds,
+    /// The network plugin.
+    Cni,
+    /// What others rely on: DNS, cloud controller managers.
+    Core,
+    /// Add-ons.
+    Addons,
+    /// Objects of kinds that the phases before define.
+    Resources,
+    /// What stands for itself.
+    Manifests,
+}
+
+impl PhaseName {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] = [
+        Self::Crds,
+        Self::Cni,
+        Self::Core,
+        Self::Addons,
+        Self::Resources,
+        Self::Manifests,
+    ];
+
+    /// The directory that holds its files; directories are applied in the order of their names.
+    pub fn directory(self) -> &'static str {
+        match self {
+            Self::Crds => "10-crds",
+            Self::Cni => "20-cni",
+            Self::Core => "30-core",
+            Self::Addons => "40-addons",
+            Self::Resources => "50-resources",
+            Self::Manifests => "60-manifests",
+        }
+    }
+}
+
+/// A folder under `templates/`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Declaration {
+    /// The folder, `kube-router`.
+    #[serde(skip)]
+    pub name: String,
+    /// The key of the spec, `kubeRouter`.
+    #[serde(skip)]
+    pub key: String,
+    /// What it is; a plugin unless it lies among the add-ons.
+    #[serde(skip, default = "Declaration::cni")]
+    pub kind: Kind,
+    /// One line.
+    pub summary: String,
+    /// Taken where the spec says nothing.
+    #[serde(default)]
+    pub default: bool,
+    /// A JSON Schema for each parameter.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+    /// Releases; none for what has no version of its own.
+    #[serde(default)]
+    pub releases: BTreeMap<Version, Release>,
+    /// Manifests.
+    #[serde(default)]
+    pub files: Vec<ManifestFile>,
+    /// The parameter that lists manifests of the user, as `manifests` does.
+    #[serde(default)]
+    pub manifests: Option<String>,
+    /// What must hold.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// What it needs elsewhere.
+    #[serde(default)]
+    pub implies: Vec<Implication>,
+    /// Certificates by name.
+    #[serde(default)]
+    pub certificates: Vec<Authority>,
+    /// Parameters of every mode.
+    #[serde(default)]
+    pub examples: Vec<Map<String, Value>>,
+}
+
+/// A release.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Release {
+    /// The versions of Kubernetes that it goes with.
+    pub kubernetes: VersionReq,
+    /// Upstream's references by role, with `{version}` in them.
+    #[serde(default)]
+    pub images: BTreeMap<String, String>,
+    /// Templates that take the place of others, by their names.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+/// A template of manifests.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ManifestFile {
+    /// When it is applied.
+    pub phase: PhaseName,
+    /// Its name in the folder.
+    pub file: String,
+    /// When it is needed.
+    #[serde(rename = "if")]
+    pub when: Option<String>,
+}
+
+/// What must not hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Check {
+    /// Refused if this expression holds.
+    pub refuse: Option<String>,
+    /// Warned of if this one does.
+    pub warn: Option<String>,
+    /// The parameter concerned, with dots between keys; the plugin as a whole if absent.
+    pub at: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+/// A CA of its own with certificates.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Authority {
+    /// When it is needed.
+    #[serde(rename = "if")]
+    pub when: Option<String>,
+    /// Certificates by name.
+    pub leaves: BTreeMap<String, Leaf>,
+}
+
+/// A certificate; texts are filled in.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Leaf {
+    /// Common name.
+    pub common_name: String,
+    /// DNS names.
+    #[serde(default)]
+    pub dns_names: Vec<String>,
+    /// Addresses.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// What it may be used for.
+    pub usages: Vec<Usage>,
+}
+
+/// What a certificate may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Usage {
+    Server,
+    Client,
+}
+
+/// A declaration that is not what its type says; a mistake in firelay itself.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another form.
+    #[error("declaration refused: {0}")]
+    Invalid(String),
+    /// A folder without one.
+    #[error("templates/{file} is missing")]
+    Missing {
+        /// Path below `templates/`.
+        file: String,
+    },
+}
+
+static ALL: LazyLock<Result<Vec<Arc<Declaration>>, Error>> = LazyLock::new(load);
+
+/// Every declaration, plugins first, in the order of their names; none if one of them cannot be read, see [`check`].
+pub fn all() -> &'static [Arc<Declaration>] {
+    ALL.as_deref().unwrap_or_default()
+}
+
+/// Whether the declarations of this build can be read.
+pub fn check() -> Result<(), Error> {
+    ALL.as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+/// The declarations of a kind.
+pub fn of(kind: Kind) -> impl Iterator<Item = &'static Arc<Declaration>> {
+    all().iter().filter(move |declaration| declaration.kind == kind)
+}
+
+fn load() -> Result<Vec<Arc<Declaration>>, Error> {
+    let folders =
+        [Kind::Cni, Kind::Addon].map(|kind| template::folders(kind.folder()).into_iter().map(move |it| (kind, it)));
+    folders
+        .into_iter()
+        .flatten()
+        .map(|(kind, name)| Declaration::load(kind, name))
+        .collect()
+}
+
+impl Declaration {
+    fn cni() -> Kind {
+        Kind::Cni
+    }
+
+    fn load(kind: Kind, name: &str) -> Result<Arc<Self>, Error> {
+        let file = format!("{}/{name}/addon.yaml", kind.folder());
+        let text = template::source(&file).ok_or_else(|| Error::Missing { file: file.clone() })?;
+        let read = yaml::parse(&format!("templates/{file}"), text);
+        let declaration: Self = read.map_err(|error| Error::Invalid(error.to_string()))?;
+        Ok(Arc::new(Self {
+            name: name.to_owned(),
+            key: camel(name),
+            kind,
+            ..declaration
+        }))
+    }
+
+    /// The folder below `templates/`.
+    pub fn folder(&self) -> String {
+        format!("{}/{}", self.kind.folder(), self.name)
+    }
+
+    /// The schema of all parameters, `version` among them.
+    pub fn schema(&self) -> Value {
+        let mut properties = self.parameters.clone();
+        let versions: Vec<_> = self.releases.keys().rev().map(ToString::to_string).collect();
+        if let Some(newest) = versions.first() {
+            let version = json!({
+                "type": "string",
+                "enum": versions,
+                "description": "Another release than the one that goes with the version of Kubernetes.",
+                "examples": [newest],
+            });
+            properties.insert(VERSION.to_owned(), version);
+        }
+        let mut schema = json!({ "type": "object", "description": self.summary });
+        if properties.is_empty() {
+            schema["examples"] = json!([{}]);
+        }
+        schema["properties"] = properties.into();
+        schema["additionalProperties"] = false.into();
+        schema
+    }
+}
+
+/// `kube-router` as a key of the spec.
+fn camel(name: &str) -> String {
+    let mut words = name.split('-');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut camel, word| {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        camel + letters.as_str()
+    })
+}

@@ -1,0 +1,73 @@
+//! What plugins and add-ons need, given to the plan. What the user says himself wins; what cannot both hold is a finding.
+
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, report::Report},
+    spec::Spec,
+};
+
+pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
+    let implied = plan.implied.clone();
+    if implied.without_kube_proxy {
+        report.extend(idle_proxy(spec));
+        plan.kubernetes.kube_proxy = None;
+    }
+    let mut controller_manager = implied.controller_manager_arguments;
+    if implied.without_node_cidrs {
+        controller_manager.insert("allocate-node-cidrs".to_owned(), "false".to_owned());
+    }
+    let kubernetes = &mut plan.kubernetes;
+    for (component, arguments) in [
+        (&mut kubernetes.api_server, implied.api_server_arguments),
+        (&mut kubernetes.controller_manager, controller_manager),
+    ] {
+        let taken = |name: &String| {
+            let mut all = component.own_args.iter().chain(&component.extra_args);
+            all.any(|(other, _)| other == name)
+        };
+        let free: Vec<_> = arguments.into_iter().filter(|(name, _)| !taken(name)).collect();
+        component.own_args.extend(free);
+    }
+    for (field, value) in implied.kubelet_config {
+        kubernetes.kubelet_config.entry(field).or_insert(value);
+    }
+    for san in implied.sans {
+        if !plan.pki.extra_sans.contains(&san) {
+            plan.pki.extra_sans.push(san);
+        }
+    }
+    for node in plan.nodes.iter_mut().filter(|node| node.roles.kubernetes()) {
+        for (name, value) in &implied.kubelet_arguments {
+            if !node.kubelet_args.iter().any(|(other, _)| other == name) {
+                node.kubelet_args.push((name.clone(), value.clone()));
+            }
+        }
+        let wanted = implied.binaries.iter().filter(|(_, roles)| among(roles, node.roles));
+        let further: Vec<_> = wanted
+            .filter_map(|(name, _)| fetched(name, node, store, report))
+            .collect();
+        node.artifacts.extend(further);
+    }
+}
+
+fn fetched(name: &str, node: &NodePlan, store: &Store<'_>, report: &mut Report) -> Option<ArtifactPlan> {
+    let there = node.preinstalled || node.artifacts.iter().any(|artifact| artifact.name == name);
+    (!there).then(|| store.one(name, &node.os, node.arch, report)).flatten()
+}
+
+/// Settings of a kube-proxy that is not deployed.
+fn idle_proxy(spec: &Spec) -> Option<Diagnostic> {
+    let proxy = &spec.kubernetes.kube_proxy;
+    let kept = Some(proxy.disabled.span).filter(|span| !*proxy.disabled && *span != Span::default());
+    let mode = proxy.mode.as_ref().map(|mode| mode.span);
+    let place = kept
+        .or(mode)
+        .or_else(|| proxy.config.keys().next().map(|key| key.span))?;
+    let finding = Diagnostic::error("FL0804", "settings of kube-proxy, which is not deployed").at(place);
+    let label = "the network plugin does its work, as its parameters say";
+    Some(
+        finding
+            .label(label)
+            .help("remove it, or choose parameters that leave services to kube-proxy"),
+    )
+}

@@ -1,0 +1,212 @@
+//! Implications of declarations, filled in and put together.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{broken, context, of, placed};
+use crate::{
+    declaration::{Implication, Port},
+    diagnostic::Diagnostic,
+    plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
+    template,
+};
+
+/// What all plugins and add-ons of the plan need.
+pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
+    let mut all = Implied::default();
+    let whole = context(plan);
+    for addon in &plan.addons {
+        let context = of(&whole, addon);
+        for implication in &addon.choice.declaration.implies {
+            let asker = Asker {
+                plan,
+                addon,
+                context: &context,
+            };
+            match asker.filled(implication) {
+                Ok(Some(filled)) => report.extend(
+                    asker
+                        .add(filled, &mut all)
+                        .unwrap_or_else(|error| vec![broken(addon, &error)]),
+                ),
+                Ok(None) => {}
+                Err(error) => report.push(broken(addon, &error)),
+            }
+        }
+    }
+    all
+}
+
+struct Asker<'a> {
+    plan: &'a Plan,
+    addon: &'a AddonPlan,
+    context: &'a Value,
+}
+
+impl Asker<'_> {
+    fn folder(&self) -> String {
+        self.addon.choice.declaration.folder()
+    }
+
+    /// An implication with its texts filled in, if it holds.
+    fn filled(&self, implication: &Implication) -> Result<Option<Implication>, template::Error> {
+        let when = implication.when.as_deref();
+        if !when.map_or(Ok(true), |when| template::holds(&self.folder(), when, self.context))? {
+            return Ok(None);
+        }
+        let raw = serde_json::to_value(implication).unwrap_or_default();
+        let filled = fill(&self.folder(), raw, self.context)?.unwrap_or_default();
+        serde_json::from_value(filled)
+            .map(Some)
+            .map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, why: &impl ToString) -> template::Error {
+        template::Error {
+            template: format!("{}/addon.yaml", self.folder()),
+            line: 0,
+            reason: why.to_string(),
+        }
+    }
+
+    fn add(&self, one: Implication, all: &mut Implied) -> Result<Vec<Diagnostic>, template::Error> {
+        append(&mut all.modules, one.modules);
+        append(&mut all.unmanaged_interfaces, one.unmanaged_interfaces);
+        append(&mut all.cni_plugins, one.cni_plugins);
+        append(&mut all.sans, one.sans);
+        append(
+            &mut all.images,
+            one.images.iter().map(|image| self.plan.image(image)).collect(),
+        );
+        append(&mut all.ports, one.ports.into_iter().map(port).collect());
+        append(
+            &mut all.binaries,
+            one.binaries.into_iter().map(|it| (it.name, it.roles)).collect(),
+        );
+        all.without_kube_proxy |= one.kube_proxy == Some(false);
+        all.without_node_cidrs |= one.node_cidrs == Some(false);
+        all.without_cluster_dns |= one.cluster_dns == Some(false);
+        all.serving_certificates |= one.serving_certificates == Some(true);
+        all.approves_serving |= one.approves_serving == Some(true);
+        let kernel = one.kernel.as_deref().and_then(|least| kernel(least, self.addon));
+        all.kernel = kernel.max(all.kernel.take());
+        for file in one.files {
+            all.files.push(HostFilePlan {
+                content: self.text(file.content, file.template)?,
+                mode: u32::from_str_radix(&file.mode, 8).map_err(|error| self.refused(&error))?,
+                path: file.path,
+                roles: file.roles,
+            });
+        }
+        for unit in one.units {
+            all.units.push(UnitPlan {
+                content: self.text(unit.content, unit.template)?,
+                name: unit.name,
+                enable: unit.enable,
+                roles: unit.roles,
+            });
+        }
+        let mut findings = self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone);
+        for (from, to) in [
+            (one.sysctls, &mut all.sysctls),
+            (one.kubelet_arguments, &mut all.kubelet_arguments),
+            (one.api_server_arguments, &mut all.api_server_arguments),
+            (one.controller_manager_arguments, &mut all.controller_manager_arguments),
+        ] {
+            findings.extend(self.lay(from, to, plain));
+        }
+        Ok(findings)
+    }
+
+    fn text(&self, content: Option<String>, name: Option<String>) -> Result<String, template::Error> {
+        match (content, name) {
+            (Some(content), _) => Ok(content),
+            (None, Some(name)) => template::render(&format!("{}/{name}", self.folder()), self.context),
+            (None, None) => Err(self.refused(&"a file needs content or template")),
+        }
+    }
+
+    /// Settings by name; what another has set to another value is a finding.
+    fn lay<T: PartialEq>(
+        &self,
+        from: BTreeMap<String, Value>,
+        to: &mut BTreeMap<String, T>,
+        value: fn(&Value) -> T,
+    ) -> Vec<Diagnostic> {
+        let mut findings = Vec::new();
+        for (name, given) in from {
+            let given = value(&given);
+            if to.get(&name).is_some_and(|other| *other != given) {
+                let message = format!(
+                    "{} and another add-on want different values of `{name}`",
+                    self.addon.key()
+                );
+                let finding = Diagnostic::error("FL0804", message).help("leave one of them out");
+                findings.push(placed(finding, &self.addon.choice, ""));
+            } else {
+                to.insert(name, given);
+            }
+        }
+        findings
+    }
+}
+
+/// Texts of a value filled in; `None` for what is undefined.
+fn fill(of: &str, value: Value, context: &Value) -> Result<Option<Value>, template::Error> {
+    Ok(Some(match value {
+        Value::String(text) if text.contains("{{") || text.contains("{%") => {
+            return template::filled(of, &text, context);
+        }
+        Value::Array(items) => {
+            let mut filled = Vec::new();
+            for item in items {
+                let is_text = item.is_string();
+                match fill(of, item, context)? {
+                    Some(Value::Array(several)) if is_text => filled.extend(several),
+                    one => filled.extend(one),
+                }
+            }
+            filled.into()
+        }
+        Value::Object(fields) => {
+            let mut filled = Map::new();
+            for (name, field) in fields {
+                filled.extend(fill(of, field, context)?.map(|field| (name, field)));
+            }
+            filled.into()
+        }
+        other => other,
+    }))
+}
+
+/// Further elements, each once.
+fn append<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
+    for item in from {
+        if !to.contains(&item) {
+            to.push(item);
+        }
+    }
+}
+
+fn port(port: Port) -> PortPlan {
+    PortPlan {
+        protocol: plain(&port.protocol),
+        port: plain(&port.port).parse().ok(),
+        on: port.on,
+    }
+}
+
+fn kernel(least: &str, addon: &AddonPlan) -> Option<KernelPlan> {
+    let (major, minor) = least.split_once('.')?;
+    Some(KernelPlan {
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+        of: addon.key().to_owned(),
+    })
+}
+
+/// A value as a text setting has it.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

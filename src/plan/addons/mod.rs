@@ -1,0 +1,140 @@
+//! The network plugin and the add-ons: which releases, and what they need elsewhere.
+
+mod apply;
+mod context;
+mod implied;
+
+use std::collections::BTreeMap;
+
+use super::{AddonPlan, Plan, artifacts::Store, kubernetes::Release, report::Report, rewrite_image};
+use crate::{
+    declaration::{Check, Choice},
+    diagnostic::{Diagnostic, Severity},
+    spec::Spec,
+    template,
+};
+
+pub use context::{context, of};
+
+/// What the spec chose, with the releases that go with the version of Kubernetes.
+pub(super) fn chosen(
+    spec: &Spec,
+    release: &Release,
+    rewrites: &BTreeMap<String, String>,
+    report: &mut Report,
+) -> Vec<AddonPlan> {
+    let (choices, _) = spec.choices();
+    choices
+        .into_iter()
+        .map(|choice| addon(choice, release, rewrites, report))
+        .collect()
+}
+
+fn addon(choice: Choice, release: &Release, rewrites: &BTreeMap<String, String>, report: &mut Report) -> AddonPlan {
+    let declaration = choice.declaration.clone();
+    let fits = |version: &&semver::Version| {
+        let own = declaration.releases.get(*version);
+        own.is_some_and(|own| own.kubernetes.matches(&release.version))
+    };
+    let asked = choice.version().and_then(|text| text.parse().ok());
+    let known = release
+        .profile
+        .addons
+        .get(&declaration.name)
+        .filter(|version| declaration.releases.contains_key(version));
+    let newest = || declaration.releases.keys().rev().find(fits);
+    let version = asked.or_else(|| known.or_else(newest).cloned());
+    let own = version.as_ref().and_then(|version| declaration.releases.get(version));
+    if let Some(version) = version.as_ref().filter(|version| !fits(version)) {
+        report.push(unfit(&choice, version, release));
+    } else if version.is_none() && !declaration.releases.is_empty() {
+        let message = format!(
+            "no release of {} goes with Kubernetes {}",
+            declaration.key, release.version
+        );
+        report.push(placed(Diagnostic::error("FL0803", message), &choice, ""));
+    }
+    let text = version.as_ref().map(ToString::to_string).unwrap_or_default();
+    let images = own.map(|own| &own.images).into_iter().flatten();
+    let images = images.map(|(role, image)| {
+        (
+            role.clone(),
+            rewrite_image(rewrites, &image.replace("{version}", &text)),
+        )
+    });
+    AddonPlan {
+        images: images.collect(),
+        choice,
+        version,
+    }
+}
+
+fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagnostic {
+    let declaration = &choice.declaration;
+    let message = format!(
+        "{} {version} does not go with Kubernetes {}",
+        declaration.key, release.version
+    );
+    let fitting = declaration
+        .releases
+        .iter()
+        .rev()
+        .filter(|(_, own)| own.kubernetes.matches(&release.version));
+    let fitting: Vec<_> = fitting.map(|(version, _)| version.to_string()).collect();
+    let finding = placed(
+        Diagnostic::error("FL0803", message),
+        choice,
+        crate::declaration::VERSION,
+    );
+    match fitting.is_empty() {
+        true => finding.help("no release that is known does"),
+        false => finding.help(format!("releases that do: {}", fitting.join(", "))),
+    }
+}
+
+/// A finding at a parameter, or at what stands above it. What is not written has no place.
+fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
+    Diagnostic {
+        span: choice.span(path),
+        ..finding
+    }
+}
+
+/// Asks each plugin and add-on what it needs, gives it to the plan, and checks what has to hold.
+pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
+    plan.implied = implied::collect(plan, report);
+    apply::apply(plan, spec, store, report);
+    let whole = context(plan);
+    for addon in &plan.addons {
+        let context = of(&whole, addon);
+        for check in &addon.choice.declaration.checks {
+            report.extend(checked(check, addon, &context));
+        }
+    }
+}
+
+fn checked(check: &Check, addon: &AddonPlan, context: &serde_json::Value) -> Option<Diagnostic> {
+    let (expression, severity) = match (&check.refuse, &check.warn) {
+        (Some(expression), _) => (expression, Severity::Error),
+        (None, expression) => (expression.as_ref()?, Severity::Warning),
+    };
+    let choice = &addon.choice;
+    match template::holds(&choice.declaration.folder(), expression, context) {
+        Ok(false) => None,
+        Ok(true) => {
+            let finding = Diagnostic {
+                severity,
+                help: check.help.clone(),
+                ..Diagnostic::error("FL0803", check.message.clone())
+            };
+            Some(placed(finding, choice, check.at.as_deref().unwrap_or_default()))
+        }
+        Err(error) => Some(broken(addon, &error)),
+    }
+}
+
+/// A declaration that cannot be asked: a mistake in firelay itself.
+fn broken(addon: &AddonPlan, error: &template::Error) -> Diagnostic {
+    let finding = Diagnostic::error("FL0803", format!("{} cannot be checked", addon.key()));
+    placed(finding.label(error.to_string()), &addon.choice, "")
+}

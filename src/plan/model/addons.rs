@@ -1,0 +1,147 @@
+//! The network plugin and the add-ons, resolved, and what they need elsewhere.
+
+use std::collections::BTreeMap;
+
+use semver::Version;
+use serde_json::Value;
+
+use super::RoleSet;
+use crate::declaration::{Choice, Kind, On, PhaseName, Place, Roles};
+
+/// A plugin or add-on.
+#[derive(Clone, Debug)]
+pub struct AddonPlan {
+    /// What was chosen, with its parameters.
+    pub choice: Choice,
+    /// Its release, if it has any.
+    pub version: Option<Version>,
+    /// Images by role, as they are pulled.
+    pub images: BTreeMap<String, String>,
+}
+
+impl AddonPlan {
+    /// The name by which the spec knows it.
+    pub fn key(&self) -> &str {
+        &self.choice.declaration.key
+    }
+
+    /// It is the network plugin.
+    pub fn is_cni(&self) -> bool {
+        self.choice.declaration.kind == Kind::Cni
+    }
+}
+
+/// What plugins and add-ons need of Kubernetes and of the machines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Implied {
+    /// Kernel modules to load.
+    pub modules: Vec<String>,
+    /// Kernel parameters.
+    pub sysctls: BTreeMap<String, String>,
+    /// What nodes must reach on each other.
+    pub ports: Vec<PortPlan>,
+    /// Devices that NetworkManager must leave alone, in the syntax of its `unmanaged-devices` (joined by `;`).
+    pub unmanaged_interfaces: Vec<String>,
+    /// CNI plugins that must be in the CNI directory before the first pod starts.
+    pub cni_plugins: Vec<String>,
+    /// The least kernel.
+    pub kernel: Option<KernelPlan>,
+    /// kube-proxy is not deployed.
+    pub without_kube_proxy: bool,
+    /// The controller manager gives nodes no pod ranges.
+    pub without_node_cidrs: bool,
+    /// kubeadm deploys no CoreDNS.
+    pub without_cluster_dns: bool,
+    /// Every kubelet serves with a certificate of the cluster's CA.
+    pub serving_certificates: bool,
+    /// Certificates that kubelets ask for to serve with are approved.
+    pub approves_serving: bool,
+    /// Fields of KubeletConfiguration.
+    pub kubelet_config: BTreeMap<String, Value>,
+    /// Flags of the kubelet.
+    pub kubelet_arguments: BTreeMap<String, String>,
+    /// Flags of kube-apiserver.
+    pub api_server_arguments: BTreeMap<String, String>,
+    /// Flags of kube-controller-manager.
+    pub controller_manager_arguments: BTreeMap<String, String>,
+    /// Names of the API server's certificate.
+    pub sans: Vec<String>,
+    /// Files of the host.
+    pub files: Vec<HostFilePlan>,
+    /// Units of the host.
+    pub units: Vec<UnitPlan>,
+    /// Names in the catalog of what is fetched beside the usual.
+    pub binaries: Vec<(String, Roles)>,
+    /// Images that nodes pull beside those of the manifests, as they are pulled.
+    pub images: Vec<String>,
+}
+
+/// What nodes must reach on each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortPlan {
+    /// `tcp`, `udp`, or a protocol's number.
+    pub protocol: String,
+    /// The port, where the protocol has them.
+    pub port: Option<u16>,
+    /// Where it is open.
+    pub on: Place,
+}
+
+/// The least kernel, and what needs it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub struct KernelPlan {
+    pub major: u32,
+    pub minor: u32,
+    pub of: String,
+}
+
+/// A file of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct HostFilePlan {
+    pub path: String,
+    pub mode: u32,
+    pub content: String,
+    pub roles: Roles,
+}
+
+/// A unit of systemd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct UnitPlan {
+    pub name: String,
+    pub content: String,
+    pub enable: bool,
+    pub roles: Roles,
+}
+
+/// A manifest of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestPlan {
+    /// File name without ending.
+    pub name: String,
+    /// When it is applied.
+    pub phase: PhaseName,
+    /// What is in it.
+    pub source: ManifestSource,
+}
+
+/// Where a manifest of the user comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ManifestSource {
+    /// The spec.
+    Content(String),
+    /// Fetched by the founder, and checked.
+    Url { url: String, sha256: String },
+}
+
+/// Whether a machine is one of those that something is for.
+pub fn among(roles: &[On], node: RoleSet) -> bool {
+    let is = |role: &On| match role {
+        On::ControlPlane => node.control_plane,
+        On::Worker => node.worker,
+    };
+    node.kubernetes() && (roles.is_empty() || roles.iter().any(is))
+}
