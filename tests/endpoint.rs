@@ -5,6 +5,7 @@
 mod support;
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{ErrorKind, Read},
     net::{TcpListener, TcpStream},
@@ -264,6 +265,84 @@ fn kube_vip_asks_its_own_api_server_as_administrator() {
     assert_eq!(spec["hostNetwork"], true);
     let volumes = json!([{"name": "kubeconfig", "hostPath": {"path": "/etc/kubernetes/admin.conf", "type": "File"}}]);
     assert_eq!(spec["volumes"], volumes, "and never super-admin.conf");
+}
+
+/// The example of kube-vip with more settings of its endpoint: the pod of `cp2`, and the files beside it.
+fn vip_with(more: &str) -> (Value, Files) {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    let text = fs::read_to_string(root().join("examples/kube-vip.yaml")).unwrap();
+    fs::write(&spec, text.replace("interface: eth0 }", &format!("{more} }}"))).unwrap();
+    let bundle = directory.path().join("bundle.yaml");
+    example("kube-vip").lay_bundle(&bundle);
+    let out = directory.path().join("out");
+    let mut render = support::firelay(&["render"]);
+    render.arg(&spec).arg("--secrets").arg(&bundle).arg("--out").arg(&out);
+    succeed(&mut render, "firelay");
+    let files = read_tree(&out).remove("cp2").unwrap();
+    let pod = pyyaml(&files["/etc/firelay/endpoint/kube-vip.yaml"].1).remove(0);
+    (pod, files)
+}
+
+fn environment(pod: &Value) -> BTreeMap<String, String> {
+    let all = pod["spec"]["containers"][0]["env"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    all.iter().map(|it| (text(&it["name"]), text(&it["value"]))).collect()
+}
+
+/// Field names are those of kube-vip's Go structs, which have no JSON names (v1.2.3 pkg/kubevip/config_bgp.go).
+#[test]
+fn bgp_sessions_lie_in_a_file_that_only_root_reads() {
+    let peers = "[{ address: 10.5.0.1, as: 64513, password: 'a:b,c', multihop: true }, { address: 10.5.0.2 }]";
+    let (pod, files) = vip_with(&format!("bgp: {{ as: 64512, peers: {peers} }}"));
+    let (mode, content) = &files["/etc/firelay/endpoint/kube-vip.json"];
+    assert_eq!(*mode, 0o600);
+    let expected = json!({"BGPConfig": {"AS": 64512, "RouterID": "10.5.0.12", "Peers": [
+        {"Address": "10.5.0.1", "AS": 64513, "Password": "a:b,c", "MultiHop": true},
+        {"Address": "10.5.0.2", "AS": 64512, "Password": "", "MultiHop": false},
+    ]}});
+    assert_eq!(serde_json::from_str::<Value>(content).unwrap(), expected);
+    assert!(!pod.to_string().contains("a:b,c"), "{pod}");
+
+    let container = &pod["spec"]["containers"][0];
+    let path = "/etc/firelay/endpoint/kube-vip.json";
+    assert_eq!(container["args"], json!(["manager", format!("--config-file={path}")]));
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    assert!(mounts.iter().any(|mount| mount["mountPath"] == path));
+    for (mount, volume) in mounts.iter().zip(volumes) {
+        assert_eq!(
+            (&mount["name"], &mount["mountPath"]),
+            (&volume["name"], &volume["hostPath"]["path"])
+        );
+    }
+    let environment = environment(&pod);
+    assert_eq!(environment["bgp_enable"], "true");
+    assert_eq!(environment["vip_interface"], "lo");
+    assert_eq!(
+        environment["control_plane_health_check_address"],
+        "https://10.5.0.12:6443/readyz"
+    );
+    for arp in ["vip_arp", "vip_leaderelection", "svc_enable"] {
+        assert!(!environment.contains_key(arp), "{arp}");
+    }
+}
+
+#[test]
+fn services_are_carried_where_the_spec_says_so() {
+    let (pod, files) = vip_with("services: { loadBalancerClass: example.com/vip, interface: eth1 }");
+    let all = environment(&pod);
+    assert_eq!((all["svc_enable"].as_str(), all["vip_arp"].as_str()), ("true", "true"));
+    assert_eq!(
+        (all["lb_class_only"].as_str(), all["lb_class_name"].as_str()),
+        ("true", "example.com/vip")
+    );
+    assert_eq!(all["vip_servicesinterface"], "eth1");
+    assert!(!files.contains_key("/etc/firelay/endpoint/kube-vip.json"));
+
+    let (pod, _) = vip_with("services: {}");
+    let all = environment(&pod);
+    assert!(all["svc_enable"] == "true" && !all.contains_key("lb_class_only") && !all.contains_key("vip_interface"));
 }
 
 /// What runs the pod in its place outside a container needs the same paths inside and outside.

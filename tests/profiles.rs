@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 
 use firelay::{
-    profile::{ArtifactScope, DocumentFormat, GateState, Minor, Profiles},
+    profile::{ArtifactScope, DocumentFormat, GateState, KubernetesProfile, Minor, Profiles},
     spec::Arch,
 };
 use semver::Version;
@@ -159,6 +159,18 @@ fn feature_gates_and_fields_come_and_go_with_minors() {
     // The union of the top-level fields of 1.34 to 1.36.
     assert_eq!(kubelet.len(), 125);
     assert_eq!(profiles.kinds.fields("KubeProxyConfiguration").unwrap().len(), 24);
+}
+
+#[test]
+fn the_oldest_minor_has_what_it_had() {
+    let profiles = profiles();
+    let (oldest, next) = (&profiles.kubernetes["1.33"], &profiles.kubernetes["1.34"]);
+    assert!(!oldest.accepts_encryption_algorithm("ECDSA-P384") && next.accepts_encryption_algorithm("ECDSA-P384"));
+    assert!(!oldest.accepts_etcd(&Version::new(3, 6, 14)) && next.accepts_etcd(&Version::new(3, 6, 14)));
+    assert_eq!(oldest.component("etcd").map(|it| it.minor), Some(5));
+    let authentication = |of: &KubernetesProfile| of.configuration_files["authentication"].api_versions[0].clone();
+    assert_eq!(authentication(oldest), "apiserver.config.k8s.io/v1beta1");
+    assert_eq!(authentication(next), "apiserver.config.k8s.io/v1");
 }
 
 #[test]

@@ -48,6 +48,30 @@ pools:
 
 /// What a key needs elsewhere, by the beginning of its path: laid over the base, lists as a whole.
 const AROUND: &[(&str, &str)] = &[
+    ("addons.awsCloudController", "platform: aws"),
+    ("addons.gcpCloudController", "platform: gce"),
+    (
+        "addons.azureCloudController",
+        "
+platform: azure
+addons: { azureCloudController: { tenantId: t, subscriptionId: s, resourceGroup: g, location: l, vnetName: v, subnetName: n, securityGroupName: q } }",
+    ),
+    (
+        "addons.openstackCloudController",
+        "addons: { openstackCloudController: { authUrl: 'https://keystone.lan', region: r, applicationCredentialId: i, applicationCredentialSecret: s } }",
+    ),
+    (
+        "addons.vsphereCloudController",
+        "
+platform: vsphere
+addons: { vsphereCloudController: { server: v, username: u, password: p, datacenters: [d] } }",
+    ),
+    (
+        "addons.hcloudCloudController",
+        "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
+    ),
+    ("endpoint.bgp", VIP),
+    ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
     ("roles.etcd", EXTERNAL),
     ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
@@ -82,6 +106,12 @@ const BESIDE: &[(&str, &str)] = &[
     ("files[].owner", "{ content: x }"),
     ("files[].append", "{ content: x }"),
     ("manifests[].name", "{ content: 'a: 1' }"),
+    ("azureCloudController.clientId", "{ clientId: i, clientSecret: s }"),
+    ("azureCloudController.clientSecret", "{ clientId: i, clientSecret: s }"),
+    ("vsphereCloudController.regionTag", "{ regionTag: r, zoneTag: z }"),
+    ("vsphereCloudController.zoneTag", "{ regionTag: r, zoneTag: z }"),
+    ("hcloudCloudController.routes", "{ network: n }"),
+    ("hcloudCloudController.privateIp", "{ network: n }"),
     ("endpoint.address", "{ provider: kubeVip, address: 10.0.0.99 }"),
     ("manifests[].phase", CONTENT),
     ("endpoint.interface", "{ provider: kubeVip, address: 10.0.0.99 }"),
@@ -94,7 +124,34 @@ const BESIDE: &[(&str, &str)] = &[
 const CONTENT: &str = "{ content: 'kind: Namespace' }";
 
 /// Keys that the base has, or that others need: another value takes the place of theirs.
-const KEPT: [&str; 3] = ["os", "platform", "endpoint.address"];
+const KEPT: &[&str] = &[
+    "os",
+    "platform",
+    "endpoint.address",
+    "addons.azureCloudController.clientId",
+    "addons.azureCloudController.clientSecret",
+    "addons.azureCloudController.location",
+    "addons.azureCloudController.resourceGroup",
+    "addons.azureCloudController.securityGroupName",
+    "addons.azureCloudController.subnetName",
+    "addons.azureCloudController.subscriptionId",
+    "addons.azureCloudController.tenantId",
+    "addons.azureCloudController.vnetName",
+    "addons.hcloudCloudController.token",
+    "addons.openstackCloudController.applicationCredentialId",
+    "addons.openstackCloudController.applicationCredentialSecret",
+    "addons.openstackCloudController.authUrl",
+    "addons.openstackCloudController.region",
+    "addons.vsphereCloudController.datacenters",
+    "addons.vsphereCloudController.password",
+    "addons.vsphereCloudController.regionTag",
+    "addons.vsphereCloudController.server",
+    "addons.vsphereCloudController.username",
+    "addons.vsphereCloudController.zoneTag",
+];
+
+/// kube-vip.
+const VIP: &str = "endpoint: { provider: kubeVip, address: 10.0.0.99 }";
 
 /// Of which one must be there, by the end of their paths.
 const EITHER: [&str; 4] = [
@@ -725,7 +782,7 @@ fn every_argument_belongs_to_a_key() {
     let paths: Vec<_> = ROOT.all().into_iter().map(|field| field.path.as_str()).collect();
     let starts = AROUND.iter().map(|(start, _)| start);
     let ends = BESIDE.iter().chain(VALUES);
-    for path in WITHOUT.iter().chain(IMPLICIT).map(|(path, _)| path).chain(&KEPT) {
+    for path in WITHOUT.iter().chain(IMPLICIT).map(|(path, _)| path).chain(KEPT) {
         assert!(paths.contains(path), "{path}");
     }
     for start in starts {

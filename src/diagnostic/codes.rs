@@ -48,6 +48,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0117", "range that hosts keep to themselves"),
     ("FL0118", "kube-vip beside ipvs"),
     ("FL0119", "network plugin without kube-proxy"),
+    ("FL0120", "kube-vip's BGP sessions"),
+    ("FL0121", "kube-vip's load balancer class"),
     ("FL0201", "not a name of a cluster, node or pool"),
     ("FL0202", "not a range of names or addresses"),
     ("FL0203", "names and addresses differ in number"),

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Error, NodeFile, address, render};
-use crate::plan::{NodePlan, Plan, ProviderPlan};
+use crate::plan::{BgpPlan, NodePlan, Plan, ProviderPlan, VipServicesPlan};
 
 /// Where manifests and configuration wait; the proxy's container mounts it.
 const STAGING: &str = "/etc/firelay/endpoint";
@@ -17,6 +18,11 @@ struct KubeVip<'a> {
     interface: Option<&'a str>,
     node: &'a str,
     api: String,
+    /// File with the BGP sessions.
+    sessions: Option<String>,
+    services: bool,
+    class: Option<&'a str>,
+    services_interface: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -49,6 +55,8 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
             address,
             interface,
             image,
+            bgp,
+            services,
         } => {
             let context = KubeVip {
                 image,
@@ -56,8 +64,13 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
                 interface: interface.as_deref(),
                 node: &node.name,
                 api: node.addresses.first().map(address::api_url).unwrap_or_default(),
+                sessions: bgp.as_ref().map(|_| sessions_path()),
+                services: services.is_some(),
+                class: of(services, |services| &services.class),
+                services_interface: of(services, |services| &services.interface),
             };
-            Ok(vec![render::file(node, &path, &template, &context)?])
+            let manifest = render::file(node, &path, &template, &context)?;
+            Ok(bgp.iter().map(|bgp| sessions(node, bgp)).chain([manifest]).collect())
         }
         ProviderPlan::Local { image } => {
             let context = Haproxy {
@@ -72,6 +85,27 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
             ])
         }
     }
+}
+
+fn of(services: &Option<VipServicesPlan>, part: fn(&VipServicesPlan) -> &Option<String>) -> Option<&str> {
+    services.as_ref().and_then(|services| part(services).as_deref())
+}
+
+fn sessions_path() -> String {
+    format!("{STAGING}/kube-vip.json")
+}
+
+/// kube-vip's configuration file (its Go structs as JSON, v1.2.3 pkg/kubevip). In the environment of a static pod everybody who
+/// may read pods could read the passwords.
+fn sessions(node: &NodePlan, bgp: &BgpPlan) -> NodeFile {
+    let router_id = node.addresses.iter().find(|address| address.is_ipv4());
+    let peer = |peer: &crate::plan::BgpPeerPlan| {
+        let password = peer.password.as_ref().map(|password| password.expose().as_str());
+        json!({"Address": peer.address, "AS": peer.asn, "Password": password.unwrap_or_default(), "MultiHop": peer.multihop})
+    };
+    let peers: Vec<_> = bgp.peers.iter().map(peer).collect();
+    let content = json!({"BGPConfig": {"AS": bgp.asn, "RouterID": router_id, "Peers": peers}});
+    NodeFile::new(&sessions_path(), 0o600, format!("{content}\n"))
 }
 
 fn servers(plan: &Plan) -> Vec<(&str, String)> {

@@ -25,7 +25,7 @@ pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mu
     };
     let ipvs = proxy.config.iter().find(|(name, _)| name.as_str() == "ipvs");
     let strict = ipvs.is_some_and(|(_, ipvs)| ipvs.get("strictARP").is_some_and(|strict| strict == true));
-    if matches!(endpoint.provider, ProviderPlan::KubeVip { .. }) && !strict {
+    if matches!(endpoint.provider, ProviderPlan::KubeVip { bgp: None, .. }) && !strict {
         let finding = Diagnostic::error("FL0118", "kube-vip beside ipvs without strict ARP").at(mode.span);
         report.push(
             finding

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{
     API_PORT, EndpointPlan, NodePlan, ProviderPlan, artifacts, machines::Row, names, network::Ranges, ranges,
-    report::Report, rewrite_image,
+    report::Report, rewrite_image, vip,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -31,9 +31,14 @@ pub(super) fn resolve(
     check_namesakes(&endpoint.host, provider, rows, report);
     check_idle(endpoint, provider, report);
     check_port(endpoint, provider, report);
+    let services = endpoint
+        .services
+        .as_ref()
+        .and_then(|services| services.interface.as_ref());
     endpoint
         .interface
         .iter()
+        .chain(services)
         .for_each(|interface| check_interface(interface, report));
     let address = endpoint
         .address
@@ -44,8 +49,10 @@ pub(super) fn resolve(
     let provider = match provider {
         EndpointProvider::External => ProviderPlan::External,
         EndpointProvider::KubeVip => ProviderPlan::KubeVip {
+            bgp: vip::bgp(endpoint, address.flatten(), ranges, rows, report),
+            services: vip::services(endpoint, report),
             address: report.take(address.ok_or_else(|| no_address(endpoint)))??,
-            interface: endpoint.interface.as_ref().map(|interface| interface.value.clone()),
+            interface: vip::interface(endpoint),
             image: image(&images.kube_vip),
         },
         EndpointProvider::Local => ProviderPlan::Local {
@@ -88,7 +95,7 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
         .endpoint
         .provider
         .as_ref()
-        .filter(|provider| provider.value == EndpointProvider::KubeVip)
+        .filter(|provider| provider.value == EndpointProvider::KubeVip && spec.endpoint.bgp.is_none())
     else {
         return;
     };
@@ -103,7 +110,7 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
             finding
                 .at(provider.span)
                 .label(label)
-                .help("use `local`, or `external` with a load balancer of the platform"),
+                .help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
         );
     }
 }
@@ -281,6 +288,8 @@ fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
     let keys = [
         ("address", text(&endpoint.address)),
         ("interface", text(&endpoint.interface)),
+        ("bgp", endpoint.bgp.as_ref().map(|bgp| bgp.span)),
+        ("services", endpoint.services.as_ref().map(|services| services.span)),
     ];
     for (key, span) in keys.into_iter().filter_map(|(key, span)| Some((key, span?))) {
         if provider != EndpointProvider::KubeVip {

@@ -40,6 +40,7 @@ mod resolve;
 mod runtime;
 mod sources;
 mod swap;
+mod vip;
 
 pub use addons::{context, of as context_of};
 pub use draft::read;

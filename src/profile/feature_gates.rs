@@ -42,6 +42,8 @@ impl GateState {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FeatureGates {
+    /// The first minor whose gates all stand here. Of an earlier one only those that have not changed since.
+    since: Minor,
     /// The last minor whose gates stand here. Of a later one nothing is said.
     until: Minor,
     /// By name: from which minor on it is what.
@@ -55,7 +57,7 @@ pub struct FeatureGates {
 impl FeatureGates {
     /// Whether all gates of a minor are known.
     pub fn covers(&self, minor: Minor) -> bool {
-        minor <= self.until
+        (self.since..=self.until).contains(&minor)
     }
 
     /// What a gate is in a minor; `None` when its components do not have it.

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::secret::Secret;
+
 /// Where every API server listens, kubeadm's own `localAPIEndpoint.bindPort`. The endpoint's port may differ.
 pub const API_PORT: u16 = 6443;
 
@@ -29,6 +31,10 @@ pub enum ProviderPlan {
         address: IpAddr,
         /// The interface that carries it; `None` is that of the default route.
         interface: Option<String>,
+        /// Announced by BGP instead of ARP.
+        bgp: Option<BgpPlan>,
+        /// Addresses of Services are carried as well.
+        services: Option<VipServicesPlan>,
         /// Image, rewritten already.
         image: String,
     },
@@ -37,6 +43,37 @@ pub enum ProviderPlan {
         /// Image, rewritten already.
         image: String,
     },
+}
+
+/// `endpoint.bgp`, resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BgpPlan {
+    /// The control planes' autonomous system.
+    pub asn: u32,
+    /// Routers.
+    pub peers: Vec<BgpPeerPlan>,
+}
+
+/// A BGP router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BgpPeerPlan {
+    /// Address.
+    pub address: IpAddr,
+    /// Its autonomous system.
+    pub asn: u32,
+    /// TCP MD5 password.
+    pub password: Option<Secret<String>>,
+    /// More than one hop away.
+    pub multihop: bool,
+}
+
+/// `endpoint.services`, resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VipServicesPlan {
+    /// The only class; `None` takes Services without one as well.
+    pub class: Option<String>,
+    /// Interface; `None` is that of the virtual address.
+    pub interface: Option<String>,
 }
 
 impl EndpointPlan {

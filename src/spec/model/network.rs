@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Cni;
-use crate::yaml::Spanned;
+use crate::{secret::Secret, yaml::Spanned};
 
 /// `endpoint`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -18,7 +18,48 @@ pub struct Endpoint {
     pub provider: Option<Spanned<EndpointProvider>>,
     /// The virtual address, with `kubeVip`.
     pub address: Option<Spanned<String>>,
-    /// The interface that carries the virtual address; the node's default route if absent.
+    /// The interface that carries the virtual address. If absent: that of the node's default route, with `bgp` the loopback.
+    pub interface: Option<Spanned<String>>,
+    /// Announces the virtual address by BGP instead of ARP, from every control plane whose API server is well; with `kubeVip`.
+    pub bgp: Option<Spanned<Bgp>>,
+    /// Lets kube-vip carry the addresses of Services of type LoadBalancer as well, on the control planes; with `kubeVip`.
+    pub services: Option<Spanned<VipServices>>,
+}
+
+/// `endpoint.bgp`. Each control plane's router ID is its first IPv4 address.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bgp {
+    /// Number of the control planes' autonomous system.
+    #[serde(rename = "as")]
+    pub asn: Spanned<u32>,
+    /// The routers that every control plane talks to.
+    pub peers: Spanned<Vec<BgpPeer>>,
+}
+
+/// A BGP router.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BgpPeer {
+    /// Its address, of the virtual address' IP family.
+    pub address: Spanned<String>,
+    /// Number of its autonomous system; that of the control planes if absent.
+    #[serde(rename = "as")]
+    pub asn: Option<Spanned<u32>>,
+    /// The session's password (RFC 2385); redacted in every output for people.
+    pub password: Option<Spanned<Secret<String>>>,
+    /// It is more than one hop away.
+    #[serde(default)]
+    pub multihop: bool,
+}
+
+/// `endpoint.services`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VipServices {
+    /// Only Services of this `loadBalancerClass`; those without a class as well, if absent.
+    pub load_balancer_class: Option<Spanned<String>>,
+    /// The interface that carries their addresses; that of the virtual address if absent.
     pub interface: Option<Spanned<String>>,
 }
 
