@@ -94,11 +94,7 @@ fn what_a_machine_lacks_is_said() {
 #[test]
 fn a_mode_of_the_network_asks_for_its_kernel() {
     for (example, running, reason) in [
-        (
-            "ha-flatcar",
-            "5.5.0",
-            "kernel 5.5 is too old, flannel's WireGuard needs 5.6",
-        ),
+        ("ha-flatcar", "5.5.0", "kernel 5.5 is too old, flannel needs 5.6"),
         (
             "dual-stack",
             "5.10.0",

@@ -204,7 +204,7 @@ fn nothing_from_the_environment_is_told() {
 }
 
 /// Lists of mappings that are replaced whole: no key tells their elements apart.
-const REPLACED: &[&str] = &["taints", "patches", "json", "routes"];
+const REPLACED: &[&str] = &["taints", "patches", "json", "rewrites", "routes"];
 
 #[test]
 fn every_list_of_the_spec_has_a_rule() {

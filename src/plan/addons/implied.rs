@@ -1,6 +1,6 @@
 //! Implications of declarations, filled in and put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -9,6 +9,7 @@ use crate::{
     declaration::{Implication, Leaf, Port},
     diagnostic::Diagnostic,
     plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
+    spec::Spec,
     template,
 };
 
@@ -146,6 +147,28 @@ impl Asker<'_> {
         }
         findings
     }
+}
+
+/// Files of the user that a plugin or add-on writes.
+pub(super) fn own_files(implied: &Implied, spec: &Spec) -> Vec<Diagnostic> {
+    let units = implied
+        .units
+        .iter()
+        .map(|unit| format!("/etc/systemd/system/{}", unit.name));
+    let paths: BTreeSet<_> = implied
+        .files
+        .iter()
+        .map(|file| file.path.clone())
+        .chain(units)
+        .collect();
+    let given = spec.levels().flat_map(|level| level.files);
+    let taken = given.filter(|file| paths.contains(file.path.as_str()));
+    taken
+        .map(|file| {
+            let finding = Diagnostic::error("FL0607", "a file that firelay writes itself").at(file.path.span);
+            finding.help("it belongs to the network plugin or an add-on; choose another path")
+        })
+        .collect()
 }
 
 /// The certificates that an add-on needs, filled in.

@@ -107,6 +107,7 @@ fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
 pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
     plan.implied = implied::collect(plan, report);
     apply::apply(plan, spec, store, report);
+    report.extend(implied::own_files(&plan.implied, spec));
     let whole = context(plan);
     for addon in &mut plan.addons {
         let context = of(&whole, addon);

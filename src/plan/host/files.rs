@@ -56,7 +56,6 @@ const OWNED: &[(&str, &str)] = &[
     ("/etc/kubernetes/super-admin.conf", ""),
     ("/etc/modules-load.d/firelay.conf", ""),
     ("/etc/nerdctl/nerdctl.toml", ""),
-    ("/etc/systemd/network/50-flannel.link", ""),
     ("/etc/systemd/system/containerd.service", "runtime"),
     ("/etc/systemd/system/etcd.service", "etcd"),
     ("/etc/systemd/system/firelay.service", ""),
