@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::io::Write;
-
 use firelay::{
     addons,
     declaration::Place,
@@ -12,7 +10,6 @@ use firelay::{
     plan::{Implied, Plan, PortPlan},
     profile::Profiles,
 };
-use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use support::pyyaml;
 
@@ -76,12 +73,6 @@ fn net_conf(plan: &Plan) -> Value {
     serde_json::from_str(config["net-conf.json"].as_str().unwrap()).unwrap()
 }
 
-fn gzipped(text: &str) -> usize {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap().len()
-}
-
 #[test]
 fn flannel_has_its_objects_for_every_backend_and_family() {
     for backend in BACKENDS {
@@ -104,7 +95,7 @@ fn flannel_has_its_objects_for_every_backend_and_family() {
                 spec["template"]["spec"]["tolerations"],
                 json!([{ "operator": "Exists" }])
             );
-            let size = gzipped(&manifest);
+            let size = support::gzipped(&manifest);
             println!("{backend:?} {pods:?}: {} bytes, {size} gzipped", manifest.len());
             assert!(size <= 1280, "1.25 KiB of the 16 that a founder may have: {size}");
         }

@@ -52,6 +52,7 @@ const STRICT: Setting = Setting {
 /// Renders a spec in a directory of its own; what it said, and the directory.
 fn render(setting: &Setting, spec: &Path, example: &Example) -> (String, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
+    example.lay_folder(directory.path());
     fs::copy(spec, directory.path().join("cluster.yaml")).unwrap();
     example.lay_bundle(&directory.path().join("firelay.secrets.yaml"));
     let mut shell = Command::new("sh");

@@ -6,6 +6,7 @@
 mod support;
 
 mod references;
+mod sizes;
 
 use std::collections::BTreeMap;
 

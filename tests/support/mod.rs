@@ -58,6 +58,13 @@ pub fn examples() -> Vec<Example> {
         .collect()
 }
 
+/// Bytes after gzip -9.
+pub fn gzipped(text: &str) -> usize {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap().len()
+}
+
 /// The firelay command, with an environment of its own.
 pub fn firelay(arguments: &[&str]) -> Command {
     firelay_at(NOW, arguments)
@@ -97,6 +104,14 @@ pub fn render(example: &Example, out: &Path) {
 }
 
 impl Example {
+    /// Copies what lies beside the spec, if that has a folder of its own.
+    pub fn lay_folder(&self, path: &Path) {
+        if self.spec.ends_with("cluster.yaml") {
+            let folder = self.spec.parent().unwrap().join(".");
+            succeed(Command::new("cp").arg("-r").arg(folder).arg(path), "coreutils");
+        }
+    }
+
     /// Copies the bundle, with the mode that git does not keep.
     pub fn lay_bundle(&self, path: &Path) {
         fs::copy(&self.bundle, path).unwrap();

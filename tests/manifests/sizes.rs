@@ -1,0 +1,86 @@
+//! docs/sizes.md: what each plugin and add-on takes of a document, beside upstream's manifests.
+
+use std::fs;
+
+use firelay::declaration::{self, Declaration, Kind};
+use serde_json::{Map, Value};
+
+use super::{Case, files, newest, support};
+
+/// Bytes of upstream's manifests after gzip -9, of the release that firelay has or the nearest; read in August 2026.
+const UPSTREAM: &[(&str, &str)] = &[
+    ("calico", "about 36,000 (calico.yaml)"),
+    ("cilium", "12,000 to 14,000 (the chart without hubble and L7)"),
+    ("flannel", "1,400"),
+    ("hcloud-cloud-controller", "1,350"),
+    ("kube-router", "1,460"),
+    ("local-path", "1,200"),
+    ("multus", "2,280"),
+    ("node-feature-discovery", "3,700 (its CRDs alone)"),
+];
+
+const HEAD: &str = "# What plugins and add-ons take of a document
+
+Only the founder's document holds manifests. Bytes of those of each plugin and add-on after gzip -9, with its first example, for one control plane,
+IPv4 and the newest Kubernetes; in a document they share what is alike, and certificates and settings on the machine are not counted.
+`firelay size` tells the whole of yours. This page is made by the tests (`just bless`).
+
+| | bytes, gzipped | upstream's, gzipped |
+|---|---|---|
+";
+
+fn text_of(declaration: &Declaration, version: &str) -> Option<String> {
+    let none = Map::new();
+    let parameters = declaration.examples.first().unwrap_or(&none);
+    let of = |platform, chosen: &Declaration, parameters: &Map<String, Value>| {
+        let case = Case {
+            declaration: chosen,
+            parameters,
+            version,
+            family: "ipv4",
+            proxy: "{}",
+            platform,
+        };
+        case.plan().ok().map(|plan| files(&plan))
+    };
+    let base = match declaration.kind {
+        Kind::Cni => declaration::all().iter().find(|it| it.name == "none")?,
+        Kind::Addon => declaration::all().iter().find(|it| it.default)?,
+    };
+    let texts = super::PLATFORMS
+        .iter()
+        .find_map(|platform| of(platform, declaration, parameters))?;
+    let others = of("metal", base, &none)?;
+    Some(texts.into_iter().filter(|text| !others.contains(text)).collect())
+}
+
+fn row(declaration: &Declaration, version: &str) -> Option<String> {
+    let text = text_of(declaration, version)?;
+    let upstream = UPSTREAM.iter().find(|(name, _)| *name == declaration.name);
+    let size = support::gzipped(&text);
+    (!text.is_empty()).then(|| {
+        let folder = declaration.folder();
+        format!(
+            "| [{}](../templates/{folder}) | {size} | {} |\n",
+            declaration.key,
+            upstream.map_or("", |it| it.1)
+        )
+    })
+}
+
+#[test]
+fn the_page_of_sizes_is_as_rendered() {
+    let version = newest().pop().unwrap();
+    let rows: String = declaration::all()
+        .iter()
+        .filter(|it| it.manifests.is_none())
+        .filter_map(|it| row(it, &version))
+        .collect();
+    assert!(rows.lines().count() >= 18, "{rows}");
+    let path = support::root().join("docs/sizes.md");
+    let page = format!("{HEAD}{rows}");
+    if std::env::var_os("FIRELAY_BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), page, "just bless");
+}
