@@ -24,7 +24,7 @@ fn a_finding_of_a_patch_tells_nothing_of_the_environment() {
 }
 
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
-const FLANNEL: &str = "/etc/firelay/addons/10-cni/flannel.yaml";
+const FLANNEL: &str = "/etc/firelay/addons/20-cni/flannel.yaml";
 const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 const KUBELET: &str = "/etc/systemd/system/kubelet.service";
 
@@ -365,7 +365,7 @@ manifests:
         ("cp1:/etc/app/group.conf", "only root may read this file"),
         ("cp1:/etc/firelay/files/1", "only root may read this file"),
         (
-            "cp1:/etc/firelay/addons/40-manifests/00-app.yaml#/stringData/key",
+            "cp1:/etc/firelay/addons/60-manifests/00-app.yaml#/stringData/key",
             "a secret",
         ),
         ("cp1:kubelet.service#Service/Environment", "a secret"),
