@@ -541,9 +541,14 @@ fn every_parameter_reaches_an_output() {
     assert!(wrong.is_empty(), "without effect:\n{}", wrong.join("\n"));
 }
 
-/// There is no other release to choose.
+/// There is no other release to choose for the base's version of Kubernetes.
 fn is_only_version(declaration: &Declaration, path: &[&str]) -> bool {
-    path == [declaration::VERSION] && declaration.releases.len() < 2
+    let version = base("")["kubernetes"]["version"].as_str().unwrap().parse().unwrap();
+    let fitting = declaration
+        .releases
+        .values()
+        .filter(|it| it.kubernetes.matches(&version));
+    path == [declaration::VERSION] && fitting.count() < 2
 }
 
 fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str) -> bool {
@@ -569,7 +574,12 @@ fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str)
         let others = [json!(true), json!(false)]
             .into_iter()
             .filter(|_| field.kind == "true or false");
-        let values = field.examples.iter().cloned().chain(words).chain(others);
+        // An example of the whole may have the examples of its parameters.
+        let longer = field
+            .examples
+            .iter()
+            .filter_map(|it| Some(format!("{}0", it.as_str()?).into()));
+        let values = field.examples.iter().cloned().chain(words).chain(others).chain(longer);
         let mut varied = values.map(Some).chain([None]);
         varied.any(|value| {
             let mut other = example.clone();

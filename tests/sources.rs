@@ -58,9 +58,9 @@ manifests:
     write(&folder.join("manifests/first.yaml"), "kind: ConfigMap\n");
     write(
         &folder.join("patches/all/more.yaml"),
-        "target: spec\nmerge: { files: [{ path: /etc/patched, source: note }] }\n",
+        "target: spec\nmerge: { files: [{ path: /etc/patched, source: ../../notes/note }] }\n",
     );
-    write(&folder.join("patches/all/note"), "patched\n");
+    write(&folder.join("notes/note"), "patched\n");
     write(&directory.path().join("set"), "set\n");
     let mut command = firelay(&[
         "render",

@@ -70,11 +70,29 @@ pub(super) fn fill(spec: &mut Spec, files: &Files) {
     if files.is_empty() {
         return;
     }
-    let find = |source: &Spanned<String>| files.get(&(source.span, source.value.clone())).cloned();
+    let find = |source: &Spanned<String>| {
+        let known = files.get(&(source.span, source.value.clone())).cloned();
+        known.or_else(|| another(source, files))
+    };
     for manifest in &mut spec.manifests {
         manifest.loaded = manifest.source.as_ref().and_then(find);
     }
     every_file(spec, &mut |file| file.loaded = file.source.as_ref().and_then(find));
+}
+
+/// What a value leads to that was varied since the files were read: some other file.
+fn another(source: &Spanned<String>, files: &Files) -> Option<Loaded> {
+    let first = (source.span, String::new());
+    let (_, loaded) = files
+        .range(first..)
+        .next()
+        .filter(|((span, _), _)| *span == source.span)?;
+    let other = |bytes: &Arc<[u8]>| bytes.iter().chain(b"\n# another\n").copied().collect();
+    Some(Loaded {
+        path: source.value.clone().into(),
+        bytes: loaded.bytes.as_ref().map(other).map_err(Clone::clone),
+        start: loaded.start,
+    })
 }
 
 fn every_file(spec: &mut Spec, visit: &mut impl FnMut(&mut HostFile)) {
