@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from . import ADDRESSES, HOST, run
+from . import ADDRESSES, HOST, run, until
 
 
 def start(directory, record, time=True):
@@ -20,13 +20,24 @@ def start(directory, record, time=True):
     leases = [f"--dhcp-host=52:54:00:77:00:{address.split('.')[3]},{address},{name},12h" for name, address in ADDRESSES.items()]
     dnsmasq = ["dnsmasq", "--keep-in-foreground", "--user=root", "--conf-file=/dev/null", "--interface=br0", "--bind-interfaces"]
     dnsmasq += ["--no-resolv", "--no-hosts", f"--address=/api.lab/{HOST}", "--dhcp-range=10.77.0.100,10.77.0.200,12h"]
-    dnsmasq += [f"--dhcp-leasefile={directory}/leases", f"--dhcp-option=option:ntp-server,{HOST}", *leases]
-    subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *dnsmasq], stderr=open(directory / "dnsmasq.log", "w"))
+    # Two stories that begin together would fight over the one PID file in /run, and one of them would be without DHCP.
+    dnsmasq += [f"--pid-file={directory}/dnsmasq.pid", f"--dhcp-leasefile={directory}/leases", f"--dhcp-option=option:ntp-server,{HOST}", *leases]
+    server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *dnsmasq], stderr=open(directory / "dnsmasq.log", "w"))
+    until(lambda: server.poll() is not None or answers(HOST, 53), "answer from dnsmasq", 30)
+    assert server.poll() is None, f"dnsmasq ended: {(directory / 'dnsmasq.log').read_text()}"
     listener = socket.create_server((HOST, 6443), backlog=100)
     threading.Thread(target=accept, args=(listener,), daemon=True).start()
     threading.Thread(target=listen, args=(directory, record), daemon=True).start()
     if time:
         tell_time()
+
+
+def answers(host, port):
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
 
 def accept(listener):
