@@ -104,8 +104,8 @@ class Machine:
         until(self.shell.exists, f"{self.shell}")
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self.shell))
-            # A busy machine takes its time to read.
-            line.settimeout(60)
+            # A busy machine takes its time to read; what it has not read it still gets.
+            line.settimeout(seconds)
             key, end = str(time.time_ns()), time.monotonic() + seconds
             # A login that is not there yet swallows the line, so the command goes out once one has answered.
             while f"hello-{key}" not in listen(line, f"hello-{key}", 3):
