@@ -41,6 +41,9 @@ pub enum Verb {
     Size(Size),
     /// Tell where a value of a rendered file comes from
     Why(Why),
+    /// List what the machines fetch
+    #[command(subcommand)]
+    Artifacts(ArtifactsVerb),
     /// List and show the profiles of systems, platforms and Kubernetes minors
     #[command(subcommand)]
     Profile(ProfileVerb),
@@ -92,6 +95,29 @@ pub struct ProfilesArg {
     /// name that firelay has is laid over it
     #[arg(long = "profiles", value_name = "DIR", env = "FIRELAY_PROFILES")]
     pub directory: Option<PathBuf>,
+}
+
+/// Verbs on what machines fetch.
+#[derive(Debug, Subcommand)]
+pub enum ArtifactsVerb {
+    /// List every image that the cluster pulls, as it is pulled
+    Images(ArtifactsImages),
+}
+
+/// `artifacts images`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An image that kubeadm names has the tag of its table for this release; `kubeadm config images list` of the very \
+                        release has the last word. Examples:\n  firelay artifacts images\n  \
+                        firelay artifacts images --output json | jq -r '.images[] | [.upstream // .image, .image] | @tsv'"
+)]
+pub struct ArtifactsImages {
+    /// The spec.
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
 }
 
 /// Verbs on profiles.

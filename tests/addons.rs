@@ -233,7 +233,8 @@ fn a_backend_implies_its_modules_ports_and_files() {
         [PortPlan {
             protocol: "udp".into(),
             port: Some(8472),
-            on: Place::All
+            on: Place::All,
+            of: "flannel".into(),
         }]
     );
     assert_eq!(

@@ -1,5 +1,6 @@
 //! One file a verb; the only place that composes the stages and touches clock, randomness and disk.
 
+mod artifacts;
 pub mod assembly;
 mod check;
 mod completions;
@@ -21,7 +22,7 @@ mod why;
 
 pub use failure::Failure;
 
-use crate::cli::{ProfileVerb, SecretsVerb, Verb};
+use crate::cli::{ArtifactsVerb, ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
@@ -33,6 +34,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Why(args) => why::run(args),
+        Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
         Verb::Profile(ProfileVerb::List(args)) => profile::list(args),

@@ -46,11 +46,14 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
-    let manifest = Manifest::new(
-        &project.plan.name,
-        &project.plan.kubernetes.version.to_string(),
-        &bundle.fingerprint(),
-    );
+    let manifest = Manifest {
+        ports: project.plan.ports().map(Into::into).collect(),
+        ..Manifest::new(
+            &project.plan.name,
+            &project.plan.kubernetes.version.to_string(),
+            &bundle.fingerprint(),
+        )
+    };
     let nodes = for_each_node(&chosen, |node| write_node(&assembly, &tree, node))?;
     if args.node.is_empty() {
         put_shared(&tree, &assembly, &project)?;

@@ -37,9 +37,6 @@ pub struct Implication {
     /// False: the controller manager gives nodes no pod ranges.
     #[serde(default)]
     pub node_cidrs: Option<bool>,
-    /// False: kubeadm deploys no CoreDNS.
-    #[serde(default)]
-    pub cluster_dns: Option<bool>,
     /// Fields of KubeletConfiguration.
     #[serde(default)]
     pub kubelet_config: BTreeMap<String, Value>,
@@ -70,9 +67,6 @@ pub struct Implication {
     /// What is fetched beside the usual, by its name in the catalog.
     #[serde(default)]
     pub binaries: Vec<Binary>,
-    /// Images that nodes pull beside those of the manifests, upstream's references.
-    #[serde(default)]
-    pub images: Vec<String>,
 }
 
 /// Which machines.
@@ -86,6 +80,8 @@ pub enum Place {
     ControlPlane,
     /// Machines with the role of a worker.
     Worker,
+    /// Members of etcd.
+    Etcd,
 }
 
 /// What nodes must reach on each other.

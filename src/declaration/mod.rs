@@ -153,6 +153,26 @@ pub struct Release {
     /// Templates that take the place of others, by their names.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// Manifests that are too large for a document: the founder fetches them.
+    #[serde(default)]
+    pub fetched: Vec<Fetched>,
+}
+
+/// A manifest that the founder fetches and checks.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fetched {
+    /// File name without ending.
+    pub name: String,
+    /// When it is applied.
+    pub phase: PhaseName,
+    /// Upstream's URL, with `{version}` in it.
+    pub url: String,
+    /// Its digest, lower-case hex.
+    pub sha256: String,
+    /// When it is needed.
+    #[serde(rename = "if")]
+    pub when: Option<String>,
 }
 
 /// A template of manifests.

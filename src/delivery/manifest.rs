@@ -2,7 +2,12 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use super::Artifact;
-use crate::{plan::NodePlan, profile::Encoding, spec::Role};
+use crate::{
+    declaration::Place,
+    plan::{NodePlan, PortPlan},
+    profile::Encoding,
+    spec::Role,
+};
 
 /// `manifest.json`: what every file of the tree is, itself excepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +25,33 @@ pub struct Manifest {
     pub kubernetes_version: String,
     /// Which bundle the secrets come from.
     pub bundle_fingerprint: String,
+    /// What machines must reach on each other, for firewalls and security groups.
+    #[serde(default)]
+    pub ports: Vec<ManifestPort>,
     /// Every file, by path.
     pub files: Vec<ManifestFile>,
+}
+
+/// A port that machines of the cluster must reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestPort {
+    /// `tcp`, `udp`, or the number of a protocol without ports (IANA, "Protocol Numbers").
+    pub protocol: String,
+    /// The port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// The machines that listen.
+    pub on: Place,
+    /// What listens: a part of Kubernetes, the network plugin or an add-on.
+    pub of: String,
+}
+
+impl From<PortPlan> for ManifestPort {
+    fn from(port: PortPlan) -> Self {
+        let PortPlan { protocol, port, on, of } = port;
+        Self { protocol, port, on, of }
+    }
 }
 
 impl Manifest {
@@ -30,7 +60,7 @@ impl Manifest {
     /// `kind` of every manifest.
     pub const KIND: &str = "Manifest";
 
-    /// A manifest without files; [`super::tree::TreeWriter::finish`] adds them.
+    /// A manifest without ports and files; [`super::tree::TreeWriter::finish`] adds the latter.
     pub fn new(cluster: &str, kubernetes_version: &str, bundle_fingerprint: &str) -> Self {
         Self {
             api_version: Self::API_VERSION.to_owned(),
@@ -39,6 +69,7 @@ impl Manifest {
             firelay_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
             bundle_fingerprint: bundle_fingerprint.to_owned(),
+            ports: Vec::new(),
             files: Vec::new(),
         }
     }

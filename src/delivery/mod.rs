@@ -11,5 +11,5 @@ pub mod tree;
 
 pub use artifact::{Artifact, ArtifactFile, Handover, package};
 pub use error::Error;
-pub use manifest::{Manifest, ManifestFile};
+pub use manifest::{Manifest, ManifestFile, ManifestPort};
 pub use size::{FileSize, Group, GroupSize, NodeSize};

@@ -58,6 +58,8 @@ struct Context<'a> {
     packages: &'a [String],
     cloud_init: bool,
     cluster_status: bool,
+    /// CNI plugins that an image with its own binaries must have, as paths.
+    cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
     kernel: Kernel,
@@ -175,9 +177,17 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
         kernel: Kernel::of(plan, node),
+        cni_plugins: brought(plan, node),
         crds: defines_kinds(plan),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
+}
+
+/// What is fetched has every CNI plugin; an image may lack one, and no pod would start on its machine.
+fn brought(plan: &Plan, node: &NodePlan) -> Vec<String> {
+    let wanted = plan.implied.cni_plugins.iter();
+    let wanted = wanted.filter(|_| node.preinstalled && node.roles.kubernetes());
+    wanted.map(|name| format!("{}/{name}", node.os.paths.cni_bin)).collect()
 }
 
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {

@@ -155,14 +155,18 @@ impl<'a> Store<'a> {
         if let Some(url) = own.and_then(|own| own.url.as_ref()) {
             return fill(url, version, arch);
         }
-        let upstream = artifact.url_of(version, arch);
-        match &self.spec.artifacts.mirror {
-            Some(mirror) => {
-                let path = upstream.split_once("://").map_or(upstream.as_str(), |(_, path)| path);
-                format!("{}/{path}", mirror.trim_end_matches('/'))
-            }
-            None => upstream,
+        mirrored(self.spec, artifact.url_of(version, arch))
+    }
+}
+
+/// Where something of upstream's is fetched: `artifacts.mirror` stands before its host and path.
+pub(super) fn mirrored(spec: &Spec, upstream: String) -> String {
+    match &spec.artifacts.mirror {
+        Some(mirror) => {
+            let path = upstream.split_once("://").map_or(upstream.as_str(), |(_, path)| path);
+            format!("{}/{path}", mirror.trim_end_matches('/'))
         }
+        None => upstream,
     }
 }
 
@@ -298,13 +302,4 @@ pub(super) fn image_archives(spec: &Spec) -> Vec<ImageArchivePlan> {
         sha256: archive.sha256.to_lowercase(),
     };
     spec.artifacts.image_archives.iter().map(plan).collect()
-}
-
-/// Image prefixes as plain text.
-pub(super) fn image_rewrites(spec: &Spec) -> BTreeMap<String, String> {
-    spec.artifacts
-        .image_rewrites
-        .iter()
-        .map(|(from, to)| (from.value.clone(), to.value.clone()))
-        .collect()
 }

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::{
-    API_PORT, EndpointPlan, NodePlan, ProviderPlan, artifacts, machines::Row, names, network::Ranges, ranges,
-    report::Report, rewrite_image, vip,
+    API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::Row, names, network::Ranges, ranges,
+    report::Report, vip,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -22,6 +22,7 @@ pub(super) fn resolve(
     profiles: &Profiles,
     ranges: &Ranges,
     rows: &[Row<'_>],
+    images: &mut Images,
     report: &mut Report,
 ) -> Option<EndpointPlan> {
     let endpoint = &spec.endpoint;
@@ -44,8 +45,7 @@ pub(super) fn resolve(
         .address
         .as_ref()
         .map(|text| report.take(address(text, ranges, rows)));
-    let image = |image: &str| rewrite_image(&artifacts::image_rewrites(spec), image);
-    let images = &profiles.endpoint.images;
+    let upstream = &profiles.endpoint.images;
     let provider = match provider {
         EndpointProvider::External => ProviderPlan::External,
         EndpointProvider::KubeVip => ProviderPlan::KubeVip {
@@ -53,10 +53,10 @@ pub(super) fn resolve(
             services: vip::services(endpoint, report),
             address: report.take(address.ok_or_else(|| no_address(endpoint)))??,
             interface: vip::interface(endpoint),
-            image: image(&images.kube_vip),
+            image: images.name(&upstream.kube_vip),
         },
         EndpointProvider::Local => ProviderPlan::Local {
-            image: image(&images.haproxy),
+            image: images.name(&upstream.haproxy),
         },
     };
     Some(EndpointPlan {

@@ -3,7 +3,7 @@
 use semver::Version;
 
 use super::{
-    EtcdPlan, artifacts, component, control_plane, kubernetes::Release, names, owned, report::Report, rewrite_image,
+    EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, owned, report::Report,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -45,6 +45,7 @@ pub(super) fn resolve(
     external: bool,
     version: &Version,
     release: &Release,
+    images: &Images,
     report: &mut Report,
 ) -> EtcdPlan {
     let etcd = &spec.etcd;
@@ -54,7 +55,6 @@ pub(super) fn resolve(
     etcd.image_repository
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
-    let rewrites = artifacts::image_rewrites(spec);
     EtcdPlan {
         external,
         version: version.clone(),
@@ -67,7 +67,7 @@ pub(super) fn resolve(
         image_repository: etcd
             .image_repository
             .as_ref()
-            .map(|repository| rewrite_image(&rewrites, repository)),
+            .map(|repository| images.repository(repository)),
         image_tag: etcd.image_tag.as_ref().map(|tag| tag.value.clone()),
         server_cert_sans: sans(&etcd.server_cert_sans, report),
         peer_cert_sans: sans(&etcd.peer_cert_sans, report),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
-    fields::GateSetting, known, manifests, names, owned, phases, registration, report::Report, rewrite_image,
+    fields::GateSetting, images::Images, known, manifests, names, owned, phases, registration, report::Report,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// kubeadm's own image registry.
-const IMAGE_REPOSITORY: &str = "registry.k8s.io";
+pub(super) const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 
 /// How findings about settings that become fields of a configuration are told.
 pub(super) const SETTINGS: Codes = Codes {
@@ -85,7 +85,7 @@ pub(super) fn version(text: &Spanned<String>, example: &str) -> Result<Version, 
 }
 
 /// `kubernetes`, checked and resolved.
-pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> KubernetesPlan {
+pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &mut Report) -> KubernetesPlan {
     let kubernetes = &spec.kubernetes;
     let profile = &release.profile;
     check_gates(kubernetes, release, report);
@@ -93,7 +93,6 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
     let settings = control_plane::resolve(kubernetes, profile, report);
     control_plane::check_kubelet(kubernetes, report);
     registration::check(kubernetes, profile, report);
-    let rewrites = artifacts::image_rewrites(spec);
     kubernetes
         .image_repository
         .iter()
@@ -106,7 +105,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
         version: release.version.clone(),
         profile: profile.clone(),
         accepted: release.accepted.clone(),
-        image_repository: rewrite_image(&rewrites, repository),
+        image_repository: images.repository(repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
         api_server: component::resolve(
@@ -133,7 +132,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, report: &mut Report) -> Ku
         control_plane: settings.plan,
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, release, report),
-        dns: dns(spec, &rewrites, report),
+        dns: dns(spec, images, report),
         patches: patches(kubernetes, &release.accepted, report),
         skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
         ignored_checks: registration::ignored_checks(kubernetes),
@@ -228,7 +227,7 @@ fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -
     (!*proxy.disabled).then_some(plan)
 }
 
-fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) -> DnsPlan {
+fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
     let dns = &spec.kubernetes.dns;
     if let Some(domain) = dns.domain.as_ref().filter(|domain| !names::is_subdomain(domain)) {
         let finding = Diagnostic::error("FL0112", "not a DNS domain").at(domain.span);
@@ -238,11 +237,11 @@ fn dns(spec: &Spec, rewrites: &BTreeMap<String, String>, report: &mut Report) ->
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
     // Of its own registry kubeadm takes coredns/coredns, of any other REGISTRY/coredns: a mirror has the former's name.
-    let mirrored = rewrite_image(rewrites, &format!("{IMAGE_REPOSITORY}/coredns"));
+    let mirrored = images.repository(&format!("{IMAGE_REPOSITORY}/coredns"));
     let own = dns
         .image_repository
         .as_ref()
-        .map(|repository| rewrite_image(rewrites, repository));
+        .map(|repository| images.repository(repository));
     let kubeadms_own = spec.kubernetes.image_repository.is_none();
     let rewritten = !mirrored.starts_with(&format!("{IMAGE_REPOSITORY}/"));
     DnsPlan {

@@ -17,6 +17,7 @@ mod etcd;
 mod fields;
 mod host;
 mod idle;
+mod images;
 mod inheritance;
 mod interfaces;
 mod known;
@@ -48,6 +49,7 @@ pub use fields::{Accepted, Codes};
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
 };
+pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, net::IpAddr};
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, idle, interfaces, kubelet, kubernetes,
+    doctor, endpoint, etcd, host, idle,
+    images::{self, Images},
+    interfaces, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -33,13 +35,14 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
     host::check(spec, report);
+    let mut images = Images::new(spec);
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     host::check_names(spec, &rows, report);
     addresses::check(&rows, &ranges, report);
     let patches = patches::resolve(spec, &rows, report);
     idle::check(spec, &rows, report);
-    let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, report);
+    let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, &mut images, report);
     let network = network::resolve(
         spec,
         &ranges,
@@ -57,25 +60,25 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     }
 
     let release = release?;
-    let addons = addons::chosen(spec, &release, &artifacts::image_rewrites(spec), report);
+    let addons = addons::chosen(spec, &release, &mut images, report);
     doctor::check_plugin(&addons, manifests.len(), report);
     kubelet::check(spec, &release, report);
     kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {
         kubelet::check_dns(spec, &ranges, network.cluster_dns, report);
     }
-    let kubernetes = kubernetes::resolve(spec, &release, report);
+    let kubernetes = kubernetes::resolve(spec, &release, &images, report);
     let versions = versions(spec, &release, report);
     let containerd = versions.components.get("containerd").cloned();
     let external = rows.iter().any(|row| row.roles.etcd);
     let etcd = versions
         .components
         .get("etcd")
-        .map(|(version, _)| etcd::resolve(spec, external, version, &release, report));
+        .map(|(version, _)| etcd::resolve(spec, external, version, &release, &images, report));
     if let Some(etcd) = &etcd {
         doctor::check_etcd(spec, etcd, &release, report);
     }
-    let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, report));
+    let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
     let store = Store::new(spec, profiles, versions);
     let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
     let tunnel = addons::tunnel(&addons);
@@ -108,7 +111,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         etcd: etcd?,
         runtime: runtime?,
         image_archives: artifacts::image_archives(spec),
-        image_rewrites: artifacts::image_rewrites(spec),
+        images,
         addons,
         implied: Implied::default(),
         manifests,
@@ -119,6 +122,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);
+    images::check(spec, &plan, report);
     kubelet::check_approval(spec, &plan.implied, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)

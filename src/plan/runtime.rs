@@ -6,10 +6,10 @@ use semver::Version;
 
 use super::{
     RuntimePlan, artifacts,
+    images::Images,
     kubernetes::{self, Release},
     names,
     report::Report,
-    rewrite_image,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -43,6 +43,7 @@ pub(super) fn resolve(
     profiles: &Profiles,
     release: &Release,
     containerd: &(Version, Span),
+    images: &mut Images,
     report: &mut Report,
 ) -> RuntimePlan {
     let runtime = &spec.runtime;
@@ -58,7 +59,7 @@ pub(super) fn resolve(
         .map_or_else(|| kubernetes::sandbox_image(spec, release), |image| image.value.clone());
     RuntimePlan {
         version: version.clone(),
-        sandbox_image: rewrite_image(&artifacts::image_rewrites(spec), &sandbox),
+        sandbox_image: images.name(&sandbox),
         snapshotter: runtime
             .snapshotter
             .as_ref()

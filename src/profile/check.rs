@@ -212,6 +212,7 @@ impl<'p> Check<'p> {
         }
         self.word("pause", &kubernetes.pause, "-_.");
         self.word("coredns", &kubernetes.coredns, "-_.");
+        self.word("etcdImage", &kubernetes.etcd_image, "-_.");
     }
 
     pub(super) fn catalog(&mut self, catalog: &Catalog) {

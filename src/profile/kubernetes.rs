@@ -27,6 +27,8 @@ pub struct KubernetesProfile {
     pub addons: BTreeMap<String, Version>,
     /// Tag of the sandbox image, `3.10.2`.
     pub pause: String,
+    /// Tag of the etcd image that kubeadm deploys where the spec names none.
+    pub etcd_image: String,
     /// Tag of the CoreDNS image that kubeadm deploys.
     pub coredns: String,
     /// containerd versions that its kubelet works with, as a semver requirement.

@@ -3,6 +3,7 @@
 //! The whole text of the messages stands in `golden/cli/`; `just bless` writes it anew.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod artifacts;
 mod bundle;
 mod desk;
 mod inputs;

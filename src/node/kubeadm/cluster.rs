@@ -157,7 +157,7 @@ impl<'a> ClusterConfiguration<'a> {
                 cert_sans: &plan.pki.extra_sans,
             },
             controller_manager: Component::of(&kubernetes.controller_manager, controller_manager(plan, &gates)),
-            dns: Dns::of(&kubernetes.dns, plan.implied.without_cluster_dns),
+            dns: Dns::of(&kubernetes.dns),
             proxy: kubernetes.kube_proxy.is_none().then_some(Proxy { disabled: true }),
             image_repository: other_than(IMAGE_REPOSITORY, &kubernetes.image_repository),
             // Of the leaves that kubeadm makes when it renews: as firelay's, P-256 under whichever CA.
@@ -303,13 +303,15 @@ impl<'a> From<&'a VolumePlan> for Volume<'a> {
 }
 
 impl<'a> Dns<'a> {
-    fn of(dns: &'a DnsPlan, replaced: bool) -> Option<Self> {
+    fn of(dns: &'a DnsPlan) -> Option<Self> {
         let image = Image {
             image_repository: dns.image_repository.as_deref(),
             image_tag: dns.image_tag.as_deref(),
         };
-        let disabled = dns.disabled || replaced;
-        let said = image.image_repository.is_some() || image.image_tag.is_some() || disabled;
-        said.then_some(Self { image, disabled })
+        let said = image.image_repository.is_some() || image.image_tag.is_some() || dns.disabled;
+        said.then_some(Self {
+            image,
+            disabled: dns.disabled,
+        })
     }
 }

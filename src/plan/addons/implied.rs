@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{broken, context, of, placed};
 use crate::{
-    declaration::{Implication, Leaf, Port},
+    declaration::{Implication, Leaf, Place, Port},
     diagnostic::Diagnostic,
-    plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
+    plan::{self, AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
     spec::Spec,
     template,
 };
@@ -21,7 +21,6 @@ pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
         let context = of(&whole, addon);
         for implication in &addon.choice.declaration.implies {
             let asker = Asker {
-                plan,
                 addon,
                 context: &context,
             };
@@ -40,7 +39,6 @@ pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
 }
 
 struct Asker<'a> {
-    plan: &'a Plan,
     addon: &'a AddonPlan,
     context: &'a Value,
 }
@@ -73,17 +71,11 @@ impl Asker<'_> {
         append(&mut all.cni_plugins, one.cni_plugins);
         append(&mut all.sans, one.sans);
         append(
-            &mut all.images,
-            one.images.iter().map(|image| self.plan.image(image)).collect(),
-        );
-        append(&mut all.ports, one.ports.into_iter().map(port).collect());
-        append(
             &mut all.binaries,
             one.binaries.into_iter().map(|it| (it.name, it.roles)).collect(),
         );
         all.without_kube_proxy |= one.kube_proxy == Some(false);
         all.without_node_cidrs |= one.node_cidrs == Some(false);
-        all.without_cluster_dns |= one.cluster_dns == Some(false);
         all.serving_certificates |= one.serving_certificates == Some(true);
         all.approves_serving |= one.approves_serving == Some(true);
         let kernel = one.kernel.as_deref().and_then(|least| kernel(least, self.addon));
@@ -104,7 +96,10 @@ impl Asker<'_> {
                 roles: unit.roles,
             });
         }
-        let mut findings = self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone);
+        let ports: Vec<_> = one.ports.into_iter().map(|port| self.port(port)).collect();
+        let mut findings: Vec<_> = ports.iter().filter_map(|port| self.taken(port, all)).collect();
+        append(&mut all.ports, ports);
+        findings.extend(self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone));
         for (from, to) in [
             (one.sysctls, &mut all.sysctls),
             (one.kubelet_arguments, &mut all.kubelet_arguments),
@@ -122,6 +117,29 @@ impl Asker<'_> {
             (None, Some(name)) => template::render(&format!("{}/{name}", self.folder()), self.context),
             (None, None) => Err(self.refused(&"a file needs content or template")),
         }
+    }
+
+    fn port(&self, port: Port) -> PortPlan {
+        PortPlan {
+            protocol: plain(&port.protocol),
+            port: plain(&port.port).parse().ok(),
+            on: port.on,
+            of: self.addon.key().to_owned(),
+        }
+    }
+
+    /// Two cannot listen on one port of a machine.
+    fn taken(&self, port: &PortPlan, all: &Implied) -> Option<Diagnostic> {
+        let number = port.port?;
+        let same = |other: &&PortPlan| {
+            let place = port.on == other.on || [port.on, other.on].contains(&Place::All);
+            other.of != port.of && other.protocol == port.protocol && other.port == port.port && place
+        };
+        let kubernetes = plan::own_ports();
+        let other = kubernetes.iter().chain(&all.ports).find(same)?;
+        let message = format!("{} and {} both want {} port {number}", port.of, other.of, port.protocol);
+        let finding = Diagnostic::error("FL0804", message).help("give one of them another port, or leave it out");
+        Some(placed(finding, &self.addon.choice, ""))
     }
 
     /// Settings by name; what another has set to another value is a finding.
@@ -232,14 +250,6 @@ fn append<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
         if !to.contains(&item) {
             to.push(item);
         }
-    }
-}
-
-fn port(port: Port) -> PortPlan {
-    PortPlan {
-        protocol: plain(&port.protocol),
-        port: plain(&port.port).parse().ok(),
-        on: port.on,
     }
 }
 

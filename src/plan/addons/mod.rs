@@ -7,7 +7,13 @@ mod tunnel;
 
 use std::collections::BTreeMap;
 
-use super::{AddonPlan, Plan, artifacts::Store, kubernetes::Release, report::Report, rewrite_image};
+use super::{
+    AddonPlan, ManifestPlan, ManifestSource, Plan,
+    artifacts::{Store, mirrored},
+    images::Images,
+    kubernetes::Release,
+    report::Report,
+};
 use crate::{
     declaration::{Check, Choice},
     diagnostic::{Diagnostic, Severity},
@@ -19,20 +25,15 @@ pub use context::{context, of};
 pub(super) use tunnel::{Tunnel, tunnel};
 
 /// What the spec chose, with the releases that go with the version of Kubernetes.
-pub(super) fn chosen(
-    spec: &Spec,
-    release: &Release,
-    rewrites: &BTreeMap<String, String>,
-    report: &mut Report,
-) -> Vec<AddonPlan> {
+pub(super) fn chosen(spec: &Spec, release: &Release, images: &mut Images, report: &mut Report) -> Vec<AddonPlan> {
     let (choices, _) = spec.choices();
     choices
         .into_iter()
-        .map(|choice| addon(choice, release, rewrites, report))
+        .map(|choice| addon(choice, release, images, report))
         .collect()
 }
 
-fn addon(choice: Choice, release: &Release, rewrites: &BTreeMap<String, String>, report: &mut Report) -> AddonPlan {
+fn addon(choice: Choice, release: &Release, images: &mut Images, report: &mut Report) -> AddonPlan {
     let declaration = choice.declaration.clone();
     let fits = |version: &&semver::Version| {
         let own = declaration.releases.get(*version);
@@ -57,15 +58,10 @@ fn addon(choice: Choice, release: &Release, rewrites: &BTreeMap<String, String>,
         report.push(placed(Diagnostic::error("FL0803", message), &choice, ""));
     }
     let text = version.as_ref().map(ToString::to_string).unwrap_or_default();
-    let images = own.map(|own| &own.images).into_iter().flatten();
-    let images = images.map(|(role, image)| {
-        (
-            role.clone(),
-            rewrite_image(rewrites, &image.replace("{version}", &text)),
-        )
-    });
+    let named = own.map(|own| &own.images).into_iter().flatten();
+    let named = named.map(|(role, image)| (role.clone(), images.name(&image.replace("{version}", &text))));
     AddonPlan {
-        images: images.collect(),
+        images: named.collect(),
         choice,
         version,
         certificates: BTreeMap::new(),
@@ -109,8 +105,13 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
     apply::apply(plan, spec, store, report);
     report.extend(implied::own_files(&plan.implied, spec));
     let whole = context(plan);
+    let mut fetched = Vec::new();
     for addon in &mut plan.addons {
         let context = of(&whole, addon);
+        match self::fetched(addon, &context, spec) {
+            Ok(manifests) => fetched.extend(manifests),
+            Err(error) => report.push(broken(addon, &error)),
+        }
         match implied::certificates(addon, &context) {
             Ok(certificates) => addon.certificates = certificates,
             Err(error) => report.push(broken(addon, &error)),
@@ -119,6 +120,36 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
             report.extend(checked(check, addon, &context));
         }
     }
+    // Before the user's own, which may be of kinds that they define.
+    plan.manifests.splice(..0, fetched);
+}
+
+/// The manifests of a release that the founder fetches.
+fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Result<Vec<ManifestPlan>, template::Error> {
+    let declaration = &addon.choice.declaration;
+    let Some((version, release)) = addon
+        .version
+        .as_ref()
+        .and_then(|version| Some((version, declaration.releases.get(version)?)))
+    else {
+        return Ok(Vec::new());
+    };
+    let mut manifests = Vec::new();
+    for one in &release.fetched {
+        let when = one.when.as_deref();
+        if when.map_or(Ok(true), |when| template::holds(&declaration.folder(), when, context))? {
+            let url = one.url.replace("{version}", &version.to_string());
+            manifests.push(ManifestPlan {
+                name: one.name.clone(),
+                phase: one.phase,
+                source: ManifestSource::Url {
+                    url: mirrored(spec, url),
+                    sha256: one.sha256.clone(),
+                },
+            });
+        }
+    }
+    Ok(manifests)
 }
 
 fn checked(check: &Check, addon: &AddonPlan, context: &serde_json::Value) -> Option<Diagnostic> {

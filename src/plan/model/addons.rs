@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::RoleSet;
 use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Roles};
+use crate::plan::API_PORT;
 
 /// A plugin or add-on.
 #[derive(Clone, Debug)]
@@ -52,8 +53,6 @@ pub struct Implied {
     pub without_kube_proxy: bool,
     /// The controller manager gives nodes no pod ranges.
     pub without_node_cidrs: bool,
-    /// kubeadm deploys no CoreDNS.
-    pub without_cluster_dns: bool,
     /// Every kubelet serves with a certificate of the cluster's CA.
     pub serving_certificates: bool,
     /// Certificates that kubelets ask for to serve with are approved.
@@ -74,8 +73,6 @@ pub struct Implied {
     pub units: Vec<UnitPlan>,
     /// Names in the catalog of what is fetched beside the usual.
     pub binaries: Vec<(String, Roles)>,
-    /// Images that nodes pull beside those of the manifests, as they are pulled.
-    pub images: Vec<String>,
 }
 
 /// What nodes must reach on each other.
@@ -87,6 +84,24 @@ pub struct PortPlan {
     pub port: Option<u16>,
     /// Where it is open.
     pub on: Place,
+    /// What needs it.
+    pub of: String,
+}
+
+/// What Kubernetes itself listens on for others (kubernetes.io, "Ports and Protocols").
+pub fn own_ports() -> Vec<PortPlan> {
+    let port = |of: &str, port, on| PortPlan {
+        protocol: "tcp".to_owned(),
+        port: Some(port),
+        on,
+        of: of.to_owned(),
+    };
+    vec![
+        port("kube-apiserver", API_PORT, Place::ControlPlane),
+        port("etcd", 2379, Place::Etcd),
+        port("etcd", 2380, Place::Etcd),
+        port("kubelet", 10250, Place::All),
+    ]
 }
 
 /// The least kernel, and what needs it.

@@ -8,8 +8,6 @@ mod node;
 mod runtime;
 mod trust;
 
-use std::collections::BTreeMap;
-
 pub use addons::*;
 pub use etcd::*;
 pub use kubernetes::*;
@@ -18,7 +16,7 @@ pub use node::*;
 pub use runtime::*;
 pub use trust::*;
 
-use super::ScopedPatch;
+use super::{ScopedPatch, images::Images};
 use crate::spec::Access;
 
 /// A cluster, resolved.
@@ -38,8 +36,8 @@ pub struct Plan {
     pub runtime: RuntimePlan,
     /// Images imported at boot, in order, as `(arch, url, sha256)`; no arch means every node.
     pub image_archives: Vec<ImageArchivePlan>,
-    /// Registry prefix → own prefix; the longest match wins. See [`Plan::image`].
-    pub image_rewrites: BTreeMap<String, String>,
+    /// Names of images.
+    pub images: Images,
     /// The network plugin and the add-ons.
     pub addons: Vec<AddonPlan>,
     /// What they need elsewhere.
@@ -77,25 +75,15 @@ impl Plan {
         self.nodes.iter().filter(|node| node.roles.etcd)
     }
 
+    /// What machines must reach on each other.
+    pub fn ports(&self) -> impl Iterator<Item = PortPlan> {
+        own_ports().into_iter().chain(self.implied.ports.clone())
+    }
+
     /// Manifests of the user with the names of their files, which are numbered so that the order of the spec is theirs.
     pub fn manifest_files(&self) -> impl Iterator<Item = (String, &ManifestPlan)> {
         let width = self.manifests.len().saturating_sub(1).to_string().len().max(2);
         let numbered = self.manifests.iter().enumerate();
         numbered.map(move |(index, manifest)| (format!("{index:0width$}-{}.yaml", manifest.name), manifest))
     }
-
-    /// An image name after `artifacts.imageRewrites`: the longest prefix on a `/` or `:` boundary wins.
-    pub fn image(&self, name: &str) -> String {
-        rewrite_image(&self.image_rewrites, name)
-    }
-}
-
-/// See [`Plan::image`].
-pub fn rewrite_image(rewrites: &BTreeMap<String, String>, name: &str) -> String {
-    rewrites
-        .iter()
-        .filter_map(|(from, to)| Some((from, to, name.strip_prefix(from.as_str())?)))
-        .filter(|(_, _, rest)| rest.is_empty() || rest.starts_with(['/', ':']))
-        .max_by_key(|(from, _, _)| from.len())
-        .map_or_else(|| name.to_owned(), |(_, to, rest)| format!("{to}{rest}"))
 }

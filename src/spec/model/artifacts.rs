@@ -26,6 +26,9 @@ pub struct Artifacts {
     /// Registry prefix → own prefix, for every image that firelay names.
     #[serde(default)]
     pub image_rewrites: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// Upstream image, `NAME:TAG` → digest of its index (`sha256:` and hex) by which it is pulled; also from a mirror.
+    #[serde(default)]
+    pub image_digests: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
 /// Where a node's binaries come from.

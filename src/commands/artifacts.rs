@@ -1,0 +1,164 @@
+//! `artifacts images`: every image that a cluster's machines pull, for mirrors and archives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{
+    draft::{Draft, STAND_INS},
+    failure::Failure,
+    project::Project,
+    streams,
+};
+use crate::{
+    cli::{ArtifactsImages, OutputFormat},
+    node::NodeFiles,
+    plan::{self, ManifestSource, Plan},
+    spec::Arch,
+    yaml::{self, Content, Node, Tree},
+};
+
+/// Lists of containers in a pod's specification (core/v1, PodSpec).
+const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
+/// `--output json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    /// Of the machines: an image has to be there for each.
+    architectures: BTreeSet<Arch>,
+    images: Vec<Image>,
+    /// URLs of manifests that the founder fetches: which images they name is not known here.
+    fetched: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Image {
+    /// As it is pulled.
+    image: String,
+    /// Upstream's name; absent for what firelay only passes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<String>,
+    /// Files that name it, `kubeadm` and `containerd`.
+    by: BTreeSet<String>,
+}
+
+/// Runs `artifacts images`.
+pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
+    let project = Project::load(&args.spec)?;
+    let plan = &project.plan;
+    let report = Report {
+        architectures: plan
+            .nodes
+            .iter()
+            .filter(|node| node.roles.kubernetes())
+            .map(|node| node.arch)
+            .collect(),
+        images: collect(&project)?,
+        fetched: fetched(plan),
+    };
+    for url in &report.fetched {
+        streams::tell(format_args!(
+            "note: the images of {url} are not known before it is fetched"
+        ));
+    }
+    match args.output {
+        OutputFormat::Json => streams::json(&report),
+        OutputFormat::Text => streams::data(
+            &report
+                .images
+                .iter()
+                .map(|image| format!("{}\n", image.image))
+                .collect::<String>(),
+        ),
+    }
+}
+
+fn fetched(plan: &Plan) -> Vec<String> {
+    let urls = plan.manifests.iter().filter_map(|manifest| match &manifest.source {
+        ManifestSource::Url { url, .. } => Some(url.clone()),
+        ManifestSource::Content(_) => None,
+    });
+    urls.collect()
+}
+
+/// What kubeadm and containerd name, and what the files of all machines do, in the order of their names.
+fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
+    let plan = &project.plan;
+    let draft = Draft::new(plan, &project.profiles, STAND_INS[0])?;
+    let mut upstream: BTreeMap<String, String> = plan::of_kubeadm(plan).into_iter().collect();
+    let mut by: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for image in upstream.keys() {
+        by.entry(image.clone()).or_default().insert("kubeadm".to_owned());
+    }
+    let sandbox = plan.runtime.sandbox_image.clone();
+    by.entry(sandbox).or_default().insert("containerd".to_owned());
+    upstream.extend(
+        plan.images
+            .named()
+            .map(|(pulled, upstream)| (pulled.to_owned(), upstream.to_owned())),
+    );
+    let nodes = plan
+        .nodes
+        .iter()
+        .filter(|node| node.roles.kubernetes())
+        .collect::<Vec<_>>();
+    let named = nodes
+        .par_iter()
+        .map(|node| Ok(of_files(plan, &draft.patched(node)?.files)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    for (image, path) in named.into_iter().flatten() {
+        by.entry(image).or_default().insert(path);
+    }
+    let image = |(image, by): (String, BTreeSet<String>)| Image {
+        upstream: upstream.get(&image).cloned(),
+        image,
+        by,
+    };
+    Ok(by.into_iter().map(image).collect())
+}
+
+/// Images with the paths of the files that name them: those that firelay named, wherever they stand, and those of
+/// containers in any manifest.
+fn of_files(plan: &Plan, files: &NodeFiles) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for file in files.files.iter().filter(|file| file.path.ends_with(".yaml")) {
+        let named = plan.images.named().map(|(image, _)| image.to_owned());
+        let mut images: Vec<_> = named.filter(|image| names(&file.content, image)).collect();
+        for range in yaml::split(&file.content) {
+            if let Ok(tree) = Tree::parse(&file.content[range]) {
+                of_containers(&tree.root, &mut images);
+            }
+        }
+        found.extend(images.into_iter().map(|image| (image, file.path.clone())));
+    }
+    found
+}
+
+/// Whether a text has the image as a whole, not as the beginning of a longer name.
+fn names(text: &str, image: &str) -> bool {
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c));
+    text.match_indices(image)
+        .any(|(at, _)| !goes_on(&text[at + image.len()..]))
+}
+
+fn of_containers(node: &Node<'_>, images: &mut Vec<String>) {
+    match &node.content {
+        Content::Mapping(entries) => {
+            for (key, value) in entries {
+                match &value.content {
+                    Content::Sequence(items) if key.text().is_some_and(|key| CONTAINERS.contains(&key)) => {
+                        let named = items
+                            .iter()
+                            .filter_map(|item| item.get("image")?.text().map(str::to_owned));
+                        images.extend(named);
+                    }
+                    _ => of_containers(value, images),
+                }
+            }
+        }
+        Content::Sequence(items) => items.iter().for_each(|item| of_containers(item, images)),
+        Content::Scalar(_) => {}
+    }
+}
