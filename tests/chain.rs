@@ -18,7 +18,11 @@ const DATE: &str = "[ \"$*\" != +%s ] || set -- -ud 2026-12-01 +%s\nexec /bin/da
 
 /// A machine on which prepare succeeds.
 fn healthy(example: &str, node: &str, address: &str) -> Machine {
-    let machine = Machine::of(example, node);
+    nursed(Machine::of(example, node), node, address)
+}
+
+/// Makes it one.
+fn nursed(machine: Machine, node: &str, address: &str) -> Machine {
     machine.write("/proc/meminfo", 0o644, "MemTotal:        4000000 kB\nMemFree: 1 kB\n");
     let trie = format!("Local:\n     |-- {address}\n        /32 host LOCAL\n");
     machine.write("/proc/net/fib_trie", 0o644, &trie);
@@ -105,6 +109,31 @@ fn a_mode_of_the_network_asks_for_its_kernel() {
         machine.write("/proc/sys/kernel/osrelease", 0o644, &format!("{running}\n"));
         refused(&machine, &machine.step("10-prepare"), reason);
     }
+}
+
+/// What is fetched has all of them; without one of its own no pod would start on such a machine.
+#[test]
+fn an_image_with_its_own_binaries_must_have_the_network_plugins_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    let ours = support::example("ha-ubuntu");
+    let preinstalled = "artifacts: { source: preinstalled, binDir: /usr/local/bin }\n";
+    std::fs::write(&spec, std::fs::read_to_string(&ours.spec).unwrap() + preinstalled).unwrap();
+    let out = directory.path().join("out");
+    support::render(&support::Example { spec, ..ours }, &out);
+    let machine = Machine::with(&support::read_tree(&out)["worker-1"], "http://");
+    let machine = nursed(machine, "worker-1", "10.0.0.21");
+    for plugin in ["bridge", "host-local", "loopback"] {
+        machine.write(&format!("/opt/cni/bin/{plugin}"), 0o755, "");
+    }
+    let missing = machine.at("/opt/cni/bin/portmap");
+    let reason = format!(
+        "{} is not on this machine; the network plugin needs it",
+        missing.display()
+    );
+    refused(&machine, &machine.step("10-prepare"), &reason);
+    machine.write("/opt/cni/bin/portmap", 0o755, "");
+    succeeded(&machine.step("10-prepare"));
 }
 
 #[test]
