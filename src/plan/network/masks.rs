@@ -42,7 +42,11 @@ impl Parts {
         given: Option<&Spanned<u8>>,
         report: &mut Report,
     ) -> Option<u8> {
-        let (key, default) = if ipv4 { ("nodeMaskIpv4", 24) } else { ("nodeMaskIpv6", 64) };
+        let (key, default) = if ipv4 {
+            ("nodeMaskIpv4", 24)
+        } else {
+            ("nodeMaskIpv6", 64)
+        };
         if self.cutter == Cutter::Nobody {
             report.extend(given.map(|mask| without_effect(key, mask.span)));
             return None;
