@@ -34,9 +34,12 @@ pub struct Implication {
     /// False: kube-proxy is not deployed.
     #[serde(default)]
     pub kube_proxy: Option<bool>,
-    /// False: the controller manager gives nodes no pod ranges.
+    /// False: the controller manager gives nodes no pod ranges. It follows from the parameters, `p`, alone.
     #[serde(default)]
     pub node_cidrs: Option<bool>,
+    /// True, beside that: the plugin gives them ranges, of the sizes in `network.nodeMaskIpv4` and `nodeMaskIpv6`.
+    #[serde(default)]
+    pub node_masks: Option<bool>,
     /// Fields of KubeletConfiguration.
     #[serde(default)]
     pub kubelet_config: BTreeMap<String, Value>,

@@ -11,7 +11,7 @@ use super::{
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
-    network::{self, Ranges},
+    network::{self, Parts, Ranges},
     nodes::Nodes,
     patches, pki,
     report::Report,
@@ -43,13 +43,12 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let patches = patches::resolve(spec, &rows, report);
     idle::check(spec, &rows, report);
     let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, &mut images, report);
-    let network = network::resolve(
-        spec,
-        &ranges,
-        kubelets(&rows) + spec.pools.len(),
-        kubelet::max_pods(spec),
-        report,
-    );
+    let parts = Parts {
+        cutter: addons::cutter(spec),
+        nodes: kubelets(&rows) + spec.pools.len(),
+        max_pods: kubelet::max_pods(spec),
+    };
+    let network = network::resolve(spec, &ranges, parts, report);
     let release = report.take(kubernetes::release(spec, profiles));
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);

@@ -4,6 +4,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bgp;
+mod canal;
+mod consequences;
 mod definitions;
 
 use std::collections::BTreeSet;
@@ -182,52 +185,6 @@ fn pools_and_addresses_are_those_of_the_families() {
 }
 
 #[test]
-fn canal_gives_flannel_and_calico_the_same_network() {
-    for family in &FAMILIES {
-        let plan = resolve(&family.spec("{ canal: { mtu: 1400, vni: 7 } }", "nftables"));
-        let objects = objects(&plan);
-        let config = &named(&objects, "ConfigMap", "canal-config")["data"]["net-conf.json"];
-        let config: Value = serde_json::from_str(config.as_str().unwrap()).unwrap();
-        let mut wanted = json!({ "Backend": { "Type": "vxlan", "VNI": 7, "MTU": 1400 }, "EnableNFTables": true });
-        let mut ranges = Vec::new();
-        if family.ipv4() {
-            wanted["Network"] = json!("10.244.0.0/16");
-            ranges.push(json!([{ "subnet": "usePodCidr" }]));
-        } else {
-            wanted["EnableIPv4"] = json!(false);
-        }
-        if family.ipv6() {
-            wanted["EnableIPv6"] = json!(true);
-            wanted["IPv6Network"] = json!("fd00:10:244::/56");
-            ranges.push(json!([{ "subnet": "usePodCidrIPv6" }]));
-        }
-        assert_eq!(config, wanted);
-        let pods = named(&objects, "DaemonSet", "canal");
-        let own = network_config(container(pods, "install-cni"));
-        assert_eq!(own["plugins"][0]["mtu"], 1400);
-        assert_eq!(
-            own["plugins"][0]["ipam"],
-            json!({ "type": "host-local", "ranges": ranges })
-        );
-        assert!(!plan.implied.without_node_cidrs);
-    }
-}
-
-#[test]
-fn flanneld_is_up_before_felix_looks_for_its_device() {
-    let objects = ipv4("canal");
-    let pods = &named(&objects, "DaemonSet", "canal")["spec"]["template"]["spec"];
-    let flannel = &pods["initContainers"][0];
-    assert_eq!(
-        (&flannel["name"], &flannel["restartPolicy"]),
-        (&json!("flannel"), &json!("Always"))
-    );
-    assert_eq!(flannel["startupProbe"]["httpGet"]["path"], "/readyz");
-    let felix = container(named(&objects, "DaemonSet", "canal"), "calico-node");
-    assert_eq!(setting(felix, "FELIX_MTUIFACEPATTERN"), Some("^flannel"));
-}
-
-#[test]
 fn release_3_32_is_told_where_its_data_is() {
     for plugin in ["calico", "canal"] {
         for (version, group) in [("3.31.7", None), ("3.32.1", Some("crd.projectcalico.org/v1"))] {
@@ -244,150 +201,4 @@ fn release_3_32_is_told_where_its_data_is() {
             }
         }
     }
-}
-
-const PEERS: &str = "{ calico: { mode: bgp, bgp: { asNumber: 64600, peers: [
-    { name: rack-1, address: 192.0.2.1, asNumber: 64601, nodeSelector: \"rack == '1'\", password: swordfish },
-    { name: rack-2, address: '2001:db8::1', asNumber: 64602 }], advertise: { clusterIPs: true } } } }";
-
-#[test]
-fn a_password_of_a_peer_stands_in_a_secret_that_calico_node_may_read() {
-    let objects = ipv4(PEERS);
-    let holders: Vec<_> = objects
-        .iter()
-        .filter(|it| it.to_string().contains("swordfish"))
-        .collect();
-    assert_eq!(holders, [named(&objects, "Secret", "calico-bgp-passwords")]);
-    let reference = &named(&objects, "BGPPeer", "rack-1")["spec"]["password"]["secretKeyRef"];
-    assert_eq!(*reference, json!({ "name": "calico-bgp-passwords", "key": "rack-1" }));
-    assert_eq!(holders[0]["stringData"], json!({ "rack-1": "swordfish" }));
-    assert!(named(&objects, "BGPPeer", "rack-2")["spec"]["password"].is_null());
-    let rules = &named(&objects, "Role", "calico-bgp-passwords")["rules"];
-    assert_eq!(rules.as_array().unwrap().len(), 1);
-    assert_eq!(rules[0]["resourceNames"], json!(["calico-bgp-passwords"]));
-    let configuration = &named(&objects, "BGPConfiguration", "default")["spec"];
-    let wanted = json!({
-        "asNumber": 64600,
-        "listenPort": 179,
-        "nodeToNodeMeshEnabled": true,
-        "serviceClusterIPs": [{ "cidr": "10.96.0.0/12" }],
-    });
-    assert_eq!(*configuration, wanted);
-}
-
-#[test]
-fn route_reflectors_end_the_mesh_and_are_annotated_by_control_planes() {
-    let cni =
-        "{ calico: { mode: bgp, bgp: { routeReflectors: { clusterID: 244.0.0.1, label: example.com/reflector } } } }";
-    let plan = resolve(&FAMILIES[0].spec(cni, "iptables"));
-    let objects = objects(&plan);
-    assert_eq!(
-        named(&objects, "BGPConfiguration", "default")["spec"]["nodeToNodeMeshEnabled"],
-        false
-    );
-    let peering = &named(&objects, "BGPPeer", "route-reflectors")["spec"];
-    let wanted = json!({ "nodeSelector": "all()", "peerSelector": "has(example.com/reflector)" });
-    assert_eq!(*peering, wanted);
-    let unit = |name: &str| plan.implied.units.iter().find(|unit| unit.name == name).unwrap();
-    let service = unit("calico-route-reflectors.service");
-    let annotation = "-l example.com/reflector projectcalico.org/RouteReflectorClusterID=244.0.0.1\n";
-    assert!(service.content.contains(annotation), "{}", service.content);
-    assert!(unit("calico-route-reflectors.timer").enable && !service.enable);
-}
-
-#[test]
-fn what_calico_implies_follows_from_its_mode() {
-    for (parameters, modules, ports) in [
-        ("{}", &["ip_set", "vxlan", "xt_set"][..], &["udp 4789"][..]),
-        (
-            "{ vxlan: { port: 8472 } }",
-            &["ip_set", "vxlan", "xt_set"],
-            &["udp 8472"],
-        ),
-        ("{ mode: ipip }", &["ip_set", "ipip", "xt_set"], &["4", "tcp 179"]),
-        (
-            "{ mode: bgp, bgp: { listenPort: 1790 } }",
-            &["ip_set", "xt_set"],
-            &["tcp 1790"],
-        ),
-        (
-            "{ wireguard: true, typha: {} }",
-            &["ip_set", "vxlan", "wireguard", "xt_set"],
-            &["tcp 5473", "udp 4789", "udp 51820"],
-        ),
-    ] {
-        let plan = resolve(&FAMILIES[0].spec(&format!("{{ calico: {parameters} }}"), "iptables"));
-        let implied = &plan.implied;
-        let mut found = implied.modules.clone();
-        found.sort();
-        assert_eq!(found, modules, "{parameters}");
-        let described = implied.ports.iter().map(|port| match port.port {
-            Some(number) => format!("{} {number}", port.protocol),
-            None => port.protocol.clone(),
-        });
-        let mut described: Vec<_> = described.collect();
-        described.sort();
-        assert_eq!(described, ports, "{parameters}");
-        assert!(implied.without_node_cidrs, "{parameters}");
-    }
-}
-
-#[test]
-fn what_cannot_hold_is_refused_with_what_to_write_instead() {
-    let [ipv4, dual, ipv6] = &FAMILIES;
-    for (family, parameters, words) in [
-        (ipv6, "calico: { mode: ipip }", "IP in IP carries IPv4 only"),
-        (
-            ipv4,
-            "calico: { mode: bgp, crossSubnet: true }",
-            "no tunnel that could be left out",
-        ),
-        (
-            ipv4,
-            "calico: { mode: bgp, vxlan: { port: 8472 } }",
-            "this mode has no VXLAN",
-        ),
-        (
-            ipv4,
-            "calico: { bgp: { asNumber: 64600 } }",
-            "no BGP runs in mode `vxlan`",
-        ),
-        (dual, "calico: { mtu: 1200 }", "IPv6 needs an MTU of 1280"),
-        (
-            ipv4,
-            "calico: { mode: bgp, bgp: { nodeToNodeMesh: false } }",
-            "nobody passes routes on",
-        ),
-        (
-            ipv4,
-            "calico: { mode: bgp, bgp: { peers: [{ name: a, address: 192.0.2.1, asNumber: 1 }, { name: a, address: 192.0.2.2, asNumber: 1 }] } }",
-            "two peers have the same name",
-        ),
-        (
-            ipv4,
-            "calico: { mode: bgp, bgp: { peers: [{ name: route-reflectors, address: 192.0.2.1, asNumber: 1 }] } }",
-            "is taken by the peering",
-        ),
-        (ipv4, "calico: { felix: { bpfEnabled: true } }", "eBPF is not offered"),
-        (
-            ipv4,
-            "canal: { backend: wireguard, vni: 7 }",
-            "this backend has no VXLAN",
-        ),
-        (ipv4, "canal: { backend: host-gw, port: 8472 }", "it has no port"),
-        (
-            ipv4,
-            "canal: { backend: host-gw, directRouting: true }",
-            "no `directRouting`",
-        ),
-        (dual, "canal: { mtu: 1200 }", "IPv6 needs an MTU of 1280"),
-        (ipv4, "canal: { felix: { mtuIfacePattern: eth } }", "would be ignored"),
-    ] {
-        let text = refused(family, &format!("{{ {parameters} }}"));
-        assert!(text.contains("FL0803") && text.contains(words), "{parameters}\n{text}");
-    }
-    let mut small = ipv4.spec("{ calico: { blockSize: 24 } }", "iptables");
-    small = small.replace("10.244.0.0/16", "10.244.0.0/25");
-    let text = try_resolve(&small).unwrap_err();
-    assert!(text.contains("a block is larger than the pod range"), "{text}");
 }

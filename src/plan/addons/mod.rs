@@ -2,10 +2,13 @@
 
 mod apply;
 mod context;
+mod cutter;
 mod implied;
 mod tunnel;
 
 use std::collections::BTreeMap;
+
+use serde_json::json;
 
 use super::{
     AddonPlan, ManifestPlan, ManifestSource, Plan,
@@ -22,6 +25,7 @@ use crate::{
 };
 
 pub use context::{context, of};
+pub(super) use cutter::cutter;
 pub(super) use tunnel::{Tunnel, tunnel};
 
 /// What the spec chose, with the releases that go with the version of Kubernetes.
@@ -97,6 +101,12 @@ fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
         span: choice.span(path),
         ..finding
     }
+}
+
+/// Whether an expression over the parameters holds, for what is asked before there is a plan.
+fn holds(choice: &Choice, when: &str) -> bool {
+    let context = json!({ "p": choice.parameters });
+    template::holds(&choice.declaration.folder(), when, &context).unwrap_or(false)
 }
 
 /// Asks each plugin and add-on what it needs, gives it to the plan, and checks what has to hold.

@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
-use serde_json::json;
-
-use crate::{declaration::Kind, plan::AddonPlan, template};
+use super::holds;
+use crate::{declaration::Kind, plan::AddonPlan};
 
 /// The network plugin's packets.
 pub(in crate::plan) struct Tunnel {
@@ -29,9 +28,8 @@ impl Tunnel {
 pub(in crate::plan) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
     let addon = addons.iter().find(|addon| addon.choice.declaration.kind == Kind::Cni)?;
     let (declaration, parameters) = (&addon.choice.declaration, &addon.choice.parameters);
-    let context = json!({ "p": parameters });
-    let holds = |when: &str| template::holds(&declaration.folder(), when, &context).unwrap_or(false);
-    let overhead = declaration.overhead.iter().find(|overhead| holds(&overhead.when));
+    let mut overheads = declaration.overhead.iter();
+    let overhead = overheads.find(|overhead| holds(&addon.choice, &overhead.when));
     Some(Tunnel {
         plugin: declaration.key.clone(),
         mtu: parameters.get("mtu").and_then(serde_json::Value::as_u64),
