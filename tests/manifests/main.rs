@@ -5,17 +5,23 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod declarations;
+mod pages;
+mod rbac;
 mod references;
+mod rules;
 mod sizes;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use firelay::{
     addons,
-    declaration::{self, Declaration, FORMATS, Kind},
+    declaration::{self, Declaration, Kind},
     pki::AddonCertificates,
     plan::Plan,
-    yaml::KEYWORDS,
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -82,6 +88,20 @@ fn newest() -> Vec<String> {
     let minors = support::plan::PROFILES.kubernetes.values();
     minors.map(|minor| minor.versions[0].to_string()).collect()
 }
+
+/// Every case that is not refused, with its plan.
+static CASES: LazyLock<Vec<(String, Plan)>> = LazyLock::new(|| {
+    let (cases, refused) = cases();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    assert!(cases.len() > 50, "{}", cases.len());
+    cases
+});
+
+/// The documents of every file of theirs.
+static DOCUMENTS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    let texts = CASES.iter().flat_map(|(_, plan)| files(plan));
+    parsed(texts.collect())
+});
 
 /// Every case that is not refused, with its plan; and examples that are refused everywhere.
 fn cases() -> (Vec<(String, Plan)>, Vec<String>) {
@@ -151,40 +171,30 @@ fn combinations(versions: &[String]) -> impl Iterator<Item = (&'static str, &'st
 
 #[test]
 fn every_mode_of_every_plugin_and_add_on_is_whole() {
-    let (cases, refused) = cases();
-    assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(cases.len() > 50, "{}", cases.len());
-    let mut texts = BTreeMap::new();
-    for (_, plan) in &cases {
-        for text in files(plan) {
-            texts.entry(text).or_insert(Value::Null);
-        }
-    }
-    parse(&mut texts);
     let mut wrong = Vec::new();
-    for (case, plan) in &cases {
-        let documents: Vec<_> = files(plan)
-            .iter()
-            .flat_map(|text| texts[text].as_array().unwrap())
-            .collect();
-        wrong.extend(
-            references::faults(&documents, plan)
-                .into_iter()
-                .map(|fault| format!("{case}: {fault}")),
-        );
+    for (case, plan) in CASES.iter() {
+        let faults = references::faults(&documents(plan), plan);
+        wrong.extend(faults.into_iter().map(|fault| format!("{case}: {fault}")));
     }
-    wrong.extend(refused_objects(&cases, &texts));
+    wrong.extend(refused_objects());
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The objects of a case.
+fn documents(plan: &Plan) -> Vec<&'static Value> {
+    let read = files(plan);
+    read.iter()
+        .flat_map(|text| DOCUMENTS[text].as_array().unwrap())
+        .collect()
 }
 
 /// What the schemas of Kubernetes say of every object, each once for a minor. Objects of kinds that a manifest defines, or a
 /// plugin's own operator, have no schema.
-fn refused_objects(cases: &[(String, Plan)], texts: &BTreeMap<String, Value>) -> Vec<String> {
+fn refused_objects() -> Vec<String> {
     let mut objects: BTreeMap<(&str, String), (&Value, &str)> = BTreeMap::new();
-    for (case, plan) in cases {
+    for (case, plan) in CASES.iter() {
         let minor = plan.kubernetes.profile.minor.as_str();
-        let read = files(plan);
-        for object in read.iter().flat_map(|text| texts[text].as_array().unwrap()) {
+        for object in documents(plan) {
             objects.entry((minor, object.to_string())).or_insert((object, case));
         }
     }
@@ -220,92 +230,12 @@ fn files(plan: &Plan) -> Vec<String> {
 }
 
 /// Each text as PyYAML reads it, in one run.
-fn parse(texts: &mut BTreeMap<String, Value>) {
+fn parsed(texts: BTreeSet<String>) -> BTreeMap<String, Value> {
     let script = "import json, sys, yaml
 given = json.load(sys.stdin)
 json.dump([[it for it in yaml.load_all(text, yaml.CSafeLoader) if it is not None] for text in given], sys.stdout)";
-    let keys: Vec<_> = texts.keys().collect();
-    let read = support::python(script, &json!(keys).to_string());
-    for (slot, documents) in texts.values_mut().zip(read.as_array().unwrap()) {
-        *slot = documents.clone();
-    }
-}
-
-/// What a declaration says that its type does not check.
-#[test]
-fn declarations_are_well_formed() {
-    declaration::check().unwrap();
-    for it in declaration::all() {
-        assert!(
-            !it.summary.is_empty() && !it.parameters.contains_key(declaration::VERSION),
-            "{}",
-            it.name
-        );
-        for (name, parameter) in &it.parameters {
-            schema(&format!("{}.{name}", it.name), parameter);
-        }
-        for check in &it.checks {
-            assert!(
-                check.refuse.is_some() != check.warn.is_some(),
-                "{}: {}",
-                it.name,
-                check.message
-            );
-            let known = |path: &str| {
-                let below = |schema: &Value, key: &str| schema["properties"].get(key).cloned();
-                path.split('.')
-                    .try_fold(it.schema(), |schema, key| below(&schema, key))
-                    .is_some()
-            };
-            assert!(
-                check.at.as_deref().is_none_or(known),
-                "{}: no parameter {:?}",
-                it.name,
-                check.at
-            );
-        }
-        for profile in support::plan::PROFILES
-            .kubernetes
-            .values()
-            .filter(|_| !it.releases.is_empty())
-        {
-            let version = profile
-                .addons
-                .get(&it.name)
-                .unwrap_or_else(|| panic!("{} in {}", it.name, profile.minor));
-            let release = it
-                .releases
-                .get(version)
-                .unwrap_or_else(|| panic!("{} {version}", it.name));
-            assert!(
-                release.kubernetes.matches(&profile.versions[0]),
-                "{} {version} {}",
-                it.name,
-                profile.minor
-            );
-        }
-    }
-    for profile in support::plan::PROFILES.kubernetes.values() {
-        let known = |name: &String| declaration::all().iter().any(|it| it.name == *name);
-        assert!(profile.addons.keys().all(known), "{}", profile.minor);
-    }
-}
-
-fn schema(path: &str, schema_of: &Value) {
-    for (keyword, value) in schema_of.as_object().unwrap() {
-        assert!(KEYWORDS.contains(&keyword.as_str()), "{path}: {keyword}");
-        match keyword.as_str() {
-            "pattern" => {
-                drop(regex_lite::Regex::new(value.as_str().unwrap()).unwrap_or_else(|it| panic!("{path}: {it}")))
-            }
-            "format" => assert!(FORMATS.iter().any(|(name, _)| value == name), "{path}: {value}"),
-            "properties" => value.as_object().unwrap().iter().for_each(|(key, below)| {
-                assert!(below["description"].is_string(), "{path}.{key} has no description");
-                schema(&format!("{path}.{key}"), below);
-            }),
-            "items" => schema(&format!("{path}[]"), value),
-            "additionalProperties" if value.is_object() => schema(&format!("{path}.*"), value),
-            _ => {}
-        }
+    match support::python(script, &json!(texts).to_string()) {
+        Value::Array(read) => texts.into_iter().zip(read).collect(),
+        other => panic!("{other}"),
     }
 }

@@ -1,0 +1,105 @@
+//! What a declaration says that its type does not check.
+
+use firelay::{
+    declaration::{self, FORMATS},
+    yaml::KEYWORDS,
+};
+use serde_json::Value;
+
+use super::{CASES, support};
+
+#[test]
+fn declarations_are_well_formed() {
+    declaration::check().unwrap();
+    for it in declaration::all() {
+        assert!(
+            !it.summary.is_empty() && !it.parameters.contains_key(declaration::VERSION),
+            "{}",
+            it.name
+        );
+        for (name, parameter) in &it.parameters {
+            schema(&format!("{}.{name}", it.name), parameter);
+        }
+        for check in &it.checks {
+            assert!(
+                check.refuse.is_some() != check.warn.is_some(),
+                "{}: {}",
+                it.name,
+                check.message
+            );
+            let known = |path: &str| {
+                let below = |schema: &Value, key: &str| schema["properties"].get(key).cloned();
+                path.split('.')
+                    .try_fold(it.schema(), |schema, key| below(&schema, key))
+                    .is_some()
+            };
+            assert!(
+                check.at.as_deref().is_none_or(known),
+                "{}: no parameter {:?}",
+                it.name,
+                check.at
+            );
+        }
+        for profile in support::plan::PROFILES
+            .kubernetes
+            .values()
+            .filter(|_| !it.releases.is_empty())
+        {
+            let version = profile
+                .addons
+                .get(&it.name)
+                .unwrap_or_else(|| panic!("{} in {}", it.name, profile.minor));
+            let release = it
+                .releases
+                .get(version)
+                .unwrap_or_else(|| panic!("{} {version}", it.name));
+            assert!(
+                release.kubernetes.matches(&profile.versions[0]),
+                "{} {version} {}",
+                it.name,
+                profile.minor
+            );
+        }
+    }
+    for profile in support::plan::PROFILES.kubernetes.values() {
+        let known = |name: &String| declaration::all().iter().any(|it| it.name == *name);
+        assert!(profile.addons.keys().all(known), "{}", profile.minor);
+    }
+}
+
+/// The spec's ranges are checked before there is a plan, by parameters alone; what is implied in the end has to be the same.
+#[test]
+fn who_gives_nodes_their_ranges_follows_from_parameters_alone() {
+    let mut without = 0;
+    for (case, plan) in CASES.iter() {
+        let mut implications = plan.addons.iter().flat_map(|addon| &addon.choice.declaration.implies);
+        let by_masks = implications.any(|it| it.node_masks == Some(true));
+        let network = &plan.network;
+        let masks = network.node_mask_ipv4.or(network.node_mask_ipv6).is_some();
+        match plan.implied.without_node_cidrs {
+            true => assert!(masks == by_masks, "{case}"),
+            false => assert!(masks, "{case}"),
+        }
+        without += usize::from(!masks);
+    }
+    assert!(without > 10, "{without}");
+}
+
+fn schema(path: &str, schema_of: &Value) {
+    for (keyword, value) in schema_of.as_object().unwrap() {
+        assert!(KEYWORDS.contains(&keyword.as_str()), "{path}: {keyword}");
+        match keyword.as_str() {
+            "pattern" => {
+                drop(regex_lite::Regex::new(value.as_str().unwrap()).unwrap_or_else(|it| panic!("{path}: {it}")))
+            }
+            "format" => assert!(FORMATS.iter().any(|(name, _)| value == name), "{path}: {value}"),
+            "properties" => value.as_object().unwrap().iter().for_each(|(key, below)| {
+                assert!(below["description"].is_string(), "{path}.{key} has no description");
+                schema(&format!("{path}.{key}"), below);
+            }),
+            "items" => schema(&format!("{path}[]"), value),
+            "additionalProperties" if value.is_object() => schema(&format!("{path}.*"), value),
+            _ => {}
+        }
+    }
+}
