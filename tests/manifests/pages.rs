@@ -69,9 +69,9 @@ fn pages_name_the_ports_of_every_mode() {
         let given = serde_json::json!(addon.choice.parameters).to_string();
         let pages = pages(declaration).concat();
         for port in &plan.implied.ports {
-            // Those that the example itself sets are no news.
-            let number = port.port.map(|number| number.to_string());
-            let set = number.is_some_and(|number| given.contains(&number));
+            // Those that the example itself sets are no news, nor the next one for the second IP family.
+            let among = |number: u16| given.contains(&number.to_string());
+            let set = port.port.is_some_and(|number| among(number) || among(number - 1));
             if set || declaration.kind == Kind::Addon && base.contains(&format!("{port:?}")) {
                 continue;
             }

@@ -220,21 +220,26 @@ fn accounts_may_do_what_their_programs_ask_and_no_more() {
     );
 }
 
-/// A role without one of its rules; nothing if the others give the same.
-fn less(role: &Value, index: usize) -> Option<Value> {
-    let rules: Vec<Rule> = serde_json::from_value(role["rules"].clone()).unwrap();
-    let (before, after) = (&rules[..index], &rules[index + 1..]);
-    let rest: Vec<_> = before.iter().chain(after).collect();
+/// A role without one of its rules.
+fn less(role: &Value, index: usize) -> Value {
     let mut less = role.clone();
     less["rules"].as_array_mut().unwrap().remove(index);
-    let missed = rules[index].asks().iter().any(|ask| !allowed(&rest, ask));
-    missed.then_some(less)
+    less
+}
+
+/// Whether some account or user may do less: what one role gives may be given by another as well.
+fn poorer(before: &BTreeMap<String, Vec<Rule>>, after: &BTreeMap<String, Vec<Rule>>) -> bool {
+    let none = Vec::new();
+    before.iter().any(|(subject, rules)| {
+        let left: Vec<_> = after.get(subject).unwrap_or(&none).iter().collect();
+        rules.iter().flat_map(Rule::asks).any(|ask| !allowed(&left, &ask))
+    })
 }
 
 /// Takes each rule out of each role in turn.
 #[test]
 fn a_rule_that_is_taken_away_is_missed() {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut taken) = (BTreeSet::new(), 0);
     for (case, plan) in CASES.iter() {
         let objects = documents(plan);
         for (index, role) in objects.iter().enumerate() {
@@ -245,12 +250,16 @@ fn a_rule_that_is_taken_away_is_missed() {
                 continue;
             }
             let rules = list(&role["rules"]).count();
-            for less in (0..rules).filter_map(|rule| less(role, rule)) {
+            for less in (0..rules).map(|rule| less(role, rule)) {
                 let mut others = objects.clone();
                 others[index] = &less;
+                if !poorer(&granted(&objects), &granted(&others)) {
+                    continue;
+                }
+                taken += 1;
                 assert!(!faults(&others, plan).is_empty(), "{case}: {role}\nwith less:\n{less}");
             }
         }
     }
-    assert!(seen.len() > 25, "{}", seen.len());
+    assert!(seen.len() > 25 && taken > 100, "{} roles, {taken} rules", seen.len());
 }
