@@ -36,6 +36,8 @@ struct Context<'a> {
     token: bool,
     control_plane: bool,
     named: bool,
+    /// Shell that prints the name that the machine of a pool takes, or nothing if it keeps the one that it has.
+    name_command: &'a str,
     /// /etc/hosts decides where the endpoint's name leads.
     led: bool,
     /// The static pod that the endpoint needs, or nothing.
@@ -158,6 +160,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         token: node.identity == JoinIdentity::Token,
         control_plane: node.roles.control_plane,
         named: !node.pool,
+        name_command: name_command(node).unwrap_or_default(),
         led: plan.endpoint.in_hosts(),
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
@@ -178,6 +181,11 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         crds: defines_kinds(plan),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
+}
+
+fn name_command(node: &NodePlan) -> Option<&str> {
+    let hostname = node.platform.hostname.as_ref().filter(|_| node.pool)?;
+    hostname.command.as_deref()
 }
 
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {
