@@ -4,7 +4,7 @@ ci:
 
 # Rewrite the golden files after looking at what changed.
 bless:
-    FIRELAY_BLESS=1 cargo test --no-fail-fast --test errors --test golden --test cli --test manifests --test schema
+    FIRELAY_BLESS=1 cargo test --no-fail-fast --test errors --test golden --test cli --test manifests --test platforms --test schema
 
 # Wall time, memory and bytes for 10 to 5,000 nodes, beside as many OpenSSL key pairs.
 bench:

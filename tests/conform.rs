@@ -285,7 +285,7 @@ fn workers_hold_no_key_but_their_own() {
             workers += 1;
             let own = ["/etc/firelay/kubelet/client.pem", "/etc/firelay/kubelet/kubelet.key"];
             assert!(keys.iter().all(|key| own.contains(key)), "{node}: {keys:?}");
-            let named = files["/etc/firelay/node.env"].1.contains("FL_NAMED='1'");
+            let named = !files["/etc/firelay/node.env"].1.contains("FL_NODE=''");
             let join = &files["/etc/firelay/kubeadm/join.yaml"].1;
             assert_eq!(join.contains("token"), !named, "{node}: {join}");
         }

@@ -546,8 +546,8 @@ fn no_proxy_is_worked_out_in_few_words() {
     let list = |plan: &Plan| node(plan, "cp1").host.proxy.as_ref().unwrap().no_proxy.clone();
     assert_eq!(
         list(&every_key()),
-        "localhost,127.0.0.1,::1,169.254.169.254,.svc,.k8s.example.com,api.prod.example.com,.example.com,10.0.0.0/24,\
-         10.32.0.0/14,10.40.0.0/16,192.168.7.0/24,fd00:1::/64,fd00:10:32::/56,fd00:10:40::/112"
+        "localhost,127.0.0.1,::1,.svc,.k8s.example.com,api.prod.example.com,.example.com,10.0.0.0/24,10.32.0.0/14,\
+         10.40.0.0/16,169.254.169.254,192.168.7.0/24,fd00:1::/64,fd00:10:32::/56,fd00:10:40::/112,fd00:ec2::254"
     );
     let many = |proxy: &str| {
         resolve(&format!(
@@ -556,17 +556,34 @@ fn no_proxy_is_worked_out_in_few_words() {
         ))
     };
     let proxy = "proxy: { https: 'http://p:1', noProxy: [10.1.7.7, 10.0.0.0/24] }";
-    let always = "localhost,127.0.0.1,::1,169.254.169.254,.svc,.cluster.local,api.example.com";
+    let always = "localhost,127.0.0.1,::1,.svc,.cluster.local,api.example.com";
+    let metadata = "169.254.169.254,fd00:ec2::254";
     assert_eq!(
         list(&many(proxy)),
-        format!("{always},10.0.0.0/24,10.1.0.0/20,10.1.16.0/22,10.96.0.0/12,10.128.0.0/11")
+        format!("{always},10.0.0.0/24,10.1.0.0/20,10.1.16.0/22,10.96.0.0/12,10.128.0.0/11,{metadata}")
     );
     let wide = many("proxy: { https: 'http://p:1', noProxy: [10.0.0.0/8] }");
     assert_eq!(
         list(&wide),
-        format!("{always},10.0.0.0/8"),
+        format!("{always},10.0.0.0/8,{metadata}"),
         "a wide range holds the others"
     );
+}
+
+#[test]
+fn what_no_proxy_leads_to_is_the_platforms() {
+    let list = |platform: &str| {
+        let proxy = "proxy: { https: 'http://p:1' }\nnetwork: { pods: [10.128.0.0/11] }";
+        let head = HEAD.replace("platform: aws", &format!("platform: {platform}"));
+        let node = "nodes:\n  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }\n";
+        let plan = resolve(&format!("{head}{proxy}\n{node}"));
+        plan.nodes[0].host.proxy.as_ref().unwrap().no_proxy.clone()
+    };
+    assert!(list("azure").contains(",168.63.129.16,169.254.169.254"));
+    assert!(list("gce").contains(",metadata.google.internal,"));
+    assert!(list("oci").ends_with(",169.254.169.254,fd00:c1::a9fe:a9fe"));
+    assert!(list("cloudstack").contains(",data-server,"));
+    assert!(!list("metal").contains("169.254"), "there is no such service");
 }
 
 #[test]

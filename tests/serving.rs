@@ -12,7 +12,7 @@ kubernetes: { version: 1.36.4, kubelet: { config: {} } }
 endpoint: { host: api.example.com }
 join: { tokenTtl: 8760h }
 os: ubuntu-24.04
-platform: metal
+platform: aws
 nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.77.0.11] }
 pools:

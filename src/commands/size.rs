@@ -1,5 +1,9 @@
 //! `size`: the bytes of each document against its platform's limit, and what takes them. Writes nothing.
 
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
@@ -8,9 +12,61 @@ use super::{
 };
 use crate::{
     cli::{OutputFormat, Size},
-    delivery::NodeSize,
+    delivery::{NodeSize, encoding_name, format_name},
     plan::NodePlan,
+    profile::{Counted, DocumentFormat, Encoding},
 };
+
+/// One row of the report.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    size: NodeSize,
+    takes: Takes<'a>,
+}
+
+impl<'a> Row<'a> {
+    fn of((size, takes): (NodeSize, Option<Takes<'a>>)) -> Option<Self> {
+        takes.map(|takes| Self { size, takes })
+    }
+}
+
+/// What a platform takes of one kind of document, and who can read it afterwards.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Takes<'a> {
+    #[serde(skip)]
+    platform: &'a str,
+    document: DocumentFormat,
+    /// Resource and attribute of Terraform.
+    terraform: Option<String>,
+    api: Option<&'a str>,
+    encodings: &'a [Encoding],
+    counted: Counted,
+    inner_compression: bool,
+    #[serde(skip)]
+    limit: Option<u64>,
+    readable_by: &'a str,
+}
+
+impl<'a> Takes<'a> {
+    fn of(node: &'a NodePlan) -> Option<Self> {
+        let platform = &*node.platform;
+        let data = node.os.user_data(platform)?;
+        let resource = data.terraform.as_ref();
+        Some(Self {
+            platform: &platform.name,
+            document: node.os.document,
+            terraform: resource.map(|resource| format!("{resource}.{}", data.attribute)),
+            api: data.api.as_deref(),
+            encodings: &data.encodings,
+            counted: data.counted,
+            inner_compression: data.inner_compression,
+            limit: data.limit,
+            readable_by: &platform.readable_by,
+        })
+    }
+}
 
 /// Runs the verb.
 pub fn run(args: &Size) -> Result<(), Failure> {
@@ -23,14 +79,11 @@ pub fn run(args: &Size) -> Result<(), Failure> {
         let artifact = assembly.artifact(node, &files)?;
         Ok(NodeSize::new(node, &files, &artifact.handover))
     })?;
+    let takes = nodes.iter().map(Takes::of);
+    let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
     match args.output {
-        OutputFormat::Json => streams::json(&sizes),
-        OutputFormat::Text => streams::data(
-            &sizes
-                .iter()
-                .map(|size| table(size, args.node.is_some()))
-                .collect::<String>(),
-        ),
+        OutputFormat::Json => streams::json(&rows),
+        OutputFormat::Text => streams::data(&text(&rows, args.node.is_some())),
     }
 }
 
@@ -40,6 +93,14 @@ fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan]
         None => Ok(&project.plan.nodes),
         Some(name) => project.node(name).map(std::slice::from_ref),
     }
+}
+
+/// The nodes, then each platform once for each kind of document.
+fn text(rows: &[Row<'_>], every_file: bool) -> String {
+    let tables = rows.iter().map(|row| table(&row.size, every_file));
+    let platforms: BTreeSet<_> = rows.iter().map(|row| &row.takes).collect();
+    let platforms = platforms.into_iter().map(|takes| format!("\n{}", legend(takes)));
+    tables.chain(platforms).collect()
 }
 
 /// The node's line and, below it, its groups; with `every_file` its files as well.
@@ -60,4 +121,29 @@ fn table(size: &NodeSize, every_file: bool) -> String {
         table.extend(size.files.iter().map(|file| row(file.raw, file.share, &file.path)));
     }
     table
+}
+
+/// What a platform takes, in some lines.
+fn legend(takes: &Takes<'_>) -> String {
+    let counted = match takes.counted {
+        Counted::Decoded => "counted before base64",
+        Counted::Encoded => "counted after base64",
+        Counted::Sent => "counted as they are sent",
+    };
+    let limit = match takes.limit {
+        Some(limit) => format!("of up to {limit} bytes, {counted}"),
+        None => "of any size".to_owned(),
+    };
+    let forms = takes.encodings.iter().map(|encoding| encoding_name(*encoding));
+    let inner = takes.inner_compression.then_some("compressed inside");
+    let rows = [
+        ("as", Some(forms.chain(inner).collect::<Vec<_>>().join(", or "))),
+        ("Terraform", takes.terraform.clone()),
+        ("otherwise", takes.api.map(str::to_owned)),
+        ("read by", Some(takes.readable_by.to_owned())),
+    ];
+    let rows = rows.into_iter().filter_map(|(what, text)| Some((what, text?)));
+    let rows: String = rows.map(|(what, text)| format!("    {what:<10} {text}\n")).collect();
+    let format = format_name(takes.document);
+    format!("{} takes {format} documents {limit}\n{rows}", takes.platform)
 }

@@ -133,6 +133,8 @@ impl<'a> Body<'a> {
         let bytes = match counted {
             Counted::Decoded => decoded,
             Counted::Encoded => base64_len(decoded),
+            Counted::Sent if is_base64(encoding) => base64_len(decoded),
+            Counted::Sent => decoded,
         };
         bytes as u64
     }

@@ -36,7 +36,7 @@ pub enum Error {
 }
 
 /// The name of a format, for people.
-pub(super) fn format_name(format: DocumentFormat) -> &'static str {
+pub fn format_name(format: DocumentFormat) -> &'static str {
     match format {
         DocumentFormat::CloudInit => "cloud-init",
         DocumentFormat::Ignition => "ignition",
@@ -44,7 +44,7 @@ pub(super) fn format_name(format: DocumentFormat) -> &'static str {
 }
 
 /// The name of an encoding, for people.
-pub(super) fn encoding_name(encoding: Encoding) -> &'static str {
+pub fn encoding_name(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Plain => "plain text",
         Encoding::Base64 => "base64",

@@ -10,6 +10,6 @@ mod tests;
 pub mod tree;
 
 pub use artifact::{Artifact, ArtifactFile, Handover, package};
-pub use error::Error;
+pub use error::{Error, encoding_name, format_name};
 pub use manifest::{Manifest, ManifestFile, ManifestPort};
 pub use size::{FileSize, Group, GroupSize, NodeSize};

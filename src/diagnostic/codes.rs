@@ -68,6 +68,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0216", "not a taint"),
     ("FL0217", "MAC address"),
     ("FL0218", "machine without OS or platform"),
+    ("FL0219", "pool whose machines may have one name"),
+    ("FL0220", "node that a cloud's controller does not find"),
     ("FL0301", "not a full version"),
     ("FL0302", "unknown Kubernetes version"),
     ("FL0303", "no digest for a version"),

@@ -36,6 +36,8 @@ struct Context<'a> {
     token: bool,
     control_plane: bool,
     named: bool,
+    /// Shell that prints the name that the machine of a pool takes, or nothing if it keeps the one that it has.
+    name_command: &'a str,
     /// /etc/hosts decides where the endpoint's name leads.
     led: bool,
     /// The static pod that the endpoint needs, or nothing.
@@ -160,6 +162,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         token: node.identity == JoinIdentity::Token,
         control_plane: node.roles.control_plane,
         named: !node.pool,
+        name_command: name_command(node).unwrap_or_default(),
         led: plan.endpoint.in_hosts(),
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
@@ -188,6 +191,11 @@ fn brought(plan: &Plan, node: &NodePlan) -> Vec<String> {
     let wanted = plan.implied.cni_plugins.iter();
     let wanted = wanted.filter(|_| node.preinstalled && node.roles.kubernetes());
     wanted.map(|name| format!("{}/{name}", node.os.paths.cni_bin)).collect()
+}
+
+fn name_command(node: &NodePlan) -> Option<&str> {
+    let hostname = node.platform.hostname.as_ref().filter(|_| node.pool)?;
+    hostname.command.as_deref()
 }
 
 fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {

@@ -34,7 +34,6 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
     let mut variables = vec![
         ("CLUSTER", plan.name.clone()),
         ("NODE", if node.pool { String::new() } else { node.name.clone() }),
-        ("NAMED", flag(!node.pool)),
         ("ROLE", role(node)),
         ("KUBERNETES", flag(node.roles.kubernetes())),
         ("ETCD_MEMBER", flag(node.roles.etcd)),

@@ -29,6 +29,7 @@ mod manifests;
 mod model;
 mod names;
 mod network;
+mod node_names;
 mod nodes;
 mod owned;
 mod patches;

@@ -135,6 +135,7 @@ impl Nodes<'_> {
         let bin_dir = self.store.bin_dir(&os);
         let site = host::Site {
             direct: &self.direct,
+            metadata: &platform.metadata,
             os: &os,
             bin_dir: &bin_dir,
             etcd_data: (roles.etcd || roles.control_plane && !self.external_etcd).then_some(self.etcd_data),

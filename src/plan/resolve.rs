@@ -12,6 +12,7 @@ use super::{
     machines::{self, Row},
     manifests, names,
     network::{self, Parts, Ranges},
+    node_names,
     nodes::Nodes,
     patches, pki,
     report::Report,
@@ -100,6 +101,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let store = nodes.store;
     let nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
+    node_names::check_pools(spec, &nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
@@ -122,6 +124,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     };
     addons::settle(&mut plan, spec, &store, report);
     images::check(spec, &plan, report);
+    node_names::check_found(&rows, &plan.nodes, report);
     kubelet::check_approval(spec, &plan.implied, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)

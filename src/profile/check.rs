@@ -1,10 +1,11 @@
 //! What a profile of the user must have beside fields of the right types: documents, scripts and commands are made with it.
 
+use regex_lite::Regex;
 use semver::Version;
 
 use super::{
     ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile,
-    PlatformProfile, Resolved, UserData,
+    PlatformProfile, ProviderId, Resolved, UserData,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -174,6 +175,24 @@ impl<'p> Check<'p> {
             if let Some(document) = document {
                 self.user_data(key, document);
             }
+        }
+        if let Some(command) = platform.hostname.as_ref().and_then(|name| name.command.as_ref()) {
+            self.command("hostname/command", command);
+        }
+        self.words("metadata/names", &platform.metadata.names, "-.");
+        if let Some(id) = &platform.provider_id {
+            self.provider_id(id);
+        }
+    }
+
+    fn provider_id(&mut self, id: &ProviderId) {
+        if !id.form.contains("://") {
+            let help = "write it as spec.providerID of a node is: name://what-differs";
+            self.wrong("providerId/form", "not the form of a provider ID", "", help);
+        }
+        if let Some(pattern) = id.node_names.as_ref().filter(|pattern| Regex::new(pattern).is_err()) {
+            let label = format!("{pattern} is no regular expression");
+            self.wrong("providerId/nodeNames", "names that nobody can match", &label, "");
         }
     }
 

@@ -6,7 +6,7 @@ use super::{PlatformProfile, UserData};
 use crate::spec::Arch;
 
 /// The document that an OS reads at first boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DocumentFormat {
     /// `#cloud-config`.

@@ -1,9 +1,11 @@
 //! Platforms: what they take as user-data, and how many bytes of it.
 
+use std::net::IpAddr;
+
 use serde::Deserialize;
 
 /// A form in which user-data is handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// The document itself.
@@ -17,13 +19,15 @@ pub enum Encoding {
 }
 
 /// Which bytes a platform counts against its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
     /// What the instance will read: before base64, after gzip.
     Decoded,
-    /// What is sent over the API: after base64.
+    /// What is sent over the API: after base64, which somebody puts on in any case.
     Encoded,
+    /// The text that is handed over, as it is: with base64 only if that is the encoding.
+    Sent,
 }
 
 /// What a platform takes from one document format.
@@ -32,6 +36,10 @@ pub enum Counted {
 pub struct UserData {
     /// Terraform attribute, metadata key or file that takes it.
     pub attribute: String,
+    /// Terraform resource with that attribute; absent where no provider has one.
+    pub terraform: Option<String>,
+    /// What takes it without Terraform, for people: a call of the API and its field, a client's option, a kernel argument.
+    pub api: Option<String>,
     /// Encodings to try, in order; the first that fits is used.
     pub encodings: Vec<Encoding>,
     /// Most bytes; absent when there is no practical limit.
@@ -51,6 +59,48 @@ pub enum NetworkConfig {
     File,
     /// Under `network` in `meta-data`.
     MetaData,
+}
+
+/// Where a machine has its host name from when its document gives none, as those of pools do not.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostName {
+    /// The source, for people.
+    pub source: String,
+    /// Machines that got the same document have different names.
+    #[serde(default)]
+    pub distinct: bool,
+    /// One line of shell that prints the name by which the cloud controller looks for the machine; absent where that is the
+    /// host name as it is. The machine of a pool takes this name before it joins.
+    pub command: Option<String>,
+}
+
+/// How the platform's cloud controller knows the machine of a node.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProviderId {
+    /// Form of `spec.providerID`, with what differs in capitals: `aws:///ZONE/INSTANCE-ID`.
+    pub form: String,
+    /// By what a machine is looked for as long as its node has none, for people.
+    pub found_by: String,
+    /// Regular expression of the node names that can be found; absent where any name can be given to a machine.
+    pub node_names: Option<String>,
+    /// One of those names, for people.
+    pub example: Option<String>,
+}
+
+/// The service that tells a machine about itself, and its document to whoever asks from within.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MetadataService {
+    /// Its addresses, and others of the platform that no proxy leads to.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    /// Its names.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// The header that it wants to see, for people.
+    pub header: Option<String>,
 }
 
 /// `profiles/platform/NAME.yaml`.
@@ -78,9 +128,13 @@ pub struct PlatformProfile {
     pub network_config: Option<NetworkConfig>,
     /// First version of cloud-init, `24.3`, that fetches the file `network-config` here; absent if all do.
     pub network_config_since: Option<String>,
-    /// The platform sets the host name itself, and what firelay sets would be overwritten.
+    /// Where host names come from; absent if it is not known.
+    pub hostname: Option<HostName>,
+    /// How cloud controllers find machines; absent where there is no cloud controller.
+    pub provider_id: Option<ProviderId>,
+    /// The metadata service; absent where there is none.
     #[serde(default)]
-    pub sets_hostname: bool,
+    pub metadata: MetadataService,
     /// The network delivers by a table of its own: an address that a machine announces by itself leads nowhere.
     #[serde(default)]
     pub routes_by_table: bool,

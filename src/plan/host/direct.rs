@@ -6,11 +6,12 @@ use ipnet::IpNet;
 
 use crate::{
     plan::{machines::Row, network::Ranges},
+    profile::MetadataService,
     spec::Endpoint,
 };
 
-/// What is never behind a proxy: the machine itself, the metadata service of the platforms, and services by their names.
-const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", "169.254.169.254", ".svc"];
+/// What is never behind a proxy: the machine itself, and services by their names.
+const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", ".svc"];
 
 /// The networks that hold a node's address: as much as usually is one segment. A single address would grow the list, and
 /// change every document, with each new worker.
@@ -47,11 +48,12 @@ impl Direct {
         }
     }
 
-    /// `no_proxy` with the user's entries: of ranges within each other the larger, neighbours as one (curl reads ranges
-    /// since 7.86, Go always).
-    pub(super) fn with<'a>(&self, own: impl Iterator<Item = &'a str>) -> String {
-        let mut names = self.names.clone();
-        let mut ranges = self.ranges.clone();
+    /// `no_proxy` with the platform's metadata service and the user's entries: of ranges within each other the larger,
+    /// neighbours as one (curl reads ranges since 7.86, Go always).
+    pub(super) fn with<'a>(&self, metadata: &MetadataService, own: impl Iterator<Item = &'a str>) -> String {
+        let mut names: Vec<_> = self.names.iter().chain(&metadata.names).cloned().collect();
+        let own_service = metadata.addresses.iter().copied().map(IpNet::from);
+        let mut ranges: Vec<_> = self.ranges.iter().copied().chain(own_service).collect();
         for entry in own {
             match range(entry) {
                 Some(range) => ranges.push(range),

@@ -16,7 +16,7 @@ mod trust;
 use super::{inheritance::InheritedHost, interfaces, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    profile::OsProfile,
+    profile::{MetadataService, OsProfile},
     spec::{HostSettings, Spec},
     yaml::Spanned,
 };
@@ -32,6 +32,8 @@ pub(super) use servers::{check_dns, name_servers};
 pub(super) struct Site<'a> {
     /// Reached without a proxy from everywhere.
     pub(super) direct: &'a Direct,
+    /// Reached without a proxy on the machine's platform.
+    pub(super) metadata: &'a MetadataService,
     pub(super) os: &'a OsProfile,
     pub(super) bin_dir: &'a str,
     /// etcd's directory, on a machine that runs it.
@@ -49,7 +51,7 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
     let mounts = mounts::resolve(&settings.mounts, &disks, site, report);
     let ntp = settings.ntp.and_then(|ntp| servers::ntp(ntp));
     HostPlan {
-        proxy: settings.proxy.and_then(|proxy| proxy::resolve(proxy, site.direct)),
+        proxy: settings.proxy.and_then(|proxy| proxy::resolve(proxy, site)),
         dns: settings.dns.and_then(|dns| servers::dns(dns, site.os, report)),
         hosts: lookup::resolve(&settings.hosts),
         timezone: settings.timezone.map(|zone| zone.value.clone()),

@@ -1,6 +1,6 @@
 //! `proxy`.
 
-use super::{Direct, ProxyPlan};
+use super::{ProxyPlan, Site};
 use crate::{
     diagnostic::Diagnostic,
     plan::{names, report::Report},
@@ -10,12 +10,14 @@ use crate::{
 };
 
 /// The resolved proxy; `None` when the settings say that there is none.
-pub(super) fn resolve(proxy: &Proxy, direct: &Direct) -> Option<ProxyPlan> {
+pub(super) fn resolve(proxy: &Proxy, site: &Site<'_>) -> Option<ProxyPlan> {
     let plain = |url: &Option<Spanned<Secret<String>>>| url.as_ref().map(|url| url.value.clone());
     (proxy.http.is_some() || proxy.https.is_some()).then(|| ProxyPlan {
         http: plain(&proxy.http),
         https: plain(&proxy.https),
-        no_proxy: direct.with(proxy.no_proxy.iter().map(|entry| entry.as_str())),
+        no_proxy: site
+            .direct
+            .with(site.metadata, proxy.no_proxy.iter().map(|entry| entry.as_str())),
     })
 }
 
