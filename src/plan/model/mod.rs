@@ -8,7 +8,7 @@ mod node;
 mod runtime;
 mod trust;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use addons::*;
 pub use etcd::*;
@@ -19,7 +19,7 @@ pub use runtime::*;
 pub use trust::*;
 
 use super::ScopedPatch;
-use crate::spec::Access;
+use crate::spec::{Access, Beside};
 
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
+    /// What is written beside the documents.
+    pub beside: BTreeSet<Beside>,
     /// Changes of rendered files, in the order in which they are laid.
     pub patches: Vec<ScopedPatch>,
 }
