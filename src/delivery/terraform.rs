@@ -3,7 +3,11 @@
 //! Terraform's words are used: snake case, and every key always there, with `null` for what is absent, so that the machines
 //! are objects of one type.
 
-use std::{collections::BTreeMap, fmt, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::IpAddr,
+};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -62,6 +66,17 @@ pub struct Cluster {
     pub pod_cidrs: Vec<String>,
     /// Ranges of Services.
     pub service_cidrs: Vec<String>,
+    /// What the network plugin and add-ons must reach between machines, besides Kubernetes' own.
+    pub ports: Vec<Port>,
+}
+
+/// A port, or a protocol without ports.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Port {
+    /// `tcp`, `udp`, or a protocol's number (IANA, "Protocol Numbers").
+    pub protocol: String,
+    /// `null` where the protocol has none.
+    pub port: Option<u16>,
 }
 
 impl Cluster {
@@ -75,8 +90,18 @@ impl Cluster {
             endpoint_port: plan.endpoint.port,
             pod_cidrs: cidrs(&plan.network.pods),
             service_cidrs: cidrs(&plan.network.services),
+            ports: ports(plan),
         }
     }
+}
+
+/// Each once: security groups refuse a rule that they have.
+fn ports(plan: &Plan) -> Vec<Port> {
+    let ports = plan.implied.ports.iter().map(|port| Port {
+        protocol: port.protocol.clone(),
+        port: port.port,
+    });
+    ports.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn cidrs(ranges: &[IpNet]) -> Vec<String> {
