@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Most bytes of a query; those that say something have a few hundred.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 1 << 16;
 
 /// What a query may have.
 const KEYS: [&str; 3] = ["out", "node", "content"];
@@ -72,7 +72,9 @@ impl Query {
         };
         let node = query.remove("node").filter(|name| !name.is_empty());
         if content && node.is_none() {
-            return Err(wrong("content is told of one node at a time: name it as node".to_owned()));
+            return Err(wrong(
+                "content is told of one node at a time: name it as node".to_owned(),
+            ));
         }
         let out = query.remove("out").filter(|out| !out.is_empty());
         Ok(Self {
@@ -96,7 +98,10 @@ fn texts(bytes: &[u8]) -> Result<BTreeMap<String, String>, Failure> {
     let text = |(key, value): (String, Value)| {
         if !KEYS.contains(&key.as_str()) {
             let near = diagnostic::nearest(&key, KEYS);
-            let help = near.map_or_else(|| format!("there are {}", KEYS.join(", ")), |near| format!("did you mean {near}?"));
+            let help = near.map_or_else(
+                || format!("there are {}", KEYS.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
             return Err(wrong(format!("no key {key:?}: {help}")));
         }
         match value {
@@ -208,8 +213,14 @@ impl Tree<'_> {
         let Some(file) = file else { return Ok(String::new()) };
         let text = String::from_utf8(self.bytes(file)?);
         text.map_err(|_| {
-            let encoding = file.encoding.as_ref().map_or_else(String::new, |encoding: &Encoding| word(encoding));
-            Failure::Usage(format!("{} is {encoding} and no text: read it with filebase64", self.path(file)))
+            let encoding = file
+                .encoding
+                .as_ref()
+                .map_or_else(String::new, |encoding: &Encoding| word(encoding));
+            Failure::Usage(format!(
+                "{} is {encoding} and no text: read it with filebase64",
+                self.path(file)
+            ))
         })
     }
 

@@ -51,7 +51,7 @@ pub(super) fn is_one(path: &str) -> bool {
     [Variables::PATH, SecretVariables::PATH].contains(&path)
 }
 
-/// Writes what the spec asks for.
+/// Writes what the spec asks for; `some` is a render of some machines, which leaves what is said of others.
 pub(super) fn put(
     tree: &TreeWriter,
     project: &Project,
@@ -59,60 +59,59 @@ pub(super) fn put(
     machines: Machines,
     some: bool,
 ) -> Result<(), Failure> {
-    let plan = &project.plan;
-    let last = |path| if some { read_last(tree, path) } else { Ok(None) };
-    let mut open = Variables {
-        firelay_cluster: Cluster::new(plan, &bundle.fingerprint()),
-        firelay_nodes: Default::default(),
-        firelay_pools: Default::default(),
-    };
-    let mut secret = SecretVariables::default();
-    if plan.beside.contains(&Beside::Terraform) {
-        let last: Option<Variables> = decode(Variables::PATH, last(Variables::PATH)?)?;
-        (open.firelay_nodes, open.firelay_pools) =
-            last.map_or_else(Default::default, |last| (last.firelay_nodes, last.firelay_pools));
+    let asks = |beside| project.plan.beside.contains(&beside);
+    if asks(Beside::Terraform) {
+        let last = if some { last(tree, Variables::PATH)? } else { None };
+        let cluster = Cluster::new(&project.plan, &bundle.fingerprint());
+        write(tree, Variables::PATH, &open(cluster, last, &machines))?;
     }
-    if plan.beside.contains(&Beside::TerraformSecrets) {
-        secret = decode(SecretVariables::PATH, last(SecretVariables::PATH)?)?.unwrap_or_default();
-    }
-    for machine in machines {
-        let map = if machine.pool {
-            &mut open.firelay_pools
-        } else {
-            &mut open.firelay_nodes
-        };
-        map.extend(machine.open.map(|open| (machine.name.clone(), open)));
-        let secret = &mut secret.firelay_user_data;
-        secret.extend(machine.secret.map(|secret| (machine.name, secret)));
-    }
-    if plan.beside.contains(&Beside::Terraform) {
-        write(tree, Variables::PATH, &open)?;
-    }
-    if plan.beside.contains(&Beside::TerraformSecrets) {
-        write(tree, SecretVariables::PATH, &secret)?;
+    if asks(Beside::TerraformSecrets) {
+        let last = if some { last(tree, SecretVariables::PATH)? } else { None };
+        let mut variables: SecretVariables = last.unwrap_or_default();
+        let secrets = machines
+            .into_iter()
+            .filter_map(|machine| Some((machine.name, machine.secret?)));
+        variables.firelay_user_data.extend(secrets);
+        write(tree, SecretVariables::PATH, &variables)?;
     }
     Ok(())
 }
 
-/// The last render's file; nothing if there was no render. One that told of other machines must have written the file, or
-/// nobody knows what to say of them.
-fn read_last(tree: &TreeWriter, path: &str) -> Result<Option<Vec<u8>>, Failure> {
-    let found = tree.read_last(path).map_err(|error| Failure::io(&error))?;
-    if found.is_none() && tree.last().is_some() {
-        return Err(Failure::Usage(format!(
-            "{path} tells of all machines, and the last render wrote none\n  = help: render all nodes once"
-        )));
+/// What the last render said, with that of these machines in its place.
+fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Variables {
+    let (nodes, pools) = last.map_or_else(Default::default, |last| (last.firelay_nodes, last.firelay_pools));
+    let mut variables = Variables {
+        firelay_cluster: cluster,
+        firelay_nodes: nodes,
+        firelay_pools: pools,
+    };
+    for machine in machines {
+        let map = match machine.pool {
+            true => &mut variables.firelay_pools,
+            false => &mut variables.firelay_nodes,
+        };
+        map.extend(machine.open.clone().map(|open| (machine.name.clone(), open)));
     }
-    Ok(found)
+    variables
 }
 
-fn decode<T: DeserializeOwned>(path: &str, bytes: Option<Vec<u8>>) -> Result<Option<T>, Failure> {
-    let decode = |bytes: Vec<u8>| {
-        serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::Io(format!("{path} is not what firelay writes ({error})\n  = help: render all nodes"))
-        })
+/// What the last render wrote; nothing if there was no render. One that told of other machines must have written the file,
+/// or nobody knows what to say of them.
+fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>, Failure> {
+    let Some(bytes) = tree.read_last(path).map_err(|error| Failure::io(&error))? else {
+        return match tree.last() {
+            None => Ok(None),
+            Some(_) => Err(Failure::Usage(format!(
+                "{path} tells of all machines, and the last render wrote none\n  = help: render all nodes once"
+            ))),
+        };
     };
-    bytes.map(decode).transpose()
+    let variables = serde_json::from_slice(&bytes);
+    variables.map(Some).map_err(|error| {
+        Failure::Io(format!(
+            "{path} is not what firelay writes ({error})\n  = help: render all nodes"
+        ))
+    })
 }
 
 fn write(tree: &TreeWriter, path: &str, variables: &impl Serialize) -> Result<(), Failure> {

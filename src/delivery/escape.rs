@@ -25,7 +25,9 @@ fn terraform(text: &str) -> String {
     while let Some(start) = rest.find(['$', '%']) {
         let (before, row) = rest.split_at(start);
         escaped.push_str(before);
-        let signs = row.find(|character| !matches!(character, '$' | '%')).unwrap_or(row.len());
+        let signs = row
+            .find(|character| !matches!(character, '$' | '%'))
+            .unwrap_or(row.len());
         let (signs, after) = row.split_at(signs);
         match (after.starts_with('{'), signs.len()) {
             (false, _) => escaped.push_str(signs),

@@ -6,8 +6,8 @@ use std::process::Command;
 use serde_json::{Map, Value, json};
 
 use crate::desk::Desk;
-use crate::support::{data_url, pipe, pyyaml, said};
 use crate::rendered;
+use crate::support::{data_url, pipe, pyyaml, said};
 
 /// What cloud-init's own code makes of parts in this order.
 fn merged(parts: &[&str]) -> Value {
@@ -55,7 +55,10 @@ fn what_others_put_before_stays() {
     assert_eq!(all[0]["path"], "/own");
     assert_eq!(all.last().unwrap()["path"], "/own2");
     assert_eq!(all[1..all.len() - 1], list(&document, "write_files"));
-    assert_eq!((&together["packages"], &together["hostname"]), (&json!(["own"]), &document["hostname"]));
+    assert_eq!(
+        (&together["packages"], &together["hostname"]),
+        (&json!(["own"]), &document["hostname"])
+    );
 }
 
 #[test]
@@ -63,7 +66,9 @@ fn cloud_init_has_nothing_to_say_against_a_part() {
     let desk = rendered();
     for name in ["10-firelay-files.yaml", "90-firelay-start.yaml"] {
         let mut schema = Command::new("cloud-init");
-        schema.args(["schema", "--config-file"]).arg(desk.at(&format!("out/nodes/cp1/parts/{name}")));
+        schema
+            .args(["schema", "--config-file"])
+            .arg(desk.at(&format!("out/nodes/cp1/parts/{name}")));
         let output = schema.output().unwrap();
         assert!(output.status.success(), "{name}: {}", said(&output));
     }
@@ -86,10 +91,18 @@ fn camel(value: Value) -> Value {
     let key = |key: String| {
         let mut words = key.split('_').map(str::to_owned);
         let first = words.next().unwrap();
-        first + &words.map(|word| word[..1].to_uppercase() + &word[1..]).collect::<String>()
+        first
+            + &words
+                .map(|word| word[..1].to_uppercase() + &word[1..])
+                .collect::<String>()
     };
     match value {
-        Value::Object(fields) => Value::Object(fields.into_iter().map(|(name, value)| (key(name), camel(value))).collect::<Map<_, _>>()),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| (key(name), camel(value)))
+                .collect::<Map<_, _>>(),
+        ),
         Value::Array(elements) => elements.into_iter().map(camel).collect(),
         other => other,
     }
@@ -111,7 +124,11 @@ fn butane_is_the_ignition_document() {
     let desk = rendered();
     for node in ["gpu1", "burst"] {
         let butane = desk.read(&format!("out/nodes/{node}/config.bu"));
-        assert!(butane.starts_with("variant: flatcar\nversion: 1.0.0\n"), "{}", &butane[..80]);
+        assert!(
+            butane.starts_with("variant: flatcar\nversion: 1.0.0\n"),
+            "{}",
+            &butane[..80]
+        );
         let document = serde_json::from_str(&desk.read(&format!("out/nodes/{node}/config.ign"))).unwrap();
         assert_eq!(ignition(&pyyaml(&butane)[0]), with_texts(document), "{node}");
     }
@@ -122,13 +139,27 @@ fn butane_is_the_ignition_document() {
 fn butane_of_fedora_coreos_with_users_too() {
     let desk = Desk::of("ha-flatcar");
     let users = "access.users=[{ name: ops, sudo: true, groups: [adm], sshAuthorizedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ops'] }]";
-    let ran = desk.run(&["render", "--set", "os=fedora-coreos", "--set", users, "--set", "delivery.beside=[butane]"]);
+    let ran = desk.run(&[
+        "render",
+        "--set",
+        "os=fedora-coreos",
+        "--set",
+        users,
+        "--set",
+        "delivery.beside=[butane]",
+    ]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    let nodes: Vec<_> = fs::read_dir(desk.at("out/nodes")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let nodes: Vec<_> = fs::read_dir(desk.at("out/nodes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(nodes.len() > 3);
     for node in nodes {
         let butane = pyyaml(&fs::read_to_string(node.join("config.bu")).unwrap()).remove(0);
-        assert_eq!((&butane["variant"], &butane["version"]), (&"fcos".into(), &"1.4.0".into()));
+        assert_eq!(
+            (&butane["variant"], &butane["version"]),
+            (&"fcos".into(), &"1.4.0".into())
+        );
         let document = serde_json::from_str(&fs::read_to_string(node.join("config.ign")).unwrap()).unwrap();
         assert_eq!(ignition(&butane), with_texts(document));
     }
@@ -139,6 +170,9 @@ fn a_form_that_no_machine_has_is_told() {
     let desk = Desk::of("ha-flatcar");
     let ran = desk.run(&["check", "--set", "delivery.beside=[parts, butane]"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("FL0511") && ran.stderr.contains("no machine has a system that reads cloud-init"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("FL0511") && ran.stderr.contains("no machine has a system that reads cloud-init"),
+        "{ran:?}"
+    );
     assert!(!ran.stderr.contains("reads Ignition"), "{ran:?}");
 }

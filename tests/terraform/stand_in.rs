@@ -35,7 +35,12 @@ impl StandIn {
 
     fn succeeds(&self, arguments: &[&str]) -> String {
         let output = self.terraform(arguments);
-        assert!(output.status.success(), "{}: {arguments:?}\n{}", self.name, said(&output));
+        assert!(
+            output.status.success(),
+            "{}: {arguments:?}\n{}",
+            self.name,
+            said(&output)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -69,21 +74,32 @@ impl StandIn {
             platform: known.map_or("openstack", String::as_str).to_owned(),
         };
         let mut python = Command::new("/usr/bin/python3");
-        python.arg(root().join("tests/terraform/stand_in.py")).arg(module.folder()).arg(stand_in.folder());
+        python
+            .arg(root().join("tests/terraform/stand_in.py"))
+            .arg(module.folder())
+            .arg(stand_in.folder());
         succeed(&mut python, "python3");
         if known.is_none() {
-            let main = stand_in.desk.read("module/main.tf").replacen("\"hetzner\"", "\"openstack\"", 1);
+            let main = stand_in
+                .desk
+                .read("module/main.tf")
+                .replacen("\"hetzner\"", "\"openstack\"", 1);
             stand_in.desk.write("module/main.tf", &main);
         }
         let variables = stand_in.variables(module);
-        stand_in.desk.write("module/terraform.tfvars.json", &variables.to_string());
+        stand_in
+            .desk
+            .write("module/terraform.tfvars.json", &variables.to_string());
         stand_in
     }
 
     /// A value for every variable that has none.
     fn variables(&self, module: &Module) -> Value {
         let mut values = json!({ "tree": self.desk.at("out") });
-        for block in module.blocks("variable").filter(|block| block.body().attributes().all(|attribute| attribute.key() != "default")) {
+        for block in module
+            .blocks("variable")
+            .filter(|block| block.body().attributes().all(|attribute| attribute.key() != "default"))
+        {
             let name = block.labels()[0].as_str();
             let machines = |value: &Value| json!({ "ubuntu-24.04/amd64": value, "ubuntu-24.04/arm64": value, "flatcar/amd64": value });
             values[name] = match (module.name.as_str(), name) {
@@ -96,11 +112,21 @@ impl StandIn {
                 _ => json!("word"),
             };
         }
-        if module.blocks("variable").any(|block| block.labels()[0].as_str() == "pool_sizes") {
-            let size = if module.name == "aws" { json!({ "min": 0, "max": 2 }) } else { json!(2) };
+        if module
+            .blocks("variable")
+            .any(|block| block.labels()[0].as_str() == "pool_sizes")
+        {
+            let size = if module.name == "aws" {
+                json!({ "min": 0, "max": 2 })
+            } else {
+                json!(2)
+            };
             values["pool_sizes"] = json!({ "burst": size });
         }
-        if module.blocks("variable").any(|block| block.labels()[0].as_str() == "api_cidrs") {
+        if module
+            .blocks("variable")
+            .any(|block| block.labels()[0].as_str() == "api_cidrs")
+        {
             values["api_cidrs"] = json!(["192.0.2.0/24"]);
         }
         values
@@ -111,7 +137,12 @@ impl StandIn {
         self.succeeds(&["plan", "-no-color", "-input=false", "-out=plan"]);
         let plan: Value = serde_json::from_str(&self.succeeds(&["show", "-json", "plan"])).unwrap();
         let changes = plan["resource_changes"].as_array().unwrap().iter();
-        let changes = changes.map(|change| (change["address"].as_str().unwrap().to_owned(), change["change"]["actions"].to_string()));
+        let changes = changes.map(|change| {
+            (
+                change["address"].as_str().unwrap().to_owned(),
+                change["change"]["actions"].to_string(),
+            )
+        });
         changes.filter(|(_, actions)| actions != "[\"no-op\"]").collect()
     }
 }
@@ -134,7 +165,12 @@ fn terraform_evaluates_every_module_over_a_tree() {
             assert!(instances.contains_key(name), "{}: {name} of {outputs}", module.name);
         }
         stand_in.render(&[]);
-        assert_eq!(stand_in.changes(), BTreeSet::new(), "{}: the same documents", module.name);
+        assert_eq!(
+            stand_in.changes(),
+            BTreeSet::new(),
+            "{}: the same documents",
+            module.name
+        );
         one_machine_more(&stand_in);
         a_new_document(&stand_in);
         a_changed_document(&stand_in);
@@ -149,7 +185,10 @@ fn one_machine_more(stand_in: &StandIn) {
     stand_in.render(&[]);
     let changes = stand_in.changes();
     assert!(!changes.is_empty());
-    let others: Vec<_> = changes.iter().filter(|(address, _)| !address.ends_with("[\"aa1\"]")).collect();
+    let others: Vec<_> = changes
+        .iter()
+        .filter(|(address, _)| !address.ends_with("[\"aa1\"]"))
+        .collect();
     assert!(others.is_empty(), "{}: {others:?}", stand_in.name);
     stand_in.desk.write("cluster.yaml", &spec);
 }
@@ -159,7 +198,10 @@ fn a_new_document(stand_in: &StandIn) {
     stand_in.render(&["ntp.servers=[192.0.2.123]"]);
     let changes = stand_in.changes();
     let at = |address: &str| address.split_once('.').unwrap().1.to_owned();
-    let changed: Vec<_> = changes.iter().map(|(address, action)| (at(address), action.as_str())).collect();
+    let changed: Vec<_> = changes
+        .iter()
+        .map(|(address, action)| (at(address), action.as_str()))
+        .collect();
     for (address, action) in &changed {
         let member = address.contains("__member");
         assert!(!member, "{}: {address} {action}", stand_in.name);
@@ -168,10 +210,17 @@ fn a_new_document(stand_in: &StandIn) {
         assert!(!pool, "{}: {address} {action}", stand_in.name);
     }
     for name in ["arm1", "gpu1"] {
-        let worker = changed.iter().find(|(address, _)| address.ends_with(&format!("__worker[\"{name}\"]")));
+        let worker = changed
+            .iter()
+            .find(|(address, _)| address.ends_with(&format!("__worker[\"{name}\"]")));
         let (address, action) = worker.unwrap_or_else(|| panic!("{}: {name} in {changes:?}", stand_in.name));
         let by_provider = ["aws", "azurerm", "openstack", "hcloud"].contains(&stand_in.name.as_str());
-        assert_eq!(*action == "[\"update\"]", by_provider, "{}: {address} {action}", stand_in.name);
+        assert_eq!(
+            *action == "[\"update\"]",
+            by_provider,
+            "{}: {address} {action}",
+            stand_in.name
+        );
     }
     stand_in.succeeds(&["apply", "-no-color", "-input=false", "-auto-approve"]);
 }
@@ -183,5 +232,9 @@ fn a_changed_document(stand_in: &StandIn) {
     stand_in.desk.write(&path, &document.replacen('a', "b", 1));
     let plan = stand_in.terraform(&["plan", "-no-color", "-input=false"]);
     assert!(!plan.status.success(), "{}", stand_in.name);
-    assert!(said(&plan).replace(['\n', '│'], " ").contains("not as it was rendered"), "{}", said(&plan));
+    assert!(
+        said(&plan).replace(['\n', '│'], " ").contains("not as it was rendered"),
+        "{}",
+        said(&plan)
+    );
 }

@@ -21,7 +21,8 @@ fn texts() -> Vec<(String, String)> {
         let mut documents = documents(out.path());
         documents.sort();
         let ends = [documents.first().cloned(), documents.last().cloned()];
-        let read = move |(node, path): (String, _)| (format!("{}/{node}", example.name), fs::read_to_string(path).unwrap());
+        let read =
+            move |(node, path): (String, _)| (format!("{}/{node}", example.name), fs::read_to_string(path).unwrap());
         ends.into_iter().flatten().map(read).collect::<Vec<_>>()
     };
     examples().into_iter().flat_map(of).collect()
@@ -46,8 +47,13 @@ fn every_document_returns_from_both_engines_byte_for_byte() {
 #[test]
 fn hard_texts_return_too() {
     let rows = ["$", "$$", "$$$", "%", "%%", "$%", "%$", "$%$", "%%$$"];
-    let mut text: String = rows.iter().map(|row| format!("{row}{{a}} {row} {row}{row}{{~ {row}{{{{b}}}}\n")).collect();
-    text.push_str("{{{ {{{{ {% raw %} {% endraw %} {# no #} {{- x -}} }} %} #} { { \" \\ \\n 'q' # line\n## comment\n\tü€𝄞\n\n");
+    let mut text: String = rows
+        .iter()
+        .map(|row| format!("{row}{{a}} {row} {row}{row}{{~ {row}{{{{b}}}}\n"))
+        .collect();
+    text.push_str(
+        "{{{ {{{{ {% raw %} {% endraw %} {# no #} {{- x -}} }} %} #} { { \" \\ \\n 'q' # line\n## comment\n\tü€𝄞\n\n",
+    );
     let escape = |engine| firelay::delivery::escape(&text, engine);
     assert_eq!(hcl(&escape(firelay::delivery::Engine::Terraform)), text);
     assert_eq!(cloud_init(&escape(firelay::delivery::Engine::Jinja)), text);
@@ -56,7 +62,9 @@ fn hard_texts_return_too() {
 /// As templatefile() evaluates it.
 fn hcl(text: &str) -> String {
     let template: Template = text.parse().unwrap_or_else(|error| panic!("{error}"));
-    template.evaluate(&Context::new()).unwrap_or_else(|error| panic!("{error}"))
+    template
+        .evaluate(&Context::new())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// As cloud-init renders it.
@@ -74,7 +82,10 @@ fn cloud_init(text: &str) -> String {
 fn render_escapes_what_it_prints() {
     let desk = Desk::of("dual-stack");
     let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
-    assert!(TERRAFORM.iter().any(|word| plain.contains(word)), "a document that is handed over as text");
+    assert!(
+        TERRAFORM.iter().any(|word| plain.contains(word)),
+        "a document that is handed over as text"
+    );
     let escaped = desk.run(&["render", "--node", "cp1", "--out", "-", "--for", "terraform"]);
     assert_ne!(escaped.stdout, plain);
     assert_eq!(hcl(&escaped.stdout), plain);
@@ -91,7 +102,11 @@ fn base64_is_safe_for_both() {
     let desk = Desk::of("ha-ubuntu");
     let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
     for engine in ["terraform", "jinja"] {
-        assert_eq!(desk.run(&["render", "--node", "cp1", "--out", "-", "--for", engine]).stdout, plain);
+        assert_eq!(
+            desk.run(&["render", "--node", "cp1", "--out", "-", "--for", engine])
+                .stdout,
+            plain
+        );
     }
 }
 
@@ -105,13 +120,24 @@ fn terraform_itself_returns_the_text() {
     assert!(version.status.success(), "{}", said(&version));
     let desk = Desk::of("dual-stack");
     let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
-    let escaped = desk.run(&["render", "--node", "cp1", "--out", "-", "--for", "terraform"]).stdout;
+    let escaped = desk
+        .run(&["render", "--node", "cp1", "--out", "-", "--for", "terraform"])
+        .stdout;
     let hard = "$${a} %${b} $$$${c} %%{d} $%{e}\n";
-    desk.write("escaped.tftpl", &(escaped + &firelay::delivery::escape(hard, firelay::delivery::Engine::Terraform)));
-    desk.write("main.tf", "output \"text\" {\n  value = base64encode(templatefile(\"escaped.tftpl\", {}))\n}\n");
+    desk.write(
+        "escaped.tftpl",
+        &(escaped + &firelay::delivery::escape(hard, firelay::delivery::Engine::Terraform)),
+    );
+    desk.write(
+        "main.tf",
+        "output \"text\" {\n  value = base64encode(templatefile(\"escaped.tftpl\", {}))\n}\n",
+    );
     let terraform = |arguments: &[&str]| {
         let mut command = Command::new("terraform");
-        command.args(arguments).current_dir(desk.at(".")).env_remove("TF_CLI_CONFIG_FILE");
+        command
+            .args(arguments)
+            .current_dir(desk.at("."))
+            .env_remove("TF_CLI_CONFIG_FILE");
         command
     };
     succeed(&mut terraform(&["init", "-no-color"]), "terraform");
