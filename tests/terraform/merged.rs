@@ -125,7 +125,7 @@ fn butane_is_the_ignition_document() {
     for node in ["gpu1", "burst"] {
         let butane = desk.read(&format!("out/nodes/{node}/config.bu"));
         assert!(
-            butane.starts_with("variant: flatcar\nversion: 1.0.0\n"),
+            butane.starts_with("variant: flatcar\nversion: \"1.0.0\"\n"),
             "{}",
             &butane[..80]
         );

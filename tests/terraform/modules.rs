@@ -338,7 +338,8 @@ fn members_are_replaced_by_hand_and_workers_by_their_document() {
             let of = format!("{} {}", module.name, label(block, 1));
             assert!(!rule("create_before_destroy"), "{of}: its address is taken");
             if label(block, 1) == "member" {
-                assert!(rule("ignore_changes"), "{of}");
+                // With libvirt the document is in a volume, and the machine only knows that one's name.
+                assert!(rule("ignore_changes") || module.name == "libvirt", "{of}");
                 let text = format!("{:?}", lifecycle.unwrap());
                 assert!(
                     !text.contains("terraform_data"),

@@ -40,8 +40,9 @@ fn every_document_returns_from_both_engines_byte_for_byte() {
         let escaped = firelay::delivery::escape(&text, firelay::delivery::Engine::Jinja);
         assert_eq!(cloud_init(&escaped), text, "{name}");
     }
-    // Documents are full of shell: without escaping, Terraform refuses nearly all, and Jinja changes many.
-    assert!(terraform > 10 && jinja > 3, "{terraform} {jinja}");
+    // Documents are full of shell: without escaping, Terraform refuses nearly all of cloud-init. Jinja finds nothing of its
+    // own in them; a manifest of the user may have it.
+    assert!(terraform > 10 && jinja == 0, "{terraform} {jinja}");
 }
 
 #[test]
@@ -80,16 +81,16 @@ fn cloud_init(text: &str) -> String {
 
 #[test]
 fn render_escapes_what_it_prints() {
-    let desk = Desk::of("dual-stack");
-    let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
+    let desk = Desk::of("single-node");
+    let plain = desk.run(&["render", "--node", "home1", "--out", "-"]).stdout;
     assert!(
         TERRAFORM.iter().any(|word| plain.contains(word)),
         "a document that is handed over as text"
     );
-    let escaped = desk.run(&["render", "--node", "cp1", "--out", "-", "--for", "terraform"]);
+    let escaped = desk.run(&["render", "--node", "home1", "--out", "-", "--for", "terraform"]);
     assert_ne!(escaped.stdout, plain);
     assert_eq!(hcl(&escaped.stdout), plain);
-    let escaped = desk.run(&["render", "--node", "cp1", "--out", "-", "--for", "jinja"]);
+    let escaped = desk.run(&["render", "--node", "home1", "--out", "-", "--for", "jinja"]);
     assert_eq!(cloud_init(&escaped.stdout), plain);
     let tree = desk.run(&["render", "--for", "jinja"]);
     assert_eq!(tree.code, 2, "{tree:?}");
@@ -101,6 +102,7 @@ fn render_escapes_what_it_prints() {
 fn base64_is_safe_for_both() {
     let desk = Desk::of("ha-ubuntu");
     let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
+    assert!(plain.len() > 10_000);
     for engine in ["terraform", "jinja"] {
         assert_eq!(
             desk.run(&["render", "--node", "cp1", "--out", "-", "--for", engine])
@@ -118,10 +120,10 @@ fn terraform_itself_returns_the_text() {
         return;
     };
     assert!(version.status.success(), "{}", said(&version));
-    let desk = Desk::of("dual-stack");
-    let plain = desk.run(&["render", "--node", "cp1", "--out", "-"]).stdout;
+    let desk = Desk::of("single-node");
+    let plain = desk.run(&["render", "--node", "home1", "--out", "-"]).stdout;
     let escaped = desk
-        .run(&["render", "--node", "cp1", "--out", "-", "--for", "terraform"])
+        .run(&["render", "--node", "home1", "--out", "-", "--for", "terraform"])
         .stdout;
     let hard = "$${a} %${b} $$$${c} %%{d} $%{e}\n";
     desk.write(

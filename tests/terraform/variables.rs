@@ -144,7 +144,7 @@ fn a_render_of_some_leaves_what_is_said_of_others() {
             "--set",
             "nodes[1].labels.cpu=other",
             "--set",
-            "nodes[gpu1].labels.own=yes",
+            "nodes[gpu1].labels.own=mine",
         ],
     ]
     .concat();
@@ -153,7 +153,7 @@ fn a_render_of_some_leaves_what_is_said_of_others() {
     let nodes = &json(&desk, NODES)["firelay_nodes"];
     assert_eq!(
         (&nodes["arm1"]["labels"]["cpu"], &nodes["gpu1"]["labels"]["own"]),
-        (&"arm".into(), &"yes".into())
+        (&"arm".into(), &"mine".into())
     );
 
     assert_eq!(desk.run(&["render"]).code, 0);

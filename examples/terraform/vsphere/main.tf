@@ -61,6 +61,7 @@ data "vsphere_virtual_machine" "template" {
 resource "vsphere_virtual_machine" "member" {
   for_each                   = local.members
   name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id
@@ -96,6 +97,7 @@ resource "vsphere_virtual_machine" "member" {
 resource "vsphere_virtual_machine" "worker" {
   for_each                   = local.workers
   name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id

@@ -2,6 +2,7 @@
 resource "vsphere_virtual_machine" "pool" {
   for_each                   = local.pool_machines
   name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id
