@@ -303,8 +303,9 @@ fn a_module_sets_what_its_platforms_profile_names() {
             .filter_map(|name| profiles.platform.get(name))
             .collect();
         // A profile that is still to come is looked at as soon as it is there.
-        if known.is_empty() {
-            assert_eq!(module.name, "hcloud", "no profile of {platforms:?}");
+        if known.len() < platforms.len() {
+            let waits = ["hcloud", "libvirt", "proxmox"].contains(&module.name.as_str());
+            assert!(waits, "{}: profiles of {platforms:?}", module.name);
         }
         let user_data = known
             .iter()
@@ -317,7 +318,7 @@ fn a_module_sets_what_its_platforms_profile_names() {
             "{}: {attributes:?} and {set:?}",
             module.name
         );
-        if !known.is_empty() {
+        if known.len() == platforms.len() {
             assert_eq!(attributes, set, "{}", module.name);
         }
     }

@@ -1,6 +1,6 @@
 locals {
   platforms  = ["libvirt", "nocloud"]
-  attributes = ["user-data", "config.ign"]
+  attributes = ["user_data", "content", "user-data", "config.ign"]
 
   architectures = { amd64 = "x86_64", arm64 = "aarch64" }
   seeds = merge(

@@ -1,6 +1,6 @@
 locals {
   platforms  = ["proxmox", "nocloud"]
-  attributes = ["user-data", "config.ign"]
+  attributes = ["source_raw.data", "user-data", "config.ign"]
 
   hosts = { for name in keys(local.nodes) : name => lookup(var.hosts, name, var.host) }
 }

@@ -5,6 +5,7 @@
 mod access;
 mod addons;
 mod artifacts;
+mod beside;
 mod control_plane;
 mod delivery;
 mod etcd;
@@ -34,6 +35,7 @@ use crate::{
 pub use access::*;
 pub use addons::*;
 pub use artifacts::*;
+pub use beside::*;
 pub use control_plane::*;
 pub use delivery::*;
 pub use etcd::*;
@@ -93,7 +95,7 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
-        /// What is written beside the documents.
+        /// How documents come to the machines.
         #[serde(default)]
         pub delivery: Delivery,
         /// OS profile of every node that names none.
