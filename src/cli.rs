@@ -37,6 +37,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Answer Terraform's `external` data source from a rendered tree
+    Terraform(Terraform),
     /// Show the bytes of each document against its platform's limit
     Size(Size),
     /// Tell where a value of a rendered file comes from
@@ -314,6 +316,9 @@ pub struct Render {
     /// and manifest.json tells of both. Files of the whole cluster (admin.kubeconfig, node-names) are left to a render of all
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
+    /// With `--out -`: escape the document for a template engine that reads it first
+    #[arg(long = "for", value_enum, value_name = "ENGINE")]
+    pub engine: Option<TemplateEngine>,
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
@@ -323,6 +328,29 @@ pub struct Render {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// What reads a document before the machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TemplateEngine {
+    /// Terraform's templatefile()
+    Terraform,
+    /// Jinja, as behind `## template: jinja`
+    Jinja,
+}
+
+/// `terraform`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "stdin is a JSON object of texts, stdout too:\n  out      the tree, in place of --out\n  \
+                        node     only this node or pool; without it `nodes` and `pools` are JSON of all\n  \
+                        content  `true`: the documents themselves, too. Terraform keeps them in its state\n\n\
+                        Example:\n  echo '{\"node\": \"cp1\"}' | firelay terraform"
+)]
+pub struct Terraform {
+    /// The tree that `render` wrote
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
 }
 
 /// `size`.

@@ -90,10 +90,14 @@ impl<'a> Assembly<'a> {
 
     /// What the node's platform takes.
     pub fn artifact(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Failure> {
-        delivery::package(&self.shared.plan.name, node, files).map_err(|error| match error {
+        let plan = self.shared.plan;
+        let mut artifact = delivery::package(&plan.name, node, files).map_err(|error| match error {
             delivery::Error::TooLarge(overrun) => Failure::Policy(overrun.to_string()),
             error => Failure::io(&error),
-        })
+        })?;
+        let beside = delivery::beside(&plan.beside, node, files).map_err(|error| Failure::io(&error))?;
+        artifact.files.extend(beside);
+        Ok(artifact)
     }
 
     /// The administrator's kubeconfig.

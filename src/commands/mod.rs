@@ -17,7 +17,9 @@ mod schema;
 mod secrets;
 mod size;
 mod streams;
+mod terraform;
 pub mod texts;
+mod variables;
 mod why;
 
 pub use failure::Failure;
@@ -32,6 +34,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::New(args)) => secrets::new(args),
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
+        Verb::Terraform(args) => terraform::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),

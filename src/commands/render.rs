@@ -1,6 +1,10 @@
 //! `render`: check, resolve, issue, assemble, write.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use serde::Serialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
@@ -10,15 +14,17 @@ use super::{
     failure::Failure,
     project::{Project, bundle_path, save_bundle},
     streams,
+    variables::{self, Machines},
 };
 use crate::{
-    cli::{OutputFormat, Render},
+    cli::{OutputFormat, Render, TemplateEngine},
     delivery::{
-        Manifest, ManifestFile,
+        Engine, Manifest, ManifestFile, escape,
         tree::{self, TreeWriter},
     },
     plan::NodePlan,
     secrets::Bundle,
+    spec::Beside,
 };
 
 /// A certificate that ends within this time is worth a word.
@@ -31,6 +37,11 @@ const SCREEN: usize = 40;
 pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let chosen = chosen(&project, &args.node)?;
+    if args.engine.is_some() && args.out != Path::new("-") {
+        return Err(Failure::Usage(
+            "--for escapes what goes to stdout: write --out - as well".to_owned(),
+        ));
+    }
     let path = bundle_path(&args.inputs);
     let new = args.new_secrets && !path.exists();
     let bundle = if new {
@@ -54,7 +65,10 @@ pub fn run(args: &Render) -> Result<(), Failure> {
             &bundle.fingerprint(),
         )
     };
-    let nodes = for_each_node(&chosen, |node| write_node(&assembly, &tree, node))?;
+    let asked = &project.plan.beside;
+    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, asked, node))?;
+    let (nodes, machines): (Vec<_>, Machines) = written.into_iter().unzip();
+    variables::put(&tree, &project, &bundle, machines, !args.node.is_empty())?;
     if args.node.is_empty() {
         put_shared(&tree, &assembly, &project)?;
     } else {
@@ -101,8 +115,20 @@ fn print(
     }
     let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
+    let content = file.map_or(&[][..], |file| &file.content);
+    let escaped = args.engine.map(|engine| escaped(content, engine)).transpose()?;
     save()?;
-    file.map_or(Ok(()), |file| streams::bytes(&file.content))
+    streams::bytes(escaped.as_deref().map_or(content, str::as_bytes))
+}
+
+fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
+    let engine = match engine {
+        TemplateEngine::Terraform => Engine::Terraform,
+        TemplateEngine::Jinja => Engine::Jinja,
+    };
+    let text = std::str::from_utf8(content);
+    let text = text.map_err(|_| Failure::Usage("the platform takes bytes, which go through no template".to_owned()))?;
+    Ok(escape(text, engine))
 }
 
 /// What belongs to no single node.
@@ -132,7 +158,9 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
             args.out.display()
         )));
     }
-    let other = |file: &ManifestFile| !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name));
+    let other = |file: &ManifestFile| {
+        !variables::is_one(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
+    };
     tree.keep(other).map_err(|error| Failure::io(&error))
 }
 
@@ -184,16 +212,23 @@ struct Written {
     expires: OffsetDateTime,
 }
 
-fn write_node(assembly: &Assembly<'_>, tree: &TreeWriter, node: &NodePlan) -> Result<Written, Failure> {
+fn write_node(
+    assembly: &Assembly<'_>,
+    tree: &TreeWriter,
+    asked: &BTreeSet<Beside>,
+    node: &NodePlan,
+) -> Result<(Written, variables::Machine), Failure> {
     let pki = assembly.pki(node)?;
     let files = assembly.files(node, &pki)?;
     let artifact = assembly.artifact(node, &files)?;
     // A pool's document has no certificate, and its token counts from the day of founding.
-    for (described, bytes) in artifact.tree_files(node, (!node.pool).then_some(pki.expires)) {
+    let expires = (!node.pool).then_some(pki.expires);
+    for (described, bytes) in artifact.tree_files(node, expires) {
         put(tree, described, bytes)?;
     }
+    let machine = variables::Machine::new(asked, node, &artifact, expires);
     let handover = artifact.handover;
-    Ok(Written {
+    let written = Written {
         node: node.name.clone(),
         platform: node.platform.name.clone(),
         file: format!("nodes/{}/{}", node.name, handover.file),
@@ -201,7 +236,8 @@ fn write_node(assembly: &Assembly<'_>, tree: &TreeWriter, node: &NodePlan) -> Re
         bytes: handover.counted,
         limit: handover.limit,
         expires: pki.expires,
-    })
+    };
+    Ok((written, machine))
 }
 
 /// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.

@@ -91,6 +91,9 @@ pub struct ManifestFile {
     /// Node that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The node is a pool: one document for machines whose names are not known yet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pool: bool,
     /// Roles of that node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
@@ -135,7 +138,19 @@ impl ManifestFile {
     }
 }
 
+/// serde's `skip_serializing_if` hands over a reference.
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 impl Artifact {
+    /// The bytes of a file.
+    pub(super) fn content(&self, name: &str) -> Option<&[u8]> {
+        let mut files = self.files.iter();
+        let file = files.find(|file| file.name == name)?;
+        Some(&file.content)
+    }
+
     /// The node's files under `nodes/NAME/`, described and with their bytes.
     pub fn tree_files<'a>(
         &'a self,
@@ -147,6 +162,7 @@ impl Artifact {
             let described = ManifestFile {
                 path: format!("nodes/{}/{}", node.name, file.name),
                 node: Some(node.name.clone()),
+                pool: node.pool,
                 roles: roles(node),
                 platform: Some(node.platform.name.clone()),
                 mac: handover.and_then(|_| node.mac.clone()),
@@ -162,7 +178,7 @@ impl Artifact {
     }
 }
 
-fn roles(node: &NodePlan) -> Vec<Role> {
+pub(super) fn roles(node: &NodePlan) -> Vec<Role> {
     let roles = [
         (node.roles.control_plane, Role::ControlPlane),
         (node.roles.worker, Role::Worker),

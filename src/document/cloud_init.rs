@@ -53,7 +53,7 @@ fn wrap(document: &str) -> Result<String, Error> {
 type Command = Vec<String>;
 
 #[derive(Serialize)]
-struct CloudConfig<'a> {
+pub(super) struct CloudConfig<'a> {
     /// Both names are set to the same: without `fqdn` the distributions of the Red Hat family take the name that the
     /// platform gives (Distro.prefer_fqdn).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ struct CloudConfig<'a> {
 }
 
 impl<'a> CloudConfig<'a> {
-    fn new(files: &'a NodeFiles, compression: Compression) -> Self {
+    pub(super) fn new(files: &'a NodeFiles, compression: Compression) -> Self {
         let hostname = files.hostname.as_deref();
         Self {
             hostname,

@@ -66,6 +66,12 @@ pub enum Error {
         /// Name of the profile.
         os: String,
     },
+    /// An OS profile that reads Ignition does not say what Butane calls it.
+    #[error("os profile {os} has no butane: write its variant and version, or ask for no Butane")]
+    NoButane {
+        /// Name of the profile.
+        os: String,
+    },
     /// A character outside ASCII, in a document for which cloud-init has no way to keep it.
     #[error("cloud-init garbles what is not ASCII in a document that is compressed inside: rewrite {line:?}")]
     NotAscii {

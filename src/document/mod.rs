@@ -3,18 +3,22 @@
 //! One trait, one file a format. A document only lays files and enables units; all work is in the units, so that what
 //! happens on a node does not depend on the format.
 
+mod butane;
 mod cloud_init;
 mod encoding;
 mod error;
 mod ignition;
 mod layout;
 mod network_config;
+mod parts;
 
+pub use butane::butane;
 pub use cloud_init::CloudInit;
 pub use encoding::{base64, base64_len, gzip, gzip_tightly, sha256_hex};
 pub use error::Error;
 pub use ignition::Ignition;
 pub use network_config::NetworkConfig;
+pub use parts::{Part, parts};
 
 use crate::{
     node::NodeFiles,

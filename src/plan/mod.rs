@@ -7,6 +7,7 @@ mod access;
 mod addons;
 mod addresses;
 mod artifacts;
+mod beside;
 mod component;
 mod control_plane;
 mod doctor;

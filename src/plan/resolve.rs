@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, idle,
+    beside, doctor, endpoint, etcd, host, idle,
     images::{self, Images},
     interfaces, kubelet, kubernetes,
     kubernetes::Release,
@@ -102,6 +102,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
     node_names::check_pools(spec, &nodes, report);
+    let beside = beside::resolve(&spec.delivery.beside, &nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
@@ -120,6 +121,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         pki,
         join,
         nodes,
+        beside,
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);

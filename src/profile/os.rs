@@ -50,6 +50,16 @@ pub struct Trust {
     pub command: String,
 }
 
+/// The first lines of a Butane config.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Butane {
+    /// `variant`.
+    pub variant: String,
+    /// `version`: the one that is translated to `ignitionVersion`.
+    pub version: String,
+}
+
 /// Where things are laid on this OS.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -83,6 +93,8 @@ pub struct OsProfile {
     pub cloud_init: Option<String>,
     /// Ignition specification to emit; only with `document: ignition`.
     pub ignition_version: Option<String>,
+    /// What Butane calls this system, for who merges documents of his own; only with `document: ignition`.
+    pub butane: Option<Butane>,
     /// Architectures with images.
     pub architectures: Vec<Arch>,
     /// Where things go.

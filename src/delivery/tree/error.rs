@@ -36,6 +36,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// There is no tree.
+    #[error("there is no {}: make the tree with firelay render", path.display())]
+    None {
+        /// Path of its manifest.
+        path: PathBuf,
+    },
     /// Files that the last manifest does not name are where new ones go. Nothing was changed.
     #[error("these stand in the way and are not firelay's; move them, or choose another output directory:\n  {}", paths.join("\n  "))]
     Foreign {

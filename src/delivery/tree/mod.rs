@@ -108,6 +108,15 @@ impl TreeWriter {
         self.last.as_ref()
     }
 
+    /// What the last render wrote under this name, if it did.
+    pub fn read_last(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let last = self.last.iter().flat_map(|last| &last.files);
+        match { last }.find(|file| file.path == path) {
+            Some(described) => read(&self.root.path, described).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Refuses what [`TreeWriter::finish`] would refuse, before anything else is done that cannot be undone.
     pub fn check(&self) -> Result<(), Error> {
         self.refuse_foreign(&self.entries.lock().unwrap_or_else(PoisonError::into_inner))
@@ -277,6 +286,24 @@ impl TreeWriter {
             }
         }
         Ok(removed)
+    }
+}
+
+/// The manifest of a tree.
+pub fn manifest(root: &Path) -> Result<Manifest, Error> {
+    let path = root.join(MANIFEST);
+    last_manifest(&path)?.ok_or(Error::None { path })
+}
+
+/// The bytes of a file of a tree, which must be those that the manifest tells of.
+pub fn read(root: &Path, described: &ManifestFile) -> Result<Vec<u8>, Error> {
+    let path = root.join(&described.path);
+    let paths = || vec![described.path.clone()];
+    match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Gone { paths: paths() }),
+        Err(error) => Err(failed("read", &path)(error)),
+        Ok(bytes) if sha256_hex(&bytes) == described.sha256 => Ok(bytes),
+        Ok(_) => Err(Error::Changed { paths: paths() }),
     }
 }
 

@@ -4,10 +4,11 @@ mod data_url;
 mod schema;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use self::schema::{Config, Wrapper};
 use super::{Compression, Document, Error, layout};
-use crate::node::{NodeFile, NodeFiles};
+use crate::node::{NodeFile, NodeFiles, Text};
 
 /// Permission bits that Ignition below spec 3.6 keeps.
 const PERMISSIONS: u32 = 0o777;
@@ -24,15 +25,34 @@ pub struct Ignition {
     pub version: String,
 }
 
+impl Ignition {
+    /// What the document says, with the text of its files in the order of `storage.files`.
+    pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
+        let implied = checked(files)?;
+        let config = serde_json::to_value(Config::new(&self.version, files, &implied));
+        let contents = implied.iter().chain(&files.files).map(|file| file.content.clone());
+        Ok((
+            config.expect("structs of texts and numbers are JSON"),
+            contents.collect(),
+        ))
+    }
+}
+
+/// The files that are implied by others, once all of them can be said.
+fn checked(files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
+    let implied = implied_files(files);
+    layout::check(files, &implied)?;
+    refuse_special_modes(files)?;
+    Ok(implied)
+}
+
 impl Document for Ignition {
     fn file_name(&self) -> &'static str {
         "config.ign"
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
-        let implied = implied_files(files);
-        layout::check(files, &implied)?;
-        refuse_special_modes(files)?;
+        let implied = checked(files)?;
         let config = json(&Config::new(&self.version, files, &implied));
         Ok(match compression {
             Compression::None => config,

@@ -8,6 +8,8 @@ mod node;
 mod runtime;
 mod trust;
 
+use std::collections::BTreeSet;
+
 pub use addons::*;
 pub use etcd::*;
 pub use kubernetes::*;
@@ -17,7 +19,7 @@ pub use runtime::*;
 pub use trust::*;
 
 use super::{ScopedPatch, images::Images};
-use crate::spec::Access;
+use crate::spec::{Access, Beside};
 
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
@@ -52,6 +54,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
+    /// What is written beside the documents.
+    pub beside: BTreeSet<Beside>,
     /// Changes of rendered files, in the order in which they are laid.
     pub patches: Vec<ScopedPatch>,
 }

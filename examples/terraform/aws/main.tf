@@ -1,0 +1,91 @@
+locals {
+  platforms  = ["aws"]
+  attributes = ["user_data", "user_data_base64"]
+
+  # Always base64, so that a document that is compressed one day changes no attribute and replaces no machine for that.
+  documents = {
+    for name, machine in merge(local.nodes, local.pools) : name =>
+    endswith(machine.encoding, "base64") ? file("${var.tree}/${machine.path}") : filebase64("${var.tree}/${machine.path}")
+  }
+
+  ipv4 = {
+    for name, machine in local.nodes : name =>
+    one([for address in machine.addresses : address if !strcontains(address, ":")])
+  }
+  ipv6 = {
+    for name, machine in local.nodes : name =>
+    length(machine.addresses) == 1 ? null : [for address in machine.addresses : address if strcontains(address, ":")]
+  }
+  subnets = {
+    for name, address in local.ipv4 : name => one([
+      for id, subnet in data.aws_subnet.given : id
+      if cidrhost("${address}/${split("/", subnet.cidr_block)[1]}", 0) == cidrhost(subnet.cidr_block, 0)
+    ])
+  }
+  control_planes = {
+    for name, machine in local.members : name => machine if contains(machine.roles, "control-plane")
+  }
+}
+
+data "aws_subnet" "given" {
+  for_each = toset(var.subnet_ids)
+  id       = each.value
+}
+
+# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+#   terraform apply -replace='aws_instance.member["cp2"]'
+resource "aws_instance" "member" {
+  for_each               = local.members
+  ami                    = var.images["${each.value.os}/${each.value.arch}"]
+  instance_type          = var.instance_types["${each.value.roles[0]}/${each.value.arch}"]
+  subnet_id              = local.subnets[each.key]
+  private_ip             = local.ipv4[each.key]
+  ipv6_addresses         = local.ipv6[each.key]
+  vpc_security_group_ids = [aws_security_group.nodes.id, aws_security_group.members.id]
+  iam_instance_profile   = var.iam_instance_profile
+  source_dest_check      = var.source_dest_check
+  user_data_base64       = local.documents[each.key]
+  tags                   = { Name = "${local.cluster.name}-${each.key}" }
+
+  metadata_options {
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1 # pods cannot read the document
+  }
+
+  root_block_device {
+    volume_size = var.root_volume_size
+    volume_type = "gp3"
+    encrypted   = true # the document lays keys on it
+  }
+
+  lifecycle {
+    ignore_changes = [ami, user_data, user_data_base64]
+  }
+}
+
+# A new document is read at the first boot only: it makes a new machine. Its address is fixed, so the old one goes first.
+resource "aws_instance" "worker" {
+  for_each                    = local.workers
+  ami                         = var.images["${each.value.os}/${each.value.arch}"]
+  instance_type               = var.instance_types["worker/${each.value.arch}"]
+  subnet_id                   = local.subnets[each.key]
+  private_ip                  = local.ipv4[each.key]
+  ipv6_addresses              = local.ipv6[each.key]
+  vpc_security_group_ids      = [aws_security_group.nodes.id]
+  iam_instance_profile        = var.iam_instance_profile
+  source_dest_check           = var.source_dest_check
+  user_data_base64            = local.documents[each.key]
+  user_data_replace_on_change = true
+  tags                        = { Name = "${local.cluster.name}-${each.key}" }
+
+  metadata_options {
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+  }
+
+  root_block_device {
+    volume_size = var.root_volume_size
+    volume_type = "gp3"
+    encrypted   = true
+  }
+}

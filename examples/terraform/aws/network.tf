@@ -1,0 +1,134 @@
+resource "aws_security_group" "nodes" {
+  name        = "${local.cluster.name}-nodes"
+  description = "Machines of the Kubernetes cluster ${local.cluster.name}"
+  vpc_id      = var.vpc_id
+}
+
+resource "aws_security_group" "members" {
+  name        = "${local.cluster.name}-members"
+  description = "Control planes and etcd of the Kubernetes cluster ${local.cluster.name}"
+  vpc_id      = var.vpc_id
+}
+
+locals {
+  between = concat([
+    { protocol = "tcp", port = 6443 },  # the API server
+    { protocol = "tcp", port = 10250 }, # the kubelet
+  ], local.cluster.ports)
+}
+
+resource "aws_vpc_security_group_ingress_rule" "between" {
+  for_each                     = { for rule in local.between : "${rule.protocol}-${coalesce(rule.port, "all")}" => rule... }
+  security_group_id            = aws_security_group.nodes.id
+  referenced_security_group_id = aws_security_group.nodes.id
+  ip_protocol                  = each.value[0].protocol
+  from_port                    = each.value[0].port
+  to_port                      = each.value[0].port
+}
+
+# etcd's clients are control planes, and its members each other's.
+resource "aws_vpc_security_group_ingress_rule" "etcd" {
+  security_group_id            = aws_security_group.members.id
+  referenced_security_group_id = aws_security_group.members.id
+  ip_protocol                  = "tcp"
+  from_port                    = 2379
+  to_port                      = 2380
+}
+
+resource "aws_vpc_security_group_ingress_rule" "api" {
+  for_each          = toset(var.api_cidrs)
+  security_group_id = aws_security_group.members.id
+  cidr_ipv4         = each.value
+  ip_protocol       = "tcp"
+  from_port         = 6443
+  to_port           = 6443
+}
+
+# The load balancer's own addresses are those of its subnets.
+resource "aws_vpc_security_group_ingress_rule" "load_balancer" {
+  for_each          = toset(var.load_balancer ? var.subnet_ids : [])
+  security_group_id = aws_security_group.members.id
+  cidr_ipv4         = data.aws_subnet.given[each.value].cidr_block
+  ip_protocol       = "tcp"
+  from_port         = 6443
+  to_port           = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "ssh" {
+  for_each          = toset(var.ssh_cidrs)
+  security_group_id = aws_security_group.nodes.id
+  cidr_ipv4         = each.value
+  ip_protocol       = "tcp"
+  from_port         = 22
+  to_port           = 22
+}
+
+# Binaries and images are fetched.
+resource "aws_vpc_security_group_egress_rule" "all" {
+  security_group_id = aws_security_group.nodes.id
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+}
+
+resource "aws_vpc_security_group_egress_rule" "all_ipv6" {
+  security_group_id = aws_security_group.nodes.id
+  cidr_ipv6         = "::/0"
+  ip_protocol       = "-1"
+}
+
+resource "aws_lb" "api" {
+  count                            = var.load_balancer ? 1 : 0
+  name                             = "${local.cluster.name}-api"
+  internal                         = true
+  load_balancer_type               = "network"
+  subnets                          = var.subnet_ids
+  enable_cross_zone_load_balancing = true
+}
+
+# By address, not by instance: a control plane must reach itself through the load balancer, too.
+resource "aws_lb_target_group" "api" {
+  count              = var.load_balancer ? 1 : 0
+  name               = "${local.cluster.name}-api"
+  vpc_id             = var.vpc_id
+  target_type        = "ip"
+  port               = 6443
+  protocol           = "TCP"
+  preserve_client_ip = "false"
+
+  health_check {
+    protocol = "HTTPS"
+    path     = "/readyz"
+    interval = 10
+  }
+}
+
+resource "aws_lb_target_group_attachment" "api" {
+  for_each         = var.load_balancer ? local.control_planes : {}
+  target_group_arn = aws_lb_target_group.api[0].arn
+  target_id        = aws_instance.member[each.key].private_ip
+}
+
+resource "aws_lb_listener" "api" {
+  count             = var.load_balancer ? 1 : 0
+  load_balancer_arn = aws_lb.api[0].arn
+  port              = local.cluster.endpoint_port
+  protocol          = "TCP"
+
+  default_action {
+    type             = "forward"
+    target_group_arn = aws_lb_target_group.api[0].arn
+  }
+}
+
+resource "aws_route53_record" "api" {
+  count   = var.load_balancer && var.zone_id != null ? 1 : 0
+  zone_id = var.zone_id
+  name    = local.cluster.endpoint_host
+  type    = "A"
+
+  alias {
+    name                   = aws_lb.api[0].dns_name
+    zone_id                = aws_lb.api[0].zone_id
+    evaluate_target_health = false
+  }
+}

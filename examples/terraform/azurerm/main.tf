@@ -1,0 +1,126 @@
+locals {
+  platforms  = ["azure"]
+  attributes = ["custom_data"]
+
+  # Azure takes base64, and cloud-init unpacks gzip itself.
+  documents = {
+    for name, machine in merge(local.nodes, local.pools) : name =>
+    endswith(machine.encoding, "base64") ? file("${var.tree}/${machine.path}") : filebase64("${var.tree}/${machine.path}")
+  }
+
+  ipv4 = {
+    for name, machine in local.nodes : name =>
+    one([for address in machine.addresses : address if !strcontains(address, ":")])
+  }
+  images = {
+    for name, machine in merge(local.nodes, local.pools) : name => var.images["${machine.os}/${machine.arch}"]
+  }
+}
+
+resource "azurerm_network_interface" "node" {
+  for_each              = local.nodes
+  name                  = "${local.cluster.name}-${each.key}"
+  resource_group_name   = var.resource_group_name
+  location              = var.location
+  ip_forwarding_enabled = var.ip_forwarding
+
+  ip_configuration {
+    name                          = "primary"
+    subnet_id                     = var.subnet_id
+    private_ip_address_allocation = "Static"
+    private_ip_address            = local.ipv4[each.key]
+  }
+}
+
+# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+#   terraform apply -replace='azurerm_linux_virtual_machine.member["cp2"]'
+resource "azurerm_linux_virtual_machine" "member" {
+  for_each              = local.members
+  name                  = "${local.cluster.name}-${each.key}"
+  computer_name         = each.key
+  resource_group_name   = var.resource_group_name
+  location              = var.location
+  size                  = var.sizes["${each.value.roles[0]}/${each.value.arch}"]
+  network_interface_ids = [azurerm_network_interface.node[each.key].id]
+  admin_username        = var.admin_username
+  custom_data           = local.documents[each.key]
+  source_image_id       = local.images[each.key].id
+
+  admin_ssh_key {
+    username   = var.admin_username
+    public_key = var.admin_ssh_key
+  }
+
+  os_disk {
+    caching              = "ReadWrite"
+    storage_account_type = "Premium_LRS"
+    disk_size_gb         = var.os_disk_size
+  }
+
+  dynamic "source_image_reference" {
+    for_each = local.images[each.key].id == null ? [local.images[each.key]] : []
+    content {
+      publisher = source_image_reference.value.publisher
+      offer     = source_image_reference.value.offer
+      sku       = source_image_reference.value.sku
+      version   = source_image_reference.value.version
+    }
+  }
+
+  dynamic "plan" {
+    for_each = local.images[each.key].plan ? [local.images[each.key]] : []
+    content {
+      publisher = plan.value.publisher
+      product   = plan.value.offer
+      name      = plan.value.sku
+    }
+  }
+
+  lifecycle {
+    ignore_changes = [custom_data, source_image_id, source_image_reference]
+  }
+}
+
+# A new document makes a new machine: custom_data cannot be changed.
+resource "azurerm_linux_virtual_machine" "worker" {
+  for_each              = local.workers
+  name                  = "${local.cluster.name}-${each.key}"
+  computer_name         = each.key
+  resource_group_name   = var.resource_group_name
+  location              = var.location
+  size                  = var.sizes["worker/${each.value.arch}"]
+  network_interface_ids = [azurerm_network_interface.node[each.key].id]
+  admin_username        = var.admin_username
+  custom_data           = local.documents[each.key]
+  source_image_id       = local.images[each.key].id
+
+  admin_ssh_key {
+    username   = var.admin_username
+    public_key = var.admin_ssh_key
+  }
+
+  os_disk {
+    caching              = "ReadWrite"
+    storage_account_type = "Premium_LRS"
+    disk_size_gb         = var.os_disk_size
+  }
+
+  dynamic "source_image_reference" {
+    for_each = local.images[each.key].id == null ? [local.images[each.key]] : []
+    content {
+      publisher = source_image_reference.value.publisher
+      offer     = source_image_reference.value.offer
+      sku       = source_image_reference.value.sku
+      version   = source_image_reference.value.version
+    }
+  }
+
+  dynamic "plan" {
+    for_each = local.images[each.key].plan ? [local.images[each.key]] : []
+    content {
+      publisher = plan.value.publisher
+      product   = plan.value.offer
+      name      = plan.value.sku
+    }
+  }
+}

@@ -1,0 +1,26 @@
+# A new document is for servers to come: those that joined do not read it again, and none is replaced.
+resource "hcloud_server" "pool" {
+  for_each     = local.pool_machines
+  name         = each.key
+  location     = var.location
+  image        = var.images["${each.value.os}/${each.value.arch}"]
+  server_type  = var.server_types["worker/${each.value.arch}"]
+  ssh_keys     = var.ssh_keys
+  firewall_ids = [hcloud_firewall.nodes.id]
+  labels       = { cluster = local.cluster.name, pool = each.value.pool }
+  user_data    = local.documents[each.value.pool]
+
+  public_net {
+    ipv4_enabled = var.public_ipv4
+    ipv6_enabled = true
+  }
+
+  network {
+    subnet_id = var.subnet_id
+    alias_ips = []
+  }
+
+  lifecycle {
+    ignore_changes = [user_data, image, ssh_keys]
+  }
+}

@@ -1,0 +1,116 @@
+locals {
+  platforms  = ["libvirt", "nocloud"]
+  attributes = ["user_data", "content", "user-data", "config.ign"]
+
+  architectures = { amd64 = "x86_64", arm64 = "aarch64" }
+  seeds = merge(
+    { for name, disk in libvirt_cloudinit_disk.node : name => disk.path },
+    { for name, document in libvirt_ignition.node : name => document.path },
+  )
+  # QEMU hands an Ignition document over itself; a seed of cloud-init is a disk.
+  firmware = {
+    for name, machine in local.nodes : name => machine.document != "ignition" ? null : [{
+      fw_cfg = {
+        entry = [{
+          name  = lookup(var.fw_cfg_names, machine.os, "opt/com.coreos/config")
+          file  = merge(libvirt_volume.member_seed, libvirt_volume.worker_seed)[name].path
+          value = ""
+        }]
+      }
+    }]
+  }
+}
+
+# Both are files on the machine that runs Terraform, and made again whenever they are gone. Nothing else follows that.
+resource "libvirt_cloudinit_disk" "node" {
+  for_each       = { for name, machine in local.nodes : name => machine if machine.document == "cloud-init" }
+  name           = "${local.cluster.name}-${each.key}"
+  user_data      = file("${var.tree}/${each.value.path}")
+  meta_data      = file("${var.tree}/${each.value.meta_data_path}")
+  network_config = each.value.network_config_path == null ? null : file("${var.tree}/${each.value.network_config_path}")
+}
+
+resource "libvirt_ignition" "node" {
+  for_each = { for name, machine in local.nodes : name => machine if machine.document == "ignition" }
+  name     = "${local.cluster.name}-${each.key}"
+  content  = file("${var.tree}/${each.value.path}")
+}
+
+resource "libvirt_volume" "image" {
+  for_each = var.images
+  name     = "${local.cluster.name}-${replace(each.key, "/", "-")}.qcow2"
+  pool     = var.storage_pool
+  target   = { format = { type = "qcow2" } }
+  create   = { content = { url = each.value } }
+}
+
+# They carry etcd: a new document or image changes nothing here. Replace one with its disk, wait until etcd is whole, then
+# the next:
+#   terraform apply -replace='libvirt_volume.member_seed["cp2"]'
+resource "libvirt_volume" "member_seed" {
+  for_each = local.members
+  name     = "${local.cluster.name}-${each.key}-seed"
+  pool     = var.storage_pool
+  create   = { content = { url = local.seeds[each.key] } }
+
+  lifecycle {
+    ignore_changes = [create]
+  }
+}
+
+resource "libvirt_volume" "member_disk" {
+  for_each      = local.members
+  name          = "${local.cluster.name}-${each.key}.qcow2"
+  pool          = var.storage_pool
+  capacity      = var.machines[each.value.roles[0]].disk * 1024 * 1024 * 1024
+  target        = { format = { type = "qcow2" } }
+  backing_store = { path = libvirt_volume.image["${each.value.os}/${each.value.arch}"].path, format = { type = "qcow2" } }
+
+  lifecycle {
+    ignore_changes       = [backing_store]
+    replace_triggered_by = [libvirt_volume.member_seed[each.key]]
+  }
+}
+
+resource "libvirt_domain" "member" {
+  for_each    = local.members
+  name        = "${local.cluster.name}-${each.key}"
+  type        = "kvm"
+  vcpu        = var.machines[each.value.roles[0]].cpus
+  memory      = var.machines[each.value.roles[0]].memory
+  memory_unit = "MiB"
+  autostart   = true
+  running     = true
+  sys_info    = local.firmware[each.key]
+
+  os = {
+    type      = "hvm"
+    type_arch = local.architectures[each.value.arch]
+  }
+
+  devices = {
+    disks = concat(
+      [{
+        device = "disk"
+        source = { volume = { pool = var.storage_pool, volume = libvirt_volume.member_disk[each.key].name } }
+        target = { dev = "vda", bus = "virtio" }
+        driver = { type = "qcow2" }
+      }],
+      each.value.document == "ignition" ? [] : [{
+        device = "cdrom"
+        source = { volume = { pool = var.storage_pool, volume = libvirt_volume.member_seed[each.key].name } }
+        target = { dev = "sda", bus = "sata" }
+        driver = { type = "raw" }
+      }],
+    )
+    interfaces = [{
+      model  = { type = "virtio" }
+      mac    = each.value.mac == null ? null : { address = each.value.mac }
+      source = { network = { network = var.network } }
+    }]
+  }
+
+  lifecycle {
+    replace_triggered_by = [libvirt_volume.member_seed[each.key]]
+  }
+}

@@ -1,0 +1,70 @@
+locals {
+  platforms  = ["openstack"]
+  attributes = ["user_data"]
+
+  # What is base64 already, the provider passes on as it is.
+  documents = { for name, machine in merge(local.nodes, local.pools) : name => file("${var.tree}/${machine.path}") }
+
+  pool_machines = merge([
+    for name, pool in local.pools : {
+      for number in range(lookup(var.pool_sizes, name, 0)) : "${name}-${number}" => merge(pool, { pool = name })
+    }
+  ]...)
+}
+
+resource "openstack_networking_port_v2" "node" {
+  for_each           = local.nodes
+  name               = "${local.cluster.name}-${each.key}"
+  network_id         = var.network_id
+  security_group_ids = concat([openstack_networking_secgroup_v2.nodes.id], contains(keys(local.members), each.key) ? [openstack_networking_secgroup_v2.members.id] : [])
+
+  dynamic "fixed_ip" {
+    for_each = [for address in each.value.addresses : address if !strcontains(address, ":")]
+    content {
+      subnet_id  = var.subnet_id
+      ip_address = fixed_ip.value
+    }
+  }
+
+  dynamic "allowed_address_pairs" {
+    for_each = contains(each.value.roles, "control-plane") ? var.allowed_address_pairs : []
+    content {
+      ip_address = allowed_address_pairs.value
+    }
+  }
+}
+
+# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+#   terraform apply -replace='openstack_compute_instance_v2.member["cp2"]'
+resource "openstack_compute_instance_v2" "member" {
+  for_each     = local.members
+  name         = each.key
+  image_id     = var.images["${each.value.os}/${each.value.arch}"]
+  flavor_name  = var.flavors["${each.value.roles[0]}/${each.value.arch}"]
+  key_pair     = var.key_pair
+  config_drive = var.config_drive
+  user_data    = local.documents[each.key]
+
+  network {
+    port = openstack_networking_port_v2.node[each.key].id
+  }
+
+  lifecycle {
+    ignore_changes = [user_data, image_id]
+  }
+}
+
+# A new document makes a new machine: Nova cannot change it.
+resource "openstack_compute_instance_v2" "worker" {
+  for_each     = local.workers
+  name         = each.key
+  image_id     = var.images["${each.value.os}/${each.value.arch}"]
+  flavor_name  = var.flavors["worker/${each.value.arch}"]
+  key_pair     = var.key_pair
+  config_drive = var.config_drive
+  user_data    = local.documents[each.key]
+
+  network {
+    port = openstack_networking_port_v2.node[each.key].id
+  }
+}

@@ -1,0 +1,20 @@
+output "instances" {
+  description = "VM ID by name of the node."
+  value = {
+    for name, machine in merge(proxmox_virtual_environment_vm.member, proxmox_virtual_environment_vm.worker) :
+    name => machine.vm_id
+  }
+}
+
+output "control_plane_addresses" {
+  description = "What endpoint.host has to lead to; endpoint.provider kubeVip or local needs nothing outside."
+  value       = flatten([for machine in local.members : machine.addresses if contains(machine.roles, "control-plane")])
+}
+
+# Proxmox makes no machines by itself: name them as nodes.
+check "no_pools" {
+  assert {
+    condition     = length(local.pools) == 0
+    error_message = "Pools are left out: ${join(", ", keys(local.pools))}."
+  }
+}

@@ -1,0 +1,44 @@
+# What firelay rendered with `delivery: { beside: [terraform] }`. This file is the same in every module.
+
+variable "tree" {
+  description = "The directory that firelay render wrote, as seen from where terraform runs."
+  type        = string
+  default     = "out"
+}
+
+locals {
+  tree    = jsondecode(file("${var.tree}/terraform/nodes.auto.tfvars.json"))
+  cluster = local.tree.firelay_cluster
+
+  # A tree may have machines of several platforms.
+  nodes = {
+    for name, machine in local.tree.firelay_nodes : name => machine if contains(local.platforms, machine.platform)
+  }
+  pools = {
+    for name, machine in local.tree.firelay_pools : name => machine if contains(local.platforms, machine.platform)
+  }
+
+  # Members carry etcd: Terraform makes them, and replaces none unless it is told to, by -replace.
+  members = {
+    for name, machine in local.nodes : name => machine
+    if length(setintersection(machine.roles, ["control-plane", "etcd"])) > 0
+  }
+  workers = { for name, machine in local.nodes : name => machine if !contains(keys(local.members), name) }
+}
+
+# Looks whether the documents are those that were rendered, and changes with them.
+resource "terraform_data" "document" {
+  for_each = merge(local.nodes, local.pools)
+  input    = each.value.sha256
+
+  lifecycle {
+    precondition {
+      condition     = contains(local.attributes, each.value.attribute)
+      error_message = "${each.key} is for ${each.value.attribute}, which this module does not set."
+    }
+    precondition {
+      condition     = filesha256("${var.tree}/${each.value.path}") == each.value.sha256
+      error_message = "${each.value.path} is not as it was rendered: run firelay render again."
+    }
+  }
+}

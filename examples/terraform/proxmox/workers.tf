@@ -1,0 +1,83 @@
+resource "proxmox_virtual_environment_file" "worker_user" {
+  for_each     = local.workers
+  content_type = "snippets"
+  datastore_id = var.snippets_datastore
+  node_name    = local.hosts[each.key]
+
+  source_raw {
+    data      = file("${var.tree}/${each.value.path}")
+    file_name = "${local.cluster.name}-${each.key}-user"
+  }
+}
+
+resource "proxmox_virtual_environment_file" "worker_meta" {
+  for_each     = { for name, machine in local.workers : name => machine if machine.meta_data_path != null }
+  content_type = "snippets"
+  datastore_id = var.snippets_datastore
+  node_name    = local.hosts[each.key]
+
+  source_raw {
+    data      = file("${var.tree}/${each.value.meta_data_path}")
+    file_name = "${local.cluster.name}-${each.key}-meta"
+  }
+}
+
+resource "proxmox_virtual_environment_file" "worker_network" {
+  for_each     = { for name, machine in local.workers : name => machine if machine.network_config_path != null }
+  content_type = "snippets"
+  datastore_id = var.snippets_datastore
+  node_name    = local.hosts[each.key]
+
+  source_raw {
+    data      = file("${var.tree}/${each.value.network_config_path}")
+    file_name = "${local.cluster.name}-${each.key}-network"
+  }
+}
+
+# A new document is read at the first boot only: it makes a new machine.
+resource "proxmox_virtual_environment_vm" "worker" {
+  for_each        = local.workers
+  name            = each.key
+  node_name       = local.hosts[each.key]
+  tags            = [local.cluster.name]
+  scsi_hardware   = "virtio-scsi-single"
+  stop_on_destroy = true
+
+  cpu {
+    cores = var.machines["worker"].cores
+    type  = "x86-64-v2-AES"
+  }
+
+  memory {
+    dedicated = var.machines["worker"].memory
+  }
+
+  disk {
+    datastore_id = var.datastore
+    import_from  = var.images["${each.value.os}/${each.value.arch}"]
+    interface    = "scsi0"
+    size         = var.machines["worker"].disk
+  }
+
+  network_device {
+    bridge      = var.bridge
+    mac_address = each.value.mac
+  }
+
+  initialization {
+    datastore_id         = var.datastore
+    user_data_file_id    = proxmox_virtual_environment_file.worker_user[each.key].id
+    meta_data_file_id    = try(proxmox_virtual_environment_file.worker_meta[each.key].id, null)
+    network_data_file_id = try(proxmox_virtual_environment_file.worker_network[each.key].id, null)
+  }
+
+  operating_system {
+    type = "l26"
+  }
+
+  serial_device {}
+
+  lifecycle {
+    replace_triggered_by = [terraform_data.document[each.key]]
+  }
+}

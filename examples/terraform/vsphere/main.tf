@@ -1,0 +1,130 @@
+locals {
+  platforms  = ["vsphere"]
+  attributes = ["guestinfo.userdata", "guestinfo.ignition.config.data"]
+
+  # firelay's words for encodings, and those of guestinfo.
+  encodings = { plain = "", base64 = "base64", gzip-base64 = "gzip+base64" }
+
+  extra_config = {
+    for name, machine in merge(local.nodes, local.pools) : name => merge(
+      {
+        (machine.attribute)             = file("${var.tree}/${machine.path}")
+        "${machine.attribute}.encoding" = local.encodings[machine.encoding]
+        "disk.enableUUID"               = "TRUE"
+      },
+      machine.meta_data_path == null ? {} : {
+        "guestinfo.metadata"          = filebase64("${var.tree}/${machine.meta_data_path}")
+        "guestinfo.metadata.encoding" = "base64"
+      },
+    )
+  }
+
+  pool_machines = merge([
+    for name, pool in local.pools : {
+      for number in range(lookup(var.pool_sizes, name, 0)) : "${name}-${number}" => merge(pool, { pool = name })
+    }
+  ]...)
+
+  templates = {
+    for name, machine in merge(local.nodes, local.pools) : name =>
+    data.vsphere_virtual_machine.template["${machine.os}/${machine.arch}"]
+  }
+}
+
+data "vsphere_datacenter" "here" {
+  name = var.datacenter
+}
+
+data "vsphere_compute_cluster" "here" {
+  name          = var.cluster
+  datacenter_id = data.vsphere_datacenter.here.id
+}
+
+data "vsphere_datastore" "here" {
+  name          = var.datastore
+  datacenter_id = data.vsphere_datacenter.here.id
+}
+
+data "vsphere_network" "here" {
+  name          = var.network
+  datacenter_id = data.vsphere_datacenter.here.id
+}
+
+data "vsphere_virtual_machine" "template" {
+  for_each      = var.templates
+  name          = each.value
+  datacenter_id = data.vsphere_datacenter.here.id
+}
+
+# They carry etcd: a new document or template changes nothing here. Replace one, wait until etcd is whole, then the next:
+#   terraform apply -replace='vsphere_virtual_machine.member["cp2"]'
+resource "vsphere_virtual_machine" "member" {
+  for_each                   = local.members
+  name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
+  folder                     = var.folder
+  resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
+  datastore_id               = data.vsphere_datastore.here.id
+  num_cpus                   = var.machines[each.value.roles[0]].cpus
+  memory                     = var.machines[each.value.roles[0]].memory
+  guest_id                   = local.templates[each.key].guest_id
+  firmware                   = local.templates[each.key].firmware
+  extra_config               = local.extra_config[each.key]
+  wait_for_guest_net_timeout = 0
+
+  network_interface {
+    network_id     = data.vsphere_network.here.id
+    use_static_mac = each.value.mac != null
+    mac_address    = each.value.mac
+  }
+
+  disk {
+    label            = "disk0"
+    size             = var.machines[each.value.roles[0]].disk
+    thin_provisioned = true
+  }
+
+  clone {
+    template_uuid = local.templates[each.key].id
+  }
+
+  lifecycle {
+    ignore_changes = [extra_config, clone, guest_id, firmware]
+  }
+}
+
+# A new document is read at the first boot only, and vSphere would change it on a running machine: it makes a new one.
+resource "vsphere_virtual_machine" "worker" {
+  for_each                   = local.workers
+  name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
+  folder                     = var.folder
+  resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
+  datastore_id               = data.vsphere_datastore.here.id
+  num_cpus                   = var.machines["worker"].cpus
+  memory                     = var.machines["worker"].memory
+  guest_id                   = local.templates[each.key].guest_id
+  firmware                   = local.templates[each.key].firmware
+  extra_config               = local.extra_config[each.key]
+  wait_for_guest_net_timeout = 0
+
+  network_interface {
+    network_id     = data.vsphere_network.here.id
+    use_static_mac = each.value.mac != null
+    mac_address    = each.value.mac
+  }
+
+  disk {
+    label            = "disk0"
+    size             = var.machines["worker"].disk
+    thin_provisioned = true
+  }
+
+  clone {
+    template_uuid = local.templates[each.key].id
+  }
+
+  lifecycle {
+    replace_triggered_by = [terraform_data.document[each.key]]
+  }
+}

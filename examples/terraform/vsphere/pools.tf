@@ -1,0 +1,38 @@
+# A new document is for machines to come: those that joined do not read it again, and none is replaced.
+resource "vsphere_virtual_machine" "pool" {
+  for_each                   = local.pool_machines
+  name                       = each.key
+  annotation                 = "Kubernetes cluster ${local.cluster.name}"
+  folder                     = var.folder
+  resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
+  datastore_id               = data.vsphere_datastore.here.id
+  num_cpus                   = var.machines["worker"].cpus
+  memory                     = var.machines["worker"].memory
+  guest_id                   = local.templates[each.value.pool].guest_id
+  firmware                   = local.templates[each.value.pool].firmware
+  wait_for_guest_net_timeout = 0
+
+  # A pool's meta-data has no name and one instance-id for all: each machine needs its own.
+  extra_config = merge(local.extra_config[each.value.pool], {
+    "guestinfo.metadata"          = base64encode(jsonencode({ "instance-id" = each.key, "local-hostname" = each.key }))
+    "guestinfo.metadata.encoding" = "base64"
+  })
+
+  network_interface {
+    network_id = data.vsphere_network.here.id
+  }
+
+  disk {
+    label            = "disk0"
+    size             = var.machines["worker"].disk
+    thin_provisioned = true
+  }
+
+  clone {
+    template_uuid = local.templates[each.value.pool].id
+  }
+
+  lifecycle {
+    ignore_changes = [extra_config, clone, guest_id, firmware]
+  }
+}

@@ -1,0 +1,122 @@
+//! Terraform's variables of a render: those of its machines, and of all others as the last render left them.
+
+use std::collections::BTreeSet;
+
+use serde::{Serialize, de::DeserializeOwned};
+use time::OffsetDateTime;
+
+use super::{failure::Failure, project::Project};
+use crate::{
+    delivery::{
+        Artifact, ManifestFile,
+        terraform::{self, Cluster, SecretVariables, UserData, Variables},
+        tree::TreeWriter,
+    },
+    plan::NodePlan,
+    secrets::Bundle,
+    spec::Beside,
+};
+
+/// What the variables say of one machine or pool; nothing unless it is asked for.
+#[derive(Debug)]
+pub(super) struct Machine {
+    name: String,
+    pool: bool,
+    open: Option<terraform::Machine>,
+    secret: Option<UserData>,
+}
+
+/// Those of a render.
+pub(super) type Machines = Vec<Machine>;
+
+impl Machine {
+    pub(super) fn new(
+        asked: &BTreeSet<Beside>,
+        node: &NodePlan,
+        artifact: &Artifact,
+        expires: Option<OffsetDateTime>,
+    ) -> Self {
+        let asks = |beside| asked.contains(&beside);
+        Self {
+            name: node.name.clone(),
+            pool: node.pool,
+            open: asks(Beside::Terraform).then(|| terraform::Machine::new(node, artifact, expires)),
+            secret: asks(Beside::TerraformSecrets).then(|| UserData::new(artifact)),
+        }
+    }
+}
+
+/// The path of a file of variables, which tells of machines of this render and of others.
+pub(super) fn is_one(path: &str) -> bool {
+    [Variables::PATH, SecretVariables::PATH].contains(&path)
+}
+
+/// Writes what the spec asks for; `some` is a render of some machines, which leaves what is said of others.
+pub(super) fn put(
+    tree: &TreeWriter,
+    project: &Project,
+    bundle: &Bundle,
+    machines: Machines,
+    some: bool,
+) -> Result<(), Failure> {
+    let asks = |beside| project.plan.beside.contains(&beside);
+    if asks(Beside::Terraform) {
+        let last = if some { last(tree, Variables::PATH)? } else { None };
+        let cluster = Cluster::new(&project.plan, &bundle.fingerprint());
+        write(tree, Variables::PATH, &open(cluster, last, &machines))?;
+    }
+    if asks(Beside::TerraformSecrets) {
+        let last = if some { last(tree, SecretVariables::PATH)? } else { None };
+        let mut variables: SecretVariables = last.unwrap_or_default();
+        let secrets = machines
+            .into_iter()
+            .filter_map(|machine| Some((machine.name, machine.secret?)));
+        variables.firelay_user_data.extend(secrets);
+        write(tree, SecretVariables::PATH, &variables)?;
+    }
+    Ok(())
+}
+
+/// What the last render said, with that of these machines in its place.
+fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Variables {
+    let (nodes, pools) = last.map_or_else(Default::default, |last| (last.firelay_nodes, last.firelay_pools));
+    let mut variables = Variables {
+        firelay_cluster: cluster,
+        firelay_nodes: nodes,
+        firelay_pools: pools,
+    };
+    for machine in machines {
+        let map = match machine.pool {
+            true => &mut variables.firelay_pools,
+            false => &mut variables.firelay_nodes,
+        };
+        map.extend(machine.open.clone().map(|open| (machine.name.clone(), open)));
+    }
+    variables
+}
+
+/// What the last render wrote; nothing if there was no render. One that told of other machines must have written the file,
+/// or nobody knows what to say of them.
+fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>, Failure> {
+    let Some(bytes) = tree.read_last(path).map_err(|error| Failure::io(&error))? else {
+        return match tree.last() {
+            None => Ok(None),
+            Some(_) => Err(Failure::Usage(format!(
+                "{path} tells of all machines, and the last render wrote none\n  = help: render all nodes once"
+            ))),
+        };
+    };
+    let variables = serde_json::from_slice(&bytes);
+    variables.map(Some).map_err(|error| {
+        Failure::Io(format!(
+            "{path} is not what firelay writes ({error})\n  = help: render all nodes"
+        ))
+    })
+}
+
+fn write(tree: &TreeWriter, path: &str, variables: &impl Serialize) -> Result<(), Failure> {
+    let mut json = serde_json::to_string_pretty(variables).map_err(|error| Failure::io(&error))?;
+    json.push('\n');
+    tree.put(ManifestFile::new(path), json.as_bytes())
+        .map_err(|error| Failure::io(&error))
+}

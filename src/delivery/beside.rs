@@ -1,0 +1,42 @@
+//! A node's document in the forms that other tools merge with their own.
+
+use std::collections::BTreeSet;
+
+use super::{ArtifactFile, Error};
+use crate::{
+    document::{butane, parts},
+    node::NodeFiles,
+    plan::NodePlan,
+    profile::DocumentFormat,
+    spec::Beside,
+};
+
+/// Directory of the parts, within the node's.
+const PARTS: &str = "parts";
+
+/// Those of the asked forms that there are of this node's document.
+pub fn beside(asked: &BTreeSet<Beside>, node: &NodePlan, files: &NodeFiles) -> Result<Vec<ArtifactFile>, Error> {
+    let failed = |source| Error::Document {
+        node: node.name.clone(),
+        source,
+    };
+    match node.os.document {
+        DocumentFormat::CloudInit if asked.contains(&Beside::Parts) => {
+            let parts = parts(files).map_err(failed)?;
+            let file = |part: crate::document::Part| file(format!("{PARTS}/{}", part.file_name), part.content);
+            Ok(parts.map(file).into())
+        }
+        DocumentFormat::Ignition if asked.contains(&Beside::Butane) => {
+            let butane = butane(&node.os, files).map_err(failed)?;
+            Ok(vec![file("config.bu".to_owned(), butane)])
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn file(name: String, content: String) -> ArtifactFile {
+    ArtifactFile {
+        name,
+        content: content.into_bytes(),
+    }
+}
