@@ -11,6 +11,7 @@ mod man;
 mod patches;
 mod profile;
 pub mod project;
+mod publish;
 mod render;
 mod schema;
 mod secrets;
@@ -31,6 +32,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::New(args)) => secrets::new(args),
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
+        Verb::Publish(args) => publish::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Schema => schema::run(),

@@ -2,14 +2,17 @@
 
 mod artifact;
 mod error;
+mod ladder;
 mod manifest;
+mod pointer;
 mod seed;
 mod size;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 
-pub use artifact::{Artifact, ArtifactFile, Handover, package};
+pub use artifact::{Artifact, ArtifactFile, Handover, Payload, package};
 pub use error::Error;
 pub use manifest::{Manifest, ManifestFile};
+pub use pointer::PayloadKeys;
 pub use size::{FileSize, Group, GroupSize, NodeSize};

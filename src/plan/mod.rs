@@ -9,6 +9,7 @@ mod addresses;
 mod artifacts;
 mod component;
 mod control_plane;
+mod delivery;
 mod doctor;
 mod draft;
 mod duration;

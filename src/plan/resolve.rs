@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    doctor, endpoint, etcd, host, idle, interfaces, kubelet, kubernetes,
+    delivery, doctor, endpoint, etcd, host, idle, interfaces, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
     manifests, names,
@@ -33,6 +33,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
     host::check(spec, report);
+    delivery::check(spec, report);
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);
     host::check_names(spec, &rows, report);

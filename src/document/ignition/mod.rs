@@ -3,11 +3,17 @@
 mod data_url;
 mod schema;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use self::schema::{Config, Wrapper};
 use super::{Compression, Document, Error, layout};
-use crate::node::{NodeFile, NodeFiles};
+use crate::{
+    node::{NodeFile, NodeFiles},
+    plan::ProxyPlan,
+    secret::Secret,
+};
 
 /// Permission bits that Ignition below spec 3.6 keeps.
 const PERMISSIONS: u32 = 0o777;
@@ -22,6 +28,30 @@ const PERMISSIONS: u32 = 0o777;
 pub struct Ignition {
     /// `3.3.0`.
     pub version: String,
+}
+
+/// A document that lies elsewhere, and how it is fetched from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote<'a> {
+    /// Its URL, for Ignition's eyes.
+    pub source: &'a str,
+    /// It lies there gzipped.
+    pub compressed: bool,
+    /// The document itself.
+    pub config: &'a [u8],
+    /// Headers of the request.
+    pub headers: &'a BTreeMap<String, Secret<String>>,
+    /// Certificates in PEM that are trusted beside those of the system.
+    pub trusted: &'a [String],
+    /// The way out of the machine.
+    pub proxy: Option<&'a ProxyPlan>,
+}
+
+impl Ignition {
+    /// A small document that takes another one's place by its digest.
+    pub fn pointing(&self, remote: &Remote<'_>) -> String {
+        json(&Wrapper::remote(&self.version, remote))
+    }
 }
 
 impl Document for Ignition {

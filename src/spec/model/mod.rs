@@ -6,6 +6,7 @@ mod access;
 mod addons;
 mod artifacts;
 mod control_plane;
+mod delivery;
 mod etcd;
 mod host;
 mod interface;
@@ -34,6 +35,7 @@ pub use access::*;
 pub use addons::*;
 pub use artifacts::*;
 pub use control_plane::*;
+pub use delivery::*;
 pub use etcd::*;
 pub use host::*;
 pub use interface::*;
@@ -91,6 +93,9 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
+        /// How documents come to the machines.
+        #[serde(default)]
+        pub delivery: Delivery,
         /// OS profile of every node that names none.
         pub os: Option<Spanned<String>>,
         /// Platform profile of every node that names none.
