@@ -197,8 +197,6 @@ const VALUES: &[(&str, &str)] = &[
     ("nodes[].name", "w9"),
     ("nodes[].roles", "[etcd]"),
     ("nodes[].addresses", "[10.0.0.29]"),
-    // What fits is plain or inner already.
-    ("delivery.rung", "pointer"),
 ];
 
 /// Keys that change nothing, and why that is right.

@@ -88,7 +88,7 @@ fn ignition_takes_what_the_stub_names_and_nothing_else() {
 #[test]
 fn a_stub_is_valid_and_says_who_asks() {
     let headers = "auth: { headers: { Authorization: Bearer hunter2 }, query: sig=hunter2 }";
-    let further = "proxy: { https: 'http://proxy.example.com:3128' }\nroles: { worker: { delivery: { pointer: { base: https://files.example.com, POINTER } } } }\n";
+    let further = "proxy: { http: 'http://proxy.example.com:3128' }\nroles: { worker: { delivery: { pointer: { base: https://files.example.com, POINTER } } } }\n";
     let desk = Desk::new(
         "https://files.example.com",
         headers,
@@ -116,7 +116,7 @@ fn a_stub_is_valid_and_says_who_asks() {
     );
     let hash = replace["verification"]["hash"].as_str().unwrap();
     assert!(hash.starts_with("sha512-") && hash.len() == 7 + 128, "{hash}");
-    assert_eq!(stub["ignition"]["proxy"]["httpsProxy"], "http://proxy.example.com:3128");
+    assert_eq!(stub["ignition"]["proxy"]["httpProxy"], "http://proxy.example.com:3128");
 }
 
 #[test]

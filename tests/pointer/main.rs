@@ -46,7 +46,7 @@ fn assert_applied(stub: &Stub, desk: &Desk) {
     ];
     assert_eq!(calls, expected);
     assert_eq!(stub.machine.read("/stdin"), format!("alice:{HASH}\n"));
-    assert_eq!(support::machine::mode(&stub.machine.at("/etc/firelay/pki")), 0o700);
+    assert_eq!(support::machine::mode(&stub.machine.at("/etc/firelay")), 0o700);
     for spent in [
         "/etc/firelay/pointer.json",
         "/usr/local/lib/firelay/fetch",
