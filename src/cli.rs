@@ -37,6 +37,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Say how payloads come to where machines fetch them, or lay them there
+    Publish(Publish),
     /// Answer Terraform's `external` data source from a rendered tree
     Terraform(Terraform),
     /// Show the bytes of each document against its platform's limit
@@ -351,6 +353,25 @@ pub struct Terraform {
     /// The tree that `render` wrote
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
+}
+
+/// `publish`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "stdout is one command a payload, for a shell; they are run in the directory in which this one is:\n  \
+                        firelay publish | sh -e\n  firelay publish --to /srv/www/firelay"
+)]
+pub struct Publish {
+    /// The tree that `render` wrote
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Copy the payloads into a directory, under the names that they have below `delivery.pointer.base`, instead of
+    /// printing commands. What lies there already stays
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
 }
 
 /// `size`.

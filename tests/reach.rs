@@ -82,7 +82,25 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
     ("network.cni.calico.blockSizeIPv6", DUAL_STACK),
     ("network.cni.calico.ipv6Autodetection", DUAL_STACK),
     ("network.nodeMaskIpv6", DUAL_STACK),
+    ("delivery.pointer", POINTED),
+    ("delivery.rung", HELD),
+    ("roles.control-plane.delivery.pointer", POINTED),
+    ("roles.control-plane.delivery.rung", HELD),
+    ("roles.worker.delivery.pointer", POINTED),
+    ("roles.worker.delivery.rung", HELD),
+    ("roles.etcd.delivery.pointer", POINTED),
+    ("roles.etcd.delivery.rung", HELD),
+    ("nodes[].delivery.pointer", POINTED),
+    ("nodes[].delivery.rung", HELD),
+    ("pools[].delivery.pointer", POINTED),
+    ("pools[].delivery.rung", HELD),
 ];
+
+/// Documents may be pointers.
+const HELD: &str = "delivery: { pointer: { base: 'https://files.example.com' } }";
+
+/// Every document is a pointer.
+const POINTED: &str = "delivery: { rung: pointer, pointer: { base: 'https://files.example.com' } }";
 
 /// What the keys of an interface need elsewhere: a platform that has no network of its own, and no second machine that would
 /// have the same address. It is laid before [`AROUND`].
@@ -118,6 +136,7 @@ const BESIDE: &[(&str, &str)] = &[
     ("etcd.heartbeatIntervalMs", "{ electionTimeoutMs: 3000 }"),
     ("proxy.noProxy", "{ http: 'http://proxy.example.com:3128' }"),
     ("dns.search", "{ servers: [10.0.9.2] }"),
+    ("pointer.region", "{ base: 's3://bucket' }"),
 ];
 
 /// A manifest's own.

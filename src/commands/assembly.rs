@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     addons,
-    delivery::{self, Artifact},
+    delivery::{self, Artifact, PayloadKeys},
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
     patch::{self, Outcome},
     pki::{self, Authorities, NodePki},
@@ -33,6 +33,7 @@ pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Arc<Contain
 pub struct Assembly<'a> {
     bundle: &'a Bundle,
     authorities: Authorities,
+    keys: PayloadKeys,
     shared: Shared<'a>,
 }
 
@@ -57,6 +58,7 @@ impl<'a> Assembly<'a> {
         Ok(Self {
             bundle,
             authorities,
+            keys: PayloadKeys::of(bundle),
             shared,
         })
     }
@@ -91,7 +93,7 @@ impl<'a> Assembly<'a> {
     /// What the node's platform takes.
     pub fn artifact(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Failure> {
         let plan = self.shared.plan;
-        let mut artifact = delivery::package(&plan.name, node, files).map_err(|error| match error {
+        let mut artifact = delivery::package(&plan.name, node, files, &self.keys).map_err(|error| match error {
             delivery::Error::TooLarge(overrun) => Failure::Policy(overrun.to_string()),
             error => Failure::io(&error),
         })?;

@@ -12,6 +12,7 @@ mod man;
 mod patches;
 mod profile;
 pub mod project;
+mod publish;
 mod render;
 mod schema;
 mod secrets;
@@ -35,6 +36,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
         Verb::Terraform(args) => terraform::run(args),
+        Verb::Publish(args) => publish::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),

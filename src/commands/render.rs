@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     assembly::{Assembly, for_each_node},
-    failure::Failure,
+    failure::{Failure, shell_word},
     project::{Project, bundle_path, save_bundle},
     streams,
     variables::{self, Machines},
@@ -24,7 +24,7 @@ use crate::{
     },
     plan::NodePlan,
     secrets::Bundle,
-    spec::Beside,
+    spec::{Beside, Rung},
 };
 
 /// A certificate that ends within this time is worth a word.
@@ -206,8 +206,12 @@ struct Written {
     platform: String,
     file: String,
     attribute: String,
+    rung: Rung,
     bytes: u64,
     limit: Option<u64>,
+    /// Where the payload of a pointer has to lie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
     #[serde(with = "time::serde::rfc3339")]
     expires: OffsetDateTime,
 }
@@ -233,6 +237,8 @@ fn write_node(
         platform: node.platform.name.clone(),
         file: format!("nodes/{}/{}", node.name, handover.file),
         attribute: handover.attribute,
+        rung: handover.rung,
+        payload: artifact.payload.map(|payload| payload.url),
         bytes: handover.counted,
         limit: handover.limit,
         expires: pki.expires,
@@ -280,6 +286,13 @@ fn report(
         })),
         OutputFormat::Text => {
             streams::tell(summary(&args.out, nodes, written));
+            let payloads = nodes.iter().filter(|node| node.payload.is_some()).count();
+            if payloads > 0 {
+                let out = shell_word(&args.out);
+                streams::tell(format_args!(
+                    "{payloads} of them fetch the rest, which has to be there before a machine boots: firelay publish --out {out}"
+                ));
+            }
             streams::data(&table(nodes))
         }
     }
@@ -297,29 +310,33 @@ fn table(nodes: &[Written]) -> String {
             None => "no limit".to_owned(),
         };
         format!(
-            "{:width$}  {:>6} bytes {limit:<10} for {}\n",
-            node.file, node.bytes, node.attribute
+            "{:width$}  {:>6} bytes {limit:<10} for {}, {}\n",
+            node.file,
+            node.bytes,
+            node.attribute,
+            node.rung.name()
         )
     };
     nodes.iter().map(line).collect()
 }
 
+/// How many there are of each.
+fn counted(words: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    words.for_each(|word| *counts.entry(word).or_default() += 1);
+    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    counts.join(", ")
+}
+
 fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
-    let mut platforms: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in nodes {
-        *platforms.entry(&node.platform).or_default() += 1;
-    }
-    let platforms: Vec<_> = platforms
-        .iter()
-        .map(|(platform, count)| format!("{count} for {platform}"))
-        .collect();
+    let platforms = counted(nodes.iter().map(|node| format!("for {}", node.platform)));
+    let rungs = counted(nodes.iter().map(|node| node.rung.name().to_owned()));
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} document{} ({}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        "wrote {} document{} ({platforms}; {rungs}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         nodes.len(),
         if nodes.len() == 1 { "" } else { "s" },
-        platforms.join(", "),
         out.display(),
         written.written.len(),
         written.unchanged.len(),

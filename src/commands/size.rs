@@ -77,7 +77,8 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
         let artifact = assembly.artifact(node, &files)?;
-        Ok(NodeSize::new(node, &files, &artifact.handover))
+        let payload = artifact.payload.as_ref().map(|payload| payload.bytes);
+        Ok(NodeSize::new(node, &files, &artifact.handover, payload))
     })?;
     let takes = nodes.iter().map(Takes::of);
     let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
@@ -109,9 +110,16 @@ fn table(size: &NodeSize, every_file: bool) -> String {
         (Some(limit), Some(percent)) => format!("of {limit} ({percent} %)"),
         _ => "no limit".to_owned(),
     };
+    let fetched = size
+        .payload
+        .map_or_else(String::new, |bytes| format!(", fetches {bytes}"));
     let mut table = format!(
-        "{:<24} {:>7} {limit}  {} on {}\n",
-        size.node, size.counted, size.attribute, size.platform
+        "{:<24} {:>7} {limit}  {} on {}, {}{fetched}\n",
+        size.node,
+        size.counted,
+        size.attribute,
+        size.platform,
+        size.rung.name()
     );
     let row = |raw, share, what: &str| format!("    {raw:>7} raw {share:>7} share  {what}\n");
     let groups = size.groups.iter();

@@ -4,6 +4,7 @@ use super::size::Overrun;
 use crate::{
     document,
     profile::{DocumentFormat, Encoding},
+    template,
 };
 
 /// Why a node's document cannot be handed over.
@@ -29,6 +30,22 @@ pub enum Error {
         os: String,
         /// The format.
         format: DocumentFormat,
+    },
+    /// The small document that fetches the rest cannot be written.
+    #[error("{node}: {source}")]
+    Stub {
+        /// Name of the node.
+        node: String,
+        /// Why.
+        source: template::Error,
+    },
+    /// The spec fixes a form that the platform does not take. A plan has none such.
+    #[error("{node}: platform {platform} does not take the document in the form of delivery.rung")]
+    NoRung {
+        /// Name of the node.
+        node: String,
+        /// Name of the platform's profile.
+        platform: String,
     },
     /// No form of the document fits; the message is the whole table.
     #[error("{0}")]

@@ -6,7 +6,7 @@ use crate::{
     declaration::Place,
     plan::{NodePlan, PortPlan},
     profile::Encoding,
-    spec::Role,
+    spec::{Role, Rung},
 };
 
 /// `manifest.json`: what every file of the tree is, itself excepted.
@@ -106,6 +106,9 @@ pub struct ManifestFile {
     /// What the platform takes it as; only on the one file of a node that is to be handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
+    /// In which form the file that is handed over has the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<Rung>,
     /// How the file that is handed over is encoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
@@ -117,6 +120,12 @@ pub struct ManifestFile {
     /// Most bytes that the platform takes; absent without a practical limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// Where the file has to lie before the machine boots; only on the payload of a pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Who reads the file sees nothing; only on the payload of a pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<bool>,
     /// SHA-256 of the file, lower-case hex.
     pub sha256: String,
     /// When the first certificate or token in it ends.
@@ -159,6 +168,7 @@ impl Artifact {
     ) -> impl Iterator<Item = (ManifestFile, &'a [u8])> {
         self.files.iter().map(move |file| {
             let handover = (file.name == self.handover.file).then_some(&self.handover);
+            let payload = self.payload.as_ref().filter(|payload| payload.file == file.name);
             let described = ManifestFile {
                 path: format!("nodes/{}/{}", node.name, file.name),
                 node: Some(node.name.clone()),
@@ -167,9 +177,12 @@ impl Artifact {
                 platform: Some(node.platform.name.clone()),
                 mac: handover.and_then(|_| node.mac.clone()),
                 attribute: handover.map(|handover| handover.attribute.clone()),
+                rung: handover.map(|handover| handover.rung),
                 encoding: handover.map(|handover| handover.encoding),
                 counted: handover.map(|handover| handover.counted),
                 limit: handover.and_then(|handover| handover.limit),
+                url: payload.map(|payload| payload.url.clone()),
+                sealed: payload.map(|payload| payload.sealed),
                 expires,
                 ..ManifestFile::default()
             };

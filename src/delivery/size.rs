@@ -13,6 +13,7 @@ use crate::{
     node::NodeFiles,
     plan::NodePlan,
     profile::{DocumentFormat, Encoding},
+    spec::Rung,
 };
 
 /// Files in the table of [`Overrun`].
@@ -91,8 +92,8 @@ pub struct FileSize {
     pub group: Group,
     /// Bytes on the node.
     pub raw: u64,
-    /// Its part of the counted bytes: in proportion to its own size, compressed by itself where the document is
-    /// compressed. An estimate, since files share what gzip finds twice.
+    /// Its part of the counted bytes, or of the payload's where there is one: in proportion to its own size, compressed by
+    /// itself where the document is compressed. An estimate, since files share what gzip finds twice.
     pub share: u64,
 }
 
@@ -116,6 +117,8 @@ pub struct NodeSize {
     pub platform: String,
     /// What takes the document.
     pub attribute: String,
+    /// The form that is taken.
+    pub rung: Rung,
     /// How it is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
@@ -124,6 +127,9 @@ pub struct NodeSize {
     pub limit: Option<u64>,
     /// `counted` in percent of `limit`, rounded up.
     pub percent: Option<u64>,
+    /// Bytes that the machine fetches, if the document is a pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<u64>,
     /// By kind, the largest share first.
     pub groups: Vec<GroupSize>,
     /// By file, the largest share first.
@@ -132,25 +138,28 @@ pub struct NodeSize {
 
 impl NodeSize {
     /// Weighs the files of a node. This compresses each file once more, so it is for reports and errors only.
-    pub fn new(node: &NodePlan, files: &NodeFiles, handover: &Handover) -> Self {
-        let files = file_sizes(files, handover);
+    pub fn new(node: &NodePlan, files: &NodeFiles, handover: &Handover, payload: Option<u64>) -> Self {
+        let compressed = payload.is_some() || handover.is_compressed();
+        let files = file_sizes(files, payload.unwrap_or(handover.counted), compressed);
         Self {
             node: node.name.clone(),
             platform: node.platform.name.clone(),
             attribute: handover.attribute.clone(),
+            rung: handover.rung,
             encoding: handover.encoding,
             counted: handover.counted,
             limit: handover.limit,
             percent: handover
                 .limit
                 .map(|limit| (handover.counted * 100).div_ceil(limit.max(1))),
+            payload,
             groups: group_sizes(&files),
             files,
         }
     }
 }
 
-fn file_sizes(files: &NodeFiles, handover: &Handover) -> Vec<FileSize> {
+fn file_sizes(files: &NodeFiles, counted: u64, compressed: bool) -> Vec<FileSize> {
     let regular = files.files.iter().map(|file| (file.path.clone(), &file.content));
     let units = files.units.iter().flat_map(|unit| {
         let path = format!("/etc/systemd/system/{}", unit.name);
@@ -161,7 +170,7 @@ fn file_sizes(files: &NodeFiles, handover: &Handover) -> Vec<FileSize> {
             .filter(|(_, content)| !content.is_empty())
     });
     let weigh = |content: &str| {
-        if handover.is_compressed() {
+        if compressed {
             gzip(content.as_bytes()).len() - GZIP_FRAME
         } else {
             content.len()
@@ -176,7 +185,7 @@ fn file_sizes(files: &NodeFiles, handover: &Handover) -> Vec<FileSize> {
         group: Group::of(&path, content),
         path,
         raw: content.len() as u64,
-        share: handover.counted * weight / total,
+        share: counted * weight / total,
     };
     let mut sizes: Vec<_> = weighed.into_iter().map(size).collect();
     sizes.sort_by(|a, b| b.share.cmp(&a.share).then_with(|| a.path.cmp(&b.path)));
@@ -210,16 +219,19 @@ pub struct Overrun {
     /// What the platform would have taken.
     pub limit: u64,
     format: DocumentFormat,
-    inner: bool,
+    /// The form is fixed, or a pointer was tried.
+    fixed: Option<Rung>,
+    pointed: bool,
 }
 
 impl Overrun {
     pub(super) fn new(node: &NodePlan, files: &NodeFiles, smallest: &Handover) -> Self {
         Self {
-            size: NodeSize::new(node, files, smallest),
+            size: NodeSize::new(node, files, smallest, None),
             limit: smallest.limit.unwrap_or(u64::MAX),
             format: node.os.document,
-            inner: smallest.inner,
+            fixed: node.delivery.rung,
+            pointed: node.delivery.pointer.is_some(),
         }
     }
 
@@ -256,6 +268,14 @@ impl Overrun {
                 "files: let the image bring large ones",
             ),
             (
+                self.fixed.is_some_and(|rung| rung != Rung::Pointer),
+                "rung: without `delivery.rung` the first form that fits is taken",
+            ),
+            (
+                !self.pointed,
+                "pointer: `delivery.pointer: { base: https://… }` leaves a small document, which fetches the rest",
+            ),
+            (
                 true,
                 "platform: another one, or an OS that reads the other kind of document, may take more",
             ),
@@ -277,7 +297,11 @@ impl fmt::Display for Overrun {
             files,
             ..
         } = &self.size;
-        let inner = if self.inner { ", compressed inside" } else { "" };
+        let inner = match self.size.rung {
+            Rung::Inner => ", compressed inside",
+            Rung::Pointer => ", by pointer",
+            Rung::Plain | Rung::Compressed => "",
+        };
         writeln!(
             f,
             "{node}: the {} document is too large for {attribute} of platform {platform}: {counted} bytes (sent as {}{inner}), {} over the limit of {}",

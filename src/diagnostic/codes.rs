@@ -3,7 +3,8 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons,
+/// `FL09` delivery.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -170,4 +171,9 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0803", "plugin or add-on that would not work"),
     ("FL0804", "settings that exclude each other"),
     ("FL0805", "manifest from nowhere or from two places"),
+    ("FL0901", "not a place for payloads"),
+    ("FL0902", "form that the platform does not take"),
+    ("FL0903", "what a machine shows where its payload lies"),
+    ("FL0904", "pointer that a system cannot follow"),
+    ("FL0905", "payload that is sent in clear"),
 ];

@@ -15,11 +15,11 @@ use forms::{closing, is_assignment, is_header, mask_users};
 /// Keys whose values are secrets wherever they stand.
 const SECRET: &[&str] = &["password", "passwordHash", "token", "staticPodURLHeader"];
 /// Keys of a spec and its patches whose values are the user's own texts.
-const OWN: &[&str] = &["content"];
+const OWN: &[&str] = &["content", "query"];
 /// Keys below which every value is hidden, and keys are shown.
 const BELOW: &[&str] = &["stringData"];
 /// As of [`BELOW`], in a spec and its patches: a `data` is a Secret's as likely as a ConfigMap's.
-const OWN_BELOW: &[&str] = &["commands", "data", "Environment"];
+const OWN_BELOW: &[&str] = &["commands", "data", "Environment", "headers"];
 /// Lists of which the `value` of each element is hidden.
 const LISTS: &[&str] = &["extraEnvs"];
 /// As of [`LISTS`], in a spec and its patches.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Compression, Document, Error, base64, gzip, layout};
 use crate::{
-    node::{NodeFiles, NodeUser},
+    node::{NodeFiles, NodeUser, Text},
     yaml,
 };
 
@@ -248,6 +248,14 @@ impl<'a> WriteFile<'a> {
 }
 
 fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>> {
+    laid(files)
+        .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))
+        .collect()
+}
+
+/// Files as `(path, mode, content)`, those of units among them. Units come last: after a power cut in between, one that is
+/// there has all its files.
+pub fn laid(files: &NodeFiles) -> impl Iterator<Item = (String, u32, &Text)> {
     let regular = files
         .files
         .iter()
@@ -258,11 +266,7 @@ fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>
         own.into_iter()
             .chain(dropins.map(|(name, content)| (layout::dropin_path(&unit.name, name), 0o644, content)))
     });
-    // Units come last: after a power cut in between, one that is there has all its files.
-    regular
-        .chain(units)
-        .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))
-        .collect()
+    regular.chain(units)
 }
 
 fn octal(mode: u32) -> String {

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use ::base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::GzBuilder;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 
 /// RFC 1952 operating system "unknown": the header says nothing of the machine that rendered.
 const OS_UNKNOWN: u8 = 255;
@@ -42,7 +42,16 @@ pub fn base64_len(bytes: usize) -> usize {
 
 /// SHA-256 as lower-case hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+/// SHA-512 as lower-case hex.
+pub fn sha512_hex(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@ mod network_config;
 mod parts;
 
 pub use butane::butane;
-pub use cloud_init::CloudInit;
-pub use encoding::{base64, base64_len, gzip, gzip_tightly, sha256_hex};
+pub use cloud_init::{CloudInit, laid};
+pub use encoding::{base64, base64_len, gzip, gzip_tightly, sha256_hex, sha512_hex};
 pub use error::Error;
-pub use ignition::Ignition;
+pub use ignition::{Ignition, Remote};
 pub use network_config::NetworkConfig;
 pub use parts::{Part, parts};
 

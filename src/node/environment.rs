@@ -34,7 +34,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
     let mut variables = vec![
         ("CLUSTER", plan.name.clone()),
         ("NODE", if node.pool { String::new() } else { node.name.clone() }),
-        ("ROLE", role(node)),
+        ("ROLE", node.role()),
         ("KUBERNETES", flag(node.roles.kubernetes())),
         ("ETCD_MEMBER", flag(node.roles.etcd)),
         ("ETCD_DATA", plan.etcd.data_dir.clone()),
@@ -74,21 +74,6 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         variables.push(("LEAD", lead.to_string()));
     }
     render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
-}
-
-fn role(node: &NodePlan) -> String {
-    if node.pool {
-        return "pool".into();
-    }
-    [
-        (node.roles.control_plane, "control-plane"),
-        (node.roles.worker, "worker"),
-        (node.roles.etcd, "etcd"),
-    ]
-    .into_iter()
-    .filter_map(|(has, name)| has.then_some(name))
-    .collect::<Vec<_>>()
-    .join(",")
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {

@@ -1,7 +1,7 @@
 //! Cluster → role → node: the nearer setting wins.
 //!
 //! Of several roles on one machine the first listed wins. Labels and kubelet fields are laid over each other key by key;
-//! an argument replaces the farther ones of its name; taints, proxy, time and name servers are taken whole from the
+//! an argument replaces the farther ones of its name; taints, pointer, proxy, time and name servers are taken whole from the
 //! nearest that names any. Of the settings of the machines, maps are laid over each other key by key and lists add up, the
 //! farthest first; an interface replaces a farther one of its name, a disk or mount one of its mount point, a file one of its path.
 
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Proxy, Role, Settings, Spec,
-        Taint,
+        Arch, Argument, Disk, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy, Role, Rung,
+        Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
 };
@@ -25,6 +25,8 @@ pub(super) struct Inherited<'a> {
     /// Without the cluster's, which the node gets by another way.
     pub(super) kubelet_config: BTreeMap<&'a Spanned<String>, &'a Branch>,
     pub(super) kubelet_args: Vec<&'a Argument>,
+    pub(super) rung: Option<&'a Spanned<Rung>>,
+    pub(super) pointer: Option<&'a Spanned<Pointer>>,
     pub(super) host: InheritedHost<'a>,
 }
 
@@ -61,6 +63,8 @@ impl<'a> Inherited<'a> {
             taints: None,
             kubelet_config: BTreeMap::new(),
             kubelet_args: spec.kubernetes.kubelet.extra_args.iter().collect(),
+            rung: spec.delivery.rung.as_ref(),
+            pointer: spec.delivery.pointer.as_ref(),
             host: InheritedHost::default(),
         };
         inherited.host.lay(spec.host());
@@ -89,6 +93,8 @@ impl<'a> Inherited<'a> {
         self.kubelet_args
             .retain(|farther| !args.iter().any(|arg| arg.name == farther.name));
         self.kubelet_args.extend(args);
+        self.rung = nearer.delivery.rung.as_ref().or(self.rung);
+        self.pointer = nearer.delivery.pointer.as_ref().or(self.pointer);
         self.host.lay(nearer.host);
     }
 }

@@ -10,6 +10,7 @@ mod artifacts;
 mod beside;
 mod component;
 mod control_plane;
+mod delivery;
 mod doctor;
 mod draft;
 mod duration;

@@ -8,8 +8,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts::Store, host, inheritance::Inherited, interfaces,
-    kubelet, labels, machines, machines::Row, names, network::Ranges, pki, report::Report, swap::SwapUse,
+    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts::Store, delivery, host, inheritance::Inherited,
+    interfaces, kubelet, labels, machines, machines::Row, names, network::Ranges, pki, report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -161,6 +161,7 @@ impl Nodes<'_> {
         };
         let listed = &settings.host.interfaces;
         let interfaces = interfaces::resolve(listed, &machine.machines, &site, &mut self.claims, report);
+        let delivery = Arc::new(delivery::resolve(&settings, &os, &platform, report));
         let template = NodePlan {
             name: String::new(),
             pool: false,
@@ -186,6 +187,7 @@ impl Nodes<'_> {
             host,
             os,
             platform,
+            delivery,
         };
         Some((template, interfaces))
     }

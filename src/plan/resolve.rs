@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    beside, doctor, endpoint, etcd, host, idle,
+    beside, delivery, doctor, endpoint, etcd, host, idle,
     images::{self, Images},
     interfaces, kubelet, kubernetes,
     kubernetes::Release,
@@ -36,6 +36,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
     host::check(spec, report);
+    delivery::check(spec, report);
     let mut images = Images::new(spec);
     let ranges = Ranges::read(&spec.network, report);
     let rows = machines::expand(spec, report);

@@ -14,6 +14,7 @@ mod library;
 mod minor;
 mod os;
 mod platform;
+mod store;
 mod units;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -39,6 +40,7 @@ pub use library::{Library, Resolved, SHIPPED};
 pub use minor::*;
 pub use os::*;
 pub use platform::*;
+pub use store::*;
 pub use units::*;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
+use crate::spec::Rung;
+
 /// A form in which user-data is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,15 +42,44 @@ pub struct UserData {
     pub terraform: Option<String>,
     /// What takes it without Terraform, for people: a call of the API and its field, a client's option, a kernel argument.
     pub api: Option<String>,
-    /// Encodings to try, in order; the first that fits is used.
+    /// Encodings to try, in order; those without gzip first.
     pub encodings: Vec<Encoding>,
     /// Most bytes; absent when there is no practical limit.
     pub limit: Option<u64>,
     /// Which bytes count.
     pub counted: Counted,
-    /// The document may be compressed inside itself: a MIME part in cloud-init, a `data:` URL in Ignition.
-    /// Tried after the encodings above.
+    /// The document may be compressed inside itself: a MIME part in cloud-init, a `data:` URL in Ignition. Tried after the
+    /// encodings without gzip, in these.
     pub inner_compression: bool,
+}
+
+impl Encoding {
+    /// The platform, or the system on it, has to decompress.
+    pub fn is_gzip(self) -> bool {
+        matches!(self, Self::Gzip | Self::GzipBase64)
+    }
+
+    /// It is base64 in the end.
+    pub fn is_base64(self) -> bool {
+        matches!(self, Self::Base64 | Self::GzipBase64)
+    }
+}
+
+impl UserData {
+    /// The rungs that the platform has by itself, the lowest first.
+    pub fn rungs(&self) -> Vec<Rung> {
+        let compressed = self.encodings.iter().any(|encoding| encoding.is_gzip());
+        let literal = self.encodings.iter().any(|encoding| !encoding.is_gzip());
+        let rungs = [
+            (literal, Rung::Plain),
+            (literal && self.inner_compression, Rung::Inner),
+            (compressed, Rung::Compressed),
+        ];
+        rungs
+            .into_iter()
+            .filter_map(|(has, rung)| has.then_some(rung))
+            .collect()
+    }
 }
 
 /// Where cloud-init finds the network configuration.

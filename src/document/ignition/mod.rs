@@ -3,12 +3,18 @@
 mod data_url;
 mod schema;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use self::schema::{Config, Wrapper};
 use super::{Compression, Document, Error, layout};
-use crate::node::{NodeFile, NodeFiles, Text};
+use crate::{
+    node::{NodeFile, NodeFiles, Text},
+    plan::ProxyPlan,
+    secret::Secret,
+};
 
 /// Permission bits that Ignition below spec 3.6 keeps.
 const PERMISSIONS: u32 = 0o777;
@@ -25,6 +31,23 @@ pub struct Ignition {
     pub version: String,
 }
 
+/// A document that lies elsewhere, and how it is fetched from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote<'a> {
+    /// Its URL, for Ignition's eyes.
+    pub source: &'a str,
+    /// It lies there gzipped.
+    pub compressed: bool,
+    /// The document itself.
+    pub config: &'a [u8],
+    /// Headers of the request.
+    pub headers: &'a BTreeMap<String, Secret<String>>,
+    /// Certificates in PEM that are trusted beside those of the system.
+    pub trusted: &'a [String],
+    /// The way out of the machine.
+    pub proxy: Option<&'a ProxyPlan>,
+}
+
 impl Ignition {
     /// What the document says, with the text of its files in the order of `storage.files`.
     pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
@@ -35,6 +58,11 @@ impl Ignition {
             config.expect("structs of texts and numbers are JSON"),
             contents.collect(),
         ))
+    }
+
+    /// A small document that takes another one's place by its digest.
+    pub fn pointing(&self, remote: &Remote<'_>) -> String {
+        json(&Wrapper::remote(&self.version, remote))
     }
 }
 

@@ -2,14 +2,17 @@
 
 use serde::Serialize;
 
-use super::data_url::data_url;
+use super::{Remote, data_url::data_url};
 use crate::{
-    document::{base64, gzip, sha256_hex},
+    document::{base64, gzip, sha256_hex, sha512_hex},
     node::{NodeFile, NodeFiles, NodeUnit, NodeUser},
 };
 
 /// A user whom every Ignition image of the CoreOS family has.
 const DEFAULT_USER: &str = "core";
+
+/// A value of `compression`.
+const GZIP: &str = "gzip";
 
 /// A whole document.
 #[derive(Serialize)]
@@ -233,21 +236,35 @@ pub(super) struct Wrapper<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct WrapperHeader<'a> {
+struct WrapperHeader<'a> {
     version: &'a str,
-    config: Replacement,
+    config: Replacement<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<Security>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<Proxy<'a>>,
 }
 
 #[derive(Serialize)]
-struct Replacement {
-    replace: Packed,
+struct Replacement<'a> {
+    replace: Other<'a>,
 }
 
 #[derive(Serialize)]
-struct Packed {
+#[serde(rename_all = "camelCase")]
+struct Other<'a> {
     source: String,
-    compression: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compression: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    http_headers: Vec<HttpHeader<'a>>,
     verification: Verification,
+}
+
+#[derive(Serialize)]
+struct HttpHeader<'a> {
+    name: &'a str,
+    value: &'a str,
 }
 
 #[derive(Serialize)]
@@ -255,20 +272,79 @@ struct Verification {
     hash: String,
 }
 
+#[derive(Serialize)]
+struct Security {
+    tls: Tls,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tls {
+    certificate_authorities: Vec<Resource>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Proxy<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_proxy: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    https_proxy: Option<&'a str>,
+    no_proxy: Vec<&'a str>,
+}
+
 impl<'a> Wrapper<'a> {
     /// The hash is of the decompressed bytes (spec 3.1, `verification.hash`).
     pub(super) fn new(version: &'a str, config: &str) -> Self {
-        let replace = Packed {
+        let replace = Other {
             source: format!("data:;base64,{}", base64(&gzip(config.as_bytes()))),
-            compression: "gzip",
+            compression: Some(GZIP),
+            http_headers: Vec::new(),
             verification: Verification {
                 hash: format!("sha256-{}", sha256_hex(config.as_bytes())),
             },
         };
+        Self::of(version, replace)
+    }
+
+    /// As [`Wrapper::new`], of a document that lies elsewhere. Every version that knows SHA-512 alone takes it, too.
+    pub(super) fn remote(version: &'a str, remote: &Remote<'a>) -> Self {
+        let headers = remote.headers.iter();
+        let replace = Other {
+            source: remote.source.to_owned(),
+            compression: remote.compressed.then_some(GZIP),
+            http_headers: headers
+                .map(|(name, value)| HttpHeader {
+                    name,
+                    value: value.expose(),
+                })
+                .collect(),
+            verification: Verification {
+                hash: format!("sha512-{}", sha512_hex(remote.config)),
+            },
+        };
+        let authorities = remote.trusted.iter().map(|pem| Resource { source: data_url(pem) });
+        let mut wrapper = Self::of(version, replace);
+        wrapper.ignition.security = (!remote.trusted.is_empty()).then(|| Security {
+            tls: Tls {
+                certificate_authorities: authorities.collect(),
+            },
+        });
+        wrapper.ignition.proxy = remote.proxy.map(|proxy| Proxy {
+            http_proxy: proxy.http.as_ref().map(|url| url.expose().as_str()),
+            https_proxy: proxy.https.as_ref().map(|url| url.expose().as_str()),
+            no_proxy: proxy.no_proxy.split(',').collect(),
+        });
+        wrapper
+    }
+
+    fn of(version: &'a str, replace: Other<'a>) -> Self {
         Self {
             ignition: WrapperHeader {
                 version,
                 config: Replacement { replace },
+                security: None,
+                proxy: None,
             },
         }
     }

@@ -1,6 +1,7 @@
 //! The resolved cluster.
 
 mod addons;
+mod delivery;
 mod etcd;
 mod kubernetes;
 mod network;
@@ -11,6 +12,7 @@ mod trust;
 use std::collections::BTreeSet;
 
 pub use addons::*;
+pub use delivery::*;
 pub use etcd::*;
 pub use kubernetes::*;
 pub use network::*;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use serde_json::Value;
 
-use super::ArtifactPlan;
+use super::{ArtifactPlan, DeliveryPlan};
 use crate::{
     plan::{HostPlan, InterfacePlan},
     profile::{OsProfile, PlatformProfile},
@@ -46,6 +46,8 @@ pub struct NodePlan {
     pub os: Arc<OsProfile>,
     /// Platform.
     pub platform: Arc<PlatformProfile>,
+    /// How its document comes to it, shared between machines of one row.
+    pub delivery: Arc<DeliveryPlan>,
     /// Architecture.
     pub arch: Arch,
     /// How it proves who it is.
@@ -70,6 +72,24 @@ pub struct NodePlan {
     pub interfaces: Vec<InterfacePlan>,
     /// What is set on the machine itself, shared between machines of one row.
     pub host: Arc<HostPlan>,
+}
+
+impl NodePlan {
+    /// Its roles in one word, as it reports them.
+    pub fn role(&self) -> String {
+        if self.pool {
+            return "pool".into();
+        }
+        [
+            (self.roles.control_plane, "control-plane"),
+            (self.roles.worker, "worker"),
+            (self.roles.etcd, "etcd"),
+        ]
+        .into_iter()
+        .filter_map(|(has, name)| has.then_some(name))
+        .collect::<Vec<_>>()
+        .join(",")
+    }
 }
 
 /// A taint.

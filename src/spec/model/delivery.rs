@@ -1,16 +1,86 @@
 //! `delivery`: how documents come to the machines.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Beside;
-use crate::yaml::Spanned;
+use crate::{secret::Secret, yaml::Spanned};
 
 /// `delivery`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delivery {
+    /// The form that every document takes; if absent, the first of `plain`, `inner`, `compressed` and `pointer` in which a
+    /// document fits its platform's limit.
+    pub rung: Option<Spanned<Rung>>,
+    /// Where a document that does not fit may lie; the machine is then given a small one that fetches it. None if absent.
+    pub pointer: Option<Spanned<Pointer>>,
     /// Further files of the tree, for tools that take the documents in another form.
     #[serde(default)]
     pub beside: Vec<Spanned<Beside>>,
+}
+
+/// `delivery` of a role, a node or a pool.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeDelivery {
+    /// The form that the documents take; the nearest counts.
+    pub rung: Option<Spanned<Rung>>,
+    /// Where documents that do not fit may lie; the nearest counts whole.
+    pub pointer: Option<Spanned<Pointer>>,
+}
+
+/// A form of a document, the one that asks the least of others first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rung {
+    /// As it is, or in base64 where the platform wants that.
+    Plain,
+    /// Compressed inside itself: a MIME part in cloud-init, a `data:` URL in Ignition. It stays text.
+    Inner,
+    /// Compressed as a whole, where platform and system are known to take that.
+    Compressed,
+    /// A small document that fetches the rest.
+    Pointer,
+}
+
+impl Rung {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Inner => "inner",
+            Self::Compressed => "compressed",
+            Self::Pointer => "pointer",
+        }
+    }
+}
+
+/// `delivery.pointer`: where the payloads lie.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pointer {
+    /// `https://HOST/PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `azure://ACCOUNT/CONTAINER/PREFIX`; with the last three
+    /// a machine shows the identity that the cloud gave it.
+    pub base: Spanned<String>,
+    /// Region of an S3 bucket; the machine's own if absent. Ignition finds it out by itself.
+    pub region: Option<Spanned<String>>,
+    /// What a machine shows to a web server.
+    #[serde(default)]
+    pub auth: PointerAuth,
+    /// Payloads are encrypted (age, X25519): who reads them where they lie sees nothing. The key is in the small document.
+    pub sealed: Option<Spanned<bool>>,
+}
+
+/// `delivery.pointer.auth`. It stands in the small document; what it opens should be read-only and end soon.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PointerAuth {
+    /// Headers of each request by name; values are redacted in every output for people.
+    #[serde(default)]
+    pub headers: BTreeMap<Spanned<String>, Spanned<Secret<String>>>,
+    /// What stands behind `?` in every URL, such as a shared access signature; redacted in every output for people.
+    pub query: Option<Spanned<Secret<String>>>,
 }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, Ntp, Patch, Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, NodeDelivery, Ntp, Patch,
+    Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
@@ -78,6 +79,9 @@ macro_rules! with_node_settings {
                 /// Kubelet settings.
                 #[serde(default)]
                 pub kubelet: Kubelet,
+                /// How documents come to the machines.
+                #[serde(default)]
+                pub delivery: NodeDelivery,
                 /// Changes of rendered files, after the cluster's.
                 #[serde(default)]
                 pub patches: Vec<Patch>,
@@ -94,6 +98,7 @@ macro_rules! with_node_settings {
                     labels: &self.labels,
                     taints: self.taints.as_ref(),
                     kubelet: &self.kubelet,
+                    delivery: &self.delivery,
                     host: self.host(),
                 }
             }
@@ -111,6 +116,7 @@ pub struct Settings<'a> {
     pub labels: &'a BTreeMap<Spanned<String>, Spanned<String>>,
     pub taints: Option<&'a Vec<Taint>>,
     pub kubelet: &'a Kubelet,
+    pub delivery: &'a NodeDelivery,
     pub host: HostSettings<'a>,
 }
 

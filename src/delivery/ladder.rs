@@ -1,0 +1,231 @@
+//! The rungs of a document: plain, compressed inside itself, compressed as a whole, by pointer (docs/adr/0012-the-ladder.md).
+
+use std::{borrow::Cow, cell::OnceCell};
+
+use super::{
+    Error, Handover,
+    pointer::{self, Located, PayloadKeys},
+    size,
+};
+use crate::{
+    document::{Compression, Document, base64, base64_len, gzip, gzip_tightly},
+    node::NodeFiles,
+    plan::NodePlan,
+    profile::{Counted, Encoding, UserData},
+    spec::Rung,
+};
+
+/// The slow search saves about 6 %: what is over the limit by more than one part in so many is not searched for.
+const HOPELESS: u64 = 5;
+
+/// What a form is made of.
+pub(super) struct Ladder<'a> {
+    pub(super) cluster: &'a str,
+    pub(super) node: &'a NodePlan,
+    pub(super) files: &'a NodeFiles,
+    pub(super) keys: &'a PayloadKeys,
+    pub(super) user_data: &'a UserData,
+    pub(super) document: &'a dyn Document,
+    /// The whole document.
+    pub(super) plain: &'a str,
+}
+
+/// A form that fits.
+pub(super) struct Taken {
+    pub(super) handover: Handover,
+    /// The bytes to hand over, if they are not the readable document's.
+    pub(super) sent: Option<Vec<u8>>,
+    pub(super) payload: Option<Located>,
+}
+
+/// A form of one rung.
+struct Body<'a> {
+    rung: Rung,
+    text: Cow<'a, str>,
+    compress: fn(&[u8]) -> Vec<u8>,
+    gzip: OnceCell<Vec<u8>>,
+}
+
+impl<'a> Body<'a> {
+    fn new(rung: Rung, text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            rung,
+            text: text.into(),
+            compress: gzip,
+            gzip: OnceCell::new(),
+        }
+    }
+
+    fn gzip(&self) -> &Vec<u8> {
+        self.gzip.get_or_init(|| (self.compress)(self.text.as_bytes()))
+    }
+
+    /// Bytes before base64.
+    fn decoded(&self, encoding: Encoding) -> &[u8] {
+        if encoding.is_gzip() {
+            self.gzip()
+        } else {
+            self.text.as_bytes()
+        }
+    }
+
+    /// A platform that counts after base64 does so whoever encodes: firelay, Terraform or the API's client.
+    fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
+        let decoded = self.decoded(encoding).len();
+        let bytes = match counted {
+            Counted::Decoded => decoded,
+            Counted::Encoded => base64_len(decoded),
+            Counted::Sent if encoding.is_base64() => base64_len(decoded),
+            Counted::Sent => decoded,
+        };
+        bytes as u64
+    }
+
+    /// The file to hand over; `None` when that is the readable document itself.
+    fn encoded(&self, encoding: Encoding) -> Option<Vec<u8>> {
+        match (self.rung, encoding) {
+            (Rung::Plain, Encoding::Plain) => None,
+            _ if encoding.is_base64() => Some(base64(self.decoded(encoding)).into_bytes()),
+            _ => Some(self.decoded(encoding).to_vec()),
+        }
+    }
+}
+
+/// The smallest of the forms that did not fit.
+#[derive(Default)]
+struct Smallest(Option<Handover>);
+
+impl Smallest {
+    fn note(&mut self, handover: Handover) {
+        if self
+            .0
+            .as_ref()
+            .is_none_or(|smallest| handover.counted < smallest.counted)
+        {
+            self.0 = Some(handover);
+        }
+    }
+}
+
+impl Ladder<'_> {
+    /// The lowest rung that fits, or the one that is fixed; nothing is compressed, encoded or split before its turn comes.
+    pub(super) fn climb(&self) -> Result<Taken, Error> {
+        let fixed = self.node.delivery.rung;
+        let by_pointer = self.node.delivery.pointer.iter().map(|_| Rung::Pointer);
+        let rungs = self.user_data.rungs().into_iter().chain(by_pointer);
+        let mut smallest = Smallest::default();
+        for rung in rungs.filter(|rung| fixed.is_none_or(|fixed| fixed == *rung)) {
+            if let Some(taken) = self.step(rung, &mut smallest)? {
+                return Ok(taken);
+            }
+        }
+        match smallest.0 {
+            Some(smallest) => Err(Error::TooLarge(Box::new(size::Overrun::new(
+                self.node, self.files, &smallest,
+            )))),
+            None => Err(Error::NoRung {
+                node: self.node.name.clone(),
+                platform: self.node.platform.name.clone(),
+            }),
+        }
+    }
+
+    /// The first form of a rung that fits.
+    fn step(&self, rung: Rung, smallest: &mut Smallest) -> Result<Option<Taken>, Error> {
+        match rung {
+            Rung::Plain => Ok(self.first(&Body::new(rung, self.plain), is_literal, smallest)),
+            Rung::Inner => {
+                let packed = self.document.render(self.files, Compression::Inner);
+                let packed = packed.map_err(|source| Error::Document {
+                    node: self.node.name.clone(),
+                    source,
+                })?;
+                Ok(self.first(&Body::new(rung, packed), is_literal, smallest))
+            }
+            Rung::Compressed => Ok(self.compressed(rung, self.plain, smallest)),
+            Rung::Pointer => self.pointed(smallest),
+        }
+    }
+
+    /// gzip, and once more by a slower search where that may be enough.
+    fn compressed(&self, rung: Rung, text: &str, smallest: &mut Smallest) -> Option<Taken> {
+        let quick = Body::new(rung, text);
+        if let Some(taken) = self.first(&quick, Encoding::is_gzip, smallest) {
+            return Some(taken);
+        }
+        let near = |encoding: &Encoding| {
+            let counted = quick.counted(*encoding, self.user_data.counted);
+            encoding.is_gzip()
+                && self
+                    .user_data
+                    .limit
+                    .is_some_and(|limit| counted <= limit + limit / HOPELESS)
+        };
+        if !self.user_data.encodings.iter().any(near) {
+            return None;
+        }
+        let tight = Body {
+            compress: gzip_tightly,
+            ..Body::new(rung, text)
+        };
+        self.first(&tight, Encoding::is_gzip, smallest)
+    }
+
+    /// The small document, in whatever the platform takes: it hardly ever needs compression.
+    fn pointed(&self, smallest: &mut Smallest) -> Result<Option<Taken>, Error> {
+        let Some(pointer) = &self.node.delivery.pointer else {
+            return Ok(None);
+        };
+        let pointed = pointer::point(self.cluster, self.node, pointer, self.files, self.plain, self.keys)?;
+        let body = Body::new(Rung::Pointer, pointed.stub.as_str());
+        let literal = self.first(&body, is_literal, smallest);
+        let taken = literal.or_else(|| self.compressed(Rung::Pointer, &pointed.stub, smallest));
+        Ok(taken.map(|taken| Taken {
+            payload: Some(pointed.payload),
+            ..taken
+        }))
+    }
+
+    fn first(&self, body: &Body<'_>, kind: fn(Encoding) -> bool, smallest: &mut Smallest) -> Option<Taken> {
+        for encoding in self
+            .user_data
+            .encodings
+            .iter()
+            .copied()
+            .filter(|encoding| kind(*encoding))
+        {
+            let handover = self.handover(body, encoding);
+            if self.user_data.limit.is_none_or(|limit| handover.counted <= limit) {
+                return Some(Taken {
+                    sent: body.encoded(encoding),
+                    handover,
+                    payload: None,
+                });
+            }
+            smallest.note(handover);
+        }
+        None
+    }
+
+    fn handover(&self, body: &Body<'_>, encoding: Encoding) -> Handover {
+        let form = match body.rung {
+            Rung::Plain | Rung::Compressed => "",
+            Rung::Inner => ".packed",
+            Rung::Pointer => ".pointer",
+        };
+        let gzip = if encoding.is_gzip() { ".gz" } else { "" };
+        let base64 = if encoding.is_base64() { ".b64" } else { "" };
+        Handover {
+            file: format!("{}{form}{gzip}{base64}", self.document.file_name()),
+            attribute: self.user_data.attribute.clone(),
+            rung: body.rung,
+            encoding,
+            counted: body.counted(encoding, self.user_data.counted),
+            limit: self.user_data.limit,
+        }
+    }
+}
+
+fn is_literal(encoding: Encoding) -> bool {
+    !encoding.is_gzip()
+}

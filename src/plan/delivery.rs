@@ -1,0 +1,236 @@
+//! `delivery`: the form of a document, and where it may lie instead of in the user-data.
+
+use semver::Version;
+
+use super::{DeliveryPlan, PointerPlan, inheritance::Inherited, names, report::Report};
+use crate::{
+    diagnostic::Diagnostic,
+    profile::{DocumentFormat, OsProfile, Place, PlatformProfile, Store},
+    secret::Secret,
+    spec::{Pointer, PointerAuth, Rung, Spec},
+    yaml::Spanned,
+};
+
+/// First specification of Ignition with headers, and with gzip of what is fetched (Ignition docs, "Upgrading configs").
+const IGNITION_HEADERS: Version = Version::new(3, 1, 0);
+
+/// Checks every pointer by itself, at each level.
+pub(super) fn check(spec: &Spec, report: &mut Report) {
+    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.delivery);
+    let nodes = spec.nodes.iter().map(|node| &node.delivery);
+    let pools = spec.pools.iter().map(|pool| &pool.delivery);
+    let below = roles.into_iter().chain(nodes).chain(pools).map(|level| &level.pointer);
+    let pointers = std::iter::once(&spec.delivery.pointer).chain(below).flatten();
+    pointers.for_each(|pointer| check_pointer(pointer, report));
+}
+
+fn check_pointer(pointer: &Pointer, report: &mut Report) {
+    check_auth(&pointer.auth, report);
+    let Some((store, _)) = report.take(place(&pointer.base)) else {
+        return;
+    };
+    let place = "the machine shows the identity that its cloud gave it";
+    if let Some(first) = first_of(&pointer.auth).filter(|_| !store.auth) {
+        let finding = Diagnostic::error("FL0903", "`auth` where nobody asks for it").at(first);
+        report.push(
+            finding
+                .label(place)
+                .help("leave `auth` out, or write the base as https://"),
+        );
+    }
+    if let Some(region) = pointer.region.as_ref().filter(|_| !store.region) {
+        let finding = Diagnostic::error("FL0903", "`region` of a place that has none").at(region.span);
+        report.push(finding.label("only s3:// has regions").help("leave it out"));
+    }
+    let sealed = pointer.sealed.as_ref().is_some_and(|sealed| sealed.value);
+    if store.open && !sealed {
+        let finding =
+            Diagnostic::warning("FL0905", "keys and tokens go over the network in clear").at(pointer.base.span);
+        report.push(
+            finding
+                .label("the digest shows a change, not who listens")
+                .help("write https://, or seal the payloads: sealed: true"),
+        );
+    }
+}
+
+/// The store and the place of a base.
+fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> {
+    let examples: Vec<_> = Store::all().map(|store| store.example.as_str()).collect();
+    let wrong = |label: &str| {
+        let finding = Diagnostic::error("FL0901", "not a place for payloads").at(base.span);
+        finding.label(label).help(format!("places: {}", examples.join(", ")))
+    };
+    let parsed = Place::parse(base).ok_or_else(|| wrong("it has no scheme"))?;
+    let store = Store::of(&parsed.scheme).ok_or_else(|| wrong("firelay does not know this scheme"))?;
+    if names::has_user(base) {
+        let finding = Diagnostic::error("FL0314", "a URL with a user name or password").at(base.span);
+        return Err(finding
+            .label("it would stand in logs and in manifest.json")
+            .help("a web server is shown `auth`: { headers: { Authorization: … } }"));
+    }
+    if base.contains(['?', '#']) {
+        return Err(wrong(
+            "the name of each payload is put behind it: a query goes to auth.query",
+        ));
+    }
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || "._~-/".contains(c));
+    let host = |c: char| odd(c) && !":[]".contains(c) || c == '/';
+    let parts = parsed.path.split('/').filter(|_| !parsed.path.is_empty());
+    let mut parts = parts.map(|part| !matches!(part, "" | "." | ".."));
+    if parsed.authority.is_empty()
+        || parsed.authority.contains(host)
+        || parsed.path.contains(odd)
+        || !parts.all(|ok| ok)
+    {
+        return Err(wrong("letters, digits and . _ ~ - between slashes"));
+    }
+    if parsed.depth() < store.least_path {
+        return Err(wrong(&format!("too short: write it as {}", store.example)));
+    }
+    Ok((store, parsed))
+}
+
+fn first_of(auth: &PointerAuth) -> Option<crate::diagnostic::Span> {
+    let headers = auth.headers.keys().map(|name| name.span);
+    headers.chain(auth.query.iter().map(|query| query.span)).min()
+}
+
+/// Values are never shown.
+fn check_auth(auth: &PointerAuth, report: &mut Report) {
+    let token = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let text = |value: &str| !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    for (name, value) in &auth.headers {
+        if !token(name) {
+            let finding = Diagnostic::error("FL0903", "not the name of a header").at(name.span);
+            report.push(
+                finding
+                    .label("letters, digits, - and _")
+                    .help("write it as Authorization: Bearer …"),
+            );
+        } else if !text(value.expose()) {
+            let finding = Diagnostic::error("FL0903", "not the value of a header").at_hidden(value.span);
+            report.push(finding.label("one line of ASCII, with something in it"));
+        }
+    }
+    if let Some(query) = &auth.query {
+        let value = query.expose();
+        if !text(value) || value.contains([' ', '#', '?', '"', '<', '>', '`']) {
+            let finding = Diagnostic::error("FL0903", "not a query").at_hidden(query.span);
+            report.push(finding.label("what stands behind `?` in a URL, without it and without blanks"));
+        }
+    }
+}
+
+/// `delivery` of one machine. What is wrong with a pointer itself is said by [`check`].
+pub(super) fn resolve(
+    settings: &Inherited<'_>,
+    os: &OsProfile,
+    platform: &PlatformProfile,
+    report: &mut Report,
+) -> DeliveryPlan {
+    let rung = settings.rung;
+    if let Some(rung) = rung {
+        report.take(check_rung(rung, settings.pointer.is_some(), os, platform));
+    }
+    let pointer = settings
+        .pointer
+        .filter(|_| rung.is_none_or(|rung| rung.value == Rung::Pointer));
+    if let Some(pointer) = pointer {
+        report.take(check_followed(pointer, os));
+    }
+    DeliveryPlan {
+        rung: rung.map(|rung| rung.value),
+        pointer: pointer.and_then(|pointer| plan(pointer)),
+    }
+}
+
+fn plan(pointer: &Pointer) -> Option<PointerPlan> {
+    let (store, base) = place(&pointer.base).ok()?;
+    let header =
+        |(name, value): (&Spanned<String>, &Spanned<Secret<String>>)| (name.value.clone(), value.value.clone());
+    Some(PointerPlan {
+        store,
+        base,
+        region: pointer.region.as_ref().map(|region| region.value.clone()),
+        headers: pointer.auth.headers.iter().map(header).collect(),
+        query: pointer.auth.query.as_ref().map(|query| query.value.clone()),
+        sealed: pointer.sealed.as_ref().is_some_and(|sealed| sealed.value),
+    })
+}
+
+/// Refuses a form that the platform has no place for.
+fn check_rung(
+    rung: &Spanned<Rung>,
+    pointer: bool,
+    os: &OsProfile,
+    platform: &PlatformProfile,
+) -> Result<(), Diagnostic> {
+    let Some(user_data) = os.user_data(platform) else {
+        return Ok(());
+    };
+    if rung.value == Rung::Pointer && !pointer {
+        return Err(Diagnostic::error("FL0902", "a pointer to nowhere")
+            .at(rung.span)
+            .label("there is no `delivery.pointer`")
+            .help(
+                "say where the payloads lie: delivery: { rung: pointer, pointer: { base: https://files.example.com } }",
+            ));
+    }
+    let rungs = user_data.rungs();
+    if rung.value == Rung::Pointer || rungs.contains(&rung.value) {
+        return Ok(());
+    }
+    let rungs: Vec<_> = rungs.iter().map(|rung| rung.name()).collect();
+    Err(Diagnostic::error(
+        "FL0902",
+        format!("{} takes no {} documents of {}", platform.name, rung.name(), os.name),
+    )
+    .at(rung.span)
+    .label(format!("it takes them {}, or by pointer", rungs.join(" or ")))
+    .help("leave `rung` out: the first form that fits is taken"))
+}
+
+/// Refuses what the system's reader of documents cannot fetch or open.
+fn check_followed(pointer: &Pointer, os: &OsProfile) -> Result<(), Diagnostic> {
+    let (Ok((store, base)), DocumentFormat::Ignition) = (place(&pointer.base), os.document) else {
+        return Ok(());
+    };
+    let wrong = |message: String, span| Diagnostic::error("FL0904", message).at(span);
+    let version = os
+        .ignition_version
+        .as_deref()
+        .and_then(|text| Version::parse(text).ok());
+    let older = |since: &Version| version.as_ref().is_some_and(|version| version < since);
+    let since = Version::parse(&store.ignition.since).unwrap_or(IGNITION_HEADERS);
+    let header = pointer.auth.headers.keys().next();
+    if let Some(sealed) = pointer.sealed.as_ref().filter(|sealed| sealed.value) {
+        return Err(wrong(format!("{} cannot open a sealed payload", os.name), sealed.span)
+            .label("Ignition decrypts nothing, and nothing else runs before it")
+            .help("set delivery of these machines apart, without `sealed`, in a place that asks who they are"));
+    }
+    if older(&since) {
+        let message = format!("{} does not fetch from {}://", os.name, base.scheme);
+        return Err(
+            wrong(message, pointer.base.span).label(format!("its Ignition needs specification {since} for that"))
+        );
+    }
+    if let Some(header) = header.filter(|_| older(&IGNITION_HEADERS)) {
+        let message = format!("{} sends no headers", os.name);
+        return Err(
+            wrong(message, header.span).label(format!("its Ignition needs specification {IGNITION_HEADERS} for that"))
+        );
+    }
+    if store.ignition.most_path.is_some_and(|most| base.depth() > most) {
+        let message = format!("{} does not fetch from below a container", os.name);
+        return Err(wrong(message, pointer.base.span)
+            .label("Ignition takes an account, a container and a name")
+            .help(format!("write it as {}", store.example)));
+    }
+    Ok(())
+}

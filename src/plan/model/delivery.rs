@@ -1,0 +1,35 @@
+//! How a document comes to its machine, resolved.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    profile::{Place, Store},
+    secret::Secret,
+    spec::Rung,
+};
+
+/// `delivery` of one machine.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryPlan {
+    /// The form that the document must take; the first that fits if there is none.
+    pub rung: Option<Rung>,
+    /// Where its payload may lie.
+    pub pointer: Option<PointerPlan>,
+}
+
+/// `delivery.pointer`, resolved.
+#[derive(Clone, Debug)]
+pub struct PointerPlan {
+    /// The kind of place.
+    pub store: &'static Store,
+    /// The place under which the payloads lie.
+    pub base: Place,
+    /// Region of an S3 bucket, if it is said.
+    pub region: Option<String>,
+    /// Headers of each request.
+    pub headers: BTreeMap<String, Secret<String>>,
+    /// What stands behind `?` in each URL.
+    pub query: Option<Secret<String>>,
+    /// The payload is encrypted.
+    pub sealed: bool,
+}
