@@ -39,6 +39,8 @@ pub enum Verb {
     Render(Render),
     /// Show the bytes of each document against its platform's limit
     Size(Size),
+    /// Write the volumes from which machines read their documents
+    Seed(Seed),
     /// Tell where a value of a rendered file comes from
     Why(Why),
     /// List and show the profiles of systems, platforms and Kubernetes minors
@@ -311,6 +313,42 @@ pub struct Size {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// `seed`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay seed\n  firelay seed cp1 w1 --to /srv/images\n  firelay seed --form fw-cfg cp1\n\n\
+                  A volume is an ISO 9660 image. cloud-init reads one that is labelled CIDATA, Ignition one labelled \
+                  config-2. They hold secrets, as the documents do."
+)]
+pub struct Seed {
+    /// Only these nodes or pools
+    #[arg(value_name = "NODE")]
+    pub nodes: Vec<String>,
+    /// The rendered tree
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The directory to write NAME.iso into [default: seed/ in the tree]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// How the document is brought [default: cidata for cloud-init, config-drive for Ignition]
+    #[arg(long, value_enum)]
+    pub form: Option<SeedForm>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// How a document is brought to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SeedForm {
+    /// A volume labelled CIDATA: NoCloud; Ignition on Proxmox VE and KubeVirt
+    Cidata,
+    /// A volume labelled config-2, as OpenStack has: Ignition
+    ConfigDrive,
+    /// Arguments of qemu-system on stdout, and no volume: Ignition
+    FwCfg,
 }
 
 /// `why`.

@@ -14,6 +14,7 @@ pub mod project;
 mod render;
 mod schema;
 mod secrets;
+mod seed;
 mod size;
 mod streams;
 pub mod texts;
@@ -32,6 +33,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Seed(args) => seed::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cli::{OutputFormat, Render},
     delivery::{
-        Manifest, ManifestFile,
+        Manifest, ManifestFile, pxe,
         tree::{self, TreeWriter},
     },
     plan::NodePlan,
@@ -110,6 +110,9 @@ fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> 
         ManifestFile::new("admin.kubeconfig"),
         kubeconfig.expose().as_bytes(),
     )?;
+    if let Some(first) = assembly.first_script()? {
+        put(tree, ManifestFile::new(pxe::FIRST), first.as_bytes())?;
+    }
     let names = node_names(&project.plan.nodes);
     put(tree, ManifestFile::new("node-names"), names.as_bytes())
 }
@@ -188,6 +191,13 @@ fn write_node(assembly: &Assembly<'_>, tree: &TreeWriter, node: &NodePlan) -> Re
     // A pool's document has no certificate, and its token counts from the day of founding.
     for (described, bytes) in artifact.tree_files(node, (!node.pool).then_some(pki.expires)) {
         put(tree, described, bytes)?;
+    }
+    for file in assembly.pxe_files(node, &artifact)? {
+        let described = ManifestFile {
+            node: Some(node.name.clone()),
+            ..ManifestFile::new(file.name)
+        };
+        put(tree, described, &file.content)?;
     }
     let handover = artifact.handover;
     Ok(Written {

@@ -3,7 +3,8 @@
 /// Every code with its title, in order.
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
-/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons.
+/// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons,
+/// `FL09` delivery.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -68,6 +69,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0216", "not a taint"),
     ("FL0217", "MAC address"),
     ("FL0218", "machine without OS or platform"),
+    ("FL0221", "UUID of a machine"),
     ("FL0301", "not a full version"),
     ("FL0302", "unknown Kubernetes version"),
     ("FL0303", "no digest for a version"),
@@ -167,4 +169,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0803", "plugin or add-on that would not work"),
     ("FL0804", "settings that exclude each other"),
     ("FL0805", "manifest from nowhere or from two places"),
+    ("FL0911", "boot from the network"),
 ];

@@ -11,7 +11,7 @@ use super::{
     manifests, names,
     network::{self, Ranges},
     nodes::Nodes,
-    patches, pki,
+    patches, pki, pxe,
     report::Report,
     runtime,
     swap::SwapUse,
@@ -96,8 +96,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     };
     let machines = nodes.resolve(&rows, report);
     let store = nodes.store;
-    let nodes = machines;
+    let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
+    let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
@@ -116,6 +117,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         pki,
         join,
         nodes,
+        pxe,
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);

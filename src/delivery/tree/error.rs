@@ -22,6 +22,12 @@ pub enum Error {
         /// The output path.
         path: PathBuf,
     },
+    /// Nothing was rendered there.
+    #[error("there is no rendered tree at {}: make one with firelay render --out", path.display())]
+    Missing {
+        /// The output path.
+        path: PathBuf,
+    },
     /// Another render holds the tree.
     #[error("{} is being written by another firelay: wait for it to end", path.display())]
     Busy {

@@ -7,6 +7,7 @@
 mod disk;
 mod error;
 mod names;
+mod reader;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,11 +23,11 @@ use std::{
 
 use tempfile::TempDir;
 
-pub use self::error::Error;
 use self::{
     disk::{Lock, Root, failed, lock, make_private_directory, write_private},
     names::{MANIFEST, STAGING, check_name, last_manifest, owned_files, parents, stale_staging},
 };
+pub use self::{error::Error, reader::TreeReader};
 use super::{Manifest, ManifestFile};
 use crate::document::sha256_hex;
 

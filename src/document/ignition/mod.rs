@@ -24,9 +24,14 @@ pub struct Ignition {
     pub version: String,
 }
 
+impl Ignition {
+    /// Name of the file that holds such a document.
+    pub const FILE: &str = "config.ign";
+}
+
 impl Document for Ignition {
     fn file_name(&self) -> &'static str {
-        "config.ign"
+        Self::FILE
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {

@@ -5,6 +5,7 @@ mod etcd;
 mod kubernetes;
 mod network;
 mod node;
+mod pxe;
 mod runtime;
 mod trust;
 
@@ -15,6 +16,7 @@ pub use etcd::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use pxe::*;
 pub use runtime::*;
 pub use trust::*;
 
@@ -54,6 +56,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
+    /// Where machines that boot from the network find things; absent when none does.
+    pub pxe: Option<PxePlan>,
     /// Changes of rendered files, in the order in which they are laid.
     pub patches: Vec<ScopedPatch>,
 }

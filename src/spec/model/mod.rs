@@ -6,6 +6,7 @@ mod access;
 mod addons;
 mod artifacts;
 mod control_plane;
+mod delivery;
 mod etcd;
 mod host;
 mod interface;
@@ -13,6 +14,7 @@ mod kubernetes;
 mod network;
 mod node;
 mod patch;
+mod pxe;
 mod registration;
 mod runtime;
 mod settings;
@@ -34,6 +36,7 @@ pub use access::*;
 pub use addons::*;
 pub use artifacts::*;
 pub use control_plane::*;
+pub use delivery::*;
 pub use etcd::*;
 pub use host::*;
 pub use interface::*;
@@ -41,6 +44,7 @@ pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
 pub use patch::*;
+pub use pxe::*;
 pub use registration::*;
 pub use runtime::*;
 pub use settings::HostSettings;
@@ -91,6 +95,9 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
+        /// How documents come to machines.
+        #[serde(default)]
+        pub delivery: Delivery,
         /// OS profile of every node that names none.
         pub os: Option<Spanned<String>>,
         /// Platform profile of every node that names none.
