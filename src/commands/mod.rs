@@ -15,6 +15,7 @@ mod render;
 mod schema;
 mod secrets;
 mod seed;
+mod serve;
 mod size;
 mod streams;
 pub mod texts;
@@ -34,6 +35,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Render(args) => render::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Seed(args) => seed::run(args),
+        Verb::Serve(args) => serve::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
