@@ -1,6 +1,9 @@
 //! The command line, as types: `firelay VERB [SPEC]`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -43,6 +46,10 @@ pub enum Verb {
     Terraform(Terraform),
     /// Show the bytes of each document against its platform's limit
     Size(Size),
+    /// Write the volumes from which machines read their documents
+    Seed(Seed),
+    /// Hand rendered documents to machines that boot from the network
+    Serve(Serve),
     /// Tell where a value of a rendered file comes from
     Why(Why),
     /// List what the machines fetch
@@ -386,6 +393,92 @@ pub struct Size {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// `seed`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay seed\n  firelay seed cp1 w1 --to /srv/images\n  firelay seed --form fw-cfg cp1\n\n\
+                  A volume is an ISO 9660 image. cloud-init reads one that is labelled CIDATA, Ignition one labelled \
+                  config-2. They hold secrets, as the documents do."
+)]
+pub struct Seed {
+    /// Only these nodes or pools
+    #[arg(value_name = "NODE")]
+    pub nodes: Vec<String>,
+    /// The rendered tree
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The directory to write NAME.iso into [default: seed/ in the tree]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// How the document is brought [default: cidata for cloud-init, config-drive for Ignition]
+    #[arg(long, value_enum)]
+    pub form: Option<SeedForm>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// How a document is brought to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SeedForm {
+    /// A volume labelled CIDATA: NoCloud; Ignition on Proxmox VE and KubeVirt
+    Cidata,
+    /// A volume labelled config-2, as OpenStack has: Ignition
+    ConfigDrive,
+    /// Arguments of qemu-system on stdout, and no volume: Ignition
+    FwCfg,
+}
+
+/// `serve`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay serve --listen 10.0.0.5:8080 --mirror /srv/mirror\n  \
+                  firelay serve --listen-tls 10.0.0.5:8443 --name boot.lan --tokens\n\n\
+                  A machine asks for /m/WHO/FILE, where WHO is its MAC address (52-54-00-12-34-56), its UUID or its \
+                  token, or `self` with the header X-Firelay-Node. What nobody may have is 404 for everybody."
+)]
+pub struct Serve {
+    /// The rendered tree
+    #[arg(value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Address and port for HTTP [default: 127.0.0.1:8080 without --listen-tls]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Vec<SocketAddr>,
+    /// Address and port for HTTPS
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen_tls: Vec<SocketAddr>,
+    /// A name or address by which machines reach this server, for its certificate [default: the addresses of --listen-tls]
+    #[arg(long, value_name = "HOST")]
+    pub name: Vec<String>,
+    /// A bundle from whose seed the CA is derived, so that its fingerprint stays [default: a new CA each time]
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// A directory whose files are handed to everybody below /mirror/
+    #[arg(long, value_name = "DIR")]
+    pub mirror: Option<PathBuf>,
+    /// Know machines by a token each, which is printed, and no longer by MAC address or UUID
+    #[arg(long)]
+    pub tokens: bool,
+    /// Hand documents out again and again
+    #[arg(long)]
+    pub reusable: bool,
+    /// Forget that this node had its document, as often as needed
+    #[arg(long, value_name = "NODE")]
+    pub again: Vec<String>,
+    /// Where it is kept who had a document [default: .firelay-serve in the tree]
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Where a line of JSON is appended for each request [default: stderr]
+    #[arg(long, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+    /// Requests per second of one address, on average; 0 is any number
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub rate: u32,
+    /// Connections at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub connections: u32,
 }
 
 /// `why`.

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only
-//! `commands`, the bundle's load and save, and the tree writer touch the disk.
+//! `commands`, the bundle's load and save, and the tree's writer and reader touch the disk, and `serve`, which hands a tree
+//! to machines over the network.
 
 pub mod secret;
 
@@ -42,6 +43,8 @@ pub mod patch;
 pub mod document;
 
 pub mod delivery;
+
+pub mod serve;
 
 pub mod cli;
 

@@ -70,6 +70,7 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "addons.hcloudCloudController",
         "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
     ),
+    ("delivery.pxe", PXE),
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
@@ -147,6 +148,7 @@ const KEPT: &[&str] = &[
     "os",
     "platform",
     "endpoint.address",
+    "delivery.pxe.systems.*.kernel",
     "addons.azureCloudController.clientId",
     "addons.azureCloudController.clientSecret",
     "addons.azureCloudController.location",
@@ -179,6 +181,13 @@ const EITHER: [&str; 4] = [
     "manifests[].content",
     "manifests[].source",
 ];
+
+/// A machine that boots from the network, of a system that has to be told everything.
+const PXE: &str = "
+platform: metal
+os: fedora-coreos
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11], mac: '52:54:00:12:34:56' }]
+delivery: { pxe: { url: 'http://10.0.0.5:8080', systems: { fedora-coreos: { kernel: coreos/vmlinuz } } } }";
 
 /// Pods with an address of each family.
 const DUAL_STACK: &str = "
@@ -250,6 +259,7 @@ const THEIRS: &str = "the program's own default, which is told to it if it is sp
 fn any(path: &str) -> &'static str {
     match path {
         "artifacts.overrides.*" => "crictl",
+        "delivery.pxe.systems.*" => "fedora-coreos",
         _ => "any",
     }
 }
@@ -312,10 +322,12 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
             Depth::Artifacts => {
                 let artifact = assembly.artifact(node, &files)?;
                 let beside: Vec<_> = artifact.files.iter().map(|file| (&file.name, &file.content)).collect();
-                format!("{:?} {beside:?}", artifact.handover)
+                let boot = assembly.pxe_files(node, &artifact)?;
+                let boot: Vec<_> = boot.iter().map(|file| (&file.name, &file.content)).collect();
+                format!("{:?} {beside:?} {boot:?}", artifact.handover)
             }
         };
-        Ok(format!("{} {:?} {files:?} {sent}", node.name, node.mac))
+        Ok(format!("{} {:?} {:?} {files:?} {sent}", node.name, node.mac, node.uuid))
     })
     .map_err(|failure| format!("{failure:?}"))?;
     let made = format!("{} {} {:?}", plan.name, plan.pki.algorithm, plan.pki.ca_validity);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     addons,
-    delivery::{self, Artifact, PayloadKeys},
+    delivery::{self, Artifact, ArtifactFile, PayloadKeys, pxe},
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
     patch::{self, Outcome},
     pki::{self, Authorities, NodePki},
@@ -100,6 +100,23 @@ impl<'a> Assembly<'a> {
         let beside = delivery::beside(&plan.beside, node, files).map_err(|error| Failure::io(&error))?;
         artifact.files.extend(beside);
         Ok(artifact)
+    }
+
+    /// What a node boots from the network with, by path within the tree.
+    pub fn pxe_files(&self, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, Failure> {
+        let plan = self.shared.plan;
+        let files = plan.pxe.as_ref().map(|pxe| pxe::files(&plan.name, pxe, node, artifact));
+        Ok(files
+            .transpose()
+            .map_err(|error| Failure::io(&error))?
+            .unwrap_or_default())
+    }
+
+    /// The script with which all machines begin that boot from the network.
+    pub fn first_script(&self) -> Result<Option<String>, Failure> {
+        let boots = self.shared.plan.nodes.iter().any(|node| node.boot.is_some());
+        let pxe = self.shared.plan.pxe.as_ref().filter(|_| boots);
+        pxe.map(pxe::first).transpose().map_err(|error| Failure::io(&error))
     }
 
     /// The administrator's kubeconfig.

@@ -16,6 +16,8 @@ mod publish;
 mod render;
 mod schema;
 mod secrets;
+mod seed;
+mod serve;
 mod size;
 mod streams;
 mod terraform;
@@ -38,6 +40,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Seed(args) => seed::run(args),
+        Verb::Serve(args) => serve::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),
         Verb::Schema => schema::run(),

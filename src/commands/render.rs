@@ -19,7 +19,7 @@ use super::{
 use crate::{
     cli::{OutputFormat, Render, TemplateEngine},
     delivery::{
-        Engine, Manifest, ManifestFile, escape,
+        Engine, Manifest, ManifestFile, escape, pxe,
         tree::{self, TreeWriter},
     },
     plan::NodePlan,
@@ -139,6 +139,9 @@ fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> 
         ManifestFile::new("admin.kubeconfig"),
         kubeconfig.expose().as_bytes(),
     )?;
+    if let Some(first) = assembly.first_script()? {
+        put(tree, ManifestFile::new(pxe::FIRST), first.as_bytes())?;
+    }
     let names = node_names(&project.plan.nodes);
     put(tree, ManifestFile::new("node-names"), names.as_bytes())
 }
@@ -229,6 +232,13 @@ fn write_node(
     let expires = (!node.pool).then_some(pki.expires);
     for (described, bytes) in artifact.tree_files(node, expires) {
         put(tree, described, bytes)?;
+    }
+    for file in assembly.pxe_files(node, &artifact)? {
+        let described = ManifestFile {
+            node: Some(node.name.clone()),
+            ..ManifestFile::new(file.name)
+        };
+        put(tree, described, &file.content)?;
     }
     let machine = variables::Machine::new(asked, node, &artifact, expires);
     let handover = artifact.handover;

@@ -103,6 +103,9 @@ pub struct ManifestFile {
     /// MAC address of that node's boot interface, for what serves documents by it; only on the file that is handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
+    /// SMBIOS UUID of that node's machine, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
     /// What the platform takes it as; only on the one file of a node that is to be handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
@@ -176,6 +179,7 @@ impl Artifact {
                 roles: roles(node),
                 platform: Some(node.platform.name.clone()),
                 mac: handover.and_then(|_| node.mac.clone()),
+                uuid: handover.and_then(|_| node.uuid.clone()),
                 attribute: handover.map(|handover| handover.attribute.clone()),
                 rung: handover.map(|handover| handover.rung),
                 encoding: handover.map(|handover| handover.encoding),

@@ -34,10 +34,10 @@ struct MetaData<'a> {
 /// `meta-data.b64` goes with it. `network-config` is empty if the network is left to the image; it is there because
 /// NoCloud over HTTP asks for it since 24.3 and retries when it is missing.
 pub(super) fn files(cluster: &str, node: &NodePlan, user_data: &str, encoding: Encoding) -> Vec<ArtifactFile> {
-    let network = NetworkConfig::new(&node.interfaces).map_or_else(String::new, |config| text(&config));
+    let network = network_config(node);
     let mut files = Vec::new();
     if node.platform.meta_data {
-        let meta_data = meta_data(cluster, node, &format!("{user_data}{network}"));
+        let meta_data = meta_data(cluster, node, user_data);
         let encoded = matches!(encoding, Encoding::Base64 | Encoding::GzipBase64).then(|| base64(meta_data.as_bytes()));
         files.push(file("meta-data", meta_data));
         files.extend(encoded.map(|encoded| file("meta-data.b64", encoded)));
@@ -48,11 +48,21 @@ pub(super) fn files(cluster: &str, node: &NodePlan, user_data: &str, encoding: E
     files
 }
 
-fn meta_data(cluster: &str, node: &NodePlan, followed: &str) -> String {
+fn network_config(node: &NodePlan) -> String {
+    NetworkConfig::new(&node.interfaces).map_or_else(String::new, |config| text(&config))
+}
+
+/// `instance-id`.
+pub(super) fn instance_id(cluster: &str, node: &NodePlan, user_data: &str) -> String {
+    let followed = format!("{user_data}{}", network_config(node));
     let digest = &sha256_hex(followed.as_bytes())[..DIGEST_DIGITS];
+    format!("{cluster}-{}-{digest}", node.name)
+}
+
+fn meta_data(cluster: &str, node: &NodePlan, user_data: &str) -> String {
     let within = node.platform.network_config == Some(profile::NetworkConfig::MetaData);
     text(&MetaData {
-        instance_id: format!("{cluster}-{}-{digest}", node.name),
+        instance_id: instance_id(cluster, node, user_data),
         local_hostname: (!node.pool).then_some(&node.name),
         network: NetworkConfig::new(&node.interfaces).filter(|_| within),
     })

@@ -71,6 +71,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0218", "machine without OS or platform"),
     ("FL0219", "pool whose machines may have one name"),
     ("FL0220", "node that a cloud's controller does not find"),
+    ("FL0221", "UUID of a machine"),
     ("FL0301", "not a full version"),
     ("FL0302", "unknown Kubernetes version"),
     ("FL0303", "no digest for a version"),
@@ -176,4 +177,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0903", "what a machine shows where its payload lies"),
     ("FL0904", "pointer that a system cannot follow"),
     ("FL0905", "payload that is sent in clear"),
+    ("FL0911", "boot from the network"),
 ];

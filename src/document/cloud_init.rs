@@ -18,9 +18,14 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct CloudInit;
 
+impl CloudInit {
+    /// Name of the file that holds such a document.
+    pub const FILE: &str = "user-data";
+}
+
 impl Document for CloudInit {
     fn file_name(&self) -> &'static str {
-        "user-data"
+        Self::FILE
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {

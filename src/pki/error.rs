@@ -49,6 +49,12 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// The certificate of `firelay serve` could not be made.
+    #[error("the certificate of firelay serve: {problem}")]
+    BootServer {
+        /// What is wrong.
+        problem: String,
+    },
     /// A control plane without an address has no API server to name.
     #[error("control plane {node} has no address; give it one under nodes")]
     Address {

@@ -2,6 +2,7 @@
 
 mod addons;
 mod authorities;
+mod boot_server;
 mod control_plane;
 mod derivation;
 mod error;
@@ -15,6 +16,7 @@ mod node;
 
 pub use addons::{AddonCertificate, AddonCertificates, of_addons};
 pub use authorities::{Authorities, ca_cert_hash};
+pub use boot_server::BootServer;
 pub use error::Error;
 pub use kubeconfig::admin_kubeconfig;
 pub use model::*;

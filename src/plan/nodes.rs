@@ -48,7 +48,7 @@ impl Nodes<'_> {
         if let Some(founder) = nodes.iter_mut().find(|node| node.roles.control_plane) {
             founder.founder = true;
         }
-        check_macs(rows, report);
+        check_marks(rows, report);
         nodes.extend(
             self.spec
                 .pools
@@ -62,6 +62,7 @@ impl Nodes<'_> {
     fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
         let node = row.node;
         let mac = node.mac.as_ref().and_then(|text| report.take(mac(text)));
+        let uuid = node.uuid.as_ref().and_then(|text| report.take(uuid(text)));
         let machine = Machine {
             roles: row.roles,
             listed: &node.roles,
@@ -82,6 +83,7 @@ impl Nodes<'_> {
             name: name.clone(),
             addresses: row.addresses_of(at),
             mac: mac.clone(),
+            uuid: uuid.clone(),
             interfaces,
             ..template.clone()
         }));
@@ -169,6 +171,8 @@ impl Nodes<'_> {
             founder: false,
             addresses: Vec::new(),
             mac: None,
+            uuid: None,
+            boot: None,
             arch,
             identity: pki::identity(self.spec),
             labels: labels.own,
@@ -332,20 +336,47 @@ pub(super) fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
     }
 }
 
-fn check_macs(rows: &[Row<'_>], report: &mut Report) {
-    let mut seen = BTreeSet::new();
-    let given = |node: &Node| node.mac.clone();
-    for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
-        if row.names.len() > 1 {
-            let finding = Diagnostic::error("FL0217", "one MAC address for several machines").at(text.span);
-            report.push(finding.help("list machines with a MAC address one by one"));
-        }
-        if mac(&text).is_ok_and(|mac| !seen.insert(mac)) {
-            report.push(
-                Diagnostic::error("FL0217", "a MAC address is given twice")
-                    .at(text.span)
-                    .label("the second is here"),
-            );
+/// Lower case, in the five groups of RFC 9562 §4.
+fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
+    let uuid = text.to_lowercase();
+    let groups: Vec<_> = uuid.split('-').map(str::len).collect();
+    if groups == [8, 4, 4, 4, 12] && uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
+        Ok(uuid)
+    } else {
+        Err(Diagnostic::error("FL0221", "not a UUID")
+            .at(text.span)
+            .help("write what `dmidecode -s system-uuid` prints: 4c4c4544-0051-3010-8052-b4c04f4e4c31"))
+    }
+}
+
+/// What tells machines apart: how it is called, its code, how it is read, and where a node has it.
+type Mark = (
+    &'static str,
+    &'static str,
+    fn(&Spanned<String>) -> Result<String, Diagnostic>,
+    fn(&Node) -> Option<&Spanned<String>>,
+);
+
+const MARKS: [Mark; 2] = [
+    ("MAC address", "FL0217", mac, |node| node.mac.as_ref()),
+    ("UUID", "FL0221", uuid, |node| node.uuid.as_ref()),
+];
+
+fn check_marks(rows: &[Row<'_>], report: &mut Report) {
+    for (what, code, read, given) in MARKS {
+        let mut seen = BTreeSet::new();
+        for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
+            if row.names.len() > 1 {
+                let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
+                report.push(finding.help(format!("list machines with a {what} one by one")));
+            }
+            if read(text).is_ok_and(|mark| !seen.insert(mark)) {
+                report.push(
+                    Diagnostic::error(code, format!("a {what} is given twice"))
+                        .at(text.span)
+                        .label("the second is here"),
+                );
+            }
         }
     }
 }

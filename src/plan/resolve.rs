@@ -14,7 +14,7 @@ use super::{
     network::{self, Parts, Ranges},
     node_names,
     nodes::Nodes,
-    patches, pki,
+    patches, pki, pxe,
     report::Report,
     runtime,
     swap::SwapUse,
@@ -100,10 +100,11 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     };
     let machines = nodes.resolve(&rows, report);
     let store = nodes.store;
-    let nodes = machines;
+    let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
     node_names::check_pools(spec, &nodes, report);
     let beside = beside::resolve(&spec.delivery.beside, &nodes, report);
+    let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
     let endpoint = endpoint?;
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
@@ -123,6 +124,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         join,
         nodes,
         beside,
+        pxe,
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);

@@ -60,6 +60,23 @@ pub struct Butane {
     pub version: String,
 }
 
+/// How this OS is started over the network. Arguments that hold a word in braces which has no value are left out: `{seed}`
+/// and `{document}` are URLs of the machine's own, `{instance}` is cloud-init's ID for it, `{rootfs}` and `{disk}` are what the
+/// spec says of the system. `{arch}` in URLs is `amd64` or `arm64`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SystemBoot {
+    /// The kernel; absent where it has no lasting URL.
+    pub kernel: Option<String>,
+    /// Its initial RAM disks, in order.
+    #[serde(default)]
+    pub initrd: Vec<String>,
+    /// Kernel arguments.
+    pub arguments: Vec<String>,
+    /// Kernel arguments that install onto a disk instead; absent where none do.
+    pub install: Option<Vec<String>>,
+}
+
 /// Where things are laid on this OS.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -105,6 +122,8 @@ pub struct OsProfile {
     pub network: NetworkStack,
     /// systemd-resolved is the resolver.
     pub resolved: bool,
+    /// How it is started over the network.
+    pub pxe: Option<SystemBoot>,
     /// What to do about SELinux.
     pub selinux: Selinux,
     /// How further certificates are trusted; absent when they cannot be.

@@ -169,6 +169,9 @@ pub struct PlatformProfile {
     /// The network delivers by a table of its own: an address that a machine announces by itself leads nowhere.
     #[serde(default)]
     pub routes_by_table: bool,
+    /// Machines may boot from the network: `delivery.pxe` is for them.
+    #[serde(default)]
+    pub pxe: bool,
     /// Who else can read the user-data, for people.
     pub readable_by: String,
 }

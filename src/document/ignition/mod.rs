@@ -49,6 +49,9 @@ pub struct Remote<'a> {
 }
 
 impl Ignition {
+    /// Name of the file that holds such a document.
+    pub const FILE: &str = "config.ign";
+
     /// What the document says, with the text of its files in the order of `storage.files`.
     pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
         let implied = checked(files)?;
@@ -76,7 +79,7 @@ fn checked(files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
 
 impl Document for Ignition {
     fn file_name(&self) -> &'static str {
-        "config.ign"
+        Self::FILE
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {

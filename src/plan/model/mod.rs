@@ -6,6 +6,7 @@ mod etcd;
 mod kubernetes;
 mod network;
 mod node;
+mod pxe;
 mod runtime;
 mod trust;
 
@@ -17,6 +18,7 @@ pub use etcd::*;
 pub use kubernetes::*;
 pub use network::*;
 pub use node::*;
+pub use pxe::*;
 pub use runtime::*;
 pub use trust::*;
 
@@ -58,6 +60,8 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// What is written beside the documents.
     pub beside: BTreeSet<Beside>,
+    /// Where machines that boot from the network find things; absent when none does.
+    pub pxe: Option<PxePlan>,
     /// Changes of rendered files, in the order in which they are laid.
     pub patches: Vec<ScopedPatch>,
 }

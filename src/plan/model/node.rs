@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use serde_json::Value;
 
-use super::{ArtifactPlan, DeliveryPlan};
+use super::{ArtifactPlan, BootPlan, DeliveryPlan};
 use crate::{
     plan::{HostPlan, InterfacePlan},
     profile::{OsProfile, PlatformProfile},
@@ -42,6 +42,10 @@ pub struct NodePlan {
     pub addresses: Vec<IpAddr>,
     /// MAC address of the boot interface, lower case with colons.
     pub mac: Option<String>,
+    /// SMBIOS UUID, lower case.
+    pub uuid: Option<String>,
+    /// What it boots from the network.
+    pub boot: Option<BootPlan>,
     /// OS.
     pub os: Arc<OsProfile>,
     /// Platform.

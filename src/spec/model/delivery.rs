@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Beside;
+use super::{Beside, Pxe};
 use crate::{secret::Secret, yaml::Spanned};
 
 /// `delivery`.
@@ -20,6 +20,9 @@ pub struct Delivery {
     /// Further files of the tree, for tools that take the documents in another form.
     #[serde(default)]
     pub beside: Vec<Spanned<Beside>>,
+    /// Scripts and kernel arguments for machines that boot from the network, below `pxe/` of the tree. For those whose platform
+    /// is `metal`.
+    pub pxe: Option<Pxe>,
 }
 
 /// `delivery` of a role, a node or a pool.

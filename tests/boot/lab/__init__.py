@@ -8,6 +8,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 OUT = TARGET / "boot"
+FIRELAY = TARGET / "debug/firelay"
 HOST = "10.77.0.1"
 VIP = "10.77.0.9"
 ADDRESSES = {

@@ -7,22 +7,21 @@ import shutil
 import subprocess
 import time
 
-from . import ADDRESSES, HOST, OUT, TARGET, network, run, say, until
+from . import ADDRESSES, FIRELAY, HOST, OUT, network, run, say, until
 from .machine import Machine, READY
 from .mirror import Mirror, overrides
-
-FIRELAY = TARGET / "debug/firelay"
 
 
 class Lab:
     network, until, say = network, staticmethod(until), staticmethod(say)
 
-    def __init__(self, story, mirror=True, time=True):
+    def __init__(self, story, mirror=True, time=True, script=None):
+        """`script`: where machines that boot from the network find their first script."""
         self.directory = OUT / story
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         self.machines, self.record, self.results = {}, [], []
-        network.start(self.directory, self.record, time)
+        network.start(self.directory, self.record, time, script)
         self.mirror = Mirror(down=not mirror)
 
     @contextlib.contextmanager

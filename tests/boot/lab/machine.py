@@ -6,15 +6,24 @@ import socket
 import subprocess
 import time
 
-from . import ADDRESSES, HOST, OUT, ignition, run, say, until
+from . import ADDRESSES, FIRELAY, HOST, OUT, ignition, run, say, until
 
 READY = r"firelay: node=\S+ step=ready state=ready"
+
+
+def arguments(delay=0, append=""):
+    """The kernel's, without those that lead to the document."""
+    # clearcpuid: QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later; haproxy needs it.
+    fixed = "root=LABEL=root rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off clearcpuid=141"
+    return f"{fixed} stand-in.record={HOST} stand-in.delay={delay} {append}"
 
 
 class Machine:
     def __init__(self, lab, name, image="trixie"):
         self.lab, self.name, self.image, self.process = lab, name, image, None
         self.address = ADDRESSES[name]
+        self.mac = f"52:54:00:77:00:{self.address.split('.')[3]}"
+        self.altered, self.pxe = False, False
         self.disk = lab.directory / f"{name}.img"
         self.log = lab.directory / f"{name}.console"
         self.shell = lab.directory / f"{name}.sock"
@@ -41,10 +50,22 @@ class Machine:
         run("debugfs", "-w", "-f", "-", self.disk, input=commands, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def seed(self):
-        seed = self.lab.directory / f"{self.name}.iso"
+        """firelay's volume of what was rendered; of a document that a story has altered firelay makes none."""
+        if not self.altered:
+            run(FIRELAY, "seed", self.document.name, "--out", self.document.parents[1], "--to", self.lab.directory, stdout=subprocess.DEVNULL)
+            return self.lab.directory / f"{self.document.name}.iso"
+        seed = self.lab.directory / f"{self.name}.altered.iso"
         names = [self.document / name for name in ("user-data", "meta-data", "network-config") if (self.document / name).exists()]
         run("genisoimage", "-quiet", "-J", "-R", "-V", "cidata", "-o", seed, *names)
         return seed
+
+    def start(self, arguments):
+        """What QEMU starts: the kernel at once, with the document on a disk; or over the network whatever a server says."""
+        if self.pxe:
+            return ["-boot", "order=n"]
+        kernel = "bookworm" if self.image == "bookworm" else "trixie"
+        seed = [] if self.image == "ignition" else ["-drive", f"file={self.seed()},if=virtio,format=raw,readonly=on"]
+        return ["-kernel", f"{OUT}/{kernel}.vmlinuz", "-initrd", f"{OUT}/{kernel}.initrd", *seed, "-append", arguments]
 
     def boot(self, delay=0, clock=0, memory=None, append="", options=()):
         """`clock`: seconds that its clock is off; `delay`: see the stand-in."""
@@ -56,19 +77,15 @@ class Machine:
         self.mark = self.log.stat().st_size
         self.shell.unlink(missing_ok=True)
         base = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + clock)) if clock else "utc"
-        kernel = "bookworm" if self.image == "bookworm" else "trixie"
         memory = memory or {"c": 1900, "w": 1024, "e": 512}[self.name[0]]
-        append = f"root=LABEL=root rw console=ttyS0 loglevel=3 systemd.show_status=0 mitigations=off clearcpuid=141 stand-in.record={HOST} stand-in.delay={delay} {append}"
-        seed = [] if self.image == "ignition" else ["-drive", f"file={self.seed()},if=virtio,format=raw,readonly=on"]
-        # clearcpuid: QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later; haproxy needs it.
         command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64 -m {memory} -smp 1 -rtc base={base} -display none -nodefaults -no-user-config
-          -kernel {OUT}/{kernel}.vmlinuz -initrd {OUT}/{kernel}.initrd -drive file={self.disk},if=virtio,format=raw,cache=unsafe
+          -drive file={self.disk},if=virtio,format=raw,cache=unsafe
           -device virtio-rng-pci
           -netdev tap,id=net,ifname={tap},script=no,downscript=no
-          -device virtio-net-pci,netdev=net,mac=52:54:00:77:00:{self.address.split('.')[3]}
+          -device virtio-net-pci,netdev=net,mac={self.mac}
           -chardev file,id=console,path={self.log},append=on -serial chardev:console
           -chardev socket,id=shell,path={self.shell},server=on,wait=off -serial chardev:shell"""
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command.split(), *seed, *options, "-append", append])
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command.split(), *self.start(arguments(delay, append)), *options])
         self.on = time.monotonic()
         say(f"{self.name}: power on")
 

@@ -9,7 +9,7 @@ import time
 from . import ADDRESSES, HOST, run, until
 
 
-def start(directory, record, time=True):
+def start(directory, record, time=True, script=None):
     for command in (
         "ip link set lo up",
         "ip link add br0 type bridge",
@@ -22,6 +22,8 @@ def start(directory, record, time=True):
     dnsmasq += ["--no-resolv", "--no-hosts", f"--address=/api.lab/{HOST}", "--dhcp-range=10.77.0.100,10.77.0.200,12h"]
     # Two stories that begin together would fight over the one PID file in /run, and one of them would be without DHCP.
     dnsmasq += [f"--pid-file={directory}/dnsmasq.pid", f"--dhcp-leasefile={directory}/leases", f"--dhcp-option=option:ntp-server,{HOST}", *leases]
+    # iPXE takes a URL for the name of a boot file (DHCP option 67).
+    dnsmasq += [f"--dhcp-boot={script}"] if script else []
     server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *dnsmasq], stderr=open(directory / "dnsmasq.log", "w"))
     until(lambda: server.poll() is not None or answers(HOST, 53), "answer from dnsmasq", 30)
     assert server.poll() is None, f"dnsmasq ended: {(directory / 'dnsmasq.log').read_text()}"

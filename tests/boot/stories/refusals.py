@@ -71,6 +71,7 @@ def prepare(lab):
     # The platform names the machines of a pool.
     meta_data = lab.w8.document / "meta-data"
     meta_data.write_text(meta_data.read_text() + "local-hostname: w8\n")
+    lab.w7.altered = lab.w8.altered = True
     exchange(lab, "nodes/pool", "nodes/pool", "/etc/firelay/kubeadm/join.yaml", r"[a-z0-9]{6}\.[a-z0-9]{16}")
 
 

@@ -1,0 +1,156 @@
+//! `seed`: volumes for machines, from a tree that was rendered.
+
+use std::{
+    fs::{self, DirBuilder},
+    io::{self, Write},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::{failure::Failure, streams};
+use crate::{
+    cli::{self, OutputFormat, SeedForm},
+    delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
+    diagnostic,
+};
+
+/// Most bytes of what an older seed may be; a larger file is none.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What was made of one machine.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Made {
+    node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<String>,
+}
+
+/// Runs the verb. Everything is read before anything is written.
+pub fn run(args: &cli::Seed) -> Result<(), Failure> {
+    let tree = TreeReader::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let machines = machines(&tree.manifest);
+    let chosen = chosen(&args.nodes, machines.values().collect())?;
+    let seeds = chosen.into_iter().map(|machine| {
+        let form = args.form.map_or_else(|| Form::of(machine.document.format), Form::from);
+        Ok((machine.name, seed(&tree, machine, form).map_err(failure)?))
+    });
+    let seeds = seeds.collect::<Result<Vec<_>, Failure>>()?;
+    let to = args.to.clone().unwrap_or_else(|| args.out.join("seed"));
+    let made = seeds.into_iter().map(|(name, seed)| make(name, seed, &to));
+    report(args.output, &made.collect::<Result<Vec<_>, _>>()?)
+}
+
+impl From<SeedForm> for Form {
+    fn from(form: SeedForm) -> Self {
+        match form {
+            SeedForm::Cidata => Self::Cidata,
+            SeedForm::ConfigDrive => Self::ConfigDrive,
+            SeedForm::FwCfg => Self::FwCfg,
+        }
+    }
+}
+
+fn failure(error: SeedError) -> Failure {
+    match error {
+        SeedError::Form { .. } => Failure::Usage(error.to_string()),
+        error => Failure::io(&error),
+    }
+}
+
+/// The machines of these names, or all.
+fn chosen<'m>(names: &[String], machines: Vec<&'m Machine<'m>>) -> Result<Vec<&'m Machine<'m>>, Failure> {
+    if names.is_empty() {
+        return Ok(machines);
+    }
+    let find = |name: &String| {
+        machines
+            .iter()
+            .copied()
+            .find(|machine| machine.name == name)
+            .ok_or_else(|| {
+                let help = match diagnostic::nearest(name, machines.iter().map(|machine| machine.name)) {
+                    Some(near) => format!("\n  = help: did you mean {near}?"),
+                    None => String::new(),
+                };
+                Failure::Usage(format!("the tree has no node or pool {name}{help}"))
+            })
+    };
+    names.iter().map(find).collect()
+}
+
+fn make(node: &str, seed: Seed, to: &Path) -> Result<Made, Failure> {
+    let node = node.to_owned();
+    match seed {
+        Seed::Arguments(arguments) => Ok(Made {
+            node,
+            file: None,
+            label: None,
+            bytes: None,
+            arguments: Some(arguments),
+        }),
+        Seed::Image { label, bytes } => {
+            let path = to.join(format!("{node}.iso"));
+            write(to, &path, &bytes)?;
+            Ok(Made {
+                node,
+                file: Some(path.display().to_string()),
+                label: Some(label),
+                bytes: Some(bytes.len()),
+                arguments: None,
+            })
+        }
+    }
+}
+
+/// Puts an image in the place of an older one and of nothing else, whole and for its owner alone.
+fn write(to: &Path, path: &PathBuf, bytes: &[u8]) -> Result<(), Failure> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(to)
+        .map_err(|error| Failure::file("create", to, &error))?;
+    if !may_replace(path).map_err(|error| Failure::file("read", path, &error))? {
+        return Err(Failure::Io(format!(
+            "{} is no seed of firelay's: move it, or choose another directory with --to",
+            path.display()
+        )));
+    }
+    let written = tempfile::NamedTempFile::new_in(to).and_then(|mut file| {
+        file.write_all(bytes)?;
+        Ok(file.persist(path)?)
+    });
+    written.map(drop).map_err(|error| Failure::file("write", path, &error))
+}
+
+fn may_replace(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+        Ok(found) if !found.is_file() || found.len() > MOST_BYTES => Ok(false),
+        Ok(_) => Ok(iso9660::is_ours(&fs::read(path)?)),
+    }
+}
+
+fn report(output: OutputFormat, made: &[Made]) -> Result<(), Failure> {
+    if output == OutputFormat::Json {
+        return streams::json(&made);
+    }
+    let line = |made: &Made| match (&made.file, &made.arguments) {
+        (Some(file), _) => format!(
+            "{file}  {} bytes, labelled {}\n",
+            made.bytes.unwrap_or_default(),
+            made.label.unwrap_or_default()
+        ),
+        (None, arguments) => format!("{}\n", arguments.as_deref().unwrap_or_default()),
+    };
+    streams::data(&made.iter().map(line).collect::<String>())
+}

@@ -1,0 +1,174 @@
+//! `serve`: a rendered tree for machines that boot from the network.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    net::{SocketAddr, TcpListener},
+    os::unix::{fs::OpenOptionsExt, net::UnixStream},
+    sync::{Arc, Mutex, atomic::AtomicBool},
+    time::Instant,
+};
+
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+    low_level::pipe,
+};
+use time::OffsetDateTime;
+
+use super::{failure::Failure, project::load_bundle, streams};
+use crate::{
+    cli::Serve,
+    delivery::{Manifest, machines, tree::TreeReader},
+    pki::BootServer,
+    serve::{Audit, Catalog, Journal, KnownBy, Limits, Listener, Mirror, Server, listen, server_config},
+};
+
+/// Where it listens if nobody says.
+const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// Name of the state in the tree.
+const STATE: &str = ".firelay-serve";
+
+/// Exit code of a program that the second SIGINT ends.
+const INTERRUPTED: i32 = 130;
+
+/// Runs the verb until a signal ends it.
+pub fn run(args: &Serve) -> Result<(), Failure> {
+    let tree = TreeReader::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let (journal, known) = state(args, &tree.manifest)?;
+    let catalog = Catalog::new(&tree.manifest, &known);
+    let identity = identity(args)?;
+    let mirror = args
+        .mirror
+        .as_deref()
+        .map(|path| Mirror::open(path).map_err(|error| Failure::file("open", path, &error)));
+    let mirror = mirror.transpose()?;
+    let audit = audit(args)?;
+    let stop = stop().map_err(|error| Failure::Io(format!("cannot wait for signals: {error}")))?;
+    let listeners = listeners(args, identity.as_ref())?;
+    announce(&tree.manifest, &catalog, &listeners, identity.as_ref());
+    if let KnownBy::Token(tokens) = &known {
+        let lines = tokens.iter().map(|(node, token)| format!("{node} {token}\n"));
+        streams::data(&lines.collect::<String>())?;
+    }
+    let server = Server {
+        tree,
+        catalog,
+        mirror,
+        ca: identity.map(|identity| identity.ca),
+        journal: (!args.reusable).then(|| Mutex::new(journal)),
+        limits: Mutex::new(Limits::new(args.rate)),
+        audit,
+        begun: Instant::now(),
+    };
+    listen(&Arc::new(server), &listeners, &stop, args.connections as usize)
+        .map_err(|error| Failure::Io(format!("cannot take connections: {error}")))?;
+    streams::tell("stopped");
+    Ok(())
+}
+
+/// The state, with what is to be forgotten forgotten, and by what machines are known.
+fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failure> {
+    let machines = machines(manifest);
+    if let Some(name) = args.again.iter().find(|name| !machines.contains_key(name.as_str())) {
+        return Err(Failure::Usage(format!("the tree has no node or pool {name}")));
+    }
+    let path = args.state.clone().unwrap_or_else(|| args.out.join(STATE));
+    let mut journal = Journal::open(&path).map_err(|error| Failure::io(&error))?;
+    for name in &args.again {
+        journal.forget(name).map_err(|error| Failure::io(&error))?;
+    }
+    let known = if args.tokens {
+        let tokens = journal.tokens(machines.into_keys(), &mut getrandom::fill);
+        KnownBy::Token(tokens.map_err(|error| Failure::io(&error))?)
+    } else {
+        KnownBy::Address
+    };
+    Ok((journal, known))
+}
+
+/// The certificate, if anything is served with TLS.
+fn identity(args: &Serve) -> Result<Option<BootServer>, Failure> {
+    if args.listen_tls.is_empty() {
+        return Ok(None);
+    }
+    let addresses = || args.listen_tls.iter().map(SocketAddr::ip);
+    let names = if args.name.is_empty() {
+        if addresses().any(|address| address.is_unspecified()) {
+            return Err(Failure::Usage(
+                "every address has no name: say by which one machines reach the server\n  = help: --name boot.lan"
+                    .to_owned(),
+            ));
+        }
+        addresses().map(|address| address.to_string()).collect()
+    } else {
+        args.name.clone()
+    };
+    let bundle = args
+        .secrets
+        .as_deref()
+        .map(|path| load_bundle(path, || "firelay secrets new".to_owned()));
+    let bundle = bundle.transpose()?;
+    let issued = BootServer::issue(bundle.as_ref(), &names, OffsetDateTime::now_utc(), &mut getrandom::fill);
+    issued.map(Some).map_err(|error| Failure::io(&error))
+}
+
+fn audit(args: &Serve) -> Result<Audit, Failure> {
+    let sink: Box<dyn Write + Send> = match &args.audit {
+        None => Box::new(io::stderr()),
+        Some(path) => {
+            let mut options = OpenOptions::new();
+            let file = options.append(true).create(true).mode(0o600).open(path);
+            Box::new(file.map_err(|error| Failure::file("open", path, &error))?)
+        }
+    };
+    Ok(Audit::new(sink))
+}
+
+/// What can be read as soon as SIGINT or SIGTERM comes. The second one ends the program at once.
+fn stop() -> io::Result<UnixStream> {
+    let (read, write) = UnixStream::pair()?;
+    let stopping = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stopping))?;
+        flag::register(signal, Arc::clone(&stopping))?;
+        pipe::register(signal, write.try_clone()?)?;
+    }
+    Ok(read)
+}
+
+fn listeners(args: &Serve, identity: Option<&BootServer>) -> Result<Vec<Listener>, Failure> {
+    let tls = identity.map(server_config).transpose();
+    let tls = tls.map_err(|error| Failure::Io(format!("cannot serve TLS: {error}")))?;
+    let plain: &[SocketAddr] = match (args.listen.as_slice(), &tls) {
+        ([], None) => &[HERE],
+        (given, _) => given,
+    };
+    let plain = plain.iter().map(|address| (*address, None));
+    let secure = args.listen_tls.iter().map(|address| (*address, tls.clone()));
+    let listener = |(address, tls)| {
+        let socket =
+            TcpListener::bind(address).map_err(|error| Failure::Io(format!("cannot listen on {address}: {error}")))?;
+        Ok(Listener { socket, tls })
+    };
+    plain.chain(secure).map(listener).collect()
+}
+
+fn announce(manifest: &Manifest, catalog: &Catalog, listeners: &[Listener], identity: Option<&BootServer>) {
+    let addresses = listeners.iter().map(|listener| {
+        let scheme = if listener.tls.is_some() { "https" } else { "http" };
+        let address = listener.socket.local_addr().map(|address| address.to_string());
+        format!("{scheme}://{}", address.unwrap_or_default())
+    });
+    streams::tell(format_args!(
+        "serving {} of {} machines of {} on {}",
+        catalog.nodes(),
+        machines(manifest).len(),
+        manifest.cluster,
+        addresses.collect::<Vec<_>>().join(" ")
+    ));
+    if let Some(identity) = identity {
+        streams::tell(format_args!("CA (/ca.crt), SHA-256: {}", identity.fingerprint));
+    }
+}

@@ -1,0 +1,223 @@
+//! `pxe/`: scripts for iPXE, kernel arguments for other boot loaders, and a tree for matchbox.
+//!
+//! A machine asks for `/m/KEY/…`, where KEY is its MAC address with hyphens or its UUID. The script of a machine begins with a
+//! variable for that, so that a server may put another name in its place.
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::{Artifact, ArtifactFile, machines::own_document, seed};
+use crate::{
+    plan::{BootPlan, NodePlan, PxePlan},
+    profile::DocumentFormat,
+    template,
+};
+
+/// The script that all machines begin with, in the tree.
+pub const FIRST: &str = "pxe/boot.ipxe";
+
+/// Name of a machine's own script.
+pub const SCRIPT: &str = "boot.ipxe";
+
+/// The variable of iPXE that says by what name the machine goes.
+const WHO: &str = "${who}";
+
+/// Why there are no such files.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PxeError {
+    /// A script cannot be rendered.
+    #[error(transparent)]
+    Template(#[from] template::Error),
+}
+
+/// By what a machine is known to a server: its MAC address with hyphens, its UUID.
+pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
+    let mac = mac.map(|mac| mac.replace(':', "-"));
+    mac.into_iter().chain(uuid.map(str::to_owned)).collect()
+}
+
+/// Where a machine's script is in the tree.
+pub fn script(key: &str) -> String {
+    format!("pxe/m/{key}/{SCRIPT}")
+}
+
+/// The script that all machines begin with.
+pub fn first(pxe: &PxePlan) -> Result<String, PxeError> {
+    Ok(template::render("pxe/boot.ipxe.j2", &First { url: &pxe.url })?)
+}
+
+#[derive(Serialize)]
+struct First<'a> {
+    url: &'a str,
+}
+
+#[derive(Serialize)]
+struct Script<'a> {
+    node: &'a str,
+    who: &'a str,
+    kernel: &'a str,
+    initrd: &'a [String],
+    arguments: Vec<String>,
+}
+
+/// A machine's files, with paths within the tree; none for one that is not known by anything.
+pub fn files(
+    cluster: &str,
+    pxe: &PxePlan,
+    node: &NodePlan,
+    artifact: &Artifact,
+) -> Result<Vec<ArtifactFile>, PxeError> {
+    let keys = keys(node.mac.as_deref(), node.uuid.as_deref());
+    let (Some(boot), Some(first)) = (&node.boot, keys.first()) else {
+        return Ok(Vec::new());
+    };
+    let filling = Filling {
+        pxe,
+        instance: artifact.files.first().map_or_else(String::new, |document| {
+            seed::instance_id(cluster, node, &String::from_utf8_lossy(&document.content))
+        }),
+    };
+    let mut files = Vec::new();
+    for key in &keys {
+        let context = Script {
+            node: &node.name,
+            who: key,
+            kernel: &boot.kernel,
+            initrd: &boot.initrd,
+            arguments: filling.arguments(boot, WHO),
+        };
+        files.push(file(script(key), template::render("pxe/machine.ipxe.j2", &context)?));
+    }
+    let words = filling.arguments(boot, first).join(" ");
+    files.push(file(format!("pxe/arguments/{}", node.name), words + "\n"));
+    if let Some(matchbox) = &pxe.matchbox {
+        files.extend(of_matchbox(matchbox, node, boot, &filling, artifact));
+    }
+    Ok(files)
+}
+
+fn file(name: String, content: String) -> ArtifactFile {
+    ArtifactFile {
+        name,
+        content: content.into_bytes(),
+    }
+}
+
+/// What arguments name.
+struct Filling<'a> {
+    pxe: &'a PxePlan,
+    instance: String,
+}
+
+impl Filling<'_> {
+    /// The arguments of a machine that goes by a name.
+    fn arguments(&self, boot: &BootPlan, who: &str) -> Vec<String> {
+        let seed = format!("{}/m/{who}/", self.pxe.url);
+        self.with_document(
+            boot,
+            &seed,
+            &format!("{seed}{}", own_document(DocumentFormat::Ignition)),
+        )
+    }
+
+    fn with_document(&self, boot: &BootPlan, seed: &str, document: &str) -> Vec<String> {
+        let words = [
+            ("{seed}", seed),
+            ("{document}", document),
+            ("{instance}", &self.instance),
+        ];
+        let filled = |argument: &String| {
+            let fill = |text: String, (word, value): &(&str, &str)| text.replace(word, value);
+            words.iter().fold(argument.clone(), fill)
+        };
+        boot.arguments.iter().map(filled).collect()
+    }
+}
+
+/// A profile of matchbox (its documentation, "Profiles").
+#[derive(Serialize)]
+struct Profile<'a> {
+    id: &'a str,
+    name: &'a str,
+    boot: ProfileBoot<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignition_id: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ProfileBoot<'a> {
+    kernel: &'a str,
+    initrd: Vec<String>,
+    args: Vec<String>,
+}
+
+/// A group of one machine (the same, "Groups").
+#[derive(Serialize)]
+struct Group<'a> {
+    id: &'a str,
+    name: &'a str,
+    profile: &'a str,
+    selector: Selector<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Selector<'a> {
+    Mac(&'a str),
+    Uuid(&'a str),
+}
+
+fn of_matchbox(
+    matchbox: &str,
+    node: &NodePlan,
+    boot: &BootPlan,
+    filling: &Filling<'_>,
+    artifact: &Artifact,
+) -> Vec<ArtifactFile> {
+    let name = node.name.as_str();
+    let (selector, query) = match (&node.mac, &node.uuid) {
+        (Some(mac), _) => (Selector::Mac(mac), format!("mac={}", mac.replace(':', "-"))),
+        (None, uuid) => {
+            let uuid = uuid.as_deref().unwrap_or_default();
+            (Selector::Uuid(uuid), format!("uuid={uuid}"))
+        }
+    };
+    let key = keys(node.mac.as_deref(), node.uuid.as_deref()).into_iter().next();
+    let seed = format!("{}/m/{}/", filling.pxe.url, key.unwrap_or_default());
+    let named = (0..).zip(&boot.initrd);
+    let mut args: Vec<_> = named.clone().map(|(at, _)| format!("initrd=initrd{at}")).collect();
+    args.extend(filling.with_document(boot, &seed, &format!("{matchbox}/ignition?{query}")));
+    let ignition = (node.os.document == DocumentFormat::Ignition).then(|| format!("{name}.ign"));
+    let profile = Profile {
+        id: name,
+        name,
+        boot: ProfileBoot {
+            kernel: &boot.kernel,
+            initrd: named.map(|(at, url)| format!("--name initrd{at} {url}")).collect(),
+            args,
+        },
+        ignition_id: ignition.clone(),
+    };
+    let group = Group {
+        id: name,
+        name,
+        profile: name,
+        selector,
+    };
+    let document = ignition.and_then(|file| Some((file, artifact.files.first()?)));
+    let mut files = vec![
+        file(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),
+        file(format!("pxe/matchbox/groups/{name}.json"), json(&group)),
+    ];
+    files.extend(document.map(|(file, document)| ArtifactFile {
+        name: format!("pxe/matchbox/ignition/{file}"),
+        content: document.content.clone(),
+    }));
+    files
+}
+
+fn json(value: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).expect("structs of texts are JSON");
+    text + "\n"
+}

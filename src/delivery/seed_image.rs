@@ -1,0 +1,131 @@
+//! Volumes and arguments by which a virtual machine, or a machine with virtual media, gets its document.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::{
+    Machine, ManifestFile, iso9660,
+    tree::{self, TreeReader},
+};
+use crate::{document::sha256_hex, profile::DocumentFormat};
+
+/// How a document is brought to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A volume labelled CIDATA: cloud-init's NoCloud, and Ignition on Proxmox VE and KubeVirt.
+    Cidata,
+    /// A volume labelled config-2 as OpenStack attaches one: Ignition everywhere it knows OpenStack.
+    ConfigDrive,
+    /// QEMU's `fw_cfg`, which takes the document's own file.
+    FwCfg,
+}
+
+impl Form {
+    /// The form in which a format is usually read.
+    pub fn of(format: DocumentFormat) -> Self {
+        match format {
+            DocumentFormat::CloudInit => Self::Cidata,
+            DocumentFormat::Ignition => Self::ConfigDrive,
+        }
+    }
+}
+
+/// A seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seed {
+    /// An ISO 9660 image.
+    Image {
+        /// Its label.
+        label: &'static str,
+        /// Its bytes; they hold secrets.
+        bytes: Vec<u8>,
+    },
+    /// Arguments of qemu-system, for which the document stays where it is.
+    Arguments(String),
+}
+
+/// Why a machine has no seed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SeedError {
+    /// Its document does not come in this form.
+    #[error("{machine}: {why}")]
+    Form {
+        /// Name of the node or pool.
+        machine: String,
+        /// Why not, and what to do.
+        why: &'static str,
+    },
+    /// The tree cannot be read.
+    #[error(transparent)]
+    Tree(#[from] tree::Error),
+}
+
+/// A machine's seed from the tree that its manifest was read from.
+pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed, SeedError> {
+    let document = machine.document.file;
+    match (form, machine.document.format) {
+        (Form::Cidata, DocumentFormat::CloudInit) => match (machine.meta_data, machine.network_config) {
+            (Some(meta_data), Some(network_config)) => cidata(
+                tree,
+                &[
+                    ("user-data", document),
+                    ("meta-data", meta_data),
+                    ("network-config", network_config),
+                ],
+            ),
+            _ => refuse(
+                machine,
+                "its platform reads no seed: render it for one that does, such as nocloud",
+            ),
+        },
+        (Form::Cidata, DocumentFormat::Ignition) => cidata(tree, &[("user-data", document)]),
+        (Form::ConfigDrive, DocumentFormat::Ignition) => Ok(config_drive(machine.name, &tree.read(document)?)),
+        (Form::FwCfg, DocumentFormat::Ignition) => {
+            // A comma ends a value of QEMU's options unless it is doubled (qemu(1)).
+            let path = tree.root.join(&document.path).display().to_string().replace(',', ",,");
+            Ok(Seed::Arguments(format!(
+                "-fw_cfg name=opt/com.coreos/config,file={path}"
+            )))
+        }
+        (Form::ConfigDrive | Form::FwCfg, DocumentFormat::CloudInit) => refuse(
+            machine,
+            "this form is for Ignition: cloud-init takes its network from a volume labelled CIDATA",
+        ),
+    }
+}
+
+fn refuse(machine: &Machine<'_>, why: &'static str) -> Result<Seed, SeedError> {
+    Err(SeedError::Form {
+        machine: machine.name.to_owned(),
+        why,
+    })
+}
+
+fn cidata(tree: &TreeReader, files: &[(&str, &ManifestFile)]) -> Result<Seed, SeedError> {
+    let contents = files.iter().map(|(name, file)| Ok((*name, tree.read(file)?)));
+    let contents = contents.collect::<Result<Vec<_>, tree::Error>>()?;
+    let files = contents.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    Ok(image("CIDATA", &files))
+}
+
+fn image(label: &'static str, files: &BTreeMap<&str, &[u8]>) -> Seed {
+    Seed::Image {
+        label,
+        bytes: iso9660::image(label, files),
+    }
+}
+
+/// The tree that OpenStack writes, as far as Ignition and Afterburn read it (Ignition, internal/providers/openstack;
+/// Afterburn, src/providers/openstack/configdrive.rs). The instance's ID follows the document.
+fn config_drive(name: &str, document: &[u8]) -> Seed {
+    let digest = sha256_hex(document);
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digest[part]);
+    let meta_data = serde_json::json!({ "uuid": parts.join("-"), "hostname": name, "name": name }).to_string();
+    let files = BTreeMap::from([
+        ("openstack/latest/meta_data.json", meta_data.as_bytes()),
+        ("openstack/latest/user_data", document),
+    ]);
+    image("config-2", &files)
+}

@@ -1,0 +1,22 @@
+//! Booting from the network, resolved.
+
+/// Where machines that boot from the network find things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PxePlan {
+    /// `firelay serve`, without a slash at the end.
+    pub url: String,
+    /// Matchbox, likewise.
+    pub matchbox: Option<String>,
+}
+
+/// What a machine boots from the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootPlan {
+    /// URL of the kernel.
+    pub kernel: String,
+    /// URLs of its initial RAM disks, in order.
+    pub initrd: Vec<String>,
+    /// Arguments, in which `{seed}`, `{document}` and `{instance}` are still to be filled: URLs that name the machine, and an
+    /// ID that follows its document.
+    pub arguments: Vec<String>,
+}

@@ -1,0 +1,204 @@
+//! `delivery.pxe`: what machines boot from the network.
+
+use std::collections::BTreeSet;
+
+use super::{BootPlan, NodePlan, PxePlan, artifacts, names, report::Report};
+use crate::{
+    diagnostic::{Diagnostic, nearest},
+    profile::{OsProfile, Profiles, SystemBoot},
+    spec::{Pxe, PxeSystem, Spec},
+    yaml::Spanned,
+};
+
+/// Words in braces that are filled here; those that name the machine's document are left.
+const ARCH: &str = "{arch}";
+const ROOTFS: &str = "{rootfs}";
+const DISK: &str = "{disk}";
+
+/// Where everything is, and with each machine what it boots.
+pub(super) fn resolve(
+    spec: &Spec,
+    profiles: &Profiles,
+    nodes: &mut [NodePlan],
+    report: &mut Report,
+) -> Option<PxePlan> {
+    let pxe = spec.delivery.pxe.as_ref()?;
+    let url = base(&pxe.url, report);
+    let matchbox = pxe.matchbox.as_ref().map(|url| base(url, report));
+    pxe.systems.values().for_each(|system| check_system(system, report));
+    check_names(pxe, profiles, report);
+    let mut booted: BTreeSet<String> = BTreeSet::new();
+    let mut unknown = Vec::new();
+    for node in nodes.iter_mut().filter(|node| node.platform.pxe && !node.pool) {
+        if booted.insert(node.os.name.clone()) {
+            check_bootable(pxe, &node.os, report);
+        }
+        node.boot = boot(pxe, &url, node);
+        if node.mac.is_none() && node.uuid.is_none() {
+            unknown.push(node.name.as_str());
+        }
+    }
+    if !unknown.is_empty() {
+        let finding = Diagnostic::warning("FL0911", "machines that boot from the network and cannot be told apart");
+        report.push(
+            finding
+                .at(pxe.url.span)
+                .label(format!("nothing is written here for {}", unknown.join(", ")))
+                .help("give each its `mac` or `uuid`; `firelay serve --tokens` needs neither for the documents"),
+        );
+    }
+    check_idle(pxe, &booted, report);
+    Some(PxePlan { url, matchbox })
+}
+
+/// A URL that paths are put behind.
+fn base(url: &Spanned<String>, report: &mut Report) -> String {
+    artifacts::check_url(url, report);
+    if url.contains(['?', '#', '$']) {
+        let finding = Diagnostic::error("FL0307", "not a URL that can be fetched").at(url.span);
+        report.push(finding.label("paths are put behind it, so it has no `?`, `#` or `$`"));
+    }
+    url.trim_end_matches('/').to_owned()
+}
+
+/// What the spec says of a system, or what is true without a word.
+fn system<'a>(pxe: &'a Pxe, os: &OsProfile) -> Option<&'a PxeSystem> {
+    let mut systems = pxe.systems.iter();
+    systems
+        .find(|(name, _)| name.value == os.name)
+        .map(|(_, system)| system)
+}
+
+fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
+    let own = system(pxe, &node.os);
+    let of_os = node.os.pxe.as_ref()?;
+    let place = |text: &str| location(&text.replace(ARCH, &node.arch.to_string()), url);
+    let given = |text: &Spanned<String>| place(text);
+    let kernel = own.and_then(|own| own.kernel.as_ref()).map(given);
+    let initrd = own.and_then(|own| own.initrd.as_ref());
+    let rootfs = own.and_then(|own| own.rootfs.as_ref()).map(given);
+    let disk = own.and_then(|own| own.disk.as_ref()).map(|disk| disk.value.clone());
+    let further = own.into_iter().flat_map(|own| &own.arguments);
+    let arguments = chosen(of_os, disk.is_some()).iter().filter_map(|argument| {
+        let argument = fill(argument, ROOTFS, rootfs.as_deref())?;
+        fill(&argument, DISK, disk.as_deref())
+    });
+    Some(BootPlan {
+        kernel: kernel.or_else(|| of_os.kernel.as_deref().map(place))?,
+        initrd: match initrd {
+            Some(given) => given.iter().map(|it| place(it)).collect(),
+            None => of_os.initrd.iter().map(|it| place(it)).collect(),
+        },
+        arguments: arguments
+            .chain(further.map(|argument| argument.replace(ARCH, &node.arch.to_string())))
+            .collect(),
+    })
+}
+
+/// The arguments of an installation, or of a system that runs from memory or from a disk that has it.
+fn chosen(of_os: &SystemBoot, install: bool) -> &[String] {
+    match (&of_os.install, install) {
+        (Some(install), true) => install,
+        _ => &of_os.arguments,
+    }
+}
+
+/// An argument with a word filled; one that has no value is none.
+fn fill(argument: &str, word: &str, value: Option<&str>) -> Option<String> {
+    match value {
+        Some(value) => Some(argument.replace(word, value)),
+        None => (!argument.contains(word)).then(|| argument.to_owned()),
+    }
+}
+
+/// A URL, or a path in the mirror.
+fn location(text: &str, url: &str) -> String {
+    if names::is_url(text) {
+        text.to_owned()
+    } else {
+        format!("{url}/mirror/{text}")
+    }
+}
+
+fn check_system(system: &PxeSystem, report: &mut Report) {
+    let initrd = system.initrd.iter().flatten();
+    for place in system.kernel.iter().chain(initrd).chain(&system.rootfs) {
+        let filled = place.replace(ARCH, "amd64");
+        if !names::is_url(&filled) && !is_path(&filled) {
+            let finding = Diagnostic::error("FL0911", "neither a URL nor a path in the mirror").at(place.span);
+            report.push(
+                finding
+                    .label("not what a boot loader can fetch")
+                    .help("write https://…, or a path below the directory of `firelay serve --mirror`: debian/vmlinuz"),
+            );
+        }
+    }
+    for word in system.arguments.iter().chain(&system.disk) {
+        if word.is_empty() || word.contains(|it: char| it.is_whitespace() || it.is_control() || it == '$') {
+            let finding = Diagnostic::error("FL0911", "not a kernel argument").at(word.span);
+            report.push(
+                finding
+                    .label("empty, or with a blank or `$` in it")
+                    .help("write each argument as an entry of its own: [console=ttyS0, quiet]"),
+            );
+        }
+    }
+}
+
+/// Plain names with slashes between them.
+fn is_path(text: &str) -> bool {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "._-+~".contains(it);
+    text.split('/')
+        .all(|part| !matches!(part, "" | "." | "..") && part.chars().all(plain))
+}
+
+fn check_names(pxe: &Pxe, profiles: &Profiles, report: &mut Report) {
+    let known = || profiles.os.keys().map(String::as_str);
+    for name in pxe.systems.keys().filter(|name| !profiles.os.contains_key(&name.value)) {
+        let finding = Diagnostic::error("FL0211", "no such `os` profile").at(name.span);
+        let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
+        report.push(match nearest(name, known()) {
+            Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
+            None => finding.help(help),
+        });
+    }
+}
+
+/// Refuses a system of which nobody says what to boot.
+fn check_bootable(pxe: &Pxe, os: &OsProfile, report: &mut Report) {
+    let own = system(pxe, os);
+    let Some(of_os) = &os.pxe else {
+        let finding = Diagnostic::error("FL0911", format!("nobody says how {} boots from the network", os.name));
+        let help = format!(
+            "write `pxe` in its profile; `firelay profile show {}` prints that",
+            os.name
+        );
+        return report.push(finding.at(pxe.url.span).help(help));
+    };
+    if of_os.kernel.is_none() && own.is_none_or(|own| own.kernel.is_none()) {
+        let finding = Diagnostic::error("FL0911", format!("no kernel for {}", os.name)).at(pxe.url.span);
+        let help = format!(
+            "write systems: {{ {}: {{ kernel: …, initrd: [ … ] }} }} beside `url`",
+            os.name
+        );
+        report.push(finding.label("its profile knows no lasting URL of one").help(help));
+    }
+    if let (Some(disk), None) = (own.and_then(|own| own.disk.as_ref()), &of_os.install) {
+        let finding = Diagnostic::error("FL0911", format!("{} is not installed by kernel arguments", os.name));
+        let help = "write its image onto the disk by other means, and remove `disk`";
+        report.push(finding.at(disk.span).label("no argument takes it").help(help));
+    }
+}
+
+/// Says what no machine boots.
+fn check_idle(pxe: &Pxe, booted: &BTreeSet<String>, report: &mut Report) {
+    if booted.is_empty() {
+        let finding = Diagnostic::warning("FL0511", "`delivery.pxe` has no effect").at(pxe.url.span);
+        report.push(finding.label("no machine's platform boots from the network; write platform: metal"));
+        return;
+    }
+    for name in pxe.systems.keys().filter(|name| !booted.contains(&name.value)) {
+        let finding = Diagnostic::warning("FL0511", format!("`{}` has no effect", name.value)).at(name.span);
+        report.push(finding.label("no machine that boots from the network has this system"));
+    }
+}

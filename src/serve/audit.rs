@@ -1,0 +1,102 @@
+//! A line for each request. None holds a secret: a token is never part of it.
+
+use std::{
+    io::Write,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+use serde::Serialize;
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+/// Most characters of a path that are written down.
+const MOST_CHARACTERS: usize = 200;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Outcome {
+    /// A document with secrets went out.
+    Given,
+    /// Something else did.
+    Sent,
+    /// There is nothing of this name for this machine.
+    Unknown,
+    /// The document went out before.
+    Spent,
+    /// The tree is not what was rendered any more.
+    Changed,
+    /// This address asks too often.
+    Limited,
+    /// Not a request, or one too slow or too long.
+    Refused,
+    /// The state could not be kept, so nothing went out.
+    Failed,
+}
+
+/// One line.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Line {
+    pub(super) at: String,
+    pub(super) peer: IpAddr,
+    pub(super) tls: bool,
+    /// Without query, and without what might be a token.
+    pub(super) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<String>,
+    pub(super) status: u16,
+    /// Bytes of the body that were sent.
+    pub(super) bytes: u64,
+    pub(super) outcome: Outcome,
+    /// Not all of it was taken.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) broken: bool,
+}
+
+/// Where lines go.
+pub struct Audit(Mutex<Box<dyn Write + Send>>);
+
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Audit")
+    }
+}
+
+impl Audit {
+    /// Lines of JSON to a file or stream.
+    pub fn new(sink: Box<dyn Write + Send>) -> Self {
+        Self(Mutex::new(sink))
+    }
+
+    pub(super) fn write(&self, line: &Line) {
+        let mut text = serde_json::to_string(line).expect("texts and numbers are JSON");
+        text.push('\n');
+        let mut sink = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Machines are not kept from booting by a full disk.
+        let _ = sink.write_all(text.as_bytes()).and_then(|()| sink.flush());
+    }
+}
+
+/// The time as a line has it.
+pub(super) fn now() -> String {
+    OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default()
+}
+
+/// A path of a bounded length. The name by which someone asks is shown if it has the form of an address or UUID; anything else
+/// may be a token, or nearly one.
+pub(super) fn masked(path: &str) -> String {
+    let mut parts: Vec<_> = path.split('/').collect();
+    if let ["", "m", who, ..] = parts.as_mut_slice()
+        && !is_address(who)
+    {
+        *who = "*";
+    }
+    parts.join("/").chars().take(MOST_CHARACTERS).collect()
+}
+
+/// `52-54-00-12-34-56`, also with colons, or `4c4c4544-0051-3010-8052-b4c04f4e4c31`.
+fn is_address(who: &str) -> bool {
+    let groups: Vec<_> = who.split(['-', ':']).map(str::len).collect();
+    let hex = who.chars().all(|it| it.is_ascii_hexdigit() || matches!(it, '-' | ':'));
+    hex && (groups == [2; 6] || groups == [8, 4, 4, 4, 12])
+}

@@ -1,0 +1,168 @@
+//! The state file: a line of JSON for each event, on the disk before what it tells of happens.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error as ThisError;
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::ledger::{Event, Ledger};
+use crate::secrets::Random;
+
+/// Bytes of a token before it is written in hex.
+const TOKEN_BYTES: usize = 16;
+
+/// Why there is no state.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// `open`, `write`, …
+        action: &'static str,
+        /// The state file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another server has it.
+    #[error("{} is in use by another firelay serve: end that, or name another file with --state", path.display())]
+    Busy {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{}, line {line}, is no state of firelay serve ({reason}): restore it, or name another file with --state", path.display())]
+    Foreign {
+        /// The state file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system has no randomness.
+    #[error("cannot make a token: {0}")]
+    Random(getrandom::Error),
+}
+
+/// The state and its file, which is locked as long as this lives.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    ledger: Ledger,
+}
+
+impl Journal {
+    /// Opens the file, or makes one that only its owner reads. A last line without its end tells of what did not happen any
+    /// more, and goes.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let mut file = options.open(path).map_err(failed("open", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(failed("lock", path)(error)),
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed("read", path))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut ledger = Ledger::default();
+        for (index, line) in text[..whole].lines().enumerate() {
+            let event = serde_json::from_str(line).map_err(|error| Error::Foreign {
+                path: path.to_owned(),
+                line: index + 1,
+                reason: error.to_string(),
+            })?;
+            ledger.note(event);
+        }
+        if whole < text.len() {
+            let cut = file.set_len(whole as u64);
+            cut.and_then(|()| file.seek(SeekFrom::End(0)))
+                .map_err(failed("shorten", path))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            ledger,
+        })
+    }
+
+    /// Whether a document may go out now. Once it may, it may not again: that is on the disk when this returns.
+    pub(super) fn claim(&mut self, node: &str, sha256: &str, to: String) -> Result<bool, Error> {
+        if self.ledger.has_given(node, sha256) {
+            return Ok(false);
+        }
+        let event = Event::Given {
+            node: node.to_owned(),
+            sha256: sha256.to_owned(),
+            to,
+            at: OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default(),
+        };
+        self.append(event)?;
+        Ok(true)
+    }
+
+    /// Whether [`Journal::claim`] would say so.
+    pub(super) fn may_claim(&self, node: &str, sha256: &str) -> bool {
+        !self.ledger.has_given(node, sha256)
+    }
+
+    /// Lets a machine have its document once more.
+    pub fn forget(&mut self, node: &str) -> Result<(), Error> {
+        self.append(Event::Forgotten { node: node.to_owned() })
+    }
+
+    /// The tokens of these nodes; those that have none get one.
+    pub fn tokens<'n>(
+        &mut self,
+        nodes: impl Iterator<Item = &'n str>,
+        random: &mut Random<'_>,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let mut tokens = BTreeMap::new();
+        for node in nodes {
+            let token = match self.ledger.tokens.get(node) {
+                Some(token) => token.clone(),
+                None => {
+                    let token = token(random)?;
+                    self.append(Event::Token {
+                        node: node.to_owned(),
+                        token: token.clone(),
+                    })?;
+                    token
+                }
+            };
+            tokens.insert(node.to_owned(), token);
+        }
+        Ok(tokens)
+    }
+
+    fn append(&mut self, event: Event) -> Result<(), Error> {
+        let mut line = serde_json::to_string(&event).expect("texts are JSON");
+        line.push('\n');
+        let written = self.file.write_all(line.as_bytes());
+        let written = written.and_then(|()| self.file.sync_data());
+        written.map_err(failed("write", &self.path))?;
+        self.ledger.note(event);
+        Ok(())
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { action, path, source }
+}
+
+fn token(random: &mut Random<'_>) -> Result<String, Error> {
+    let mut bytes = [0; TOKEN_BYTES];
+    random(&mut bytes).map_err(Error::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,99 @@
+//! A request, as far as this server reads it: GET or HEAD without a body (RFC 9112).
+
+/// Most bytes of a request's line and headers.
+pub(super) const MOST_BYTES: usize = 8 << 10;
+
+/// Most headers.
+const MOST_HEADERS: usize = 64;
+
+/// Says who asks, where the path says `self`.
+const NODE_HEADER: &str = "x-firelay-node";
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// HEAD: nobody wants the body.
+    pub(super) head: bool,
+    /// The path without its query, as it came.
+    pub(super) path: String,
+    /// Its segments, decoded; `None` for a path that names no file anywhere.
+    pub(super) segments: Option<Vec<String>>,
+    /// Who asks, by the header.
+    pub(super) node: Option<String>,
+}
+
+/// What became of the bytes so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// More are needed.
+    Partial,
+    /// A request.
+    Whole(Request),
+    /// No request that is answered; the status that says so.
+    Refused(u16),
+}
+
+/// Reads the head of a request.
+pub(super) fn parse(bytes: &[u8]) -> Parsed {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => read(&request),
+        Ok(httparse::Status::Partial) if bytes.len() < MOST_BYTES => Parsed::Partial,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => Parsed::Refused(431),
+        Err(_) => Parsed::Refused(400),
+    }
+}
+
+fn read(request: &httparse::Request<'_, '_>) -> Parsed {
+    let header = |name: &str| {
+        let mut found = request
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(name));
+        found.next().map(|header| header.value)
+    };
+    let has_body = header("transfer-encoding").is_some() || header("content-length").is_some_and(|value| value != b"0");
+    if has_body {
+        return Parsed::Refused(400);
+    }
+    let head = match request.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Parsed::Refused(405),
+    };
+    let target = request.path.unwrap_or_default();
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    Parsed::Whole(Request {
+        head,
+        path: path.to_owned(),
+        segments: segments(path),
+        node: header(NODE_HEADER).and_then(|value| String::from_utf8(value.to_vec()).ok()),
+    })
+}
+
+/// The parts between the slashes. A part that is empty, goes upwards or cannot be a file's name makes the whole path none.
+fn segments(path: &str) -> Option<Vec<String>> {
+    let parts = path.strip_prefix('/')?.split('/');
+    parts.map(|part| decoded(part).filter(|name| is_name(name))).collect()
+}
+
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.chars().any(|it| it.is_control() || matches!(it, '/' | '\\'))
+}
+
+/// Percent-decoding, once (RFC 3986 §2.1).
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            let (high, low) = (digit()?, digit()?);
+            bytes.push(u8::try_from(high * 16 + low).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}

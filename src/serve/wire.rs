@@ -1,0 +1,103 @@
+//! A connection on which nothing takes longer than it may.
+
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, TcpStream},
+    time::{Duration, Instant},
+};
+
+use rustls::{ServerConnection, StreamOwned};
+
+/// How long the other side may take for its last word.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Most bytes that are read of what follows a request.
+const MOST_LEFT_OVER: usize = 64 << 10;
+
+/// A stream whose reads and writes fail when its time is up.
+#[derive(Debug)]
+pub(super) struct Timed {
+    stream: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    pub(super) fn new(stream: TcpStream, until: Instant) -> Self {
+        Self { stream, until }
+    }
+
+    /// What is left; a timeout of zero would be none.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            Ok(Some(left))
+        }
+    }
+
+    /// Says that nothing follows, and hears the other side out for a moment: to close on bytes that nobody read would take the
+    /// answer back (RFC 9112 §9.6).
+    fn part(&mut self) {
+        self.until = Instant::now() + FAREWELL;
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let (mut buffer, mut heard) = ([0; 4096], 0);
+        while heard < MOST_LEFT_OVER {
+            match self.read(&mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(bytes) => heard += bytes,
+            }
+        }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A connection with or without TLS.
+pub(super) trait Wire: Read + Write {
+    /// Gives it time until then.
+    fn until(&mut self, then: Instant);
+    /// Ends it after everything was sent.
+    fn end(self);
+}
+
+impl Wire for Timed {
+    fn until(&mut self, then: Instant) {
+        self.until = then;
+    }
+
+    fn end(mut self) {
+        self.part();
+    }
+}
+
+impl Wire for StreamOwned<ServerConnection, Timed> {
+    fn until(&mut self, then: Instant) {
+        self.sock.until = then;
+    }
+
+    fn end(mut self) {
+        self.conn.send_close_notify();
+        if self.flush().is_ok() {
+            self.sock.part();
+        }
+    }
+}

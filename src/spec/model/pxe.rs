@@ -1,0 +1,39 @@
+//! `delivery.pxe`: machines that boot from the network.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::yaml::Spanned;
+
+/// `delivery.pxe`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pxe {
+    /// Where machines reach `firelay serve`.
+    pub url: Spanned<String>,
+    /// Where machines reach matchbox; then its profiles, groups and Ignition documents are written as well.
+    pub matchbox: Option<Spanned<String>>,
+    /// What is booted, by the OS profile's name.
+    #[serde(default)]
+    pub systems: BTreeMap<Spanned<String>, PxeSystem>,
+}
+
+/// What is booted. A location without `https://` or `http://` is a path in the directory of `firelay serve --mirror`. `{arch}`
+/// stands for `amd64` or `arm64`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PxeSystem {
+    /// The kernel; the OS profile's if absent.
+    pub kernel: Option<Spanned<String>>,
+    /// The initial RAM disks, in order; the OS profile's if absent.
+    pub initrd: Option<Vec<Spanned<String>>>,
+    /// The live system's root, where that is a file of its own.
+    pub rootfs: Option<Spanned<String>>,
+    /// Install onto this disk, instead of running from memory.
+    pub disk: Option<Spanned<String>>,
+    /// Further kernel arguments, a word each.
+    #[serde(default)]
+    pub arguments: Vec<Spanned<String>>,
+}
