@@ -7,6 +7,7 @@ use firelay::{
     delivery::Artifact,
     plan::NodePlan,
     profile::{DocumentFormat, Encoding},
+    spec::Rung,
 };
 
 use crate::{
@@ -55,7 +56,10 @@ print(seen)
 fn line(node: &NodePlan, artifact: &Artifact) -> (String, String) {
     let handover = &artifact.handover;
     let form = serde_json::to_value(handover.encoding).unwrap();
-    let (form, inner) = (form.as_str().unwrap(), if handover.inner { "inner" } else { "whole" });
+    let (form, inner) = (
+        form.as_str().unwrap(),
+        if handover.rung == Rung::Inner { "inner" } else { "whole" },
+    );
     let (kind, plain) = match node.os.document {
         DocumentFormat::CloudInit => ("cloud-init", "user-data"),
         DocumentFormat::Ignition => ("ignition", "config.ign"),

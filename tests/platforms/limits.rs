@@ -5,6 +5,7 @@ use firelay::{
     node::NodeFiles,
     plan::NodePlan,
     profile::{Counted, Encoding},
+    spec::Rung,
 };
 
 use crate::small::{altered, files, machines, noise, package, told, user_data};
@@ -71,7 +72,7 @@ fn up_to_the_limit_a_document_is_taken_in_the_first_form() {
             let files = of(&node, wanted, false);
             let handover = package(&node, &files).unwrap().handover;
             assert_eq!(handover.encoding, user_data(&node).encodings[0], "{}", told(&node));
-            assert!(!handover.inner, "{}", told(&node));
+            assert_ne!(handover.rung, Rung::Inner, "{}", told(&node));
             assert_eq!(handover.limit, Some(limit), "{}", told(&node));
             assert!(
                 handover.counted <= limit && handover.counted + 4 > wanted,
@@ -128,8 +129,8 @@ fn without_a_limit_any_document_goes_as_it_is() {
     for node in free {
         let handover = package(&node, &files(noise(300_000))).unwrap().handover;
         assert_eq!(
-            (handover.encoding, handover.inner),
-            (Encoding::Plain, false),
+            (handover.encoding, handover.rung),
+            (Encoding::Plain, Rung::Plain),
             "{}",
             told(&node)
         );

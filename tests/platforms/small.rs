@@ -1,16 +1,20 @@
 //! Documents as small as can be, and files that make them as large as is wanted.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use firelay::{
-    delivery::{self, Artifact, Error},
+    delivery::{self, Artifact, Error, PayloadKeys},
     node::{NodeFile, NodeFiles},
     plan::NodePlan,
     profile::{DocumentFormat, PlatformProfile, UserData},
+    secrets::Bundle,
 };
 
-use crate::support::plan::{PROFILES, node, resolve};
+use crate::support::{
+    example,
+    plan::{PROFILES, node, resolve},
+};
 
 /// A system for each kind of document.
 pub const SYSTEMS: [&str; 2] = ["ubuntu-24.04", "flatcar"];
@@ -62,8 +66,14 @@ pub fn told(node: &NodePlan) -> String {
     format!("{} on {}", node.os.name, node.platform.name)
 }
 
+/// Nothing here is sealed, but whoever packs could seal.
+static KEYS: LazyLock<PayloadKeys> = LazyLock::new(|| {
+    let bundle = std::fs::read_to_string(example("single-node").bundle).unwrap();
+    PayloadKeys::of(&Bundle::parse("bundle", &bundle).unwrap())
+});
+
 pub fn package(node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Error> {
-    delivery::package("prod", node, files)
+    delivery::package("prod", node, files, &KEYS)
 }
 
 /// A file of the user with this content, and one more that is always there.
