@@ -70,9 +70,11 @@ fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> 
             .help("a web server is shown `auth`: { headers: { Authorization: … } }"));
     }
     if base.contains(['?', '#']) {
-        return Err(wrong(
-            "the name of each payload is put behind it: a query goes to auth.query",
-        ));
+        // It may be a signature.
+        let finding = Diagnostic::error("FL0901", "not a place for payloads").at_hidden(base.span);
+        return Err(finding
+            .label("the name of each payload is put behind it")
+            .help("what stands behind `?` goes to auth.query"));
     }
     let odd = |c: char| !(c.is_ascii_alphanumeric() || "._~-/".contains(c));
     let host = |c: char| odd(c) && !":[]".contains(c) || c == '/';

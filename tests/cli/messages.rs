@@ -42,6 +42,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-new", &["secrets", "new", "--help"]),
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-publish", &["publish", "--help"]),
         case("help-size", &["size", "--help"]),
         case("help-terraform", &["terraform", "--help"]),
         case("help-profile", &["profile", "--help"]),
@@ -235,6 +236,7 @@ fn failures() -> Vec<Case> {
         ("terraform-without-query", Desk::empty(), &["terraform"], 2),
         ("init-no-address", Desk::empty(), &["init", "--worker", "w1"], 2),
         ("usage-init-name", Desk::empty(), &["init", "--name", "My_Cluster"], 2),
+        ("publish-nothing", Desk::of("ha-ubuntu"), &["publish"], 1),
         ("unknown-node", Desk::of("ha-ubuntu"), &["size", "--node", "worker1"], 2),
         (
             "unknown-node-far",
