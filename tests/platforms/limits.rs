@@ -26,7 +26,7 @@ fn counted(node: &NodePlan, files: &NodeFiles) -> u64 {
 }
 
 /// A document of which the platform counts as many bytes in the first of its forms, or as near to them as base64 comes:
-/// below for `up`, else above.
+/// above for `up`, else below.
 fn of(node: &NodePlan, wanted: u64, up: bool) -> NodeFiles {
     let fits = |found: u64| {
         let quantum = if quantised(node) { 4 } else { 1 };
