@@ -13,6 +13,13 @@ use crate::small::{altered, files, machines, noise, package, told, user_data};
 /// Where documents of a wanted size are looked for, around the size that is expected.
 const AROUND: usize = 400;
 
+/// Guesses until that size is near.
+const STEPS: usize = 4;
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap()
+}
+
 /// Bytes that the platform counts of the first of its forms, whatever the limit.
 fn counted(node: &NodePlan, files: &NodeFiles) -> u64 {
     let free = altered(node, |data| data.limit = None);
@@ -20,7 +27,7 @@ fn counted(node: &NodePlan, files: &NodeFiles) -> u64 {
 }
 
 /// A document of which the platform counts as many bytes in the first of its forms, or as near to them as base64 comes:
-/// below for `up`, else above.
+/// above for `up`, else below.
 fn of(node: &NodePlan, wanted: u64, up: bool) -> NodeFiles {
     let fits = |found: u64| {
         let quantum = if quantised(node) { 4 } else { 1 };
@@ -30,17 +37,11 @@ fn of(node: &NodePlan, wanted: u64, up: bool) -> NodeFiles {
             found <= wanted && found + quantum > wanted
         }
     };
-    let (mut low, mut high) = (1, usize::try_from(wanted).unwrap() * 2);
-    while high - low > 1 {
-        let middle = usize::midpoint(low, high);
-        if counted(node, &files(noise(middle))) <= wanted {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    // Sizes are nearly in proportion to the noise.
+    let nearer = |bytes: u64, _| bytes * wanted / counted(node, &files(noise(size(bytes))));
+    let start = size((0..STEPS).fold(wanted, nearer));
     // gzip does not grow by one byte at a time.
-    let near = (0..AROUND).flat_map(|step| [low.saturating_sub(step), low + step]);
+    let near = (0..AROUND).flat_map(|step| [start.saturating_sub(step), start + step]);
     near.map(|bytes| files(noise(bytes)))
         .find(|files| fits(counted(node, files)))
         .unwrap_or_else(|| panic!("{}: no document of {wanted} bytes", told(node)))
@@ -105,8 +106,7 @@ fn a_byte_more_takes_the_next_form_or_is_refused() {
 #[test]
 fn what_fits_in_no_form_is_refused_with_the_numbers() {
     for (node, limit) in limited() {
-        let bytes = usize::try_from(limit).unwrap();
-        let message = package(&node, &files(noise(bytes * 2))).unwrap_err().to_string();
+        let message = package(&node, &files(noise(size(limit * 2)))).unwrap_err().to_string();
         let attribute = &user_data(&node).attribute;
         let (platform, format) = (&node.platform.name, firelay::delivery::format_name(node.os.document));
         let start = format!("cp1: the {format} document is too large for {attribute} of platform {platform}: ");
