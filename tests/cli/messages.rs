@@ -42,6 +42,8 @@ fn helps() -> Vec<Case> {
         case("help-secrets-new", &["secrets", "new", "--help"]),
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-seed", &["seed", "--help"]),
+        case("help-serve", &["serve", "--help"]),
         case("help-size", &["size", "--help"]),
         case("help-profile", &["profile", "--help"]),
         case("help-profile-list", &["profile", "list", "--help"]),
