@@ -62,7 +62,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         audit,
         begun: Instant::now(),
     };
-    listen(&Arc::new(server), &listeners, &stop, args.connections as usize)
+    listen(&Arc::new(server), listeners, &stop, args.connections as usize)
         .map_err(|error| Failure::Io(format!("cannot take connections: {error}")))?;
     streams::tell("stopped");
     Ok(())

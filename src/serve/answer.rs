@@ -72,12 +72,17 @@ impl Answer {
         }
     }
 
-    fn bytes(bytes: Vec<u8>, entry: &Entry) -> Self {
+    /// To a HEAD nothing of it goes out.
+    fn bytes(bytes: Vec<u8>, entry: &Entry, head: bool) -> Self {
         Self {
             status: 200,
             body: Body::Bytes(bytes),
             node: entry.node.clone(),
-            outcome: if entry.secret { Outcome::Given } else { Outcome::Sent },
+            outcome: if entry.secret && !head {
+                Outcome::Given
+            } else {
+                Outcome::Sent
+            },
         }
     }
 }
@@ -135,7 +140,7 @@ impl Server {
         let (Content::File(file), Some(node), Some(journal), true) =
             (&entry.content, &entry.node, &self.journal, entry.secret)
         else {
-            return Answer::bytes(bytes, entry);
+            return Answer::bytes(bytes, entry, head);
         };
         let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
         let claimed = if head {
@@ -144,7 +149,7 @@ impl Server {
             journal.claim(node, &file.sha256, peer.to_string())
         };
         match claimed {
-            Ok(true) => Answer::bytes(bytes, entry),
+            Ok(true) => Answer::bytes(bytes, entry, head),
             Ok(false) => Answer::nothing(Outcome::Spent, entry.node.clone()),
             Err(_) => Answer {
                 node: entry.node.clone(),

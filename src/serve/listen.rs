@@ -26,8 +26,8 @@ pub struct Listener {
 }
 
 /// Answers on all sockets until `stop` can be read. Then connections that are under way have a moment to end.
-pub fn listen(server: &Arc<Server>, listeners: &[Listener], stop: &impl AsFd, connections: usize) -> io::Result<()> {
-    for listener in listeners {
+pub fn listen(server: &Arc<Server>, listeners: Vec<Listener>, stop: &impl AsFd, connections: usize) -> io::Result<()> {
+    for listener in &listeners {
         // A connection that is gone again when it is accepted must not stop all others.
         listener.socket.set_nonblocking(true)?;
     }
@@ -35,13 +35,15 @@ pub fn listen(server: &Arc<Server>, listeners: &[Listener], stop: &impl AsFd, co
     loop {
         // Full: further connections wait with the system.
         let full = !slots.wait_below(slots.most(), LOOK_UP);
-        let listening: &[Listener] = if full { &[] } else { listeners };
+        let listening: &[Listener] = if full { &[] } else { &listeners };
         let ready = wait(listening, stop, full)?;
         let Some(ready) = ready else { break };
         for listener in ready {
             accept(server, listener, &slots);
         }
     }
+    // Whoever comes now is to find nobody, and not to wait for someone who will not answer.
+    drop(listeners);
     slots.wait_below(1, LAST_CALL);
     Ok(())
 }

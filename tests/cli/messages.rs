@@ -43,6 +43,8 @@ fn helps() -> Vec<Case> {
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-publish", &["publish", "--help"]),
+        case("help-seed", &["seed", "--help"]),
+        case("help-serve", &["serve", "--help"]),
         case("help-size", &["size", "--help"]),
         case("help-terraform", &["terraform", "--help"]),
         case("help-profile", &["profile", "--help"]),

@@ -26,7 +26,17 @@ fn every_verb_has_a_page_of_the_manual() {
     let ran = desk.run(&["man", "--out", "man1"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
     let pages = tree(&desk.at("man1"));
-    for verb in ["", "-check", "-render", "-secrets-new", "-profile-show", "-why", "-man"] {
+    for verb in [
+        "",
+        "-check",
+        "-render",
+        "-seed",
+        "-serve",
+        "-secrets-new",
+        "-profile-show",
+        "-why",
+        "-man",
+    ] {
         assert!(
             pages.contains_key(&format!("firelay{verb}.1")),
             "{verb}: {:?}",

@@ -51,20 +51,20 @@ fn depth(path: &str) -> usize {
 
 impl<'a> Tree<'a> {
     pub(super) fn new(files: impl Iterator<Item = &'a str>) -> Self {
-        let mut paths = BTreeSet::from([(0, "")]);
+        let mut paths = BTreeSet::from([(0, vec![""], "")]);
         let files: Vec<_> = files.collect();
         for file in &files {
             let above = std::iter::successors(Some(split(file).0), |path| Some(split(path).0));
             paths.extend(
                 above
                     .take_while(|path| !path.is_empty())
-                    .map(|path| (depth(path), path)),
+                    .map(|path| (depth(path), path.split('/').collect(), path)),
             );
         }
         let mut tree = Self {
             directories: Vec::new(),
         };
-        for (_, path) in paths {
+        for (_, _, path) in paths {
             let parent = tree.at(split(path).0);
             tree.directories.push(Directory {
                 path,
@@ -216,13 +216,11 @@ fn length(name: &[u8]) -> u8 {
     u8::try_from(name.len()).unwrap_or(u8::MAX)
 }
 
-/// A name in one of the trees; a file's has a dot and a version (ECMA-119 §7.5.1).
+/// A name in one of the trees; a file's in the plain one has a dot and a version (ECMA-119 §7.5.1).
 fn identifier(name: &str, names: Names, file: bool) -> Vec<u8> {
     match names {
-        Names::Joliet => {
-            let version = if file { ";1" } else { "" };
-            name.chars().chain(version.chars()).flat_map(ucs2).collect()
-        }
+        // As genisoimage and Windows write them, without the version that the plain tree has.
+        Names::Joliet => name.chars().flat_map(ucs2).collect(),
         Names::Plain => {
             let plain = |character: char| match character.to_ascii_uppercase() {
                 kept @ ('A'..='Z' | '0'..='9') => kept,

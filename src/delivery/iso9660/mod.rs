@@ -26,7 +26,7 @@ pub const APPLICATION: &str = "FIRELAY";
 enum Names {
     /// `USER_DATA.;1` (ECMA-119 §7.5, interchange level 2).
     Plain,
-    /// `user-data;1` in UCS-2 (Joliet, "Joliet Directory Identifiers").
+    /// `user-data` in UCS-2 (Joliet, "Joliet Directory Identifiers").
     Joliet,
 }
 
