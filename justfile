@@ -27,3 +27,7 @@ fuzz SECONDS='600':
 # Render every plugin and add-on in every mode that it declares, and look at what the objects refer to.
 manifests:
     cargo test --test manifests
+
+# Let Terraform itself, which has to be installed, evaluate the modules over a rendered tree.
+terraform:
+    cargo test --test terraform -- --ignored

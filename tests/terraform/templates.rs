@@ -114,12 +114,8 @@ fn base64_is_safe_for_both() {
 
 /// Where Terraform itself is installed, it has the last word.
 #[test]
+#[ignore = "wants Terraform on the machine: `just terraform`"]
 fn terraform_itself_returns_the_text() {
-    let Ok(version) = Command::new("terraform").arg("version").output() else {
-        // Without it, the test above stands for it.
-        return;
-    };
-    assert!(version.status.success(), "{}", said(&version));
     let desk = Desk::of("single-node");
     let plain = desk.run(&["render", "--node", "home1", "--out", "-"]).stdout;
     let escaped = desk
