@@ -111,11 +111,16 @@ pub(super) fn check(spec: &Spec, plan: &Plan, report: &mut Report) {
 }
 
 fn unknown(image: &Spanned<String>, plan: &Plan, kubeadm: &[String]) -> Option<Diagnostic> {
+    let finding = |message: &str| Diagnostic::error("FL0316", message).at(image.span);
+    if image.contains('@') {
+        let help = "leave it out, or remove the digest where the image is named";
+        return Some(finding("a digest for an image that is named with one").help(help));
+    }
     let named: Vec<_> = plan.images.named().map(|(_, upstream)| upstream).collect();
     if named.contains(&image.as_str()) {
         return None;
     }
-    let finding = Diagnostic::error("FL0316", "the digest of an image that firelay does not name").at(image.span);
+    let finding = finding("the digest of an image that firelay does not name");
     if kubeadm.contains(&image.value) {
         let help = "leave it out; `imageRewrites` can lead to a registry of yours that never changes a tag";
         return Some(finding.label("kubeadm names this one, by its tag").help(help));
