@@ -34,6 +34,7 @@ mod owned;
 mod patches;
 mod phases;
 mod pki;
+mod ports;
 mod ranges;
 mod registration;
 mod report;
