@@ -214,6 +214,20 @@ fn without_kube_proxy_flannel_is_told_where_the_api_is() {
     assert_eq!(variable(&plan, "KUBERNETES_SERVICE_PORT"), Some(json!("6443")));
 }
 
+#[test]
+fn ports_of_kubernetes_follow_the_kubelets_own() {
+    let kubelets = |further: &str| -> Vec<_> {
+        let plan = with(flannel("vxlan"), &[IPV4], further);
+        plan.ports()
+            .filter(|port| port.of == "kubelet")
+            .map(|port| port.port)
+            .collect()
+    };
+    assert_eq!(kubelets("kubernetes: { version: 1.36.4 }"), [Some(10250)]);
+    let other = "kubernetes: { version: 1.36.4, kubelet: { config: { port: 10260 } } }";
+    assert_eq!(kubelets(other), [Some(10260)]);
+}
+
 fn implied(plan: &Plan) -> Implied {
     plan.implied.clone()
 }

@@ -142,6 +142,7 @@ fn the_manifest_is_stable_text() {
   "firelayVersion": "{}",
   "kubernetesVersion": "1.36.4",
   "bundleFingerprint": "0123",
+  "ports": [],
   "files": [
     {{
       "path": ".gitignore",

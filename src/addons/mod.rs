@@ -78,10 +78,7 @@ fn texts(addon: &AddonPlan, issued: Option<&BTreeMap<String, AddonCertificate>>)
 fn rendered(addon: &AddonPlan, context: &Value) -> Result<Vec<(PhaseName, PhaseFile)>, Error> {
     let declaration = &addon.choice.declaration;
     let folder = declaration.folder();
-    let release = addon
-        .version
-        .as_ref()
-        .and_then(|version| declaration.releases.get(version));
+    let release = addon.release();
     let mut files = Vec::new();
     for file in &declaration.files {
         if let Some(when) = &file.when

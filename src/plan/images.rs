@@ -68,32 +68,27 @@ impl Images {
 /// The images that kubeadm names by itself (kubeadm, app/images/images.go): as they are pulled, with upstream's names.
 pub fn of_kubeadm(plan: &Plan) -> Vec<(String, String)> {
     let kubernetes = &plan.kubernetes;
-    let (dns, etcd) = (&kubernetes.dns, &plan.etcd);
+    let (dns, etcd, repository) = (&kubernetes.dns, &plan.etcd, &kubernetes.image_repository);
     let version = format!("v{}", kubernetes.version);
+    let upstream = |name: &str, tag: &str| format!("{IMAGE_REPOSITORY}/{name}:{tag}");
     let mut components = vec!["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
     components.extend(kubernetes.kube_proxy.as_ref().map(|_| "kube-proxy"));
-    let image = |own: Option<&String>, inner: &str, name: &str, tag: &str| {
-        let repository = own.unwrap_or(&kubernetes.image_repository);
-        let inner = if repository == IMAGE_REPOSITORY { inner } else { "" };
-        let upstream = if inner.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{inner}{name}")
-        };
-        (
-            format!("{repository}/{inner}{name}:{tag}"),
-            format!("{IMAGE_REPOSITORY}/{upstream}:{tag}"),
-        )
-    };
-    let mut images: Vec<_> = components.iter().map(|name| image(None, "", name, &version)).collect();
+    let component = |name| (format!("{repository}/{name}:{version}"), upstream(name, &version));
+    let mut images: Vec<_> = components.into_iter().map(component).collect();
     if !dns.disabled {
         let tag = dns.image_tag.as_ref().unwrap_or(&kubernetes.profile.coredns);
-        let (pulled, _) = image(dns.image_repository.as_ref(), "coredns/", "coredns", tag);
-        images.push((pulled, format!("{IMAGE_REPOSITORY}/coredns/coredns:{tag}")));
+        // In its own registry alone it lies one level deeper.
+        let name = upstream("coredns/coredns", tag);
+        let pulled = match &dns.image_repository {
+            None if repository == IMAGE_REPOSITORY => name.clone(),
+            own => format!("{}/coredns:{tag}", own.as_ref().unwrap_or(repository)),
+        };
+        images.push((pulled, name));
     }
     if !etcd.external {
         let tag = etcd.image_tag.as_ref().unwrap_or(&kubernetes.profile.etcd_image);
-        images.push(image(etcd.image_repository.as_ref(), "", "etcd", tag));
+        let own = etcd.image_repository.as_ref().unwrap_or(repository);
+        images.push((format!("{own}/etcd:{tag}"), upstream("etcd", tag)));
     }
     images
 }
@@ -116,11 +111,16 @@ pub(super) fn check(spec: &Spec, plan: &Plan, report: &mut Report) {
 }
 
 fn unknown(image: &Spanned<String>, plan: &Plan, kubeadm: &[String]) -> Option<Diagnostic> {
+    let finding = |message: &str| Diagnostic::error("FL0316", message).at(image.span);
+    if image.contains('@') {
+        let help = "leave it out, or remove the digest where the image is named";
+        return Some(finding("a digest for an image that is named with one").help(help));
+    }
     let named: Vec<_> = plan.images.named().map(|(_, upstream)| upstream).collect();
     if named.contains(&image.as_str()) {
         return None;
     }
-    let finding = Diagnostic::error("FL0316", "the digest of an image that firelay does not name").at(image.span);
+    let finding = finding("the digest of an image that firelay does not name");
     if kubeadm.contains(&image.value) {
         let help = "leave it out; `imageRewrites` can lead to a registry of yours that never changes a tag";
         return Some(finding.label("kubeadm names this one, by its tag").help(help));

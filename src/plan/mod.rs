@@ -37,6 +37,7 @@ mod owned;
 mod patches;
 mod phases;
 mod pki;
+mod ports;
 mod pxe;
 mod ranges;
 mod registration;

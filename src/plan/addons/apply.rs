@@ -1,5 +1,6 @@
 //! What plugins and add-ons need, given to the plan. What the user says himself wins; what cannot both hold is a finding.
 
+use super::cutter;
 use crate::{
     diagnostic::{Diagnostic, Span},
     plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
@@ -14,7 +15,7 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
     }
     let mut controller_manager = implied.controller_manager_arguments;
     if implied.without_node_cidrs {
-        controller_manager.insert("allocate-node-cidrs".to_owned(), "false".to_owned());
+        controller_manager.insert(cutter::FLAG.to_owned(), "false".to_owned());
     }
     let kubernetes = &mut plan.kubernetes;
     for (component, arguments) in [

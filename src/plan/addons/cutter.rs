@@ -4,7 +4,7 @@ use super::holds;
 use crate::{declaration::Kind, plan::network::Cutter, spec::Spec};
 
 /// The flag of kube-controller-manager that is firelay's word for it; the user's own wins.
-const FLAG: &str = "allocate-node-cidrs";
+pub(super) const FLAG: &str = "allocate-node-cidrs";
 
 /// By the network plugin's parameters alone, as it is asked before there is a plan.
 pub(in crate::plan) fn cutter(spec: &Spec) -> Cutter {

@@ -8,7 +8,7 @@ use super::{broken, context, of, placed};
 use crate::{
     declaration::{Implication, Leaf, Place, Port},
     diagnostic::Diagnostic,
-    plan::{self, AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, report::Report},
+    plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, ports, report::Report},
     spec::Spec,
     template,
 };
@@ -17,10 +17,12 @@ use crate::{
 pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
     let mut all = Implied::default();
     let whole = context(plan);
+    let kubernetes = ports::of_kubernetes(plan);
     for addon in &plan.addons {
         let context = of(&whole, addon);
         for implication in &addon.choice.declaration.implies {
             let asker = Asker {
+                kubernetes: &kubernetes,
                 addon,
                 context: &context,
             };
@@ -39,6 +41,8 @@ pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
 }
 
 struct Asker<'a> {
+    /// Ports that are taken before any plugin asks.
+    kubernetes: &'a [PortPlan],
     addon: &'a AddonPlan,
     context: &'a Value,
 }
@@ -135,8 +139,7 @@ impl Asker<'_> {
             let place = port.on == other.on || [port.on, other.on].contains(&Place::All);
             other.of != port.of && other.protocol == port.protocol && other.port == port.port && place
         };
-        let kubernetes = plan::own_ports();
-        let other = kubernetes.iter().chain(&all.ports).find(same)?;
+        let other = self.kubernetes.iter().chain(&all.ports).find(same)?;
         let message = format!("{} and {} both want {} port {number}", port.of, other.of, port.protocol);
         let finding = Diagnostic::error("FL0804", message).help("give one of them another port, or leave it out");
         Some(placed(finding, &self.addon.choice, ""))

@@ -136,18 +136,14 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
 
 /// The manifests of a release that the founder fetches.
 fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Result<Vec<ManifestPlan>, template::Error> {
-    let declaration = &addon.choice.declaration;
-    let Some((version, release)) = addon
-        .version
-        .as_ref()
-        .and_then(|version| Some((version, declaration.releases.get(version)?)))
-    else {
+    let (Some(version), Some(release)) = (&addon.version, addon.release()) else {
         return Ok(Vec::new());
     };
+    let folder = addon.choice.declaration.folder();
     let mut manifests = Vec::new();
     for one in &release.fetched {
         let when = one.when.as_deref();
-        if when.map_or(Ok(true), |when| template::holds(&declaration.folder(), when, context))? {
+        if when.map_or(Ok(true), |when| template::holds(&folder, when, context))? {
             let url = one.url.replace("{version}", &version.to_string());
             manifests.push(ManifestPlan {
                 name: one.name.clone(),

@@ -6,8 +6,7 @@ use semver::Version;
 use serde_json::Value;
 
 use super::RoleSet;
-use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Roles};
-use crate::plan::API_PORT;
+use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Release, Roles};
 
 /// A plugin or add-on.
 #[derive(Clone, Debug)]
@@ -26,6 +25,11 @@ impl AddonPlan {
     /// The name by which the spec knows it.
     pub fn key(&self) -> &str {
         &self.choice.declaration.key
+    }
+
+    /// What is known of its release.
+    pub fn release(&self) -> Option<&Release> {
+        self.choice.declaration.releases.get(self.version.as_ref()?)
     }
 
     /// It is the network plugin.
@@ -86,22 +90,6 @@ pub struct PortPlan {
     pub on: Place,
     /// What needs it.
     pub of: String,
-}
-
-/// What Kubernetes itself listens on for others (kubernetes.io, "Ports and Protocols").
-pub fn own_ports() -> Vec<PortPlan> {
-    let port = |of: &str, port, on| PortPlan {
-        protocol: "tcp".to_owned(),
-        port: Some(port),
-        on,
-        of: of.to_owned(),
-    };
-    vec![
-        port("kube-apiserver", API_PORT, Place::ControlPlane),
-        port("etcd", 2379, Place::Etcd),
-        port("etcd", 2380, Place::Etcd),
-        port("kubelet", 10250, Place::All),
-    ]
 }
 
 /// The least kernel, and what needs it.

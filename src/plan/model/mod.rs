@@ -22,7 +22,7 @@ pub use pxe::*;
 pub use runtime::*;
 pub use trust::*;
 
-use super::{ScopedPatch, images::Images};
+use super::{ScopedPatch, images::Images, ports};
 use crate::spec::{Access, Beside};
 
 /// A cluster, resolved.
@@ -87,7 +87,7 @@ impl Plan {
 
     /// What machines must reach on each other.
     pub fn ports(&self) -> impl Iterator<Item = PortPlan> {
-        own_ports().into_iter().chain(self.implied.ports.clone())
+        ports::of_kubernetes(self).into_iter().chain(self.implied.ports.clone())
     }
 
     /// Manifests of the user with the names of their files, which are numbered so that the order of the spec is theirs.
