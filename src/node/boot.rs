@@ -59,6 +59,8 @@ struct Context<'a> {
     package_command: &'a str,
     packages: &'a [String],
     cloud_init: bool,
+    /// The document comes over the network, perhaps once.
+    served: bool,
     cluster_status: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
     cni_plugins: Vec<String>,
@@ -178,6 +180,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         package_command: node.os.package_command.as_deref().unwrap_or_default(),
         packages: &host.packages,
         cloud_init: node.os.document == DocumentFormat::CloudInit,
+        served: node.platform.pxe,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
         kernel: Kernel::of(plan, node),
         cni_plugins: brought(plan, node),

@@ -122,7 +122,7 @@ def ready(machines, seconds=900):
 
 def settled(machine, rebooted=False):
     """A node that is done: cloud-init too, nothing secret left over, and nothing left to run."""
-    machine.check("cloud-init status --wait", "done")
+    machine.check("cloud-init status --wait", "disabled" if machine.pxe else "done")
     until(lambda: machine.sh("systemctl is-active firelay")[1] == "inactive", f"end of the chain on {machine.name}", 120)
     machine.check("systemctl is-failed firelay", "inactive", 1)
     machine.check("systemctl --failed --no-legend --plain | grep -v '^$' | wc -l", "0")
