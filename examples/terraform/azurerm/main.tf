@@ -77,7 +77,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key]
+    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username]
   }
 }
 
