@@ -50,6 +50,8 @@ resource "google_compute_region_instance_group_manager" "pool" {
     type                         = "OPPORTUNISTIC"
     minimal_action               = "REPLACE"
     instance_redistribution_type = "NONE"
+    max_surge_fixed              = max(4, length(coalesce(var.pool_zones, []))) # at least the number of zones
+    max_unavailable_fixed        = 0                                            # the provider would say 0 for both, which Google refuses
   }
 
   lifecycle {
