@@ -99,6 +99,7 @@ resource "aws_lb_target_group" "api" {
     protocol = "HTTPS"
     path     = "/readyz"
     interval = 10
+    timeout  = 6 # 10 by default, which is as long as the interval
   }
 }
 

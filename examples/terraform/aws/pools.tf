@@ -30,7 +30,9 @@ resource "aws_launch_template" "pool" {
 }
 
 data "aws_ami" "pool" {
-  for_each = local.pools
+  for_each           = local.pools
+  include_deprecated = true # an image that is deprecated one day can still be used
+
   filter {
     name   = "image-id"
     values = [var.images["${each.value.os}/${each.value.arch}"]]

@@ -26,10 +26,14 @@ locals {
   workers = { for name, machine in local.nodes : name => machine if !contains(keys(local.members), name) }
 }
 
-# Looks whether the documents are those that were rendered, and changes with them.
+# Looks whether the documents are those that were rendered, and changes with them and with the meta-data and the network
+# configuration beside them: what is read at the first boot only.
 resource "terraform_data" "document" {
   for_each = merge(local.nodes, local.pools)
-  input    = each.value.sha256
+  input = join(" ", [
+    for path in [each.value.path, each.value.meta_data_path, each.value.network_config_path] :
+    filesha256("${var.tree}/${path}") if path != null
+  ])
 
   lifecycle {
     precondition {

@@ -32,7 +32,7 @@ resource "azurerm_network_interface" "node" {
   }
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image or key changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='azurerm_linux_virtual_machine.member["cp2"]'
 resource "azurerm_linux_virtual_machine" "member" {
   for_each              = local.members
@@ -77,7 +77,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, source_image_id, source_image_reference]
+    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username]
   }
 }
 

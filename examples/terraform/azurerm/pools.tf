@@ -1,4 +1,5 @@
-# Manual: machines that joined do not read a new document, and none is replaced for it.
+# Manual: machines that joined do not read a new document, and none is replaced for it, as long as the provider's feature
+# roll_instances_when_required is off. It is on by default, and makes every machine of the set anew.
 resource "azurerm_linux_virtual_machine_scale_set" "pool" {
   for_each             = local.pools
   name                 = "${local.cluster.name}-${each.key}"
@@ -47,6 +48,7 @@ resource "azurerm_linux_virtual_machine_scale_set" "pool" {
     name                      = "primary"
     primary                   = true
     network_security_group_id = azurerm_network_security_group.nodes.id
+    ip_forwarding_enabled     = var.ip_forwarding
 
     ip_configuration {
       name      = "primary"

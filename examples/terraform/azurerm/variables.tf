@@ -62,7 +62,7 @@ variable "api_cidrs" {
 }
 
 variable "ip_forwarding" {
-  description = "true for a network plugin without a tunnel, whose packets have addresses of pods; of named machines, since the name of a scale set's attribute differs between releases of the provider."
+  description = "true for a network plugin without a tunnel, whose packets have addresses of pods."
   type        = bool
   default     = false
 }

@@ -2,10 +2,10 @@ terraform {
   required_version = ">= 1.5.0"
 
   required_providers {
-    # Its documentation of 4.x was read on 2026-11-21.
+    # Its documentation and source of 5.2.0 (2026-08-20) were read on 2026-11-21; 4.x has other names in scale sets.
     azurerm = {
       source  = "hashicorp/azurerm"
-      version = "~> 4.0"
+      version = "~> 5.2"
     }
   }
 }

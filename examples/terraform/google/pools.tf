@@ -50,6 +50,9 @@ resource "google_compute_region_instance_group_manager" "pool" {
     type                         = "OPPORTUNISTIC"
     minimal_action               = "REPLACE"
     instance_redistribution_type = "NONE"
+    # Without them the provider says 0 for both, which Google refuses; a figure has to be 0 or that of the zones at least.
+    max_surge_fixed       = max(4, length(coalesce(var.pool_zones, [])))
+    max_unavailable_fixed = 0
   }
 
   lifecycle {

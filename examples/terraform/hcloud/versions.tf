@@ -2,10 +2,10 @@ terraform {
   required_version = ">= 1.5.0"
 
   required_providers {
-    # Its documentation of 1.68.0 (2026-08-17) was read on 2026-11-21.
+    # Its documentation of 1.68.0 (2026-07-28) was read on 2026-11-21.
     hcloud = {
       source  = "hetznercloud/hcloud"
-      version = "~> 1.64" # network.subnet_id
+      version = "~> 1.68"
     }
   }
 }

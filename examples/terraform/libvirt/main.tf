@@ -36,12 +36,17 @@ resource "libvirt_ignition" "node" {
   content  = file("${var.tree}/${each.value.path}")
 }
 
+# Disks are written on top of it: another image in its place would break those of machines that run.
 resource "libvirt_volume" "image" {
   for_each = var.images
   name     = "${local.cluster.name}-${replace(each.key, "/", "-")}.qcow2"
   pool     = var.storage_pool
   target   = { format = { type = "qcow2" } }
   create   = { content = { url = each.value } }
+
+  lifecycle {
+    ignore_changes = [create]
+  }
 }
 
 # They carry etcd: a new document or image changes nothing here. Replace one with its disk, wait until etcd is whole, then

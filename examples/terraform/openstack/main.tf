@@ -34,7 +34,7 @@ resource "openstack_networking_port_v2" "node" {
   }
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image or key changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='openstack_compute_instance_v2.member["cp2"]'
 resource "openstack_compute_instance_v2" "member" {
   for_each     = local.members
@@ -50,11 +50,11 @@ resource "openstack_compute_instance_v2" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image_id]
+    ignore_changes = [user_data, image_id, key_pair, config_drive]
   }
 }
 
-# A new document makes a new machine: Nova cannot change it.
+# A new document makes a new machine: Nova cannot change it. For a new image Nova rebuilds the machine, with its document.
 resource "openstack_compute_instance_v2" "worker" {
   for_each     = local.workers
   name         = each.key

@@ -24,6 +24,6 @@ resource "openstack_compute_instance_v2" "pool" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image_id]
+    ignore_changes = [user_data, image_id, key_pair, config_drive]
   }
 }

@@ -2,10 +2,10 @@ terraform {
   required_version = ">= 1.5.0"
 
   required_providers {
-    # Its documentation of 0.111.1 (2026-07-19) was read on 2026-11-21.
+    # Its documentation and source of 0.111.1 (2026-07-03) were read on 2026-11-21.
     proxmox = {
       source  = "bpg/proxmox"
-      version = "~> 0.111"
+      version = "~> 0.111.1"
     }
   }
 }

@@ -10,7 +10,6 @@ locals {
       {
         (machine.attribute)             = file("${var.tree}/${machine.path}")
         "${machine.attribute}.encoding" = local.encodings[machine.encoding]
-        "disk.enableUUID"               = "TRUE"
       },
       machine.meta_data_path == null ? {} : {
         "guestinfo.metadata"          = filebase64("${var.tree}/${machine.meta_data_path}")
@@ -70,6 +69,7 @@ resource "vsphere_virtual_machine" "member" {
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
+  enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
   wait_for_guest_net_timeout = 0
 
   network_interface {
@@ -106,6 +106,7 @@ resource "vsphere_virtual_machine" "worker" {
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
+  enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
   wait_for_guest_net_timeout = 0
 
   network_interface {

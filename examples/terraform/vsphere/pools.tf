@@ -10,6 +10,7 @@ resource "vsphere_virtual_machine" "pool" {
   memory                     = var.machines["worker"].memory
   guest_id                   = local.templates[each.value.pool].guest_id
   firmware                   = local.templates[each.value.pool].firmware
+  enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
   wait_for_guest_net_timeout = 0
 
   # A pool's meta-data has no name and one instance-id for all: each machine needs its own.
