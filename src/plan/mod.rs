@@ -28,6 +28,7 @@ mod kubernetes;
 mod labels;
 mod machines;
 mod manifests;
+mod marks;
 mod model;
 mod names;
 mod network;

@@ -1,20 +1,18 @@
 //! Machines and pools, resolved.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
     InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts::Store, delivery, host, inheritance::Inherited,
-    interfaces, kubelet, labels, machines, machines::Row, names, network::Ranges, pki, report::Report, swap::SwapUse,
+    interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki, report::Report,
+    swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
     profile::{OsProfile, PlatformProfile, Profiles},
-    spec::{Arch, JoinIdentity, Node, Pool, Role, Settings, Spec},
+    spec::{Arch, JoinIdentity, Pool, Role, Settings, Spec},
     yaml::Spanned,
 };
 
@@ -48,7 +46,7 @@ impl Nodes<'_> {
         if let Some(founder) = nodes.iter_mut().find(|node| node.roles.control_plane) {
             founder.founder = true;
         }
-        check_marks(rows, report);
+        marks::check(rows, report);
         nodes.extend(
             self.spec
                 .pools
@@ -61,8 +59,8 @@ impl Nodes<'_> {
 
     fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
         let node = row.node;
-        let mac = node.mac.as_ref().and_then(|text| report.take(mac(text)));
-        let uuid = node.uuid.as_ref().and_then(|text| report.take(uuid(text)));
+        let mac = node.mac.as_ref().and_then(|text| report.take(marks::mac(text)));
+        let uuid = node.uuid.as_ref().and_then(|text| report.take(marks::uuid(text)));
         let machine = Machine {
             roles: row.roles,
             listed: &node.roles,
@@ -320,63 +318,4 @@ fn check_carriage(
         .label("this OS reads another kind of user-data"));
     }
     Ok(())
-}
-
-/// Lower case with colons.
-pub(super) fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
-    let mac = text.to_lowercase().replace('-', ":");
-    let octets: Vec<_> = mac.split(':').collect();
-    let hex = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if octets.len() == 6 && octets.iter().all(hex) {
-        Ok(mac)
-    } else {
-        Err(Diagnostic::error("FL0217", "not a MAC address")
-            .at(text.span)
-            .help("write it as 52:54:00:12:34:56"))
-    }
-}
-
-/// Lower case, in the five groups of RFC 9562 §4.
-fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
-    let uuid = text.to_lowercase();
-    let groups: Vec<_> = uuid.split('-').map(str::len).collect();
-    if groups == [8, 4, 4, 4, 12] && uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
-        Ok(uuid)
-    } else {
-        Err(Diagnostic::error("FL0221", "not a UUID")
-            .at(text.span)
-            .help("write what `dmidecode -s system-uuid` prints: 4c4c4544-0051-3010-8052-b4c04f4e4c31"))
-    }
-}
-
-/// What tells machines apart: how it is called, its code, how it is read, and where a node has it.
-type Mark = (
-    &'static str,
-    &'static str,
-    fn(&Spanned<String>) -> Result<String, Diagnostic>,
-    fn(&Node) -> Option<&Spanned<String>>,
-);
-
-const MARKS: [Mark; 2] = [
-    ("MAC address", "FL0217", mac, |node| node.mac.as_ref()),
-    ("UUID", "FL0221", uuid, |node| node.uuid.as_ref()),
-];
-
-fn check_marks(rows: &[Row<'_>], report: &mut Report) {
-    for (what, code, read, given) in MARKS {
-        let mut seen = BTreeSet::new();
-        for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
-            if row.names.len() > 1 {
-                let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
-                report.push(finding.help(format!("list machines with a {what} one by one")));
-            }
-            if read(text).is_ok_and(|mark| !seen.insert(mark)) {
-                report.push(
-                    Diagnostic::error(code, format!("a {what} is given twice"))
-                        .at(text.span)
-                        .label("the second is here"),
-                );
-            }
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding;
 use crate::{
     diagnostic::{Diagnostic, nearest},
-    plan::{nodes, report::Report},
+    plan::{marks, report::Report},
     spec::Interface,
     yaml::Spanned,
 };
@@ -132,5 +132,5 @@ fn goes_round(from: &Interface, interfaces: &[&Interface]) -> bool {
 pub(super) fn mac(interface: &Interface) -> Option<String> {
     let device = interface.bond.is_none() && interface.vlan.is_none();
     let text = interface.mac.as_ref().filter(|_| device)?;
-    nodes::mac(text).ok()
+    marks::mac(text).ok()
 }

@@ -1,0 +1,88 @@
+//! MAC addresses and UUIDs, by which a server tells machines apart.
+
+use std::collections::BTreeSet;
+
+use super::{machines::Row, report::Report};
+use crate::{diagnostic::Diagnostic, spec::Node, yaml::Spanned};
+
+/// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
+const GROUP_BIT: u8 = 1;
+
+/// What firmware tells that has no UUID (SMBIOS 3.7 §7.2.1), and what boards with American Megatrends' firmware tell whose maker
+/// left its sample in (published dmidecode reports of such boards, read 2026-11-21).
+const NOT_SET: [&str; 3] = [
+    "00000000-0000-0000-0000-000000000000",
+    "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    "03000200-0400-0500-0006-000700080009",
+];
+
+/// Lower case with colons.
+pub(super) fn mac(text: &Spanned<String>) -> Result<String, Diagnostic> {
+    let mac = text.to_lowercase().replace('-', ":");
+    let octets: Vec<_> = mac.split(':').collect();
+    let hex = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if octets.len() != 6 || !octets.iter().all(hex) {
+        return Err(Diagnostic::error("FL0217", "not a MAC address")
+            .at(text.span)
+            .help("write it as 52:54:00:12:34:56"));
+    }
+    let of_group = u8::from_str_radix(octets[0], 16).is_ok_and(|first| first & GROUP_BIT != 0);
+    if of_group || octets.iter().all(|octet| *octet == "00") {
+        return Err(Diagnostic::error("FL0217", "a MAC address that no interface has")
+            .at(text.span)
+            .label("zero, or a group's")
+            .help("write what `ip link` shows behind link/ether"));
+    }
+    Ok(mac)
+}
+
+/// Lower case, in the five groups of RFC 9562 §4.
+pub(super) fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
+    let uuid = text.to_lowercase();
+    let groups: Vec<_> = uuid.split('-').map(str::len).collect();
+    if groups != [8, 4, 4, 4, 12] || !uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
+        return Err(Diagnostic::error("FL0221", "not a UUID")
+            .at(text.span)
+            .help("write what `dmidecode -s system-uuid` prints: 4c4c4544-0051-3010-8052-b4c04f4e4c31"));
+    }
+    if NOT_SET.contains(&uuid.as_str()) {
+        return Err(Diagnostic::error("FL0221", "a UUID that many machines have")
+            .at(text.span)
+            .label("what firmware tells whose maker has set none")
+            .help("write `mac`, the address of the interface that boots, instead"));
+    }
+    Ok(uuid)
+}
+
+/// What tells machines apart: how it is called, its code, how it is read, and where a node has it.
+type Mark = (
+    &'static str,
+    &'static str,
+    fn(&Spanned<String>) -> Result<String, Diagnostic>,
+    fn(&Node) -> Option<&Spanned<String>>,
+);
+
+const MARKS: [Mark; 2] = [
+    ("MAC address", "FL0217", mac, |node| node.mac.as_ref()),
+    ("UUID", "FL0221", uuid, |node| node.uuid.as_ref()),
+];
+
+/// Refuses marks that are not of one machine.
+pub(super) fn check(rows: &[Row<'_>], report: &mut Report) {
+    for (what, code, read, given) in MARKS {
+        let mut seen = BTreeSet::new();
+        for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
+            if row.names.len() > 1 {
+                let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
+                report.push(finding.help(format!("list machines with a {what} one by one")));
+            }
+            if read(text).is_ok_and(|mark| !seen.insert(mark)) {
+                report.push(
+                    Diagnostic::error(code, format!("a {what} is given twice"))
+                        .at(text.span)
+                        .label("the second is here"),
+                );
+            }
+        }
+    }
+}
