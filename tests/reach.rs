@@ -187,7 +187,7 @@ const PXE: &str = "
 platform: metal
 os: fedora-coreos
 nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11], mac: '52:54:00:12:34:56' }]
-delivery: { pxe: { url: 'http://10.0.0.5:8080', systems: { fedora-coreos: { kernel: coreos/vmlinuz } } } }";
+delivery: { pxe: { url: 'http://10.0.0.5:8080', systems: { fedora-coreos: { kernel: coreos/vmlinuz, rootfs: coreos/root.img } } } }";
 
 /// Pods with an address of each family.
 const DUAL_STACK: &str = "

@@ -6,6 +6,7 @@ use super::{Manifest, ManifestFile};
 use crate::{
     document::{CloudInit, Ignition},
     profile::{DocumentFormat, Encoding},
+    spec::Rung,
 };
 
 /// A machine or pool, and the files of the tree that a datasource of its system asks for.
@@ -13,6 +14,10 @@ use crate::{
 pub struct Machine<'m> {
     /// Name of the node or pool.
     pub name: &'m str,
+    /// It is a pool: its machines have names of their own.
+    pub pool: bool,
+    /// Runs from memory, so that it asks for its document at each start.
+    pub memory: bool,
     /// MAC address of its boot interface, lower case with colons.
     pub mac: Option<&'m str>,
     /// SMBIOS UUID, lower case.
@@ -25,13 +30,20 @@ pub struct Machine<'m> {
     pub network_config: Option<&'m ManifestFile>,
 }
 
-/// A document that a machine can read as it is: nothing has to decode it before.
+/// The document that a machine reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'m> {
     /// Which system reads it.
     pub format: DocumentFormat,
-    /// The file.
+    /// The file. Only a pointer's stub may be encoded in it; of any other form there is the readable document.
     pub file: &'m ManifestFile,
+}
+
+impl Document<'_> {
+    /// Whether a machine can read the file as it is.
+    pub fn is_plain(&self) -> bool {
+        self.file.encoding.is_none_or(|encoding| encoding == Encoding::Plain)
+    }
 }
 
 /// The machines of a tree by name. One whose document is not there is left out.
@@ -56,6 +68,8 @@ fn machine<'m>(name: &'m str, files: &[&'m ManifestFile]) -> Option<Machine<'m>>
     let handed = files.iter().copied().find(|file| file.attribute.is_some());
     Some(Machine {
         name,
+        pool: handed.is_some_and(|file| file.pool),
+        memory: handed.is_some_and(|file| file.memory),
         mac: handed.and_then(|file| file.mac.as_deref()),
         uuid: handed.and_then(|file| file.uuid.as_deref()),
         document: document(handed, own)?,
@@ -72,7 +86,8 @@ pub(crate) fn own_document(format: DocumentFormat) -> &'static str {
     }
 }
 
-/// What is handed over if it is text, else the readable document, which says the same.
+/// What is handed over if it is text or a pointer, which says something else than the whole document; else the readable document,
+/// which says the same.
 fn document<'m>(
     handed: Option<&'m ManifestFile>,
     own: impl Fn(&str) -> Option<&'m ManifestFile>,
@@ -80,7 +95,7 @@ fn document<'m>(
     let formats = [DocumentFormat::CloudInit, DocumentFormat::Ignition];
     formats.into_iter().find_map(|format| {
         let text = own(own_document(format))?;
-        let file = handed.filter(|file| file.encoding == Some(Encoding::Plain));
+        let file = handed.filter(|file| file.encoding == Some(Encoding::Plain) || file.rung == Some(Rung::Pointer));
         Some(Document {
             format,
             file: file.unwrap_or(text),

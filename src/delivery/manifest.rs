@@ -106,6 +106,9 @@ pub struct ManifestFile {
     /// SMBIOS UUID of that node's machine, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
+    /// The machine runs from memory and asks for its document at each start, likewise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub memory: bool,
     /// What the platform takes it as; only on the one file of a node that is to be handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
@@ -180,6 +183,7 @@ impl Artifact {
                 platform: Some(node.platform.name.clone()),
                 mac: handover.and_then(|_| node.mac.clone()),
                 uuid: handover.and_then(|_| node.uuid.clone()),
+                memory: handover.is_some() && node.boot.as_ref().is_some_and(|boot| boot.memory),
                 attribute: handover.map(|handover| handover.attribute.clone()),
                 rung: handover.map(|handover| handover.rung),
                 encoding: handover.map(|handover| handover.encoding),

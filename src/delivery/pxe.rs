@@ -205,14 +205,15 @@ fn of_matchbox(
         profile: name,
         selector,
     };
-    let document = ignition.and_then(|file| Some((file, artifact.files.first()?)));
+    // What would be handed over: its platform encodes nothing, but may have been told a pointer.
+    let document = ignition.and_then(|file| Some((file, artifact.content(&artifact.handover.file)?.to_vec())));
     let mut files = vec![
         file(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),
         file(format!("pxe/matchbox/groups/{name}.json"), json(&group)),
     ];
     files.extend(document.map(|(file, document)| ArtifactFile {
         name: format!("pxe/matchbox/ignition/{file}"),
-        content: document.content.clone(),
+        content: document,
     }));
     files
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::{
@@ -81,7 +82,11 @@ pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed
             ),
         },
         (Form::Cidata, DocumentFormat::Ignition) => cidata(tree, &[("user-data", document)]),
-        (Form::ConfigDrive, DocumentFormat::Ignition) => Ok(config_drive(machine.name, &tree.read(document)?)),
+        (Form::ConfigDrive, DocumentFormat::Ignition) => Ok(config_drive(machine, &tree.read_text(document)?)),
+        (Form::FwCfg, DocumentFormat::Ignition) if !machine.document.is_plain() => refuse(
+            machine,
+            "its pointer is encoded for its platform, and QEMU takes a file as it is: render it for platform qemu",
+        ),
         (Form::FwCfg, DocumentFormat::Ignition) => {
             // A comma ends a value of QEMU's options unless it is doubled (qemu(1)).
             let path = tree.root.join(&document.path).display().to_string().replace(',', ",,");
@@ -104,7 +109,7 @@ fn refuse(machine: &Machine<'_>, why: &'static str) -> Result<Seed, SeedError> {
 }
 
 fn cidata(tree: &TreeReader, files: &[(&str, &ManifestFile)]) -> Result<Seed, SeedError> {
-    let contents = files.iter().map(|(name, file)| Ok((*name, tree.read(file)?)));
+    let contents = files.iter().map(|(name, file)| Ok((*name, tree.read_text(file)?)));
     let contents = contents.collect::<Result<Vec<_>, tree::Error>>()?;
     let files = contents.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
     Ok(image("CIDATA", &files))
@@ -117,12 +122,29 @@ fn image(label: &'static str, files: &BTreeMap<&str, &[u8]>) -> Seed {
     }
 }
 
+/// `meta_data.json` of OpenStack.
+#[derive(Serialize)]
+struct MetaData<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hostname: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    uuid: String,
+}
+
 /// The tree that OpenStack writes, as far as Ignition and Afterburn read it (Ignition, internal/providers/openstack;
-/// Afterburn, src/providers/openstack/configdrive.rs). The instance's ID follows the document.
-fn config_drive(name: &str, document: &[u8]) -> Seed {
+/// Afterburn, src/providers/openstack/configdrive.rs of 33a93ef2, where the host name is optional). The instance's ID follows the document. Machines
+/// of a pool have names of their own, and are told none.
+fn config_drive(machine: &Machine<'_>, document: &[u8]) -> Seed {
     let digest = sha256_hex(document);
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digest[part]);
-    let meta_data = serde_json::json!({ "uuid": parts.join("-"), "hostname": name, "name": name }).to_string();
+    let name = (!machine.pool).then_some(machine.name);
+    let meta_data = MetaData {
+        hostname: name,
+        name,
+        uuid: parts.join("-"),
+    };
+    let meta_data = serde_json::to_string(&meta_data).expect("texts are JSON");
     let files = BTreeMap::from([
         ("openstack/latest/meta_data.json", meta_data.as_bytes()),
         ("openstack/latest/user_data", document),

@@ -1,7 +1,7 @@
-use std::io::Write;
+use std::io::{self, Read, Write};
 
 use ::base64::{Engine, engine::general_purpose::STANDARD};
-use flate2::GzBuilder;
+use flate2::{GzBuilder, read::GzDecoder};
 use sha2::{Digest, Sha256, Sha512};
 
 /// RFC 1952 operating system "unknown": the header says nothing of the machine that rendered.
@@ -33,6 +33,20 @@ pub fn gzip_tightly(bytes: &[u8]) -> Vec<u8> {
 /// Standard base64 (RFC 4648 §4) with padding, on one line.
 pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
+}
+
+/// Reads [`base64`].
+pub fn unbase64(text: &[u8]) -> io::Result<Vec<u8>> {
+    STANDARD
+        .decode(text)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Reads [`gzip`].
+pub fn gunzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Length of [`base64`] of so many bytes.

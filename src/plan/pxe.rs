@@ -92,6 +92,7 @@ fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
         arguments: arguments
             .chain(further.map(|argument| argument.replace(ARCH, &node.arch.to_string())))
             .collect(),
+        memory: of_os.memory && disk.is_none(),
     })
 }
 
@@ -183,11 +184,37 @@ fn check_bootable(pxe: &Pxe, os: &OsProfile, report: &mut Report) {
         );
         report.push(finding.label("its profile knows no lasting URL of one").help(help));
     }
+    check_rootfs(pxe, os, of_os, report);
     if let (Some(disk), None) = (own.and_then(|own| own.disk.as_ref()), &of_os.install) {
         let finding = Diagnostic::error("FL0911", format!("{} is not installed by kernel arguments", os.name));
         let help = "write its image onto the disk by other means, and remove `disk`";
         report.push(finding.at(disk.span).label("no argument takes it").help(help));
     }
+}
+
+/// Refuses a system that finds no root: the argument that names it is left out where the spec has none, for those who append it
+/// to the RAM disk or give it as the second.
+fn check_rootfs(pxe: &Pxe, os: &OsProfile, of_os: &SystemBoot, report: &mut Report) {
+    let own = system(pxe, os);
+    let given = own.is_some_and(|own| own.rootfs.is_some());
+    let install = own.is_some_and(|own| own.disk.is_some());
+    let disks = own
+        .and_then(|own| own.initrd.as_ref())
+        .map_or(of_os.initrd.len(), Vec::len);
+    let arguments = chosen(of_os, install).iter();
+    let asked = arguments.filter(|argument| argument.contains(ROOTFS)).count() > 0;
+    if given || !asked || disks > 1 {
+        return;
+    }
+    let finding = Diagnostic::error("FL0911", format!("no `rootfs` for {}", os.name));
+    let named = pxe.systems.keys().find(|name| name.value == os.name);
+    let help = "write `rootfs`, the URL or path of the live system's root of the same release, or list it as the second `initrd`";
+    report.push(
+        finding
+            .at(named.map_or(pxe.url.span, |name| name.span))
+            .label("its kernel and RAM disk alone find no root and stop")
+            .help(help),
+    );
 }
 
 /// Says what no machine boots.

@@ -75,6 +75,9 @@ pub struct SystemBoot {
     pub arguments: Vec<String>,
     /// Kernel arguments that install onto a disk instead; absent where none do.
     pub install: Option<Vec<String>>,
+    /// Without those the system runs from memory, and reads its document at each start.
+    #[serde(default)]
+    pub memory: bool,
 }
 
 /// Where things are laid on this OS.

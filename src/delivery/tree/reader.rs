@@ -1,5 +1,5 @@
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     delivery::{Manifest, ManifestFile},
-    document::sha256_hex,
+    document::{gunzip, sha256_hex, unbase64},
+    profile::Encoding,
 };
 
 /// A tree that was rendered, for what hands its files on.
@@ -43,4 +44,16 @@ impl TreeReader {
             })
         }
     }
+
+    /// The text in a file, without the encoding that its platform wants.
+    pub fn read_text(&self, file: &ManifestFile) -> Result<Vec<u8>, Error> {
+        let bytes = self.read(file)?;
+        let encoding = file.encoding.unwrap_or(Encoding::Plain);
+        decoded(bytes, encoding).map_err(failed("decode", &self.root.join(&file.path)))
+    }
+}
+
+fn decoded(bytes: Vec<u8>, encoding: Encoding) -> io::Result<Vec<u8>> {
+    let bytes = if encoding.is_base64() { unbase64(&bytes)? } else { bytes };
+    if encoding.is_gzip() { gunzip(&bytes) } else { Ok(bytes) }
 }

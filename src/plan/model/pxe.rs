@@ -19,4 +19,6 @@ pub struct BootPlan {
     /// Arguments, in which `{seed}`, `{document}` and `{instance}` are still to be filled: URLs that name the machine, and an
     /// ID that follows its document.
     pub arguments: Vec<String>,
+    /// The machine runs from memory: it reads its document at each start.
+    pub memory: bool,
 }
