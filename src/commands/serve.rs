@@ -47,6 +47,9 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let audit = audit(args)?;
     let stop = stop().map_err(|error| Failure::Io(format!("cannot wait for signals: {error}")))?;
     let listeners = listeners(args, identity.as_ref())?;
+    if !args.reusable {
+        warn_of_memory(&tree.manifest);
+    }
     announce(&tree.manifest, &catalog, &listeners, identity.as_ref());
     if let KnownBy::Token(tokens) = &known {
         let lines = tokens.iter().map(|(node, token)| format!("{node} {token}\n"));
@@ -153,6 +156,20 @@ fn listeners(args: &Serve, identity: Option<&BootServer>) -> Result<Vec<Listener
         Ok(Listener { socket, tls })
     };
     plain.chain(secure).map(listener).collect()
+}
+
+/// A machine that forgets its document when it is switched off needs it again.
+fn warn_of_memory(manifest: &Manifest) {
+    let machines = machines(manifest);
+    let forgetful = machines.values().filter(|machine| machine.memory);
+    let names: Vec<_> = forgetful.map(|machine| machine.name).collect();
+    if !names.is_empty() {
+        streams::tell(format_args!(
+            "warning: these run from memory, need their documents at each start, and get them once: {}\n  \
+             = help: --reusable on a network of their own, or install them on a disk",
+            names.join(", ")
+        ));
+    }
 }
 
 fn announce(manifest: &Manifest, catalog: &Catalog, listeners: &[Listener], identity: Option<&BootServer>) {

@@ -46,6 +46,15 @@ pub(super) struct Answer {
     pub(super) body: Body,
     pub(super) node: Option<String>,
     pub(super) outcome: Outcome,
+    /// The turn that it takes, if it takes one.
+    pub(super) turn: Option<Turn>,
+}
+
+/// A document that goes out once.
+#[derive(Debug)]
+pub(super) struct Turn {
+    node: String,
+    sha256: String,
 }
 
 #[derive(Debug)]
@@ -69,6 +78,7 @@ impl Answer {
             body: Body::Bytes(NOTHING.to_vec()),
             node: None,
             outcome,
+            turn: None,
         }
     }
 
@@ -83,6 +93,7 @@ impl Answer {
             } else {
                 Outcome::Sent
             },
+            turn: None,
         }
     }
 }
@@ -143,13 +154,20 @@ impl Server {
             return Answer::bytes(bytes, entry, head);
         };
         let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = || Turn {
+            node: node.clone(),
+            sha256: file.sha256.clone(),
+        };
         let claimed = if head {
             Ok(journal.may_claim(node, &file.sha256))
         } else {
             journal.claim(node, &file.sha256, peer.to_string())
         };
         match claimed {
-            Ok(true) => Answer::bytes(bytes, entry, head),
+            Ok(true) => Answer {
+                turn: (!head).then(turn),
+                ..Answer::bytes(bytes, entry, head)
+            },
             Ok(false) => Answer::nothing(Outcome::Spent, entry.node.clone()),
             Err(_) => Answer {
                 node: entry.node.clone(),
@@ -158,11 +176,19 @@ impl Server {
         }
     }
 
+    /// Takes a turn back of which nothing was sent; whether that could be written down.
+    pub(super) fn give_back(&self, turn: &Turn) -> bool {
+        self.journal.as_ref().is_some_and(|journal| {
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.give_back(&turn.node, &turn.sha256).is_ok()
+        })
+    }
+
     /// The bytes, if they are still those that were rendered.
     fn content(&self, content: &Content) -> Option<Vec<u8>> {
         match content {
             Content::Empty => Some(Vec::new()),
-            Content::File(file) => self.tree.read(file).ok(),
+            Content::File(file) => self.tree.read_text(file).ok(),
             Content::Script { file, who } => {
                 let script = String::from_utf8(self.tree.read(file).ok()?).ok()?;
                 let (first, rest) = script.split_once('\n')?;

@@ -9,8 +9,27 @@ use std::{
 use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
+use super::request::{Request, decoded};
+
 /// Most characters of a path that are written down.
 const MOST_CHARACTERS: usize = 200;
+
+/// Parts of paths that are no secrets: those that this server knows, and what is empty or leads upwards.
+const WORDS: [&str; 13] = [
+    "",
+    ".",
+    "..",
+    "m",
+    "self",
+    "mirror",
+    "ca.crt",
+    "boot.ipxe",
+    "user-data",
+    "meta-data",
+    "vendor-data",
+    "network-config",
+    "config.ign",
+];
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -18,6 +37,8 @@ const MOST_CHARACTERS: usize = 200;
 pub(super) enum Outcome {
     /// A document with secrets went out.
     Given,
+    /// Not a byte of it could be sent, so the machine may ask again.
+    Returned,
     /// Something else did.
     Sent,
     /// There is nothing of this name for this machine.
@@ -82,16 +103,22 @@ pub(super) fn now() -> String {
     OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default()
 }
 
-/// A path of a bounded length. The name by which someone asks is shown if it has the form of an address or UUID; anything else
-/// may be a token, or nearly one.
-pub(super) fn masked(path: &str) -> String {
-    let mut parts: Vec<_> = path.split('/').collect();
-    if let ["", "m", who, ..] = parts.as_mut_slice()
-        && !is_address(who)
-    {
-        *who = "*";
-    }
-    parts.join("/").chars().take(MOST_CHARACTERS).collect()
+/// A path of a bounded length. Names in the mirror are shown, words that the server knows, and what has the form of an address
+/// or UUID, however they are written; anything else may be a token, or nearly one.
+pub(super) fn masked(request: &Request) -> String {
+    let in_mirror = |segments: &Vec<String>| segments.first().is_some_and(|first| first == "mirror");
+    let shown = if request.segments.as_ref().is_some_and(in_mirror) {
+        request.path.clone()
+    } else {
+        let parts = request.path.split('/').map(part);
+        parts.collect::<Vec<_>>().join("/")
+    };
+    shown.chars().take(MOST_CHARACTERS).collect()
+}
+
+fn part(written: &str) -> String {
+    let known = |part: &String| WORDS.contains(&part.as_str()) || is_address(part);
+    decoded(written).filter(known).unwrap_or_else(|| "*".to_owned())
 }
 
 /// `52-54-00-12-34-56`, also with colons, or `4c4c4544-0051-3010-8052-b4c04f4e4c31`.

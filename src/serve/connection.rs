@@ -31,9 +31,9 @@ const CHUNK: usize = 64 << 10;
 
 /// Who is on the other side, and how.
 #[derive(Clone, Copy, Debug)]
-struct Caller {
-    peer: IpAddr,
-    tls: bool,
+pub(super) struct Caller {
+    pub(super) peer: IpAddr,
+    pub(super) tls: bool,
 }
 
 /// Answers whoever connected. Whatever goes wrong concerns nobody else.
@@ -56,8 +56,8 @@ pub(super) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Opti
     }
 }
 
-fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
-    let (request, answer) = match read(&mut wire) {
+pub(super) fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
+    let (request, mut answer) = match read(&mut wire) {
         // Nobody listens any more, or never spoke HTTP.
         Err(_) => {
             return server
@@ -74,8 +74,13 @@ fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
     };
     let mut said = line(caller, request.as_ref(), &answer);
     let head = request.is_some_and(|request| request.head);
+    let (before, turn) = (wire.taken(), answer.turn.take());
     let sent = send(&mut wire, answer, head, &mut said.bytes);
     said.broken = sent.is_err();
+    // Whoever hung up before the answer began has nothing of it, with TLS whatever was written into the connection.
+    if sent.is_err() && wire.taken() == before && turn.is_some_and(|turn| server.give_back(&turn)) {
+        (said.bytes, said.outcome) = (0, Outcome::Returned);
+    }
     server.audit.write(&said);
     if sent.is_ok() {
         wire.end();
@@ -87,7 +92,7 @@ fn line(caller: Caller, request: Option<&Request>, answer: &Answer) -> Line {
         at: now(),
         peer: caller.peer,
         tls: caller.tls,
-        path: request.map_or_else(String::new, |request| masked(&request.path)),
+        path: request.map_or_else(String::new, masked),
         node: answer.node.clone(),
         status: answer.status,
         bytes: 0,

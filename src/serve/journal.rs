@@ -57,6 +57,8 @@ pub enum Error {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Bytes of its whole lines.
+    whole: u64,
     ledger: Ledger,
 }
 
@@ -75,6 +77,7 @@ impl Journal {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed("read", path))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let length = whole as u64;
         let mut ledger = Ledger::default();
         for (index, line) in text[..whole].lines().enumerate() {
             let event = serde_json::from_str(line).map_err(|error| Error::Foreign {
@@ -85,13 +88,14 @@ impl Journal {
             ledger.note(event);
         }
         if whole < text.len() {
-            let cut = file.set_len(whole as u64);
+            let cut = file.set_len(length);
             cut.and_then(|()| file.seek(SeekFrom::End(0)))
                 .map_err(failed("shorten", path))?;
         }
         Ok(Self {
             path: path.to_owned(),
             file,
+            whole: length,
             ledger,
         })
     }
@@ -109,6 +113,14 @@ impl Journal {
         };
         self.append(event)?;
         Ok(true)
+    }
+
+    /// Takes a claim back: nothing went out for it.
+    pub(super) fn give_back(&mut self, node: &str, sha256: &str) -> Result<(), Error> {
+        self.append(Event::Returned {
+            node: node.to_owned(),
+            sha256: sha256.to_owned(),
+        })
     }
 
     /// Whether [`Journal::claim`] would say so.
@@ -148,11 +160,18 @@ impl Journal {
     fn append(&mut self, event: Event) -> Result<(), Error> {
         let mut line = serde_json::to_string(&event).expect("texts are JSON");
         line.push('\n');
-        let written = self.file.write_all(line.as_bytes());
-        let written = written.and_then(|()| self.file.sync_data());
-        written.map_err(failed("write", &self.path))?;
+        self.write(line.as_bytes()).map_err(failed("write", &self.path))?;
+        self.whole += line.len() as u64;
         self.ledger.note(event);
         Ok(())
+    }
+
+    /// Puts a line on the disk, or nothing: what a full disk took of one would be the beginning of the next. A rest that could
+    /// not be cut off is cut off before anything else is written.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.file.set_len(self.whole)?;
+        let written = self.file.write_all(line).and_then(|()| self.file.sync_data());
+        written.inspect_err(|_| drop(self.file.set_len(self.whole)))
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Event {
         /// When, RFC 3339, for people.
         at: String,
     },
+    /// Nothing of it went out after all.
+    Returned { node: String, sha256: String },
     /// A machine is known by this token.
     Token { node: String, token: String },
     /// The machine may have its document once more, and gets another token.
@@ -36,6 +38,7 @@ impl Ledger {
     pub(super) fn note(&mut self, event: Event) {
         match event {
             Event::Given { node, sha256, .. } => drop(self.given.insert((node, sha256))),
+            Event::Returned { node, sha256 } => drop(self.given.remove(&(node, sha256))),
             Event::Token { node, token } => drop(self.tokens.insert(node, token)),
             Event::Forgotten { node } => {
                 self.given.retain(|(given, _)| *given != node);

@@ -43,7 +43,7 @@ impl Limits {
         }
         let bucket = self
             .buckets
-            .entry(network(peer))
+            .entry(peer.to_canonical())
             .or_insert(Bucket { left: most, at: now });
         let passed = u64::try_from(now.saturating_sub(bucket.at).as_millis()).unwrap_or(u64::MAX);
         let left = most.min(bucket.left.saturating_add(passed.saturating_mul(self.rate)));
@@ -53,13 +53,5 @@ impl Limits {
             at: now,
         };
         allowed
-    }
-}
-
-/// Who counts as one: an address, or with IPv6 the network of 64 bits in which a machine chooses its own (RFC 4291 §2.5.1).
-pub(super) fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & (u128::MAX << 64)).into()),
-        address => address,
     }
 }

@@ -14,7 +14,7 @@ const NODE_HEADER: &str = "x-firelay-node";
 pub(super) struct Request {
     /// HEAD: nobody wants the body.
     pub(super) head: bool,
-    /// The path without its query, as it came.
+    /// The path without its query, and without the server that an absolute form names, as it came.
     pub(super) path: String,
     /// Its segments, decoded; `None` for a path that names no file anywhere.
     pub(super) segments: Option<Vec<String>>,
@@ -63,13 +63,25 @@ fn read(request: &httparse::Request<'_, '_>) -> Parsed {
         _ => return Parsed::Refused(405),
     };
     let target = request.path.unwrap_or_default();
-    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let path = origin(target.split(['?', '#']).next().unwrap_or_default());
     Parsed::Whole(Request {
         head,
         path: path.to_owned(),
         segments: segments(path),
         node: header(NODE_HEADER).and_then(|value| String::from_utf8(value.to_vec()).ok()),
     })
+}
+
+/// The path of a target. A server takes the absolute form of one as well, which proxies are sent (RFC 9112 §3.2.2).
+fn origin(target: &str) -> &str {
+    let after = |scheme: &str| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    };
+    match after("http://").or_else(|| after("https://")) {
+        Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+        None => target,
+    }
 }
 
 /// The parts between the slashes. A part that is empty, goes upwards or cannot be a file's name makes the whole path none.
@@ -83,7 +95,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Percent-decoding, once (RFC 3986 §2.1).
-fn decoded(part: &str) -> Option<String> {
+pub(super) fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
     while let Some(byte) = rest.next() {

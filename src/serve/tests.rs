@@ -1,10 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
-use std::{fs, net::IpAddr, time::Duration};
+mod turns;
+
+use std::{fs, net::IpAddr, sync::Arc, time::Duration};
 
 use super::{
     Journal, JournalError, Limits,
     audit::masked,
     request::{Parsed, Request, parse},
+    slots::Slots,
 };
 
 fn whole(text: &str) -> Request {
@@ -45,7 +48,9 @@ fn a_path_is_plain_names_or_nothing() {
         "/%zz",
         "/%ff",
         "*",
-        "http://x/a",
+        "http://x",
+        "http://x/../a",
+        "ftp://x/a",
         "a/b",
     ];
     for path in upwards.iter().chain(&odd) {
@@ -53,6 +58,9 @@ fn a_path_is_plain_names_or_nothing() {
     }
     // Decoded once.
     assert_eq!(segments("/a%252fb").unwrap(), ["a%2fb"]);
+    // As a proxy would be asked.
+    assert_eq!(segments("http://boot.lan:8080/m/a?b=http://c/d").unwrap(), ["m", "a"]);
+    assert_eq!(segments("HTTPS://[fd00::1]/m/a").unwrap(), ["m", "a"]);
 }
 
 #[test]
@@ -88,13 +96,32 @@ fn an_address_that_asks_too_often_waits_and_no_other_does() {
     assert!(!limits.allow(one, at(501)));
     // Years later it may ask as often at once as in the beginning, and no more.
     assert_eq!((0..20).filter(|_| limits.allow(one, Duration::MAX)).count(), 10);
-    // A machine with IPv6 has as many addresses as it likes.
-    let [one, same, other]: [IpAddr; 3] = ["fd00::1", "fd00::2", "fd00:0:0:1::1"].map(|it| it.parse().unwrap());
+    // The machines of one link are not one with IPv6 either.
+    let [one, other, mapped]: [IpAddr; 3] = ["fd00::1", "fd00::2", "::ffff:10.0.0.1"].map(|it| it.parse().unwrap());
     assert_eq!((0..20).filter(|_| limits.allow(one, at(0))).count(), 10);
-    assert!(!limits.allow(same, at(0)));
     assert!(limits.allow(other, at(0)));
+    assert!(!limits.allow(mapped, Duration::MAX));
     let mut none = Limits::new(0);
     assert!((0..1000).all(|_| none.allow(one, at(0))));
+}
+
+#[test]
+fn an_address_has_a_part_of_the_places_and_a_network_a_larger_one() {
+    let take = |slots: &Arc<Slots>, peer: &str, count: usize| {
+        let taken = (0..count).filter_map(|_| slots.take(peer.parse().unwrap()));
+        taken.collect::<Vec<_>>()
+    };
+    let slots = Slots::new(8);
+    let first = take(&slots, "fd00::1", 3);
+    assert_eq!(first.len(), 2);
+    let others: Vec<_> = ["fd00::2", "fd00::3", "fd00::4"]
+        .map(|peer| take(&slots, peer, 3))
+        .into();
+    assert_eq!(others.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 0]);
+    let stranger = take(&slots, "10.0.0.1", 3);
+    assert_eq!(stranger.len(), 2);
+    drop((first, stranger));
+    assert_eq!(take(&slots, "fd00::4", 3).len(), 2);
 }
 
 #[test]
@@ -163,14 +190,15 @@ fn tokens_stay_until_a_machine_is_forgotten() {
 
 #[test]
 fn no_token_is_written_down() {
-    assert_eq!(
-        masked("/m/52-54-00-12-34-56/user-data"),
-        "/m/52-54-00-12-34-56/user-data"
-    );
-    assert_eq!(
-        masked("/m/4c4c4544-0051-3010-8052-b4c04f4e4c31/x"),
-        "/m/4c4c4544-0051-3010-8052-b4c04f4e4c31/x"
-    );
+    let masked = |path: &str| masked(&whole(&format!("GET {path} HTTP/1.1\r\n\r\n")));
+    for path in [
+        "/m/52-54-00-12-34-56/user-data",
+        "/m/4c4c4544-0051-3010-8052-b4c04f4e4c31/boot.ipxe",
+        "/mirror/debian/a%2bb",
+        "/boot.ipxe",
+    ] {
+        assert_eq!(masked(path), path);
+    }
     for who in [
         "01010101010101010101010101010101",
         "0101010101010101010101010101010",
@@ -178,6 +206,19 @@ fn no_token_is_written_down() {
         "x",
     ] {
         assert_eq!(masked(&format!("/m/{who}/user-data")), "/m/*/user-data");
+        // However the way there is written, and where there is none.
+        for (path, shown) in [
+            (format!("/%6d/{who}/user-data"), "/m/*/user-data"),
+            (format!("http://boot.lan/m/{who}/user-data"), "/m/*/user-data"),
+            (format!("/m//{who}/config.ign"), "/m//*/config.ign"),
+            (format!("//m/{who}/"), "//m/*/"),
+            (format!("/M/{who}/{who}"), "/*/*/*"),
+            (format!("/mirror/../m/{who}/user-data"), "/mirror/../m/*/user-data"),
+            (format!("/m/%zz{who}"), "/m/*"),
+            (who.to_owned(), "*"),
+        ] {
+            assert_eq!(masked(&path), shown, "{path}");
+        }
     }
     assert_eq!(masked(&"/a".repeat(500)).len(), 200);
 }

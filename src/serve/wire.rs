@@ -19,11 +19,17 @@ const MOST_LEFT_OVER: usize = 64 << 10;
 pub(super) struct Timed {
     stream: TcpStream,
     until: Instant,
+    /// Bytes that the system took to send them.
+    taken: u64,
 }
 
 impl Timed {
     pub(super) fn new(stream: TcpStream, until: Instant) -> Self {
-        Self { stream, until }
+        Self {
+            stream,
+            until,
+            taken: 0,
+        }
     }
 
     /// What is left; a timeout of zero would be none.
@@ -63,7 +69,9 @@ impl Read for Timed {
 impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
+        let taken = self.stream.write(bytes)?;
+        self.taken += taken as u64;
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -75,6 +83,8 @@ impl Write for Timed {
 pub(super) trait Wire: Read + Write {
     /// Gives it time until then.
     fn until(&mut self, then: Instant);
+    /// How many bytes the system has taken to send them, those of TLS included.
+    fn taken(&self) -> u64;
     /// Ends it after everything was sent.
     fn end(self);
 }
@@ -82,6 +92,10 @@ pub(super) trait Wire: Read + Write {
 impl Wire for Timed {
     fn until(&mut self, then: Instant) {
         self.until = then;
+    }
+
+    fn taken(&self) -> u64 {
+        self.taken
     }
 
     fn end(mut self) {
@@ -92,6 +106,10 @@ impl Wire for Timed {
 impl Wire for StreamOwned<ServerConnection, Timed> {
     fn until(&mut self, then: Instant) {
         self.sock.until = then;
+    }
+
+    fn taken(&self) -> u64 {
+        self.sock.taken
     }
 
     fn end(mut self) {

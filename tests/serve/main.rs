@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod client;
+mod forms;
 mod once;
 mod siege;
 mod site;
@@ -70,6 +71,9 @@ fn each_machine_is_led_to_its_own_document() {
         assert!(script.contains(part), "{script}");
     }
     assert_eq!(at(&format!("/m/{W1}/config.ign")).body, document("w1/config.ign"));
+    // As a proxy would be asked.
+    let absolute = at(&format!("http://10.0.0.5:8080/m/{W1}/boot.ipxe"));
+    assert_eq!(text(&absolute), script);
     // By its UUID, however it is written, and by a header.
     assert!(text(&at(&format!("/m/{}/boot.ipxe", W2.to_uppercase()))).contains(&format!("set who {W2}")));
     let header = format!("X-Firelay-Node: {W2}\r\n");

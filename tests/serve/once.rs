@@ -1,6 +1,6 @@
 //! A document goes out once.
 
-use std::sync::Barrier;
+use std::{fs, sync::Barrier};
 
 use crate::{
     client::{ask, get},
@@ -53,6 +53,43 @@ fn what_went_out_stays_out_until_the_operator_says_otherwise() {
     assert_eq!(ask_once(&["--reusable"], &cp1), 200);
     assert_eq!(ask_once(&["--reusable"], &cp1), 200);
     assert_eq!(ask_once(&[], &cp1), 404);
+}
+
+#[test]
+fn a_full_disk_costs_no_turn_and_leaves_no_half_line() {
+    let site = Site::new();
+    // A state as long that half of the next line has room.
+    let line = r#"{"event":"forgotten","node":"w9"}"#.to_owned() + "\n";
+    let state = line.repeat(100);
+    fs::write(site.at("state"), &state).unwrap();
+    let path = format!("/m/{CP1}/user-data");
+    let server = site.serve_on_full_disk(state.len() + 40);
+    assert_eq!(get(server.http(), &path).status, 503);
+    assert_eq!(get(server.http(), &path).status, 503);
+    assert_eq!(fs::read_to_string(site.at("state")).unwrap(), state);
+    server.make_room();
+    assert_eq!(get(server.http(), &path).body, document("cp1/user-data"));
+    assert_eq!((server.outcomes("failed"), server.outcomes("given")), (2, 1));
+    server.stop();
+    let server = site.serve(&[]);
+    assert!(is_nothing(&get(server.http(), &path)));
+    assert_eq!(server.outcomes("spent"), 1);
+}
+
+#[test]
+fn who_runs_from_memory_is_told_to_need_its_document_again() {
+    let site = Site::new();
+    let said = |arguments: &[&str]| {
+        let server = site.serve(arguments);
+        let said = server.said.clone();
+        server.stop();
+        said
+    };
+    assert!(
+        said(&[])
+            .starts_with("warning: these run from memory, need their documents at each start, and get them once: w1\n")
+    );
+    assert!(said(&["--reusable"]).starts_with("serving "));
 }
 
 #[test]

@@ -98,8 +98,19 @@ impl Site {
     }
 
     pub fn serve_tree(&self, out: &Path, arguments: &[&str]) -> Running {
+        self.start(Command::new(env!("CARGO_BIN_EXE_firelay")), out, arguments)
+    }
+
+    /// Serves with files of so many bytes at most, as on a disk that is full then; [`Running::make_room`] ends that.
+    pub fn serve_on_full_disk(&self, most: usize) -> Running {
+        let mut command = Command::new("sh");
+        let script = "trap '' XFSZ; exec prlimit --fsize=\"$0\":unlimited \"$@\"";
+        command.args(["-c", script, &most.to_string(), env!("CARGO_BIN_EXE_firelay")]);
+        self.start(command, &out(), &[])
+    }
+
+    fn start(&self, mut command: Command, out: &Path, arguments: &[&str]) -> Running {
         let audit = self.at(&format!("audit-{}", self.begun.fetch_add(1, Ordering::Relaxed)));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_firelay"));
         command
             .arg("serve")
             .arg(out)
@@ -115,9 +126,9 @@ impl Site {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         let lines = if arguments.contains(&"--listen-tls") { 2 } else { 1 };
-        for _ in 0..lines {
-            stderr.read_line(&mut said).unwrap();
-        }
+        // Warnings come first.
+        let is_told = |said: &str| said.lines().skip_while(|line| !line.starts_with("serving")).count() == lines;
+        while !is_told(&said) && stderr.read_line(&mut said).unwrap() > 0 {}
         let addresses = said
             .split_whitespace()
             .filter_map(|word| word.split_once("://")?.1.parse().ok());
@@ -147,6 +158,14 @@ impl Running {
     /// How many requests had this outcome.
     pub fn outcomes(&self, outcome: &str) -> usize {
         self.audit().iter().filter(|line| line["outcome"] == outcome).count()
+    }
+
+    /// Lets files grow again.
+    pub fn make_room(&self) {
+        let pid = self.child.id().to_string();
+        let mut prlimit = Command::new("prlimit");
+        prlimit.args(["--pid", &pid, "--fsize=unlimited:unlimited"]);
+        support::succeed(&mut prlimit, "util-linux");
     }
 
     pub fn terminate(&self) {
