@@ -1,9 +1,9 @@
 //! `publish`: from the rendered tree to where machines fetch their payloads.
 
 use std::{
-    fs::{self, OpenOptions, Permissions},
+    fs::{self, DirBuilder, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -114,7 +114,9 @@ fn copy(directory: &Path, place: &Place, bytes: &[u8], sealed: bool) -> Result<P
         Err(_) => {}
     }
     let failed = |error: io::Error| Failure::file("write", &path, &error);
-    fs::create_dir_all(directory).map_err(failed)?;
+    // Whoever can write into it could put other documents under these names, whatever the umask says.
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o755).create(directory).map_err(failed)?;
     let staged = directory.join(format!(".{name}.new"));
     if staged.exists() {
         fs::remove_file(&staged).map_err(failed)?;

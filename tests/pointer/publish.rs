@@ -1,13 +1,13 @@
 //! `publish`: what has to lie where.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, process::Command};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
     desk::Desk,
-    support::{output, said},
+    support::{output, said, succeed},
 };
 
 fn stdout(desk: &Desk, arguments: &[&str]) -> String {
@@ -53,7 +53,13 @@ fn a_directory_gets_what_the_bucket_would_have_and_keeps_what_it_had() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect()
     };
-    stdout(&desk, &["publish", "--to", "www"]);
+    // Nobody else may put documents beside these, whatever the umask is.
+    let mut open = Command::new("sh");
+    let publish = "umask 0; exec \"$0\" publish --to www";
+    open.args(["-c", publish, env!("CARGO_BIN_EXE_firelay")]);
+    succeed(open.current_dir(desk.at("")), "firelay");
+    let mode = fs::metadata(desk.at("www")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o755, "{mode:o}");
     let first = names();
     assert_eq!(first.len(), 3);
     for name in &first {
