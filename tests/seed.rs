@@ -162,6 +162,71 @@ fn cloud_init_takes_what_is_in_a_volume() {
 }
 
 #[test]
+fn machines_of_a_pool_keep_their_names() {
+    let desk = rendered();
+    let spec = SPEC.replace("platform: aws }", "platform: nocloud, os: flatcar }");
+    fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
+    run(desk.path(), &["render"]);
+    run(desk.path(), &["seed", "burst"]);
+    let path = "/openstack/latest/meta_data.json";
+    let meta_data = extracted(&desk.path().join("out/seed/burst.iso"), path);
+    let meta_data: Value = serde_json::from_slice(&meta_data).unwrap();
+    let keys: Vec<_> = meta_data.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["uuid"]);
+}
+
+#[test]
+fn a_volume_has_the_pointer_and_not_what_it_points_to() {
+    let desk = rendered();
+    let spec = SPEC.replace("platform: nocloud", "platform: vsphere")
+        + "delivery: { rung: pointer, pointer: { base: https://files.example.com/a } }\n";
+    fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
+    run(desk.path(), &["render"]);
+    run(desk.path(), &["seed", "w1"]);
+    let read = extracted(&desk.path().join("out/seed/w1.iso"), "/openstack/latest/user_data");
+    let stub: Value = serde_json::from_slice(&read).unwrap();
+    assert!(
+        stub.to_string().contains("https://files.example.com/a/home-w1-"),
+        "{stub}"
+    );
+    refused(
+        desk.path(),
+        &["seed", "w1", "--form", "fw-cfg"],
+        2,
+        "render it for platform qemu",
+    );
+}
+
+#[test]
+fn a_render_names_the_volumes_that_are_not_of_its_documents() {
+    let desk = rendered();
+    run(desk.path(), &["seed", "cp1"]);
+    run(desk.path(), &["seed", "w1", "--form", "cidata"]);
+    fs::write(desk.path().join("out/seed/notes.iso"), "mine").unwrap();
+    let render = || {
+        let rendered = output(firelay(&["render"]).current_dir(desk.path()), "firelay");
+        assert!(rendered.status.success(), "{}", said(&rendered));
+        said(&rendered)
+    };
+    let said = render();
+    assert!(!said.contains("volumes"), "{said}");
+    let change = |spec: &str| fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
+    let told = |path: &str| format!("warning: volumes that are not of these documents: {path}\n");
+    // One whose document has changed, and one whose node is gone.
+    let later = SPEC.replace("subnets: [10.0.0.0/24]", "subnets: [10.0.0.0/23]");
+    change(&later);
+    let said = render();
+    assert!(said.contains(&told("out/seed/cp1.iso")), "{said}");
+    run(desk.path(), &["seed", "cp1"]);
+    change(&later.replace("name: w1", "name: w2"));
+    let said = render();
+    assert!(said.contains(&told("out/seed/w1.iso")), "{said}");
+    fs::remove_file(desk.path().join("out/seed/w1.iso")).unwrap();
+    let said = render();
+    assert!(!said.contains("volumes"), "{said}");
+}
+
+#[test]
 fn qemu_is_told_where_a_document_is() {
     let desk = rendered();
     let said = run(desk.path(), &["seed", "w1", "--form", "fw-cfg"]);

@@ -13,7 +13,7 @@ use super::{
     assembly::{Assembly, for_each_node},
     failure::{Failure, shell_word},
     project::{Project, bundle_path, save_bundle},
-    streams,
+    seed, streams,
     variables::{self, Machines},
 };
 use crate::{
@@ -80,6 +80,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     save()?;
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_expiry(&nodes, OffsetDateTime::now_utc());
+    seed::warn_of_stale(&args.out)?;
     report(args, &project, &bundle, &nodes, &written)
 }
 

@@ -9,7 +9,10 @@ use std::{
 
 use serde::Serialize;
 
-use super::{failure::Failure, streams};
+use super::{
+    failure::{Failure, shell_word},
+    streams,
+};
 use crate::{
     cli::{self, OutputFormat, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
@@ -18,6 +21,9 @@ use crate::{
 
 /// Most bytes of what an older seed may be; a larger file is none.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Directory of the tree for volumes, if nobody names another.
+const DIRECTORY: &str = "seed";
 
 /// What was made of one machine.
 #[derive(Debug, Serialize)]
@@ -44,7 +50,7 @@ pub fn run(args: &cli::Seed) -> Result<(), Failure> {
         Ok((machine.name, seed(&tree, machine, form).map_err(failure)?))
     });
     let seeds = seeds.collect::<Result<Vec<_>, Failure>>()?;
-    let to = args.to.clone().unwrap_or_else(|| args.out.join("seed"));
+    let to = args.to.clone().unwrap_or_else(|| args.out.join(DIRECTORY));
     let made = seeds.into_iter().map(|(name, seed)| make(name, seed, &to));
     report(args.output, &made.collect::<Result<Vec<_>, _>>()?)
 }
@@ -85,6 +91,58 @@ fn chosen<'m>(names: &[String], machines: Vec<&'m Machine<'m>>) -> Result<Vec<&'
             })
     };
     names.iter().map(find).collect()
+}
+
+/// What was made of the last render is not made anew by this one.
+pub(super) fn warn_of_stale(out: &Path) -> Result<(), Failure> {
+    let stale = stale(out)?;
+    if !stale.is_empty() {
+        let paths: Vec<_> = stale.iter().map(|path| path.display().to_string()).collect();
+        streams::tell(format_args!(
+            "warning: volumes that are not of these documents: {}\n  = help: firelay seed --out {} makes those of its nodes anew; \
+             remove the others, they hold secrets",
+            paths.join(", "),
+            shell_word(out)
+        ));
+    }
+    Ok(())
+}
+
+/// Volumes in the tree's own directory for them that are not of its documents: of an earlier render, or of a node that is gone.
+/// They hold secrets, and a machine that is given one comes up with what was.
+fn stale(out: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let Ok(found) = fs::read_dir(out.join(DIRECTORY)) else {
+        return Ok(Vec::new());
+    };
+    let tree = TreeReader::open(out).map_err(|error| Failure::io(&error))?;
+    let machines = machines(&tree.manifest);
+    let is_stale = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".iso"));
+        let Some((name, image)) = name.zip(our_image(path)) else {
+            return false;
+        };
+        machines.get(name).is_none_or(|machine| !is_of(&tree, machine, &image))
+    };
+    let paths = found.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut stale: Vec<_> = paths.filter(is_stale).collect();
+    stale.sort();
+    Ok(stale)
+}
+
+/// Whether a volume is what would be made of a machine now, in any form.
+fn is_of(tree: &TreeReader, machine: &Machine<'_>, image: &[u8]) -> bool {
+    [Form::Cidata, Form::ConfigDrive]
+        .into_iter()
+        .any(|form| matches!(seed(tree, machine, form), Ok(Seed::Image { bytes, .. }) if bytes == image))
+}
+
+/// The bytes of a volume that firelay wrote.
+fn our_image(path: &Path) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > MOST_BYTES {
+        return None;
+    }
+    fs::read(path).ok().filter(|image| iso9660::is_ours(image))
 }
 
 fn make(node: &str, seed: Seed, to: &Path) -> Result<Made, Failure> {
@@ -135,8 +193,7 @@ fn may_replace(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
-        Ok(found) if !found.is_file() || found.len() > MOST_BYTES => Ok(false),
-        Ok(_) => Ok(iso9660::is_ours(&fs::read(path)?)),
+        Ok(_) => Ok(our_image(path).is_some()),
     }
 }
 
