@@ -171,7 +171,7 @@ pub struct Fetching {
 pub struct ArtifactsMirror {
     /// The directory; files lie in it by host and path of their URL
     #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    pub mirror: PathBuf,
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,

@@ -1,8 +1,10 @@
 //! What a server lacks.
 
+use ureq::http::header::CONTENT_LENGTH;
+
 use super::{
     Fault, Problem, Wanted,
-    client::{Client, Method, Refusal},
+    client::{Client, Method, Refusal, field},
     digest, work,
 };
 
@@ -21,7 +23,8 @@ pub fn ask(client: &Client, wanted: &[Wanted], quick: bool, parallel: usize) -> 
 fn head(client: &Client, file: &Wanted) -> Option<Fault> {
     match client.ask(Method::Head, &file.url, &[]) {
         Err(refusal) => Some(fault(refusal)),
-        Ok(answer) => (answer.body().content_length() == Some(0)).then_some(Fault::Empty),
+        // Of an answer to HEAD the length is that of what GET would bring.
+        Ok(answer) => (field(answer.headers(), CONTENT_LENGTH) == Some("0")).then_some(Fault::Empty),
     }
 }
 

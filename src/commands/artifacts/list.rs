@@ -55,12 +55,13 @@ fn size(file: &File, directory: &Path) -> Option<u64> {
 
 /// A line for each file (name, version, architectures, bytes or `-`, SHA-256, URL), then one for each image.
 fn text(files: &[File], images: &[Image]) -> String {
+    let width = files.iter().map(|file| file.name.len()).max().unwrap_or_default();
     let row = |file: &File| {
         let architectures: Vec<_> = file.architectures.iter().map(ToString::to_string).collect();
         let version = file.version.as_deref().unwrap_or("-");
         let size = file.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
         format!(
-            "{:<16} {version:<9} {:<11} {size:>10}  {}  {}\n",
+            "{:<width$} {version:<9} {:<11} {size:>10}  {}  {}\n",
             file.name,
             architectures.join(","),
             file.sha256,

@@ -84,7 +84,7 @@ pub fn run(args: &ArtifactsMirror) -> Result<(), Failure> {
     if failed.is_empty() {
         streams::tell(format_args!(
             "{} holds all {} files; artifacts.mirror is the URL under which it is served",
-            args.directory.display(),
+            args.mirror.display(),
             filled.len()
         ));
         return Ok(());
@@ -127,8 +127,8 @@ fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Filled>, Failur
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     };
     let client = client(&args.fetching)?;
-    let filled = mirror::fill(&client, wanted, &args.directory, orders, &draw);
-    filled.map_err(|error| Failure::file("fill", &args.directory, &error))
+    let filled = mirror::fill(&client, wanted, &args.mirror, orders, &draw);
+    filled.map_err(|error| Failure::file("fill", &args.mirror, &error))
 }
 
 /// Commands for a shell with curl, one line each, or the list.
@@ -142,9 +142,9 @@ fn plan(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
         return streams::json(&list.collect::<Vec<_>>());
     }
     let line = |file: &Wanted| {
-        let path = shell_word(&args.directory.join(&file.path));
+        let path = shell_word(&args.mirror.join(&file.path));
         let url = shell_word(Path::new(&file.url));
-        let sum = shell_word(Path::new(&format!("{}  {}", file.sha256, args.directory.join(&file.path).display())));
+        let sum = shell_word(Path::new(&format!("{}  {}", file.sha256, args.mirror.join(&file.path).display())));
         format!(
             "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {path}.part {url} && \
              mv {path}.part {path} && echo {sum} | sha256sum --check --quiet\n"
