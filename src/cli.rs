@@ -123,8 +123,10 @@ pub enum ArtifactsVerb {
 
 /// `artifacts list`.
 #[derive(Debug, Args)]
-#[command(after_help = "Sizes are known of files that lie in --mirror. The time in an SPDX document is SOURCE_DATE_EPOCH, or \
-                        now. Examples:\n  firelay artifacts list\n  firelay artifacts list --output spdx > cluster.spdx.json")]
+#[command(
+    after_help = "Sizes are known of files that lie in --mirror. The time in an SPDX document is SOURCE_DATE_EPOCH, or \
+                        now. Examples:\n  firelay artifacts list\n  firelay artifacts list --output spdx > cluster.spdx.json"
+)]
 pub struct ArtifactsList {
     /// The spec.
     #[command(flatten)]

@@ -101,7 +101,9 @@ impl Client {
             Some("https") => &self.https,
             _ => &self.http,
         };
-        let proxied = proxied.as_ref().filter(|_| !self.proxies.spares(uri.host().unwrap_or_default()));
+        let proxied = proxied
+            .as_ref()
+            .filter(|_| !self.proxies.spares(uri.host().unwrap_or_default()));
         proxied.unwrap_or(&self.direct)
     }
 
@@ -222,6 +224,10 @@ fn certificates(name: &str, pem: &[u8]) -> Result<Vec<Certificate<'static>>, Err
 }
 
 fn identity(chain: &str, key: &str) -> Result<ClientCert, Error> {
-    let key = PrivateKey::from_pem(key.as_bytes()).map_err(|_| Error::NoCertificate("the key of `client`".to_owned()))?;
-    Ok(ClientCert::new_with_certs(&certificates("`client`", chain.as_bytes())?, key))
+    let key =
+        PrivateKey::from_pem(key.as_bytes()).map_err(|_| Error::NoCertificate("the key of `client`".to_owned()))?;
+    Ok(ClientCert::new_with_certs(
+        &certificates("`client`", chain.as_bytes())?,
+        key,
+    ))
 }

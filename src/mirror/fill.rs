@@ -68,7 +68,11 @@ pub fn fill(
     lock.try_lock()
         .map_err(|_| io::Error::other("another run fills it: wait for its end"))?;
     let progress = Progress::new(wanted.len());
-    let run = || work::each(wanted, orders.parallel, |file| one(client, file, directory, orders, &progress, tell));
+    let run = || {
+        work::each(wanted, orders.parallel, |file| {
+            one(client, file, directory, orders, &progress, tell)
+        })
+    };
     let filled = if orders.bar { drawn(&progress, tell, run) } else { run() };
     Ok(filled)
 }

@@ -106,11 +106,17 @@ mod tests {
     fn the_bar_is_as_long_at_the_end_as_at_the_beginning() {
         let progress = Progress::new(2);
         let begin = progress.line();
-        assert!(begin.starts_with("[>                       ] 0 of 2 files, 0 B,"), "{begin}");
+        assert!(
+            begin.starts_with("[>                       ] 0 of 2 files, 0 B,"),
+            "{begin}"
+        );
         progress.finished();
         progress.received(3 * 1024 * 1024);
         let middle = progress.line();
-        assert!(middle.starts_with("[============>           ] 1 of 2 files, 3.0 MiB,"), "{middle}");
+        assert!(
+            middle.starts_with("[============>           ] 1 of 2 files, 3.0 MiB,"),
+            "{middle}"
+        );
         progress.finished();
         let end = progress.line();
         assert!(end.starts_with("[========================] 2 of 2 files,"), "{end}");

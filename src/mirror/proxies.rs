@@ -48,13 +48,22 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Proxies {
-        let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let value = |name: &str| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         Proxies::of(value)
     }
 
     #[test]
     fn each_scheme_has_its_own_and_lower_case_wins() {
-        let both = of(&[("HTTPS_PROXY", "http://a"), ("https_proxy", "http://b"), ("ALL_PROXY", "http://c")]);
+        let both = of(&[
+            ("HTTPS_PROXY", "http://a"),
+            ("https_proxy", "http://b"),
+            ("ALL_PROXY", "http://c"),
+        ]);
         assert_eq!(both.https.as_deref(), Some("http://b"));
         assert_eq!(both.http.as_deref(), Some("http://c"));
         assert_eq!(of(&[("HTTPS_PROXY", " ")]), Proxies::default());

@@ -52,7 +52,11 @@ impl<'a> Reference<'a> {
 
     /// Where the registry answers if nothing else is said.
     pub fn server(&self) -> String {
-        let host = if self.registry == DOCKER { "registry-1.docker.io" } else { self.registry };
+        let host = if self.registry == DOCKER {
+            "registry-1.docker.io"
+        } else {
+            self.registry
+        };
         format!("https://{host}")
     }
 }
@@ -68,8 +72,14 @@ mod tests {
             (name.registry, name.path(), name.version())
         };
         assert_eq!(parts("busybox"), ("docker.io", "library/busybox".to_owned(), "latest"));
-        assert_eq!(parts("flannel/flannel:v1"), ("docker.io", "flannel/flannel".to_owned(), "v1"));
-        assert_eq!(parts("r.lan:5000/a/b:1@sha256:ff"), ("r.lan:5000", "a/b".to_owned(), "sha256:ff"));
+        assert_eq!(
+            parts("flannel/flannel:v1"),
+            ("docker.io", "flannel/flannel".to_owned(), "v1")
+        );
+        assert_eq!(
+            parts("r.lan:5000/a/b:1@sha256:ff"),
+            ("r.lan:5000", "a/b".to_owned(), "sha256:ff")
+        );
         assert_eq!(parts("localhost/a"), ("localhost", "a".to_owned(), "latest"));
         assert_eq!(Reference::of("registry.k8s.io/pause:3.10").tag, Some("3.10"));
     }

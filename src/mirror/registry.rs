@@ -74,7 +74,10 @@ fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(
     }
     match answer.status().as_u16() {
         200 => Ok(()),
-        401 | 403 => Err(Refusal::lasting(&format!("{}: it asks for other credentials", answer.status()))),
+        401 | 403 => Err(Refusal::lasting(&format!(
+            "{}: it asks for other credentials",
+            answer.status()
+        ))),
         _ => Err(Refusal::lasting(&answer.status().to_string())),
     }
 }
@@ -87,9 +90,17 @@ fn basic((user, password): &(String, Secret<String>)) -> Secret<String> {
 /// A mirror is told whose image it is, as containerd does.
 fn manifest(endpoint: &Endpoint, image: &Reference<'_>) -> String {
     let base = endpoint.url.trim_end_matches('/');
-    let version = if endpoint.override_path || base.ends_with("/v2") { "" } else { "/v2" };
+    let version = if endpoint.override_path || base.ends_with("/v2") {
+        ""
+    } else {
+        "/v2"
+    };
     let (path, reference) = (image.path(), image.version());
-    let mirror = if image.server() == base { String::new() } else { format!("?ns={}", image.registry) };
+    let mirror = if image.server() == base {
+        String::new()
+    } else {
+        format!("?ns={}", image.registry)
+    };
     format!("{base}{version}/{path}/manifests/{reference}{mirror}")
 }
 
@@ -101,13 +112,18 @@ fn token(
 ) -> Result<Secret<String>, Refusal> {
     let fields = fields(challenge);
     let Some(realm) = fields.get("realm") else {
-        return Err(Refusal::lasting("it asks for a token and does not say where one is had"));
+        return Err(Refusal::lasting(
+            "it asks for a token and does not say where one is had",
+        ));
     };
     let scope = format!("repository:{}:pull", image.path());
     let service = fields.get("service").map(|service| format!("service={service}&"));
     let sign = if realm.contains('?') { '&' } else { '?' };
     let url = format!("{realm}{sign}{}scope={scope}", service.unwrap_or_default());
-    let headers: Vec<_> = basic.map(|value| ("authorization", value.expose().as_str())).into_iter().collect();
+    let headers: Vec<_> = basic
+        .map(|value| ("authorization", value.expose().as_str()))
+        .into_iter()
+        .collect();
     let mut answer = client.ask(Method::Get, &url, &headers)?;
     let text = answer.body_mut().read_to_string().map_err(Refusal::passing)?;
     let token = serde_json::from_str::<Token>(&text).ok();
@@ -121,7 +137,9 @@ fn fields(text: &str) -> BTreeMap<&str, &str> {
     let mut found = BTreeMap::new();
     let mut rest = text;
     while let Some((name, after)) = rest.split_once("=\"") {
-        let Some((value, after)) = after.split_once('"') else { break };
+        let Some((value, after)) = after.split_once('"') else {
+            break;
+        };
         found.insert(name.trim_matches([',', ' ']), value);
         rest = after;
     }

@@ -13,9 +13,14 @@ pub(super) fn each<T: Sync, R: Send>(items: &[T], parallel: usize, work: impl Fn
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let take = || {
-        while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?))) {
+        while let Some((at, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+        {
             let result = work(item);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+            results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((at, result));
         }
     };
     thread::scope(|scope| {
@@ -35,7 +40,10 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_items() {
         let items: Vec<usize> = (0..100).collect();
-        assert_eq!(each(&items, 7, |item| item * 2), (0..200).step_by(2).collect::<Vec<_>>());
+        assert_eq!(
+            each(&items, 7, |item| item * 2),
+            (0..200).step_by(2).collect::<Vec<_>>()
+        );
         assert_eq!(each(&[] as &[usize], 0, |item| *item), []);
     }
 }

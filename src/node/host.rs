@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::{Error, NodeFile, Text, render};
 use crate::{
     plan::{
-        DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NodePlan, NtpPlan, PackageSourcePlan, Placement, ProxyPlan,
+        DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NodePlan, NtpPlan, PackageSourcePlan, Placement,
+        ProxyPlan,
     },
     profile::{PackageSources, SourceForm},
     spec::Filesystem,
@@ -90,7 +91,8 @@ fn package_sources(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
 pub(super) fn source_files(node: &NodePlan) -> impl Iterator<Item = String> {
     let kind = node.os.package_sources.iter();
     kind.flat_map(|kind| {
-        let path = |source: &PackageSourcePlan| format!("{}/firelay-{}.{}", kind.directory, source.name, kind.extension);
+        let path =
+            |source: &PackageSourcePlan| format!("{}/firelay-{}.{}", kind.directory, source.name, kind.extension);
         node.host.package_sources.iter().map(path)
     })
 }

@@ -315,9 +315,8 @@ pub(super) fn check_image(name: &Spanned<String>, report: &mut Report) {
 
 /// The image archives of a machine, in order; it takes those of its architecture if it runs a kubelet.
 pub(super) fn image_archives(given: &[&ImageArchive], roles: RoleSet, arch: Arch) -> Vec<ImageArchivePlan> {
-    let fitting = |archive: &&&ImageArchive| {
-        roles.kubernetes() && archive.arch.as_ref().is_none_or(|own| own.value == arch)
-    };
+    let fitting =
+        |archive: &&&ImageArchive| roles.kubernetes() && archive.arch.as_ref().is_none_or(|own| own.value == arch);
     let plan = |archive: &&ImageArchive| ImageArchivePlan {
         url: archive.url.value.clone(),
         sha256: archive.sha256.to_lowercase(),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp, PackageSource, Pointer,
-        Proxy, Role, Rung, Settings, Spec, Taint,
+        Arch, Argument, Disk, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp, PackageSource,
+        Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
 };

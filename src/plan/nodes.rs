@@ -8,8 +8,9 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host, inheritance::Inherited,
-    interfaces, kubelet, labels, machines, machines::Row, names, network::Ranges, pki, report::Report, swap::SwapUse,
+    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host,
+    inheritance::Inherited, interfaces, kubelet, labels, machines, machines::Row, names, network::Ranges, pki,
+    report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},

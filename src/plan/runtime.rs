@@ -171,11 +171,9 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
     }
     if let Some(client) = client.filter(|client| !client.key.expose().contains("PRIVATE KEY-----")) {
         let finding = Diagnostic::error("FL0506", "not a private key").at(client.certificate.span);
-        report.push(
-            finding
-                .label("the key that goes with this certificate is no PEM")
-                .help("give the key itself as a block of text (`key: |`), not its path; one with a passphrase cannot be read"),
-        );
+        report.push(finding.label("the key that goes with this certificate is no PEM").help(
+            "give the key itself as a block of text (`key: |`), not its path; one with a passphrase cannot be read",
+        ));
     }
     let username = mirror.auth.as_ref().map(|auth| &auth.username);
     if let Some(username) = username.filter(|name| name.contains(':')) {

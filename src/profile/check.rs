@@ -4,8 +4,8 @@ use regex_lite::Regex;
 use semver::Version;
 
 use super::{
-    ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile, PackageSources,
-    PlatformProfile, ProviderId, Resolved, UserData,
+    ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile,
+    PackageSources, PlatformProfile, ProviderId, Resolved, UserData,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},

@@ -21,7 +21,10 @@ fn profiles(site: &Site, directory: &Path) {
         let (name, version) = (file["name"].as_str().unwrap(), file["version"].as_str().unwrap());
         let sha256 = site.put(
             &format!("/{name}-{version}-amd64"),
-            Page { bytes: format!("{name} {version}").into_bytes(), ..Page::default() },
+            Page {
+                bytes: format!("{name} {version}").into_bytes(),
+                ..Page::default()
+            },
         );
         let url = format!("{}/{name}-{{version}}-{{arch}}", site.url);
         artifacts.insert(
@@ -30,7 +33,11 @@ fn profiles(site: &Site, directory: &Path) {
         );
     }
     assert!(artifacts.len() > 5, "{artifacts:?}");
-    fs::write(directory.join("catalog.yaml"), json!({ "artifacts": artifacts }).to_string()).unwrap();
+    fs::write(
+        directory.join("catalog.yaml"),
+        json!({ "artifacts": artifacts }).to_string(),
+    )
+    .unwrap();
 }
 
 struct Desk {
@@ -74,7 +81,13 @@ fn a_mirror_is_filled_and_proved_and_a_tampered_one_is_refused() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let bytes = fs::read(&path).unwrap();
-        desk.site.put(&format!("/mirror/{host}/{name}"), Page { bytes, ..Page::default() });
+        desk.site.put(
+            &format!("/mirror/{host}/{name}"),
+            Page {
+                bytes,
+                ..Page::default()
+            },
+        );
     }
     let mirror = format!("{}/mirror/", desk.site.url);
     desk.ended(&["check", &mirror], 0);
@@ -82,9 +95,16 @@ fn a_mirror_is_filled_and_proved_and_a_tampered_one_is_refused() {
     let mut names = kubelet.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let kubelet = names.find(|name| name.starts_with("kubelet")).unwrap();
     fs::write(desk.directory.path().join("m").join(host).join(&kubelet), "evil").unwrap();
-    desk.site.pages.lock().unwrap().remove(&format!("/mirror/{host}/{kubelet}"));
+    desk.site
+        .pages
+        .lock()
+        .unwrap()
+        .remove(&format!("/mirror/{host}/{kubelet}"));
     let told = desk.ended(&["check", "m"], 5);
-    assert!(told.contains(&format!("{kubelet}: another file: it has sha256 ")), "{told}");
+    assert!(
+        told.contains(&format!("{kubelet}: another file: it has sha256 ")),
+        "{told}"
+    );
     let told = desk.ended(&["check", &mirror, "--output", "json"], 5);
     assert!(told.contains(r#""what": "missing""#), "{told}");
     desk.ended(&["mirror", "m"], 0);
@@ -100,7 +120,10 @@ fn a_plan_is_commands_that_fill_the_same_mirror_and_asks_nobody() {
     shell.args(["-euc", &plan]).current_dir(desk.directory.path());
     succeed(&mut shell, "curl");
     desk.ended(&["check", "m"], 0);
-    let json = succeed(&mut desk.command(&["mirror", "m", "--plan", "--output", "json"]), "firelay");
+    let json = succeed(
+        &mut desk.command(&["mirror", "m", "--plan", "--output", "json"]),
+        "firelay",
+    );
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.as_array().unwrap().len(), plan.lines().count());
 }
@@ -112,10 +135,17 @@ fn a_server_of_an_own_authority_is_known_by_it_and_refused_without() {
     assert!(told.contains("certificate"), "{told}");
     desk.ended(&["mirror", "m", "--ca", "ca.pem"], 0);
     desk.ended(&["check", "m"], 0);
-    let listed = succeed(&mut desk.command(&["list", "--mirror", "m", "--output", "json"]), "firelay");
+    let listed = succeed(
+        &mut desk.command(&["list", "--mirror", "m", "--output", "json"]),
+        "firelay",
+    );
     let listed: Value = serde_json::from_str(&listed).unwrap();
     for file in listed["files"].as_array().unwrap() {
-        let text = format!("{} {}", file["name"].as_str().unwrap(), file["version"].as_str().unwrap());
+        let text = format!(
+            "{} {}",
+            file["name"].as_str().unwrap(),
+            file["version"].as_str().unwrap()
+        );
         assert_eq!(file["size"], text.len());
     }
 }

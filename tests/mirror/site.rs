@@ -9,6 +9,10 @@ use std::{
     time::Duration,
 };
 
+use rustls::{
+    pki_types::{CertificateDer, PrivatePkcs8KeyDer},
+    server::WebPkiClientVerifier,
+};
 use sha2::{Digest, Sha256};
 
 /// A file of the server.
@@ -22,6 +26,10 @@ pub struct Page {
     pub cuts: usize,
     /// These are answered first.
     pub statuses: Vec<u16>,
+    /// `Content-Type`.
+    pub kind: Option<&'static str>,
+    /// Without this header it is refused.
+    pub authorization: Option<String>,
     /// Waits before the answer.
     pub slow: Duration,
 }
@@ -40,6 +48,8 @@ pub struct Site {
     pub url: String,
     /// PEM, of a server with TLS.
     pub ca: String,
+    /// PEM of a certificate and key, of a server that asks for one.
+    pub client: Option<(String, String)>,
     pub pages: Pages,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -50,16 +60,15 @@ impl Site {
     }
 
     pub fn tls() -> Self {
-        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![own.cert.der().clone()], key.into())
-            .unwrap();
-        Self::start(Some((Arc::new(config), own.cert.pem())))
+        Self::start(Some(config(None)))
+    }
+
+    /// One that asks who asks.
+    pub fn mutual() -> Self {
+        let known = rcgen::generate_simple_self_signed(["client".to_owned()]).unwrap();
+        let mut site = Self::start(Some(config(Some(known.cert.der()))));
+        site.client = Some((known.cert.pem(), known.signing_key.serialize_pem()));
+        site
     }
 
     fn start(tls: Option<(Arc<rustls::ServerConfig>, String)>) -> Self {
@@ -68,6 +77,7 @@ impl Site {
         let site = Self {
             url: format!("{scheme}://{}", listener.local_addr().unwrap()),
             ca: tls.as_ref().map(|(_, pem)| pem.clone()).unwrap_or_default(),
+            client: None,
             pages: Pages::default(),
             asked: Arc::default(),
         };
@@ -100,6 +110,30 @@ impl Site {
     }
 }
 
+/// With a certificate of its own; `known` is the one that it asks for.
+fn config(known: Option<&CertificateDer<'static>>) -> (Arc<rustls::ServerConfig>, String) {
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+    let verifier = known.map(|known| {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(known.clone()).unwrap();
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .build()
+            .unwrap()
+    });
+    let builder = rustls::ServerConfig::builder_with_provider(provider.clone());
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let builder = match verifier {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let config = builder
+        .with_single_cert(vec![own.cert.der().clone()], key.into())
+        .unwrap();
+    (Arc::new(config), own.cert.pem())
+}
+
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -122,8 +156,11 @@ fn answer(stream: &mut (impl Read + Write), pages: &Pages, asked: &Mutex<Vec<Ask
         None => plain(404, b"no such page"),
         Some(page) => {
             thread::sleep(page.slow);
+            let refused =
+                page.authorization.is_some() && request.headers.get("authorization") != page.authorization.as_ref();
             match page.statuses.first() {
                 Some(status) => plain(*status, b"not now"),
+                None if refused => plain(401, b"who?"),
                 None => page_reply(page, &request),
             }
         }
@@ -153,7 +190,11 @@ fn read(stream: &mut impl Read) -> Option<Asked> {
 }
 
 fn plain(status: u16, body: &[u8]) -> (String, Vec<u8>) {
-    let challenge = if status == 401 { "WWW-Authenticate: Basic realm=\"r\"\r\n" } else { "" };
+    let challenge = if status == 401 {
+        "WWW-Authenticate: Basic realm=\"r\"\r\n"
+    } else {
+        ""
+    };
     let head = format!(
         "HTTP/1.1 {status} X\r\nConnection: close\r\n{challenge}Content-Length: {}\r\n\r\n",
         body.len()
@@ -163,6 +204,10 @@ fn plain(status: u16, body: &[u8]) -> (String, Vec<u8>) {
 
 fn page_reply(page: &Page, request: &Asked) -> (String, Vec<u8>) {
     let tag = page.etag.map(|etag| format!("ETag: {etag}\r\n")).unwrap_or_default();
+    let kind = page
+        .kind
+        .map(|kind| format!("Content-Type: {kind}\r\n"))
+        .unwrap_or_default();
     let from = request.headers.get("range").filter(|_| page.ranges);
     let from = from.filter(|_| request.headers.get("if-range").map(String::as_str) == page.etag);
     let from = from.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
@@ -175,7 +220,7 @@ fn page_reply(page: &Page, request: &Asked) -> (String, Vec<u8>) {
         None => (200, String::new(), page.bytes.clone()),
     };
     let head = format!(
-        "HTTP/1.1 {status} X\r\nConnection: close\r\n{tag}{range}Content-Length: {}\r\n\r\n",
+        "HTTP/1.1 {status} X\r\nConnection: close\r\n{tag}{kind}{range}Content-Length: {}\r\n\r\n",
         body.len()
     );
     (head, body)

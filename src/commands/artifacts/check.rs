@@ -69,7 +69,10 @@ fn files(plan: &Plan, client: &Client, args: &ArtifactsCheck) -> (usize, Vec<Row
                 url: file.url.clone(),
                 sha256: file.sha256.clone(),
             }),
-            None => streams::tell(format_args!("note: {} is not of the mirror and was not looked at", file.url)),
+            None => streams::tell(format_args!(
+                "note: {} is not of the mirror and was not looked at",
+                file.url
+            )),
         }
     }
     wanted.sort();

@@ -106,7 +106,13 @@ pub(super) fn of(plan: &Plan) -> Vec<File> {
     let mut files: Vec<_> = files.0.into_values().collect();
     files.sort_by_cached_key(|file| {
         let version = file.version.clone();
-        (file.kind, file.name.clone(), version, file.architectures.clone(), file.url.clone())
+        (
+            file.kind,
+            file.name.clone(),
+            version,
+            file.architectures.clone(),
+            file.url.clone(),
+        )
     });
     files
 }

@@ -109,7 +109,10 @@ fn tell_own(files: &[File]) {
     for file in files.iter().filter(|file| file.upstream.is_none()) {
         match &file.path {
             Some(path) => streams::tell(format_args!("note: {path} is yours: lay it there yourself")),
-            None => streams::tell(format_args!("note: machines fetch {} from where it is, not from the mirror", file.url)),
+            None => streams::tell(format_args!(
+                "note: machines fetch {} from where it is, not from the mirror",
+                file.url
+            )),
         }
     }
 }
@@ -144,7 +147,11 @@ fn plan(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
     let line = |file: &Wanted| {
         let path = shell_word(&args.mirror.join(&file.path));
         let url = shell_word(Path::new(&file.url));
-        let sum = shell_word(Path::new(&format!("{}  {}", file.sha256, args.mirror.join(&file.path).display())));
+        let sum = shell_word(Path::new(&format!(
+            "{}  {}",
+            file.sha256,
+            args.mirror.join(&file.path).display()
+        )));
         format!(
             "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {path}.part {url} && \
              mv {path}.part {path} && echo {sum} | sha256sum --check --quiet\n"

@@ -132,7 +132,11 @@ fn of_file(file: &File) -> Package {
         Kind::Manifest => "FILE",
         Kind::ImageArchive => "ARCHIVE",
     };
-    let id = [file.name.as_str(), file.version.as_deref().unwrap_or_default(), &file.sha256[..12]];
+    let id = [
+        file.name.as_str(),
+        file.version.as_deref().unwrap_or_default(),
+        &file.sha256[..12],
+    ];
     Package {
         version_info: file.version.clone(),
         checksums: vec![sha256(&file.sha256)],
@@ -145,8 +149,15 @@ fn of_image(image: &Image) -> Package {
     let (name, pulled) = (Reference::of(source), Reference::of(&image.image));
     let path = name.path();
     let last = path.rsplit('/').next().unwrap_or_default();
-    let digest = pulled.digest.map(|digest| format!("@{}", encoded(digest))).unwrap_or_default();
-    let tag = name.tag.or(pulled.tag).map(|tag| format!("&tag={}", encoded(tag))).unwrap_or_default();
+    let digest = pulled
+        .digest
+        .map(|digest| format!("@{}", encoded(digest)))
+        .unwrap_or_default();
+    let tag = name
+        .tag
+        .or(pulled.tag)
+        .map(|tag| format!("&tag={}", encoded(tag)))
+        .unwrap_or_default();
     let url = encoded(&format!("{}/{path}", name.registry));
     let locator = format!("pkg:oci/{}{digest}?repository_url={url}{tag}", encoded(last));
     let hex = pulled.digest.and_then(|digest| digest.strip_prefix("sha256:"));
@@ -193,6 +204,12 @@ fn identifier(text: &str) -> String {
 /// Percent-encoded, but for what is unreserved (RFC 3986 §2.3).
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let one = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
     text.bytes().map(one).collect()
 }

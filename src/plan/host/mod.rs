@@ -96,7 +96,10 @@ fn check_one(settings: HostSettings<'_>, report: &mut Report) {
         .iter()
         .for_each(|module| kernel::check_module(module, report));
     settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
-    settings.package_sources.iter().for_each(|list| sources::check(list, report));
+    settings
+        .package_sources
+        .iter()
+        .for_each(|list| sources::check(list, report));
     settings.packages.iter().for_each(|name| packages::check(name, report));
     settings
         .interfaces

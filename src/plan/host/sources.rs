@@ -76,7 +76,9 @@ pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
     let wrong = |at: Span| Diagnostic::error("FL0317", "not a source of packages").at(at);
     for source in sources {
         if !names::is_label(&source.name) {
-            report.push(wrong(source.name.span).label("lower case letters, digits and inner dashes: it becomes a file's name"));
+            report.push(
+                wrong(source.name.span).label("lower case letters, digits and inner dashes: it becomes a file's name"),
+            );
         } else if !seen.insert(source.name.as_str()) {
             report.push(Diagnostic::error("FL0317", "a source of packages is given twice").at(source.name.span));
         }
@@ -96,5 +98,8 @@ pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
 
 /// Suites may lie deeper (`trixie/updates`), and one without components is a path that ends with `/`.
 fn is_word(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte))
+    !word.is_empty()
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte))
 }

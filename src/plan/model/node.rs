@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use serde_json::Value;
 
-use super::{ArtifactPlan, ImageArchivePlan, BootPlan, DeliveryPlan};
+use super::{ArtifactPlan, BootPlan, DeliveryPlan, ImageArchivePlan};
 use crate::{
     plan::{HostPlan, InterfacePlan},
     profile::{OsProfile, PlatformProfile},

@@ -141,7 +141,10 @@ impl Spec {
         } = &self.roles;
         let roles = [control_plane, worker, etcd].map(|role| role.settings());
         let nodes = self.nodes.iter().map(|node| node.settings());
-        roles.into_iter().chain(nodes).chain(self.pools.iter().map(|pool| pool.settings()))
+        roles
+            .into_iter()
+            .chain(nodes)
+            .chain(self.pools.iter().map(|pool| pool.settings()))
     }
 
     /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, ImageArchive, Interface, Kubelet, Mount, NameServers, NodeDelivery, Ntp,
-    PackageSource, Patch, Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, ImageArchive, Interface, Kubelet, Mount, NameServers, NodeDelivery,
+    Ntp, PackageSource, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
