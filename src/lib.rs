@@ -11,7 +11,7 @@
 //!
 //! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only
 //! `commands`, the bundle's load and save, and the tree's writer and reader touch the disk, and `serve`, which hands a tree
-//! to machines over the network.
+//! to machines over the network, and `mirror`, which fetches what they will.
 
 pub mod secret;
 
@@ -45,6 +45,8 @@ pub mod document;
 pub mod delivery;
 
 pub mod serve;
+
+pub mod mirror;
 
 pub mod cli;
 

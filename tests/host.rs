@@ -154,6 +154,100 @@ fn certificates_are_trusted_by_the_tool_of_the_system() {
     );
 }
 
+fn with_sources(os: &str, source: &str) -> Machine {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = format!(
+        "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: lab\nkubernetes: {{ version: 1.36.4 }}\n\
+         endpoint: {{ host: api.lab.example.com }}\nos: {os}\nplatform: openstack\npackageSources:\n  - {source}\n\
+         nodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n"
+    );
+    fs::write(directory.path().join("cluster.yaml"), spec).unwrap();
+    let mut render = support::firelay(&["render", "--new-secrets"]);
+    support::succeed(render.current_dir(directory.path()), "firelay");
+    Machine::with(&support::read_tree(&directory.path().join("out"))["cp1"], "http://")
+}
+
+/// A step with further places of a machine below the directory.
+fn sources_step(machine: &Machine, place: &str) -> std::process::Output {
+    let script = machine.read("/usr/local/lib/firelay/steps/13-sources");
+    let own = machine.at(place).display().to_string();
+    machine.write(
+        "/usr/local/lib/firelay/steps/13-sources",
+        0o755,
+        &script.replace(place, &own),
+    );
+    machine.step("13-sources")
+}
+
+const OPENPGP: &str = "\"-----BEGIN PGP PUBLIC KEY BLOCK-----\\nxjME\\n-----END PGP PUBLIC KEY BLOCK-----\"";
+
+#[test]
+fn sources_of_packages_take_the_place_of_those_of_the_image() {
+    let machine = with_sources(
+        "debian-12",
+        &format!(
+            "{{ name: base, url: 'http://mirror.lan/debian/', suites: [bookworm, bookworm-updates], key: {OPENPGP} }}"
+        ),
+    );
+    assert_eq!(
+        machine.read("/etc/apt/sources.list.d/firelay-base.sources"),
+        "Types: deb\nURIs: http://mirror.lan/debian\nSuites: bookworm bookworm-updates\nComponents: main\n\
+         Signed-By: /etc/apt/keyrings/firelay-base.asc\n"
+    );
+    assert!(
+        machine
+            .read("/etc/apt/keyrings/firelay-base.asc")
+            .ends_with("xjME\n-----END PGP PUBLIC KEY BLOCK-----\n")
+    );
+    for name in [
+        "sources.list",
+        "sources.list.d/debian.sources",
+        "sources.list.d/two words.list",
+    ] {
+        machine.write(&format!("/etc/apt/{name}"), 0o644, name);
+    }
+    for _ in 0..2 {
+        succeeded(&sources_step(&machine, "/etc/apt"));
+    }
+    let mut names: Vec<_> = fs::read_dir(machine.at("/etc/apt/sources.list.d"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "debian.sources.disabled",
+            "firelay-base.sources",
+            "two words.list.disabled"
+        ]
+    );
+    assert!(machine.exists("/etc/apt/sources.list.disabled") && !machine.exists("/etc/apt/sources.list"));
+}
+
+#[test]
+fn dnf_and_zypper_are_told_of_a_repository_and_its_key() {
+    let machine = with_sources("rocky-9", "{ name: base, url: 'http://mirror.lan/rocky' }");
+    let head = "[firelay-base]\nname=firelay-base\nbaseurl=http://mirror.lan/rocky\nenabled=1\ngpgcheck=1\n";
+    assert_eq!(
+        machine.read("/etc/yum.repos.d/firelay-base.repo"),
+        format!("{head}gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9\n")
+    );
+    let source = format!("{{ name: base, url: 'http://mirror.lan/rocky', key: {OPENPGP} }}");
+    for (os, directory) in [
+        ("rocky-9", "/etc/yum.repos.d"),
+        ("opensuse-leap-15.6", "/etc/zypp/repos.d"),
+    ] {
+        let machine = with_sources(os, &source);
+        let text = machine.read(&format!("{directory}/firelay-base.repo"));
+        assert_eq!(text, format!("{head}gpgkey=file:///etc/pki/rpm-gpg/firelay-base.asc\n"));
+        machine.stand_in("rpm", "");
+        succeeded(&sources_step(&machine, directory));
+        assert_eq!(machine.calls(), ["rpm --import /etc/pki/rpm-gpg/firelay-base.asc"]);
+        assert!(machine.exists(&format!("{directory}/firelay-base.repo")));
+    }
+}
+
 #[test]
 fn packages_are_tried_until_the_mirror_answers() {
     let machine = machine();

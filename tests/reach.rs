@@ -135,10 +135,18 @@ const BESIDE: &[(&str, &str)] = &[
     ("manifests[].phase", CONTENT),
     ("endpoint.interface", "{ provider: kubeVip, address: 10.0.0.99 }"),
     ("etcd.heartbeatIntervalMs", "{ electionTimeoutMs: 3000 }"),
+    ("packageSources[].name", SUITES),
+    ("packageSources[].url", SUITES),
+    ("packageSources[].suites", SUITES),
+    ("packageSources[].components", SUITES),
+    ("packageSources[].key", SUITES),
     ("proxy.noProxy", "{ http: 'http://proxy.example.com:3128' }"),
     ("dns.search", "{ servers: [10.0.9.2] }"),
     ("pointer.region", "{ base: 's3://bucket' }"),
 ];
+
+/// What apt needs to know of a source.
+const SUITES: &str = "{ suites: [bookworm] }";
 
 /// A manifest's own.
 const CONTENT: &str = "{ content: 'kind: Namespace' }";
@@ -174,12 +182,13 @@ const KEPT: &[&str] = &[
 /// kube-vip.
 const VIP: &str = "endpoint: { provider: kubeVip, address: 10.0.0.99 }";
 
-/// Of which one must be there, by the end of their paths.
-const EITHER: [&str; 4] = [
+/// Of which one must be there, or without which a system can do nothing, by the end of their paths.
+const EITHER: [&str; 5] = [
     "files[].content",
     "files[].source",
     "manifests[].content",
     "manifests[].source",
+    "packageSources[].suites",
 ];
 
 /// A machine that boots from the network, of a system that has to be told everything.
@@ -225,6 +234,9 @@ const WITHOUT: &[(&str, &str)] = &[
         "roles.etcd.patches",
         "the example patches a kubelet; each key of a patch is set below",
     ),
+    ("roles.etcd.imageArchives[].url", IDLE),
+    ("roles.etcd.imageArchives[].sha256", IDLE),
+    ("roles.etcd.imageArchives[].arch", IDLE),
     ("roles.etcd.labels", IDLE),
     ("roles.etcd.taints[].key", IDLE),
     ("roles.etcd.taints[].value", IDLE),

@@ -58,6 +58,7 @@ struct Context<'a> {
     trust_command: &'a str,
     package_command: &'a str,
     packages: &'a [String],
+    package_sources: Option<Sources<'a>>,
     cloud_init: bool,
     /// The document comes over the network, perhaps once.
     served: bool,
@@ -67,6 +68,29 @@ struct Context<'a> {
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
     kernel: Kernel,
+}
+
+/// Sources of packages in the place of the image's own.
+#[derive(Debug, Serialize)]
+struct Sources<'a> {
+    /// Patterns of the image's own.
+    aside: &'a [String],
+    /// Files that are not the image's.
+    own: Vec<String>,
+    key_command: &'a str,
+    keys: Vec<String>,
+}
+
+impl<'a> Sources<'a> {
+    fn of(node: &'a NodePlan) -> Option<Self> {
+        let packages = node.os.package_sources.as_ref()?;
+        Some(Self {
+            aside: &packages.aside,
+            own: host::source_files(node).collect(),
+            key_command: packages.key_command.as_deref().unwrap_or_default(),
+            keys: host::key_files(node).collect(),
+        })
+    }
 }
 
 /// The least kernel of a node.
@@ -108,7 +132,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             environment::render(plan, node, validity)?,
         ),
         NodeFile::new("/etc/firelay/artifacts", 0o644, fetched(plan, node, founder)),
-        NodeFile::new("/etc/firelay/images", 0o644, image_list(plan, node)),
+        NodeFile::new("/etc/firelay/images", 0o644, image_list(node)),
     ];
     for (name, template) in steps(plan, node, founder) {
         files.push(script(node, &format!("steps/{name}"), template, &context)?);
@@ -179,6 +203,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         trust_command: node.os.trust.as_ref().map_or("", |trust| &trust.command),
         package_command: node.os.package_command.as_deref().unwrap_or_default(),
         packages: &host.packages,
+        package_sources: Sources::of(node),
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         served: node.platform.pxe,
         // What kubeadm cannot make without a CA key fills a founder's document on EC2.
@@ -222,6 +247,11 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
             "boot/steps/12-files.j2",
         ),
         (!host.disks.is_empty(), "15-disks", "boot/steps/15-disks.j2"),
+        (
+            !host.package_sources.is_empty(),
+            "13-sources",
+            "boot/steps/13-sources.j2",
+        ),
         (!host.trusted_cas.is_empty(), "16-trust", "boot/steps/16-trust.j2"),
         (!host.first.is_empty(), "17-first", "boot/steps/commands.j2"),
         (!host.packages.is_empty(), "18-packages", "boot/steps/18-packages.j2"),
@@ -258,7 +288,7 @@ fn defines_kinds(plan: &Plan) -> bool {
 fn fetched(plan: &Plan, node: &NodePlan, founder: bool) -> String {
     let mut list = artifact_list(&node.artifacts);
     for (file, manifest) in plan.manifest_files().filter(|_| founder) {
-        if let ManifestSource::Url { url, sha256 } = &manifest.source {
+        if let ManifestSource::Url { url, sha256, .. } = &manifest.source {
             let (name, phase) = (&manifest.name, manifest.phase.directory());
             list += &format!("manifest-{name} {sha256} binary {url} /etc/firelay/addons/{phase} {file}\n");
         }
@@ -291,13 +321,9 @@ fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
         .collect()
 }
 
-/// `sha256 url`, one line per archive for this architecture.
-fn image_list(plan: &Plan, node: &NodePlan) -> String {
-    let fitting = |arch: &Option<_>| arch.is_none_or(|arch| arch == node.arch);
-    let archives = plan
-        .image_archives
-        .iter()
-        .filter(|archive| node.roles.kubernetes() && fitting(&archive.arch));
+/// `sha256 url`, one line per archive.
+fn image_list(node: &NodePlan) -> String {
+    let archives = node.image_archives.iter();
     archives
         .map(|archive| format!("{} {}\n", archive.sha256, archive.url))
         .collect()

@@ -4,7 +4,11 @@ use serde::Serialize;
 
 use super::{Error, NodeFile, Text, render};
 use crate::{
-    plan::{DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NodePlan, NtpPlan, Placement, ProxyPlan},
+    plan::{
+        DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NodePlan, NtpPlan, PackageSourcePlan, Placement,
+        ProxyPlan,
+    },
+    profile::{PackageSources, SourceForm},
     spec::Filesystem,
 };
 
@@ -29,6 +33,7 @@ pub fn files(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     files.extend(list("disks", host.disks.iter().map(disk)));
     files.extend(list("mounts", host.mounts.iter().map(mount)));
     files.extend(certificates(node));
+    files.extend(package_sources(node)?);
     files.extend(commands(host));
     files.extend(of_the_user(host));
     files.extend(list(
@@ -52,6 +57,58 @@ fn certificates(node: &NodePlan) -> impl Iterator<Item = NodeFile> {
         let texts = node.host.trusted_cas.iter().enumerate();
         texts.map(move |(at, text)| NodeFile::new(&path(at), 0o644, text.as_str()))
     })
+}
+
+/// Sources of packages in the place of the image's own, and their keys.
+fn package_sources(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    #[derive(Serialize)]
+    struct Context<'a> {
+        source: &'a PackageSourcePlan,
+        /// The file that holds the key.
+        key: Option<String>,
+    }
+    let Some(kind) = &node.os.package_sources else {
+        return Ok(Vec::new());
+    };
+    let template = match kind.form {
+        SourceForm::Deb822 => "host/sources.deb822.j2",
+        SourceForm::Repo => "host/sources.repo.j2",
+    };
+    let mut files = Vec::new();
+    for (source, path) in node.host.package_sources.iter().zip(source_files(node)) {
+        let own = source.key.as_ref().map(|key| (key_file(kind, source), key));
+        let context = Context {
+            source,
+            key: own.as_ref().map(|(path, _)| path.clone()).or_else(|| kind.key.clone()),
+        };
+        files.push(render::file(node, &path, template, &context)?);
+        files.extend(own.map(|(path, key)| NodeFile::new(&path, 0o644, key.as_str())));
+    }
+    Ok(files)
+}
+
+/// One file for each source.
+pub(super) fn source_files(node: &NodePlan) -> impl Iterator<Item = String> {
+    let kind = node.os.package_sources.iter();
+    kind.flat_map(|kind| {
+        let path =
+            |source: &PackageSourcePlan| format!("{}/firelay-{}.{}", kind.directory, source.name, kind.extension);
+        node.host.package_sources.iter().map(path)
+    })
+}
+
+/// One file for each key of the user's.
+pub(super) fn key_files(node: &NodePlan) -> impl Iterator<Item = String> {
+    let kind = node.os.package_sources.iter();
+    kind.flat_map(|kind| {
+        let own = node.host.package_sources.iter().filter(|source| source.key.is_some());
+        own.map(|source| key_file(kind, source))
+    })
+}
+
+/// apt takes a key for ASCII by the end of its name (apt-secure(8)).
+fn key_file(kind: &PackageSources, source: &PackageSourcePlan) -> String {
+    format!("{}/firelay-{}.asc", kind.keys, source.name)
 }
 
 /// Files of the user that the chain puts in place.

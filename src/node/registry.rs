@@ -20,12 +20,15 @@ struct Host<'a> {
     url: &'a str,
     capabilities: Vec<&'static str>,
     ca: Option<String>,
+    /// Certificate and key.
+    client: Option<[String; 2]>,
     skip_verify: bool,
     override_path: bool,
     authorization: Option<String>,
 }
 
-/// Every registry's `hosts.toml` and, beside it, the CAs of its mirrors as `ca-N.crt`, N counting the mirrors from 1.
+/// Every registry's `hosts.toml` and, beside it, the CAs of its mirrors as `ca-N.crt` and the certificates for them as
+/// `client-N.crt` and `client-N.key`, N counting the mirrors from 1.
 ///
 /// A `hosts.toml` with a password in it is 0600.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
@@ -33,6 +36,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     for registry in &plan.runtime.registries {
         files.push(hosts(node, registry)?);
         files.extend(authorities(registry));
+        files.extend(clients(registry));
     }
     Ok(files)
 }
@@ -63,6 +67,21 @@ fn authorities(registry: &Registry) -> impl Iterator<Item = NodeFile> + '_ {
     })
 }
 
+fn clients(registry: &Registry) -> impl Iterator<Item = NodeFile> + '_ {
+    let given = numbered(registry).filter_map(|(number, mirror)| Some((number, mirror.client.as_ref()?)));
+    given.flat_map(|(number, client)| {
+        let [certificate, key] = client_files(registry, number);
+        [
+            NodeFile::new(&certificate, 0o644, client.certificate.value.as_str()),
+            NodeFile::new(&key, 0o600, client.key.expose().as_str()),
+        ]
+    })
+}
+
+fn client_files(registry: &Registry, number: usize) -> [String; 2] {
+    ["crt", "key"].map(|ending| format!("{}/client-{number}.{ending}", directory(registry)))
+}
+
 fn numbered(registry: &Registry) -> impl Iterator<Item = (usize, &Mirror)> {
     (1..).zip(&registry.mirrors)
 }
@@ -81,6 +100,7 @@ impl<'a> Host<'a> {
             url: &mirror.url.value,
             capabilities: capabilities(mirror),
             ca: mirror.ca.is_some().then(|| authority(registry, number)),
+            client: mirror.client.is_some().then(|| client_files(registry, number)),
             skip_verify: mirror.skip_verify,
             override_path: mirror.override_path,
             authorization: mirror.auth.as_ref().map(basic),

@@ -8,7 +8,7 @@ use super::{ArtifactPlan, ImageArchivePlan, RoleSet, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
     profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
-    spec::{Arch, ArtifactOverride, ArtifactSource, Spec},
+    spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Spec},
     yaml::Spanned,
 };
 
@@ -140,10 +140,12 @@ impl<'a> Store<'a> {
             .and_then(|own| own.sha256.get(&arch))
             .map(|sha256| sha256.to_lowercase());
         let sha256 = own_sha256.or_else(|| artifact.sha256(version, arch).map(str::to_owned));
+        let (url, upstream) = self.place(artifact, own, version, arch);
         Ok(ArtifactPlan {
             name: name.to_owned(),
             version: version.clone(),
-            url: self.url(artifact, own, version, arch),
+            url,
+            upstream,
             sha256: sha256.ok_or_else(|| no_digest(name, artifact, version, arch, span))?,
             format: artifact.format,
             members: artifact.members_of(version, arch),
@@ -151,23 +153,39 @@ impl<'a> Store<'a> {
         })
     }
 
-    fn url(&self, artifact: &Artifact, own: Option<&ArtifactOverride>, version: &Version, arch: Arch) -> String {
+    /// Where an artifact is fetched, and where upstream publishes it unless the location is the user's own.
+    fn place(
+        &self,
+        artifact: &Artifact,
+        own: Option<&ArtifactOverride>,
+        version: &Version,
+        arch: Arch,
+    ) -> (String, Option<String>) {
         if let Some(url) = own.and_then(|own| own.url.as_ref()) {
-            return fill(url, version, arch);
+            return (fill(url, version, arch), None);
         }
-        mirrored(self.spec, artifact.url_of(version, arch))
+        let upstream = artifact.url_of(version, arch);
+        (mirrored(self.spec, &upstream), Some(upstream))
     }
 }
 
 /// Where something of upstream's is fetched: `artifacts.mirror` stands before its host and path.
-pub(super) fn mirrored(spec: &Spec, upstream: String) -> String {
-    match &spec.artifacts.mirror {
-        Some(mirror) => {
-            let path = upstream.split_once("://").map_or(upstream.as_str(), |(_, path)| path);
-            format!("{}/{path}", mirror.trim_end_matches('/'))
-        }
-        None => upstream,
+pub(super) fn mirrored(spec: &Spec, upstream: &str) -> String {
+    match prefix(spec) {
+        Some(mirror) => format!("{mirror}/{}", path_of(upstream)),
+        None => upstream.to_owned(),
     }
+}
+
+/// `artifacts.mirror` without `/` at the end.
+pub(super) fn prefix(spec: &Spec) -> Option<&str> {
+    let mirror = spec.artifacts.mirror.as_ref()?;
+    Some(mirror.trim_end_matches('/'))
+}
+
+/// Host and path of a URL: where it lies in a mirror.
+pub fn path_of(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, path)| path)
 }
 
 fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, span: Span) -> Diagnostic {
@@ -194,7 +212,8 @@ pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     for (name, own) in &artifacts.overrides {
         check_override(name, own, &profiles.catalog, report);
     }
-    for archive in &artifacts.image_archives {
+    let below = spec.below().flat_map(|settings| settings.image_archives);
+    for archive in artifacts.image_archives.iter().chain(below) {
         check_url(&archive.url, report);
         check_sha256(&archive.sha256, report);
     }
@@ -294,12 +313,13 @@ pub(super) fn check_image(name: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// Image archives in order.
-pub(super) fn image_archives(spec: &Spec) -> Vec<ImageArchivePlan> {
-    let plan = |archive: &crate::spec::ImageArchive| ImageArchivePlan {
-        arch: archive.arch.as_ref().map(|arch| arch.value),
+/// The image archives of a machine, in order; it takes those of its architecture if it runs a kubelet.
+pub(super) fn image_archives(given: &[&ImageArchive], roles: RoleSet, arch: Arch) -> Vec<ImageArchivePlan> {
+    let fitting =
+        |archive: &&&ImageArchive| roles.kubernetes() && archive.arch.as_ref().is_none_or(|own| own.value == arch);
+    let plan = |archive: &&ImageArchive| ImageArchivePlan {
         url: archive.url.value.clone(),
         sha256: archive.sha256.to_lowercase(),
     };
-    spec.artifacts.image_archives.iter().map(plan).collect()
+    given.iter().filter(fitting).map(plan).collect()
 }

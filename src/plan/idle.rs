@@ -19,7 +19,9 @@ pub(super) fn check(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
 fn check_one(settings: Settings<'_>, report: &mut Report) {
     let kubelet = settings.kubelet;
     let first = |keys: Vec<Span>| keys.into_iter().min();
+    let archive = settings.image_archives.first();
     let set = [
+        ("imageArchives", archive.map(|archive| archive.url.span)),
         ("labels", first(settings.labels.keys().map(|key| key.span).collect())),
         (
             "taints",

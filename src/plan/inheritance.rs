@@ -1,7 +1,8 @@
 //! Cluster → role → node: the nearer setting wins.
 //!
 //! Of several roles on one machine the first listed wins. Labels and kubelet fields are laid over each other key by key;
-//! an argument replaces the farther ones of its name; taints, pointer, proxy, time and name servers are taken whole from the
+//! an argument replaces the farther ones of its name, an image archive the one of its URL; taints, pointer, proxy, time and name servers
+//! and sources of packages are taken whole from the
 //! nearest that names any. Of the settings of the machines, maps are laid over each other key by key and lists add up, the
 //! farthest first; an interface replaces a farther one of its name, a disk or mount one of its mount point, a file one of its path.
 
@@ -9,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy, Role, Rung,
-        Settings, Spec, Taint,
+        Arch, Argument, Disk, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp, PackageSource,
+        Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
 };
@@ -27,6 +28,7 @@ pub(super) struct Inherited<'a> {
     pub(super) kubelet_args: Vec<&'a Argument>,
     pub(super) rung: Option<&'a Spanned<Rung>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
+    pub(super) image_archives: Vec<&'a ImageArchive>,
     pub(super) host: InheritedHost<'a>,
 }
 
@@ -42,6 +44,7 @@ pub(super) struct InheritedHost<'a> {
     pub(super) kernel_modules: Vec<&'a Spanned<String>>,
     pub(super) swap: Option<&'a Spanned<bool>>,
     pub(super) trusted_cas: Vec<&'a Spanned<String>>,
+    pub(super) package_sources: Option<&'a Spanned<Vec<PackageSource>>>,
     pub(super) packages: Vec<&'a Spanned<String>>,
     pub(super) interfaces: Vec<&'a Interface>,
     pub(super) disks: Vec<&'a Disk>,
@@ -65,6 +68,7 @@ impl<'a> Inherited<'a> {
             kubelet_args: spec.kubernetes.kubelet.extra_args.iter().collect(),
             rung: spec.delivery.rung.as_ref(),
             pointer: spec.delivery.pointer.as_ref(),
+            image_archives: spec.artifacts.image_archives.iter().collect(),
             host: InheritedHost::default(),
         };
         inherited.host.lay(spec.host());
@@ -95,6 +99,10 @@ impl<'a> Inherited<'a> {
         self.kubelet_args.extend(args);
         self.rung = nearer.delivery.rung.as_ref().or(self.rung);
         self.pointer = nearer.delivery.pointer.as_ref().or(self.pointer);
+        let archives = nearer.image_archives;
+        self.image_archives
+            .retain(|farther| !archives.iter().any(|archive| archive.url == farther.url));
+        self.image_archives.extend(archives);
         self.host.lay(nearer.host);
     }
 }
@@ -105,6 +113,7 @@ impl<'a> InheritedHost<'a> {
         self.ntp = nearer.ntp.as_ref().or(self.ntp);
         self.dns = nearer.dns.as_ref().or(self.dns);
         self.timezone = nearer.timezone.as_ref().or(self.timezone);
+        self.package_sources = nearer.package_sources.as_ref().or(self.package_sources);
         self.swap = nearer.swap.as_ref().or(self.swap);
         lay_over(&mut self.hosts, nearer.hosts);
         lay_over(&mut self.sysctls, nearer.sysctls);

@@ -59,6 +59,7 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
             artifacts::check_sha256(sha256, report);
             ManifestSource::Url {
                 url: url.value.clone(),
+                upstream: None,
                 sha256: sha256.to_lowercase(),
             }
         }

@@ -50,10 +50,12 @@ mod swap;
 mod vip;
 
 pub use addons::{context, of as context_of};
+pub use artifacts::path_of;
 pub use draft::read;
 pub use fields::{Accepted, Codes};
 pub use host::{
-    DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, Placement, ProxyPlan, SYSCTLS, SYSCTLS_IPV6,
+    DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, PackageSourcePlan, Placement, ProxyPlan,
+    SYSCTLS, SYSCTLS_IPV6,
 };
 pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};

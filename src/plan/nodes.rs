@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts::Store, delivery, host, inheritance::Inherited,
+    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host, inheritance::Inherited,
     interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki, report::Report,
     swap::SwapUse,
 };
@@ -182,6 +182,7 @@ impl Nodes<'_> {
                 .iter()
                 .map(|arg| (arg.name.value.clone(), arg.value.value.clone()))
                 .collect(),
+            image_archives: artifacts::image_archives(&settings.image_archives, roles, arch),
             preinstalled: self.store.preinstalled(),
             artifacts: self.store.of(roles, &os, arch, report),
             bin_dir,

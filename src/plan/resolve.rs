@@ -114,7 +114,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         network: network?,
         etcd: etcd?,
         runtime: runtime?,
-        image_archives: artifacts::image_archives(spec),
+        mirror: artifacts::prefix(spec).map(str::to_owned),
         images,
         addons,
         implied: Implied::default(),

@@ -159,6 +159,22 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
             .label("PEM is needed");
         report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
     }
+    let client = mirror.client.as_ref();
+    if let Some(certificate) = client
+        .map(|client| &client.certificate)
+        .filter(|certificate| !certificate.contains("-----BEGIN CERTIFICATE-----"))
+    {
+        let finding = Diagnostic::error("FL0506", "not a certificate")
+            .at(certificate.span)
+            .label("PEM is needed");
+        report.push(finding.help("give the certificate itself as a block of text (`certificate: |`), not its path"));
+    }
+    if let Some(client) = client.filter(|client| !client.key.expose().contains("PRIVATE KEY-----")) {
+        let finding = Diagnostic::error("FL0506", "not a private key").at(client.certificate.span);
+        report.push(finding.label("the key that goes with this certificate is no PEM").help(
+            "give the key itself as a block of text (`key: |`), not its path; one with a passphrase cannot be read",
+        ));
+    }
     let username = mirror.auth.as_ref().map(|auth| &auth.username);
     if let Some(username) = username.filter(|name| name.contains(':')) {
         let finding = Diagnostic::error("FL0506", "a user name cannot hold a colon").at(username.span);

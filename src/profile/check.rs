@@ -5,7 +5,7 @@ use semver::Version;
 
 use super::{
     ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile,
-    PlatformProfile, ProviderId, Resolved, UserData,
+    PackageSources, PlatformProfile, ProviderId, Resolved, UserData,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -144,6 +144,9 @@ impl<'p> Check<'p> {
         if let Some(command) = &os.package_command {
             self.command("packageCommand", command);
         }
+        if let Some(sources) = &os.package_sources {
+            self.package_sources(sources);
+        }
         self.words("packages", &os.packages, "+-._:");
         self.words("kernelPackages", &os.kernel_packages, "+-._:");
         self.words("modules", &os.modules, "_-");
@@ -158,6 +161,21 @@ impl<'p> Check<'p> {
                     &format!("units end in {}", UNITS.join(", ")),
                 );
             }
+        }
+    }
+
+    fn package_sources(&mut self, sources: &PackageSources) {
+        self.path("packageSources/directory", &sources.directory);
+        self.word("packageSources/extension", &sources.extension, "");
+        self.path("packageSources/keys", &sources.keys);
+        if let Some(key) = &sources.key {
+            self.path("packageSources/key", key);
+        }
+        if let Some(command) = &sources.key_command {
+            self.command("packageSources/keyCommand", command);
+        }
+        for (at, pattern) in sources.aside.iter().enumerate() {
+            self.path(&format!("packageSources/aside/{at}"), &pattern.replace('*', "x"));
         }
     }
 

@@ -50,6 +50,36 @@ pub struct Trust {
     pub command: String,
 }
 
+/// How a package manager is told where its packages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceForm {
+    /// apt's `.sources` (sources.list(5), "DEB822-STYLE FORMAT").
+    Deb822,
+    /// `.repo` of dnf and zypper (dnf.conf(5), "REPO OPTIONS").
+    Repo,
+}
+
+/// Where sources of packages are, and how they are replaced.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PackageSources {
+    /// What a file of it looks like.
+    pub form: SourceForm,
+    /// Takes one file for each source.
+    pub directory: String,
+    /// What the name of such a file must end with, without the dot.
+    pub extension: String,
+    /// Takes one file for each key.
+    pub keys: String,
+    /// The distribution's own key in the image, as a path; absent where the package manager knows it by itself.
+    pub key: Option<String>,
+    /// Shell that makes the package manager know the key in the file that is named behind it; absent where naming it suffices.
+    pub key_command: Option<String>,
+    /// Patterns of files with the image's own sources.
+    pub aside: Vec<String>,
+}
+
 /// The first lines of a Butane config.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -133,6 +163,8 @@ pub struct OsProfile {
     pub trust: Option<Trust>,
     /// Shell that installs the packages named behind it, or fails; absent without a package manager.
     pub package_command: Option<String>,
+    /// Where it says where packages come from; absent without a package manager.
+    pub package_sources: Option<PackageSources>,
     /// Packages that the stock image lacks and a node needs.
     #[serde(default)]
     pub packages: Vec<String>,

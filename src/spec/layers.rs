@@ -32,6 +32,7 @@ pub const RULES: Rules = Rules {
         ("mirrors", "url"),
         ("mounts", "mount"),
         ("nodes", "name"),
+        ("packageSources", "name"),
         ("calico.bgp.peers", "name"),
         ("peers", "address"),
         ("pools", "name"),

@@ -106,3 +106,133 @@ fn what_is_fetched_comes_through_the_mirror_and_its_images_are_said_to_be_unknow
     );
     assert!(fetched.contains(&line), "{fetched}");
 }
+
+/// Machines of each level with archives of their own.
+const ARCHIVES: &str = "
+artifacts:
+  mirror: http://files.example.com/m/
+  imageArchives:
+    - { url: 'http://files.example.com/m/images/all.tar', sha256: SUM1 }
+    - { url: 'http://files.example.com/m/images/arm.tar', sha256: SUM2, arch: arm64 }
+roles:
+  worker:
+    imageArchives:
+      - { url: 'http://files.example.com/m/images/app.tar', sha256: SUM3 }
+      - { url: 'http://files.example.com/m/images/all.tar', sha256: SUM4 }
+";
+
+#[test]
+fn archives_of_images_add_up_by_level_and_belong_to_the_mirror() {
+    let sum = |digit: &str| digit.repeat(64);
+    let archives = (1..=4).fold(ARCHIVES.to_owned(), |text, number| {
+        text.replace(&format!("SUM{number}"), &format!("\"{}\"", sum(&number.to_string())))
+    });
+    let desk = Desk::of("ha-ubuntu");
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + &archives));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let tree = read_tree(&desk.at("out"));
+    let list = |node: &str| tree[node]["/etc/firelay/images"].1.clone();
+    let line = |digit: &str, name: &str| format!("{} http://files.example.com/m/images/{name}.tar\n", sum(digit));
+    assert_eq!(list("cp1"), line("1", "all"));
+    assert_eq!(list("worker-1"), line("3", "app") + &line("4", "all"));
+    let listed = desk.run(&["artifacts", "list", "--output", "json"]).json();
+    let files = listed["files"].as_array().unwrap();
+    let archives: Vec<_> = files.iter().filter(|file| file["kind"] == "image-archive").collect();
+    let paths: Vec<_> = archives.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["images/all.tar", "images/all.tar", "images/app.tar"]);
+    let kubelet = files.iter().find(|file| file["name"] == "kubelet").unwrap();
+    let path = kubelet["path"].as_str().unwrap();
+    assert_eq!(kubelet["url"], format!("http://files.example.com/m/{path}"));
+    assert_eq!(kubelet["upstream"], format!("https://{path}"));
+    let planned = desk.run(&["artifacts", "mirror", "m", "--plan"]);
+    assert!(planned.stderr.contains("note: images/app.tar is yours"), "{planned:?}");
+    assert!(!planned.stdout.contains("images/app.tar"), "{planned:?}");
+}
+
+#[test]
+fn a_bill_of_materials_names_everything_with_its_digest_and_is_the_same_each_time() {
+    let desk = Desk::with_spec("air-gapped");
+    let artifacts = format!("--set=artifacts.imageDigests={{ \"{FLANNEL}\": \"{DIGEST}\" }}");
+    let spdx = || {
+        let mut command = desk.command(&["artifacts", "list", "--output", "spdx", &artifacts]);
+        crate::desk::Ran::of(&command.env("SOURCE_DATE_EPOCH", "1700000000").output().unwrap())
+    };
+    let first = spdx();
+    assert_eq!(first.stdout, spdx().stdout);
+    let document = first.json();
+    assert_eq!(document["spdxVersion"], "SPDX-2.3");
+    assert_eq!(document["creationInfo"]["created"], "2023-11-14T22:13:20Z");
+    let packages = document["packages"].as_array().unwrap();
+    let listed = desk.run(&["artifacts", "list", "--output", "json", &artifacts]).json();
+    let count = |key: &str| listed[key].as_array().unwrap().len();
+    assert_eq!(packages.len(), count("files") + count("images"));
+    let ids: BTreeSet<_> = packages
+        .iter()
+        .map(|package| package["SPDXID"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), packages.len());
+    let plain = |id: &&str| {
+        id.chars()
+            .all(|sign| sign.is_ascii_alphanumeric() || sign == '-' || sign == '.')
+    };
+    assert!(ids.iter().all(plain), "{ids:?}");
+    assert_eq!(document["relationships"].as_array().unwrap().len(), packages.len());
+    let flannel = packages.iter().find(|package| package["name"] == FLANNEL).unwrap();
+    assert_eq!(flannel["checksums"][0]["checksumValue"], DIGEST["sha256:".len()..]);
+    let purl = flannel["externalRefs"][0]["referenceLocator"].as_str().unwrap();
+    let hex = DIGEST.replace(':', "%3A");
+    assert_eq!(
+        purl,
+        format!("pkg:oci/flannel@{hex}?repository_url=ghcr.io%2Fflannel-io%2Fflannel&tag=v0.28.9")
+    );
+}
+
+#[test]
+fn images_are_copied_to_where_they_are_pulled() {
+    let desk = Desk::with_spec("ha-ubuntu");
+    let rewrite = "--set=artifacts.imageRewrites={ ghcr.io: own.lan/ghcr }";
+    let pin = format!("--set=artifacts.imageDigests={{ \"{FLANNEL}\": \"{DIGEST}\" }}");
+    let copies = desk.run(&["artifacts", "images", "--copy-to", "r.lan:5000/", rewrite, &pin]);
+    let lines: Vec<_> = copies.stdout.lines().collect();
+    let pinned =
+        format!("docker://ghcr.io/flannel-io/flannel@{DIGEST} docker://own.lan/ghcr/flannel-io/flannel:v0.28.9");
+    assert!(lines.iter().any(|line| line.ends_with(&pinned)), "{copies:?}");
+    let proxy = "skopeo copy --all --preserve-digests docker://registry.k8s.io/kube-proxy:v1.";
+    let proxy = lines.iter().find(|line| line.starts_with(proxy)).unwrap();
+    assert!(proxy.contains(" docker://r.lan:5000/kube-proxy:v1."), "{proxy}");
+    let listed = desk.run(&["artifacts", "images", rewrite, &pin]);
+    assert_eq!(lines.len(), listed.stdout.lines().count());
+}
+
+#[test]
+fn nothing_that_renders_or_checks_needs_a_network() {
+    let desk = Desk::of("air-gapped");
+    let binary = desk.command(&[]).get_program().to_owned();
+    let offline = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        // A name space without any interface that is up.
+        command
+            .args(["--net", "--map-root-user", "--"])
+            .arg(&binary)
+            .args(arguments);
+        crate::desk::Ran::of(&command.current_dir(desk.directory.path()).output().unwrap())
+    };
+    for verb in [
+        &["check"][..],
+        &["render"],
+        &["size"],
+        &["why", "cp1:/etc/firelay/node.env"],
+        &["artifacts", "list"],
+        &["artifacts", "list", "--output", "spdx"],
+        &["artifacts", "images"],
+        &["artifacts", "mirror", "m", "--plan"],
+    ] {
+        let ran = offline(verb);
+        assert_eq!(ran.code, 0, "{verb:?}: {ran:?}");
+    }
+    let lacking = offline(&["artifacts", "check", "m"]);
+    assert_eq!(lacking.code, 5, "{lacking:?}");
+    assert!(desk.at("out/manifest.json").exists());
+    let refused = offline(&["artifacts", "mirror", "m", "--retries", "0"]);
+    assert_eq!(refused.code, 1, "there is no network: {refused:?}");
+}

@@ -129,6 +129,7 @@ fn mirror(url: &str) -> Mirror {
         url: spanned(url.into()),
         capabilities: Vec::new(),
         ca: None,
+        client: None,
         skip_verify: false,
         override_path: false,
         auth: None,

@@ -149,7 +149,8 @@ fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Resul
                 name: one.name.clone(),
                 phase: one.phase,
                 source: ManifestSource::Url {
-                    url: mirrored(spec, url),
+                    url: mirrored(spec, &url),
+                    upstream: Some(url),
                     sha256: one.sha256.clone(),
                 },
             });

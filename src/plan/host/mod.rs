@@ -11,6 +11,7 @@ mod mounts;
 mod packages;
 mod proxy;
 mod servers;
+mod sources;
 mod trust;
 
 use super::{inheritance::InheritedHost, interfaces, names, report::Report};
@@ -59,6 +60,7 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
         kernel_modules: distinct(&settings.kernel_modules),
         swap: settings.swap.is_some_and(|swap| swap.value),
         trusted_cas: trust::resolve(&settings.trusted_cas, site, report),
+        package_sources: sources::resolve(settings.package_sources, site, report),
         packages: packages::resolve(&settings.packages, site, report),
         files: files::resolve(&settings.files, ntp.is_some(), (&disks, &mounts), site, report),
         ntp,
@@ -94,6 +96,10 @@ fn check_one(settings: HostSettings<'_>, report: &mut Report) {
         .iter()
         .for_each(|module| kernel::check_module(module, report));
     settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
+    settings
+        .package_sources
+        .iter()
+        .for_each(|list| sources::check(list, report));
     settings.packages.iter().for_each(|name| packages::check(name, report));
     settings
         .interfaces

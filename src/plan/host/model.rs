@@ -25,6 +25,8 @@ pub struct HostPlan {
     pub swap: bool,
     /// One certificate in PEM each.
     pub trusted_cas: Vec<String>,
+    /// Where packages come from; none leaves the image's own sources.
+    pub package_sources: Vec<PackageSourcePlan>,
     /// Packages to install, those of the OS profile first, each once.
     pub packages: Vec<String>,
     /// Data disks, a mount point before those below it.
@@ -66,6 +68,21 @@ pub struct NtpPlan {
 pub struct NameServersPlan {
     pub servers: Vec<String>,
     pub search: Vec<String>,
+}
+
+/// A source of packages.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
+pub struct PackageSourcePlan {
+    pub name: String,
+    /// Without `/` at the end.
+    pub url: String,
+    /// For apt; at least one there, none elsewhere.
+    pub suites: Vec<String>,
+    /// For apt; `main` or more there.
+    pub components: Vec<String>,
+    /// The key that signs it, ASCII-armoured; the distribution's own if absent.
+    pub key: Option<String>,
 }
 
 /// A data disk.

@@ -139,7 +139,12 @@ pub enum ManifestSource {
     /// The spec.
     Content(String),
     /// Fetched by the founder, and checked.
-    Url { url: String, sha256: String },
+    Url {
+        url: String,
+        /// As [`super::ArtifactPlan::upstream`].
+        upstream: Option<String>,
+        sha256: String,
+    },
 }
 
 /// Whether a machine is one of those that something is for.

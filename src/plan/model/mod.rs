@@ -40,8 +40,8 @@ pub struct Plan {
     pub etcd: EtcdPlan,
     /// containerd.
     pub runtime: RuntimePlan,
-    /// Images imported at boot, in order, as `(arch, url, sha256)`; no arch means every node.
-    pub image_archives: Vec<ImageArchivePlan>,
+    /// What stands before the host and path of what upstream publishes, without `/` at the end; absent without a mirror.
+    pub mirror: Option<String>,
     /// Names of images.
     pub images: Images,
     /// The network plugin and the add-ons.

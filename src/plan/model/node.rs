@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use serde_json::Value;
 
-use super::{ArtifactPlan, BootPlan, DeliveryPlan};
+use super::{ArtifactPlan, BootPlan, DeliveryPlan, ImageArchivePlan};
 use crate::{
     plan::{HostPlan, InterfacePlan},
     profile::{OsProfile, PlatformProfile},
@@ -72,6 +72,8 @@ pub struct NodePlan {
     pub bin_dir: String,
     /// What is fetched at first boot; empty when preinstalled.
     pub artifacts: Vec<ArtifactPlan>,
+    /// Images imported before the kubelet starts, in order.
+    pub image_archives: Vec<ImageArchivePlan>,
     /// Network interfaces; none leaves the network to the image and the platform.
     pub interfaces: Vec<InterfacePlan>,
     /// What is set on the machine itself, shared between machines of one row.

@@ -4,7 +4,7 @@ use semver::Version;
 
 use crate::{
     profile::ArtifactFormat,
-    spec::{Arch, OciRuntime, Registry},
+    spec::{OciRuntime, Registry},
 };
 
 /// containerd, resolved.
@@ -25,10 +25,9 @@ pub struct RuntimePlan {
 }
 
 /// An image archive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct ImageArchivePlan {
-    pub arch: Option<Arch>,
     pub url: String,
     pub sha256: String,
 }
@@ -42,6 +41,8 @@ pub struct ArtifactPlan {
     pub version: Version,
     /// URL, mirror and overrides applied.
     pub url: String,
+    /// Where upstream publishes it, without the mirror; nowhere if its location is the user's own.
+    pub upstream: Option<String>,
     /// Lower-case hex SHA-256.
     pub sha256: String,
     /// Packing.

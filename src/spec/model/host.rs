@@ -42,6 +42,24 @@ pub struct NameServers {
     pub search: Vec<Spanned<String>>,
 }
 
+/// A source of packages: a repository of the kind that the system's package manager reads.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PackageSource {
+    /// Its name, which becomes that of a file.
+    pub name: Spanned<String>,
+    /// Where it is: for apt what stands before `dists/`, for dnf and zypper what stands before `repodata/`.
+    pub url: Spanned<String>,
+    /// For apt: the releases, `trixie`, `trixie-updates`.
+    #[serde(default)]
+    pub suites: Vec<Spanned<String>>,
+    /// For apt: the parts of each release; `[main]` if absent.
+    #[serde(default)]
+    pub components: Vec<Spanned<String>>,
+    /// The public key that signs it, ASCII-armoured OpenPGP; the distribution's own, which the image has, if absent.
+    pub key: Option<Spanned<String>>,
+}
+
 /// A data disk.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

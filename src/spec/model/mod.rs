@@ -132,16 +132,23 @@ impl Spec {
         (cni.into_iter().chain(addons).collect(), findings)
     }
 
-    /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.
-    pub fn levels(&self) -> impl Iterator<Item = HostSettings<'_>> {
+    /// The settings of roles, nodes and pools.
+    pub fn below(&self) -> impl Iterator<Item = Settings<'_>> {
         let RoleSettings {
             control_plane,
             worker,
             etcd,
         } = &self.roles;
-        let roles = [control_plane, worker, etcd].map(|role| role.host());
-        let nodes = self.nodes.iter().map(|node| node.host());
-        let pools = self.pools.iter().map(|pool| pool.host());
-        std::iter::once(self.host()).chain(roles).chain(nodes).chain(pools)
+        let roles = [control_plane, worker, etcd].map(|role| role.settings());
+        let nodes = self.nodes.iter().map(|node| node.settings());
+        roles
+            .into_iter()
+            .chain(nodes)
+            .chain(self.pools.iter().map(|pool| pool.settings()))
+    }
+
+    /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.
+    pub fn levels(&self) -> impl Iterator<Item = HostSettings<'_>> {
+        std::iter::once(self.host()).chain(self.below().map(|settings| settings.host))
     }
 }

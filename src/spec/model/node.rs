@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, NodeDelivery, Ntp, Patch,
-    Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, ImageArchive, Interface, Kubelet, Mount, NameServers, NodeDelivery,
+    Ntp, PackageSource, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
@@ -82,6 +82,10 @@ macro_rules! with_node_settings {
                 /// How documents come to the machines.
                 #[serde(default)]
                 pub delivery: NodeDelivery,
+                /// OCI archives beside those of `artifacts.imageArchives`; they add up, and a nearer one replaces the one of its
+                /// URL.
+                #[serde(default)]
+                pub image_archives: Vec<ImageArchive>,
                 /// Changes of rendered files, after the cluster's.
                 #[serde(default)]
                 pub patches: Vec<Patch>,
@@ -99,6 +103,7 @@ macro_rules! with_node_settings {
                     taints: self.taints.as_ref(),
                     kubelet: &self.kubelet,
                     delivery: &self.delivery,
+                    image_archives: &self.image_archives,
                     host: self.host(),
                 }
             }
@@ -117,6 +122,7 @@ pub struct Settings<'a> {
     pub taints: Option<&'a Vec<Taint>>,
     pub kubelet: &'a Kubelet,
     pub delivery: &'a NodeDelivery,
+    pub image_archives: &'a [ImageArchive],
     pub host: HostSettings<'a>,
 }
 

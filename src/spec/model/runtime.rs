@@ -52,6 +52,8 @@ pub struct Mirror {
     pub capabilities: Vec<Spanned<MirrorCapability>>,
     /// PEM of the CA that signed the mirror's certificate.
     pub ca: Option<Spanned<String>>,
+    /// The certificate by which containerd is known to the mirror.
+    pub client: Option<RegistryClient>,
     /// No verification of the mirror's certificate.
     #[serde(default)]
     pub skip_verify: bool,
@@ -80,6 +82,16 @@ pub struct RegistryAuth {
     pub username: Spanned<String>,
     /// Password; redacted in every output for people.
     pub password: crate::secret::Secret<String>,
+}
+
+/// A client certificate for a mirror.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RegistryClient {
+    /// PEM of the certificate, with its chain.
+    pub certificate: Spanned<String>,
+    /// PEM of its key; redacted in every output for people.
+    pub key: crate::secret::Secret<String>,
 }
 
 /// A further OCI runtime handler.

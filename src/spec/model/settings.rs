@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Commands, Disk, HostFile, Interface, Mount, NameServers, Ntp, Proxy};
+use super::{Commands, Disk, HostFile, Interface, Mount, NameServers, Ntp, PackageSource, Proxy};
 use crate::yaml::Spanned;
 
 /// Hands the fields of all settings to another macro, behind what it is given itself.
@@ -35,6 +35,9 @@ macro_rules! host_settings {
             /// Certificates in PEM that the machine trusts beside those of the system, one or more in an entry; they add up.
             #[serde(default)]
             pub trusted_cas: Vec<Spanned<String>>,
+            /// Where the package manager gets its packages, in the place of the image's own sources, which are put aside; the
+            /// nearest list counts whole, and `[]` leaves those of the image.
+            pub package_sources: Option<Spanned<Vec<PackageSource>>>,
             /// Packages that the package manager of the system installs before anything else is fetched; they add up.
             #[serde(default)]
             pub packages: Vec<Spanned<String>>,

@@ -1,18 +1,19 @@
-//! `artifacts images`: every image that a cluster's machines pull, for mirrors and archives.
+//! Every image that a cluster's machines pull, and `artifacts images`, which lists them and says how they are copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{
-    draft::{Draft, STAND_INS},
-    failure::Failure,
-    project::Project,
-    streams,
-};
 use crate::{
     cli::{ArtifactsImages, OutputFormat},
+    commands::{
+        draft::{Draft, STAND_INS},
+        failure::Failure,
+        project::Project,
+        streams,
+    },
+    mirror::Reference,
     node::NodeFiles,
     plan::{self, ManifestSource, Plan},
     spec::Arch,
@@ -33,15 +34,23 @@ struct Report {
     fetched: Vec<String>,
 }
 
+/// An image of the cluster.
 #[derive(Serialize)]
-struct Image {
+pub(super) struct Image {
     /// As it is pulled.
-    image: String,
+    pub(super) image: String,
     /// Upstream's name; absent for what firelay only passes on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    upstream: Option<String>,
+    pub(super) upstream: Option<String>,
     /// Files that name it, `kubeadm` and `containerd`.
     by: BTreeSet<String>,
+}
+
+impl Image {
+    /// Where it is copied from.
+    pub(super) fn source(&self) -> &str {
+        self.upstream.as_deref().unwrap_or(&self.image)
+    }
 }
 
 /// Runs `artifacts images`.
@@ -49,19 +58,13 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
     let project = Project::load(&args.spec)?;
     let plan = &project.plan;
     let report = Report {
-        architectures: plan
-            .nodes
-            .iter()
-            .filter(|node| node.roles.kubernetes())
-            .map(|node| node.arch)
-            .collect(),
+        architectures: architectures(plan),
         images: collect(&project)?,
         fetched: fetched(plan),
     };
-    for url in &report.fetched {
-        streams::tell(format_args!(
-            "note: the images of {url} are not known before it is fetched"
-        ));
+    tell_unknown(&report.fetched);
+    if let Some(registry) = &args.copy_to {
+        return streams::data(&copies(&report.images, registry.trim_end_matches('/'))?);
     }
     match args.output {
         OutputFormat::Json => streams::json(&report),
@@ -75,7 +78,50 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
     }
 }
 
-fn fetched(plan: &Plan) -> Vec<String> {
+/// `skopeo copy` of each image, with all its architectures, to where it is pulled: by its own name if `imageRewrites` leads it
+/// there, else below the registry by its repository, as a mirror of containerd is asked.
+fn copies(images: &[Image], registry: &str) -> Result<String, Failure> {
+    let mut targets: BTreeMap<String, &str> = BTreeMap::new();
+    let mut text = String::new();
+    for image in images {
+        let (source, pulled) = (image.source(), Reference::of(&image.image));
+        let tag = pulled.tag.map(|tag| format!(":{tag}")).unwrap_or_default();
+        let rewritten = image.upstream.as_ref().is_some_and(|upstream| *upstream != image.image);
+        let own = rewritten && pulled.registry != Reference::of(source).registry;
+        let registry = if own { pulled.registry } else { registry };
+        let target = format!("{registry}/{}{tag}", pulled.path());
+        if let Some(other) = targets.insert(target.clone(), source) {
+            return Err(Failure::Usage(format!(
+                "{other} and {source} would both be {target}: lead them apart with artifacts.imageRewrites"
+            )));
+        }
+        // A digest says which bytes are meant; a tag may have moved on.
+        let from = match (source.contains('@'), pulled.digest) {
+            (false, Some(digest)) => format!("{}@{digest}", source.rsplit_once(':').map_or(source, |(name, _)| name)),
+            _ => source.to_owned(),
+        };
+        text += &format!("skopeo copy --all --preserve-digests docker://{from} docker://{target}\n");
+    }
+    Ok(text)
+}
+
+/// Of the machines that run containers.
+pub(super) fn architectures(plan: &Plan) -> BTreeSet<Arch> {
+    let kubernetes = plan.nodes.iter().filter(|node| node.roles.kubernetes());
+    kubernetes.map(|node| node.arch).collect()
+}
+
+/// Says of which manifests nobody knows the images.
+pub(super) fn tell_unknown(fetched: &[String]) {
+    for url in fetched {
+        streams::tell(format_args!(
+            "note: the images of {url} are not known before it is fetched"
+        ));
+    }
+}
+
+/// URLs of manifests that the founder fetches.
+pub(super) fn fetched(plan: &Plan) -> Vec<String> {
     let urls = plan.manifests.iter().filter_map(|manifest| match &manifest.source {
         ManifestSource::Url { url, .. } => Some(url.clone()),
         ManifestSource::Content(_) => None,
@@ -84,7 +130,7 @@ fn fetched(plan: &Plan) -> Vec<String> {
 }
 
 /// What kubeadm and containerd name, and what the files of all machines do, in the order of their names.
-fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
+pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     let plan = &project.plan;
     let draft = Draft::new(plan, &project.profiles, STAND_INS[0])?;
     let mut upstream: BTreeMap<String, String> = plan::of_kubeadm(plan).into_iter().collect();

@@ -1,0 +1,124 @@
+//! Every file that a cluster's machines fetch, each once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::{
+    mirror::Wanted,
+    plan::{ManifestSource, Plan, path_of},
+    spec::Arch,
+};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    Binary,
+    Manifest,
+    ImageArchive,
+}
+
+/// A file of the cluster.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct File {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    /// Of the machines that fetch it.
+    pub(super) architectures: BTreeSet<Arch>,
+    pub(super) sha256: String,
+    /// Bytes, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) size: Option<u64>,
+    /// Where machines fetch it.
+    pub(super) url: String,
+    /// Where upstream publishes it; absent for a location of the user's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) upstream: Option<String>,
+    /// Where it lies in a mirror; absent for what machines fetch elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<String>,
+    /// Names of machines and pools that fetch it.
+    pub(super) nodes: BTreeSet<String>,
+}
+
+impl File {
+    /// As a mirror has to hold it, with where it is fetched from; `None` for what lies elsewhere.
+    pub(super) fn wanted(&self, url: impl FnOnce(&str) -> String) -> Option<Wanted> {
+        let path = self.path.clone()?;
+        Some(Wanted {
+            url: url(&path),
+            path,
+            sha256: self.sha256.clone(),
+        })
+    }
+}
+
+/// Files by their URL and digest.
+#[derive(Default)]
+struct Files(BTreeMap<(String, String), File>);
+
+impl Files {
+    fn add(&mut self, file: File) {
+        let key = (file.url.clone(), file.sha256.clone());
+        let known = self.0.entry(key).or_insert_with(|| file.clone());
+        known.architectures.extend(file.architectures);
+        known.nodes.extend(file.nodes);
+    }
+}
+
+/// All files, in the order of kind, name, version and architecture.
+pub(super) fn of(plan: &Plan) -> Vec<File> {
+    let mut files = Files::default();
+    for node in &plan.nodes {
+        let file = |kind, name: &str, url: &str, sha256: &str, upstream: Option<&String>| File {
+            kind,
+            name: name.to_owned(),
+            version: None,
+            architectures: [node.arch].into(),
+            sha256: sha256.to_owned(),
+            size: None,
+            url: url.to_owned(),
+            upstream: upstream.cloned(),
+            path: place(plan, url, upstream.map(String::as_str)),
+            nodes: [node.name.clone()].into(),
+        };
+        for artifact in &node.artifacts {
+            let upstream = artifact.upstream.as_ref();
+            files.add(File {
+                version: Some(artifact.version.to_string()),
+                ..file(Kind::Binary, &artifact.name, &artifact.url, &artifact.sha256, upstream)
+            });
+        }
+        for archive in &node.image_archives {
+            let name = archive.url.rsplit('/').next().unwrap_or_default();
+            files.add(file(Kind::ImageArchive, name, &archive.url, &archive.sha256, None));
+        }
+        for manifest in plan.manifests.iter().filter(|_| node.founder) {
+            if let ManifestSource::Url { url, upstream, sha256 } = &manifest.source {
+                files.add(file(Kind::Manifest, &manifest.name, url, sha256, upstream.as_ref()));
+            }
+        }
+    }
+    let mut files: Vec<_> = files.0.into_values().collect();
+    files.sort_by_cached_key(|file| {
+        let version = file.version.clone();
+        (
+            file.kind,
+            file.name.clone(),
+            version,
+            file.architectures.clone(),
+            file.url.clone(),
+        )
+    });
+    files
+}
+
+/// What upstream publishes lies below its host and path; what the user has put behind the mirror's URL, below that.
+fn place(plan: &Plan, url: &str, upstream: Option<&str>) -> Option<String> {
+    let own = || url.strip_prefix(plan.mirror.as_ref()?.as_str())?.strip_prefix('/');
+    upstream.map(path_of).or_else(own).map(str::to_owned)
+}

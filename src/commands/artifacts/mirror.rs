@@ -1,0 +1,161 @@
+//! `artifacts mirror`: every file into a directory.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use super::{
+    client,
+    inventory::{self, File},
+};
+use crate::{
+    cli::{ArtifactsMirror, OutputFormat},
+    commands::{
+        failure::{Failure, shell_word},
+        project::Project,
+        streams,
+    },
+    mirror::{self, Filled, Orders, Outcome, Wanted},
+};
+
+/// Before the second try of a file.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// `--plan --output json`.
+#[derive(Serialize)]
+struct Planned<'a> {
+    path: &'a str,
+    url: &'a str,
+    sha256: &'a str,
+}
+
+/// `--output json`.
+#[derive(Serialize)]
+struct Row<'a> {
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// `present`, `fetched` or `failed`.
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(filled: &'a Filled) -> Self {
+        let (outcome, size, why) = match &filled.outcome {
+            Outcome::Present(size) => ("present", Some(*size), None),
+            Outcome::Fetched(size) => ("fetched", Some(*size), None),
+            Outcome::Failed(why) => ("failed", None, Some(why.as_str())),
+        };
+        Self {
+            path: &filled.path,
+            size,
+            outcome,
+            why,
+        }
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &ArtifactsMirror) -> Result<(), Failure> {
+    let project = Project::load(&args.spec)?;
+    let files = inventory::of(&project.plan);
+    tell_own(&files);
+    let mut wanted: Vec<_> = files
+        .iter()
+        .filter_map(|file| file.wanted(|_| file.upstream.clone().unwrap_or_default()))
+        .filter(|file| !file.url.is_empty())
+        .collect();
+    wanted.sort();
+    wanted.dedup();
+    if args.plan {
+        return plan(&wanted, args);
+    }
+    let filled = fill(&wanted, args)?;
+    let failed: Vec<_> = filled.iter().filter_map(failure).collect();
+    if args.output == OutputFormat::Json {
+        streams::json(&filled.iter().map(Row::of).collect::<Vec<_>>())?;
+    }
+    if failed.is_empty() {
+        streams::tell(format_args!(
+            "{} holds all {} files; artifacts.mirror is the URL under which it is served",
+            args.mirror.display(),
+            filled.len()
+        ));
+        return Ok(());
+    }
+    Err(Failure::Io(format!(
+        "{} of {} files could not be fetched; the same command goes on where this one ended\n{}",
+        failed.len(),
+        filled.len(),
+        failed.join("\n")
+    )))
+}
+
+fn failure(filled: &Filled) -> Option<String> {
+    match &filled.outcome {
+        Outcome::Failed(why) => Some(format!("  {}: {why}", filled.path)),
+        Outcome::Present(_) | Outcome::Fetched(_) => None,
+    }
+}
+
+/// Says what a mirror has to hold and no upstream has, and what is fetched elsewhere.
+fn tell_own(files: &[File]) {
+    for file in files.iter().filter(|file| file.upstream.is_none()) {
+        match &file.path {
+            Some(path) => streams::tell(format_args!("note: {path} is yours: lay it there yourself")),
+            None => streams::tell(format_args!(
+                "note: machines fetch {} from where it is, not from the mirror",
+                file.url
+            )),
+        }
+    }
+}
+
+fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Filled>, Failure> {
+    let orders = Orders {
+        parallel: args.fetching.parallel.into(),
+        retries: args.retries,
+        pause: PAUSE,
+        bar: io::stderr().is_terminal(),
+    };
+    let draw = |text: &str| {
+        let mut stderr = io::stderr().lock();
+        // The exit code still says how it went.
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    };
+    let client = client(&args.fetching)?;
+    let filled = mirror::fill(&client, wanted, &args.mirror, orders, &draw);
+    filled.map_err(|error| Failure::file("fill", &args.mirror, &error))
+}
+
+/// Commands for a shell with curl, one line each, or the list.
+fn plan(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
+    if args.output == OutputFormat::Json {
+        let list = wanted.iter().map(|file| Planned {
+            path: &file.path,
+            url: &file.url,
+            sha256: &file.sha256,
+        });
+        return streams::json(&list.collect::<Vec<_>>());
+    }
+    let line = |file: &Wanted| {
+        let path = shell_word(&args.mirror.join(&file.path));
+        let url = shell_word(Path::new(&file.url));
+        let sum = shell_word(Path::new(&format!(
+            "{}  {}",
+            file.sha256,
+            args.mirror.join(&file.path).display()
+        )));
+        format!(
+            "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {path}.part {url} && \
+             mv {path}.part {path} && echo {sum} | sha256sum --check --quiet\n"
+        )
+    };
+    streams::data(&wanted.iter().map(line).collect::<String>())
+}

@@ -1,0 +1,215 @@
+//! A bill of materials: SPDX 2.3 as JSON (spdx.github.io/spdx-spec/v2.3), with package URLs (package-url/purl-spec).
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{
+    images::Image,
+    inventory::{File, Kind},
+};
+use crate::{commands::failure::Failure, mirror::Reference};
+
+/// Nobody has looked.
+const UNKNOWN: &str = "NOASSERTION";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document {
+    spdx_version: &'static str,
+    data_license: &'static str,
+    #[serde(rename = "SPDXID")]
+    id: &'static str,
+    name: String,
+    document_namespace: String,
+    creation_info: Creation,
+    packages: Vec<Package>,
+    relationships: Vec<Relationship>,
+}
+
+#[derive(Serialize)]
+struct Creation {
+    created: String,
+    creators: [&'static str; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Package {
+    #[serde(rename = "SPDXID")]
+    id: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_info: Option<String>,
+    download_location: String,
+    files_analyzed: bool,
+    checksums: Vec<Checksum>,
+    license_concluded: &'static str,
+    license_declared: &'static str,
+    copyright_text: &'static str,
+    primary_package_purpose: &'static str,
+    external_refs: [External; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Checksum {
+    algorithm: &'static str,
+    checksum_value: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct External {
+    reference_category: &'static str,
+    reference_type: &'static str,
+    reference_locator: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Relationship {
+    spdx_element_id: &'static str,
+    relationship_type: &'static str,
+    related_spdx_element: String,
+}
+
+/// The time that a document has: `SOURCE_DATE_EPOCH` (reproducible-builds.org), or the clock's.
+pub(super) fn now() -> Result<String, Failure> {
+    let refused = || Failure::Usage("SOURCE_DATE_EPOCH is no number of seconds since 1970".to_owned());
+    let time = match std::env::var("SOURCE_DATE_EPOCH") {
+        Err(_) => OffsetDateTime::now_utc(),
+        Ok(text) => {
+            let seconds = text.parse().map_err(|_| refused())?;
+            OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| refused())?
+        }
+    };
+    let whole = time.replace_nanosecond(0).map_err(|error| Failure::io(&error))?;
+    whole.format(&Rfc3339).map_err(|error| Failure::io(&error))
+}
+
+/// The files and images of a cluster. Its name follows from what it lists, so that the same list has the same.
+pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created: &str) -> Document {
+    let packages: Vec<_> = files.iter().map(of_file).chain(images.iter().map(of_image)).collect();
+    let described = packages.iter().map(|package| Relationship {
+        spdx_element_id: "SPDXRef-DOCUMENT",
+        relationship_type: "DESCRIBES",
+        related_spdx_element: package.id.clone(),
+    });
+    let mut list = Sha256::new();
+    for package in &packages {
+        list.update(package.external_refs[0].reference_locator.as_bytes());
+        list.update(b"\n");
+    }
+    let list: String = list.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Document {
+        spdx_version: "SPDX-2.3",
+        data_license: "CC0-1.0",
+        id: "SPDXRef-DOCUMENT",
+        name: format!("firelay-{cluster}"),
+        document_namespace: format!("https://firelay.dev/spdx/{cluster}-{list}"),
+        creation_info: Creation {
+            created: created.to_owned(),
+            creators: [concat!("Tool: firelay-", env!("CARGO_PKG_VERSION"))],
+        },
+        relationships: described.collect(),
+        packages,
+    }
+}
+
+fn of_file(file: &File) -> Package {
+    let source = file.upstream.as_ref().unwrap_or(&file.url);
+    let version = file.version.as_ref().map(|version| format!("@{}", encoded(version)));
+    let locator = format!(
+        "pkg:generic/{}{}?checksum=sha256:{}&download_url={}",
+        encoded(&file.name),
+        version.unwrap_or_default(),
+        file.sha256,
+        encoded(source)
+    );
+    let purpose = match file.kind {
+        Kind::Binary => "APPLICATION",
+        Kind::Manifest => "FILE",
+        Kind::ImageArchive => "ARCHIVE",
+    };
+    let id = [
+        file.name.as_str(),
+        file.version.as_deref().unwrap_or_default(),
+        &file.sha256[..12],
+    ];
+    Package {
+        version_info: file.version.clone(),
+        checksums: vec![sha256(&file.sha256)],
+        ..package(&id.join("-"), &file.name, source, purpose, locator)
+    }
+}
+
+fn of_image(image: &Image) -> Package {
+    let source = image.source();
+    let (name, pulled) = (Reference::of(source), Reference::of(&image.image));
+    let path = name.path();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let digest = pulled
+        .digest
+        .map(|digest| format!("@{}", encoded(digest)))
+        .unwrap_or_default();
+    let tag = name
+        .tag
+        .or(pulled.tag)
+        .map(|tag| format!("&tag={}", encoded(tag)))
+        .unwrap_or_default();
+    let url = encoded(&format!("{}/{path}", name.registry));
+    let locator = format!("pkg:oci/{}{digest}?repository_url={url}{tag}", encoded(last));
+    let hex = pulled.digest.and_then(|digest| digest.strip_prefix("sha256:"));
+    Package {
+        version_info: pulled.tag.or(pulled.digest).map(str::to_owned),
+        checksums: hex.map(sha256).into_iter().collect(),
+        ..package(&format!("image-{source}"), source, UNKNOWN, "CONTAINER", locator)
+    }
+}
+
+fn package(id: &str, name: &str, location: &str, purpose: &'static str, locator: String) -> Package {
+    Package {
+        id: format!("SPDXRef-{}", identifier(id)),
+        name: name.to_owned(),
+        version_info: None,
+        download_location: location.to_owned(),
+        files_analyzed: false,
+        checksums: Vec::new(),
+        license_concluded: UNKNOWN,
+        license_declared: UNKNOWN,
+        copyright_text: UNKNOWN,
+        primary_package_purpose: purpose,
+        external_refs: [External {
+            reference_category: "PACKAGE-MANAGER",
+            reference_type: "purl",
+            reference_locator: locator,
+        }],
+    }
+}
+
+fn sha256(hex: &str) -> Checksum {
+    Checksum {
+        algorithm: "SHA256",
+        checksum_value: hex.to_owned(),
+    }
+}
+
+/// Letters, digits, `.` and `-` (SPDX 2.3 §7.2).
+fn identifier(text: &str) -> String {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '.' || sign == '-';
+    text.chars().map(|sign| if plain(sign) { sign } else { '-' }).collect()
+}
+
+/// Percent-encoded, but for what is unreserved (RFC 3986 §2.3).
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    text.bytes().map(one).collect()
+}

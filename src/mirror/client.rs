@@ -1,0 +1,233 @@
+//! HTTP and HTTPS: certificates of the system, proxies of the environment, and what may be tried again.
+
+use std::{sync::Arc, time::Duration};
+
+use ureq::{
+    Agent, Body, Proxy,
+    http::{HeaderMap, Response, Uri, header},
+    tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider},
+};
+
+use super::{Endpoint, proxies::Proxies};
+
+/// Until a connection stands, and until the answer begins.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Without a byte.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No certificate is trusted.
+    #[error("no certificate of an authority is found on this system; name a file of them with --ca or SSL_CERT_FILE")]
+    NoAuthorities,
+    /// A file of authorities cannot be used.
+    #[error("no certificate is in {0}: PEM is needed")]
+    NoCertificate(String),
+    /// A proxy of the environment cannot be used.
+    #[error("the proxy {0} of the environment is none: write http://HOST:PORT")]
+    Proxy(&'static str),
+}
+
+/// Who fetches.
+#[derive(Clone, Debug)]
+pub struct Client {
+    direct: Agent,
+    http: Option<Agent>,
+    https: Option<Agent>,
+    proxies: Proxies,
+    roots: Vec<Certificate<'static>>,
+}
+
+/// A request that came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) what: String,
+    /// Another try may go better.
+    pub(super) passing: bool,
+    /// The server's own word: there is no such file.
+    pub(super) absent: bool,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Head,
+}
+
+impl Client {
+    /// A client of the system's authorities, further ones (a file's name and PEM) and the environment's proxies.
+    pub fn new(further: Option<(&str, &[u8])>) -> Result<Self, Error> {
+        let proxies = Proxies::of(|name| std::env::var(name).ok());
+        let roots = roots(further)?;
+        let tls = tls(&roots, false, None);
+        let through = |name, url: &Option<String>| {
+            let proxy = url.as_deref().map(Proxy::new).transpose();
+            let proxy = proxy.map_err(|_| Error::Proxy(name))?;
+            Ok(proxy.map(|proxy| agent(tls.clone(), Some(proxy))))
+        };
+        Ok(Self {
+            direct: agent(tls.clone(), None),
+            http: through("http_proxy", &proxies.http)?,
+            https: through("https_proxy", &proxies.https)?,
+            proxies,
+            roots,
+        })
+    }
+
+    /// One for a registry: with its own authority or a certificate of ours, or if it is not verified, never through a proxy.
+    pub(super) fn of_server(&self, server: &Endpoint) -> Result<Self, Error> {
+        if server.ca.is_none() && server.client.is_none() && server.verified {
+            return Ok(self.clone());
+        }
+        let roots = match &server.ca {
+            Some(pem) => certificates("`ca`", pem.as_bytes())?,
+            None => self.roots.clone(),
+        };
+        let own = server.client.as_ref().map(|(chain, key)| identity(chain, key.expose()));
+        let tls = tls(&roots, !server.verified, own.transpose()?);
+        Ok(Self {
+            direct: agent(tls, None),
+            http: None,
+            https: None,
+            proxies: Proxies::default(),
+            roots,
+        })
+    }
+
+    fn agent(&self, uri: &Uri) -> &Agent {
+        let proxied = match uri.scheme_str() {
+            Some("https") => &self.https,
+            _ => &self.http,
+        };
+        let proxied = proxied
+            .as_ref()
+            .filter(|_| !self.proxies.spares(uri.host().unwrap_or_default()));
+        proxied.unwrap_or(&self.direct)
+    }
+
+    /// Any answer, of whatever status.
+    pub(super) fn send(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Refusal> {
+        let uri: Uri = url.parse().map_err(|_| Refusal::lasting("not a URL"))?;
+        let agent = self.agent(&uri);
+        let mut request = match method {
+            Method::Get => agent.get(uri),
+            Method::Head => agent.head(uri),
+        };
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.call().map_err(|error| Refusal::of(&error))
+    }
+
+    /// An answer that has what was asked for: 200, or 206 and 416 where only a part was.
+    pub(super) fn ask(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Refusal> {
+        let answer = self.send(method, url, headers)?;
+        match answer.status().as_u16() {
+            200 | 206 | 416 => Ok(answer),
+            status => Err(Refusal {
+                what: format!("the server answers {}", answer.status()),
+                passing: matches!(status, 408 | 425 | 429 | 500..),
+                absent: matches!(status, 404 | 410),
+            }),
+        }
+    }
+}
+
+impl Refusal {
+    pub(super) fn lasting(what: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            passing: false,
+            absent: false,
+        }
+    }
+
+    pub(super) fn passing(what: impl ToString) -> Self {
+        Self {
+            passing: true,
+            ..Self::lasting(&what.to_string())
+        }
+    }
+
+    fn of(error: &ureq::Error) -> Self {
+        let lasting = matches!(
+            error,
+            ureq::Error::Tls(_)
+                | ureq::Error::Rustls(_)
+                | ureq::Error::BadUri(_)
+                | ureq::Error::Http(_)
+                | ureq::Error::TooManyRedirects
+                | ureq::Error::InvalidProxyUrl
+        );
+        // rustls' own errors come as those of input and output, and their text names the certificate.
+        let what = error.to_string();
+        Self {
+            passing: !lasting && !what.contains("certificate"),
+            ..Self::lasting(&what)
+        }
+    }
+}
+
+/// A header of an answer that is text.
+pub(super) fn field(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn agent(tls: TlsConfig, proxy: Option<Proxy>) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .tls_config(tls)
+        .proxy(proxy)
+        .user_agent(concat!("firelay/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(PATIENCE))
+        .timeout_recv_response(Some(SILENCE))
+        .timeout_per_read(Some(SILENCE));
+    config.build().new_agent()
+}
+
+fn tls(roots: &[Certificate<'static>], unverified: bool, own: Option<ClientCert>) -> TlsConfig {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    TlsConfig::builder()
+        .provider(TlsProvider::Rustls)
+        .unversioned_rustls_crypto_provider(Arc::new(provider))
+        .root_certs(RootCerts::new_with_certs(roots))
+        .disable_verification(unverified)
+        .client_cert(own)
+        .build()
+}
+
+fn roots(further: Option<(&str, &[u8])>) -> Result<Vec<Certificate<'static>>, Error> {
+    let system = rustls_native_certs::load_native_certs().certs;
+    let mut roots: Vec<_> = system.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    if let Some((name, pem)) = further {
+        roots.extend(certificates(name, pem)?);
+    }
+    if roots.is_empty() {
+        return Err(Error::NoAuthorities);
+    }
+    Ok(roots)
+}
+
+fn certificates(name: &str, pem: &[u8]) -> Result<Vec<Certificate<'static>>, Error> {
+    let found: Vec<_> = ureq::tls::parse_pem(pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(Error::NoCertificate(name.to_owned()));
+    }
+    Ok(found)
+}
+
+fn identity(chain: &str, key: &str) -> Result<ClientCert, Error> {
+    let key =
+        PrivateKey::from_pem(key.as_bytes()).map_err(|_| Error::NoCertificate("the key of `client`".to_owned()))?;
+    Ok(ClientCert::new_with_certs(
+        &certificates("`client`", chain.as_bytes())?,
+        key,
+    ))
+}

@@ -1,0 +1,105 @@
+//! `packageSources`.
+
+use std::collections::BTreeSet;
+
+use super::{PackageSourcePlan, Site};
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    plan::{artifacts, names, report::Report},
+    profile::SourceForm,
+    spec::PackageSource,
+    yaml::Spanned,
+};
+
+/// The first line of a public key in ASCII (RFC 9580 §6.2).
+const ARMOUR: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
+
+/// The sources of a machine, as its package manager needs them.
+pub(super) fn resolve(
+    given: Option<&Spanned<Vec<PackageSource>>>,
+    site: &Site<'_>,
+    report: &mut Report,
+) -> Vec<PackageSourcePlan> {
+    let Some(given) = given.filter(|list| !list.is_empty()) else {
+        return Vec::new();
+    };
+    let Some(kind) = &site.os.package_sources else {
+        let finding = Diagnostic::error("FL0609", format!("{} takes no packages", site.os.name)).at(given.span);
+        report.push(finding.label("this system has no package manager"));
+        return Vec::new();
+    };
+    for source in given.iter() {
+        report.extend(unfit(source, kind.form));
+    }
+    let debian = kind.form == SourceForm::Deb822;
+    given.iter().map(|source| plan(source, debian)).collect()
+}
+
+fn plan(source: &PackageSource, debian: bool) -> PackageSourcePlan {
+    let texts = |list: &[Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+    let components = texts(&source.components);
+    PackageSourcePlan {
+        name: source.name.value.clone(),
+        url: source.url.trim_end_matches('/').to_owned(),
+        suites: texts(&source.suites),
+        components: if components.is_empty() && debian {
+            vec!["main".to_owned()]
+        } else {
+            components
+        },
+        key: source.key.as_ref().map(|key| key.trim().to_owned() + "\n"),
+    }
+}
+
+/// What one kind of package manager needs, and the other does not know.
+fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
+    let odd = source.suites.first().or(source.components.first());
+    let finding = |at: Span| Diagnostic::error("FL0317", "not a source of packages for this system").at(at);
+    match (form, odd) {
+        (SourceForm::Repo, Some(odd)) => Some(
+            finding(odd.span)
+                .label("dnf and zypper know neither suites nor components")
+                .help("leave them out: `url` leads to the directory that holds repodata/"),
+        ),
+        (SourceForm::Deb822, _) if source.suites.is_empty() => Some(
+            finding(source.name.span)
+                .label("apt needs to know the release")
+                .help("write suites: [NAME], as the image's own sources do: `grep -rh Suites /etc/apt/sources.list.d`"),
+        ),
+        _ => None,
+    }
+}
+
+/// Checks what needs no machine.
+pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    let wrong = |at: Span| Diagnostic::error("FL0317", "not a source of packages").at(at);
+    for source in sources {
+        if !names::is_label(&source.name) {
+            report.push(
+                wrong(source.name.span).label("lower case letters, digits and inner dashes: it becomes a file's name"),
+            );
+        } else if !seen.insert(source.name.as_str()) {
+            report.push(Diagnostic::error("FL0317", "a source of packages is given twice").at(source.name.span));
+        }
+        artifacts::check_url(&source.url, report);
+        for word in source.suites.iter().chain(&source.components) {
+            if !is_word(word) {
+                report.push(wrong(word.span).label("letters, digits and . _ / + - only"));
+            }
+        }
+        let key = source.key.iter().filter(|key| !key.trim().starts_with(ARMOUR));
+        key.for_each(|key| {
+            let finding = wrong(key.span).label("not a public key in ASCII");
+            report.push(finding.help("`gpg --armor --export` prints one; write it as a block of text (`key: |`)"));
+        });
+    }
+}
+
+/// Suites may lie deeper (`trixie/updates`), and one without components is a path that ends with `/`.
+fn is_word(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte))
+}

@@ -1,0 +1,151 @@
+//! `artifacts mirror` and `check` as they are typed, with a catalog whose files are on a server of ours.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{
+    site::{Page, Site},
+    support::{example, firelay, output, said, succeed},
+};
+
+/// A profile directory whose catalog has everything of one machine on the site.
+fn profiles(site: &Site, directory: &Path) {
+    let listed = succeed(
+        firelay(&["artifacts", "list", "--output", "json"]).arg(example("single-node").spec),
+        "firelay",
+    );
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let mut artifacts = serde_json::Map::new();
+    for file in listed["files"].as_array().unwrap() {
+        let (name, version) = (file["name"].as_str().unwrap(), file["version"].as_str().unwrap());
+        let sha256 = site.put(
+            &format!("/{name}-{version}-amd64"),
+            Page {
+                bytes: format!("{name} {version}").into_bytes(),
+                ..Page::default()
+            },
+        );
+        let url = format!("{}/{name}-{{version}}-{{arch}}", site.url);
+        artifacts.insert(
+            name.to_owned(),
+            json!({ "url": url, "releases": { version: { "amd64": sha256 } } }),
+        );
+    }
+    assert!(artifacts.len() > 5, "{artifacts:?}");
+    fs::write(
+        directory.join("catalog.yaml"),
+        json!({ "artifacts": artifacts }).to_string(),
+    )
+    .unwrap();
+}
+
+struct Desk {
+    site: Site,
+    directory: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new(site: Site) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("own")).unwrap();
+        fs::write(directory.path().join("ca.pem"), &site.ca).unwrap();
+        fs::copy(example("single-node").spec, directory.path().join("cluster.yaml")).unwrap();
+        profiles(&site, &directory.path().join("own"));
+        Self { site, directory }
+    }
+
+    fn command(&self, verb: &[&str]) -> Command {
+        let mut command = firelay(&["artifacts"]);
+        command.args(verb).args(["cluster.yaml", "--profiles", "own"]);
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    fn ended(&self, verb: &[&str], code: i32) -> String {
+        let ended = output(&mut self.command(verb), "firelay");
+        assert_eq!(ended.status.code(), Some(code), "{}", said(&ended));
+        said(&ended)
+    }
+}
+
+#[test]
+fn a_mirror_is_filled_and_proved_and_a_tampered_one_is_refused() {
+    let desk = Desk::new(Site::plain());
+    let told = desk.ended(&["mirror", "m"], 0);
+    assert!(told.contains("m holds all"), "{told}");
+    desk.ended(&["check", "m"], 0);
+    let host = desk.site.url.strip_prefix("http://").unwrap();
+    // A server of the mirror has each file below its host.
+    for entry in fs::read_dir(desk.directory.path().join("m").join(host)).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let bytes = fs::read(&path).unwrap();
+        desk.site.put(
+            &format!("/mirror/{host}/{name}"),
+            Page {
+                bytes,
+                ..Page::default()
+            },
+        );
+    }
+    let mirror = format!("{}/mirror/", desk.site.url);
+    desk.ended(&["check", &mirror], 0);
+    let kubelet = fs::read_dir(desk.directory.path().join("m").join(host)).unwrap();
+    let mut names = kubelet.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let kubelet = names.find(|name| name.starts_with("kubelet")).unwrap();
+    fs::write(desk.directory.path().join("m").join(host).join(&kubelet), "evil").unwrap();
+    desk.site
+        .pages
+        .lock()
+        .unwrap()
+        .remove(&format!("/mirror/{host}/{kubelet}"));
+    let told = desk.ended(&["check", "m"], 5);
+    assert!(
+        told.contains(&format!("{kubelet}: another file: it has sha256 ")),
+        "{told}"
+    );
+    let told = desk.ended(&["check", &mirror, "--output", "json"], 5);
+    assert!(told.contains(r#""what": "missing""#), "{told}");
+    desk.ended(&["mirror", "m"], 0);
+    desk.ended(&["check", "m"], 0);
+}
+
+#[test]
+fn a_plan_is_commands_that_fill_the_same_mirror_and_asks_nobody() {
+    let desk = Desk::new(Site::plain());
+    let plan = succeed(&mut desk.command(&["mirror", "m", "--plan"]), "firelay");
+    assert!(desk.site.asked().is_empty());
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &plan]).current_dir(desk.directory.path());
+    succeed(&mut shell, "curl");
+    desk.ended(&["check", "m"], 0);
+    let json = succeed(
+        &mut desk.command(&["mirror", "m", "--plan", "--output", "json"]),
+        "firelay",
+    );
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), plan.lines().count());
+}
+
+#[test]
+fn a_server_of_an_own_authority_is_known_by_it_and_refused_without() {
+    let desk = Desk::new(Site::tls());
+    let told = desk.ended(&["mirror", "m", "--retries", "0"], 1);
+    assert!(told.contains("certificate"), "{told}");
+    desk.ended(&["mirror", "m", "--ca", "ca.pem"], 0);
+    desk.ended(&["check", "m"], 0);
+    let listed = succeed(
+        &mut desk.command(&["list", "--mirror", "m", "--output", "json"]),
+        "firelay",
+    );
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    for file in listed["files"].as_array().unwrap() {
+        let text = format!(
+            "{} {}",
+            file["name"].as_str().unwrap(),
+            file["version"].as_str().unwrap()
+        );
+        assert_eq!(file["size"], text.len());
+    }
+}
