@@ -8,8 +8,6 @@ use std::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::age::Recipient;
-
 /// From one cluster spec, one bootable document per node.
 #[derive(Debug, Parser)]
 #[command(
@@ -198,7 +196,7 @@ pub struct Inputs {
 pub struct IdentityArg {
     /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
     /// environment variable FIRELAY_IDENTITY
-    #[arg(short, long = "identity", value_name = "FILE", env = "FIRELAY_IDENTITY_FILE")]
+    #[arg(short = 'i', long = "identity", value_name = "FILE", env = "FIRELAY_IDENTITY_FILE")]
     pub files: Vec<PathBuf>,
 }
 
@@ -316,7 +314,7 @@ pub struct SecretsNew {
     pub inputs: Inputs,
     /// Seal it to this recipient, as often as needed: `age1…`, or a line of authorized_keys with an SSH key
     #[arg(short, long = "recipient", value_name = "RECIPIENT")]
-    pub recipients: Vec<Recipient>,
+    pub recipients: Vec<String>,
 }
 
 /// `secrets seal`.
@@ -340,7 +338,7 @@ pub struct SecretsSeal {
     pub secrets: PathBuf,
     /// Who can open it, as often as needed: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
     #[arg(short, long = "recipient", value_name = "RECIPIENT", required = true)]
-    pub recipients: Vec<Recipient>,
+    pub recipients: Vec<String>,
     /// What opens one that is sealed already.
     #[command(flatten)]
     pub identity: IdentityArg,

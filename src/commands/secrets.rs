@@ -27,19 +27,20 @@ struct Public {
 
 /// Runs `secrets new`.
 pub fn new(args: &SecretsNew) -> Result<(), Failure> {
+    let recipients = recipients(&args.recipients)?;
     let project = Project::load(&args.inputs.spec)?;
     let mut bundle = project.new_bundle()?;
-    bundle.recipients = distinct(&args.recipients);
+    bundle.recipients = recipients;
     save_bundle(&bundle_path(&args.inputs), &bundle)
 }
 
 /// Runs `secrets seal`.
 pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
-    let path = &args.secrets;
+    let (path, recipients) = (&args.secrets, recipients(&args.recipients)?);
     let mut bundle = load_bundle(path, &args.identity, || {
         "firelay secrets new --recipient RECIPIENT".to_owned()
     })?;
-    bundle.recipients = distinct(&args.recipients);
+    bundle.recipients = recipients;
     let clear = is_clear(path);
     replace_bundle(path, &bundle)?;
     streams::tell(format_args!(
@@ -57,14 +58,17 @@ fn count(recipients: usize) -> String {
     format!("{recipients} recipient{plural}")
 }
 
-fn distinct(recipients: &[Recipient]) -> Vec<Recipient> {
+/// Each once. What cannot be one is not repeated: it may be an identity.
+fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     let mut all: Vec<Recipient> = Vec::new();
-    for recipient in recipients {
+    for (at, text) in texts.iter().enumerate() {
+        let read = text.parse::<Recipient>();
+        let recipient = read.map_err(|problem| Failure::Usage(format!("--recipient {}: {problem}", at + 1)))?;
         if all.iter().all(|known| known.to_string() != recipient.to_string()) {
-            all.push(recipient.clone());
+            all.push(recipient);
         }
     }
-    all
+    Ok(all)
 }
 
 /// Runs `secrets show`.
