@@ -249,7 +249,8 @@ impl Overrun {
             .files
             .iter()
             .any(|file| file.path.ends_with(".key") && file.raw >= RSA_KEY_PEM);
-        let ca_key = size.files.iter().any(|file| file.path.ends_with("ca.key"));
+        // Without P-256 keys of the CAs there are leaves instead, which are no smaller (docs/adr/0009-what-kubeadm-makes.md).
+        let ca_key = rsa && size.files.iter().any(|file| file.path.ends_with("ca.key"));
         let advice = [
             (
                 worth(Group::Pki) && rsa,
