@@ -18,7 +18,7 @@ use clap_complete::Shell;
                   for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
-                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing or wrong, \
+                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing, wrong or sealed, \
                   5 a policy failed (size).",
     max_term_width = 100
 )]
@@ -35,7 +35,7 @@ pub enum Verb {
     Init(Init),
     /// Parse, validate and resolve a spec; print every finding
     Check(Check),
-    /// Make and inspect the secrets bundle
+    /// Make, inspect and seal the secrets bundle
     #[command(subcommand)]
     Secrets(SecretsVerb),
     /// Write one bootable document per node

@@ -41,7 +41,13 @@ fn render(example: &Example, set: &[&str], more: &[&str], out: &Path) {
     let bundle = directory.path().join("bundle.yaml");
     example.lay_bundle(&bundle);
     let mut command = firelay(&["render"]);
-    command.arg(&example.spec).arg("--secrets").arg(bundle).arg("--out").arg(out).args(more);
+    command
+        .arg(&example.spec)
+        .arg("--secrets")
+        .arg(bundle)
+        .arg("--out")
+        .arg(out)
+        .args(more);
     set.iter().for_each(|set| {
         command.args(["--set", set]);
     });
@@ -56,7 +62,9 @@ fn files(set: &[&str]) -> Vec<(String, String)> {
     let tree = read_tree(&out);
     let mut found: Vec<_> = tree["worker-1"]
         .iter()
-        .filter(|(path, _)| path.contains("metadata.nft") || path.contains("firelay-firewall") || path.ends_with("25-firewall"))
+        .filter(|(path, _)| {
+            path.contains("metadata.nft") || path.contains("firelay-firewall") || path.ends_with("25-firewall")
+        })
         .map(|(path, (_, content))| (path.clone(), content.clone()))
         .collect();
     found.sort();
@@ -68,18 +76,30 @@ const ON: &str = "security.metadataFirewall=true";
 #[test]
 fn pods_reach_the_metadata_service_for_dns_and_time_alone() {
     let files = files(&[ON]);
-    let (_, rules) = files.iter().find(|(path, _)| path == "/etc/firelay/metadata.nft").unwrap();
+    let (_, rules) = files
+        .iter()
+        .find(|(path, _)| path == "/etc/firelay/metadata.nft")
+        .unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("metadata.nft");
     fs::write(&path, rules).unwrap();
     succeed(Command::new("nft").arg("-c").arg("-f").arg(&path), "nftables");
     let empty = directory.path().join("served");
     fs::create_dir(&empty).unwrap();
-    let output = Command::new("bash").args(["-c", NETWORK, "bash"]).arg(&empty).arg(&path).output().unwrap();
+    let output = Command::new("bash")
+        .args(["-c", NETWORK, "bash"])
+        .arg(&empty)
+        .arg(&path)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let (before, after) = text.split_once("---\n").unwrap();
-    assert_eq!((before.lines().count(), before.matches(" yes\n").count()), (12, 12), "{text}");
+    assert_eq!(
+        (before.lines().count(), before.matches(" yes\n").count()),
+        (12, 12),
+        "{text}"
+    );
     let (after, quickly) = after.split_once("--- ").unwrap();
     for line in after.lines() {
         let open = line.starts_with("node ") || line.contains(":53 ");
@@ -109,7 +129,10 @@ fn only_who_asks_for_it_has_it_and_only_where_there_is_something_to_keep() {
 fn rules_name_what_the_platform_has() {
     let of = |platform: &str| files(&[ON, &format!("platform={platform}")])[0].1.clone();
     let aws = of("aws");
-    assert!(aws.contains("ip daddr { 169.254.169.254 }") && aws.contains("ip6 daddr { fd00:ec2::254 }"), "{aws}");
+    assert!(
+        aws.contains("ip daddr { 169.254.169.254 }") && aws.contains("ip6 daddr { fd00:ec2::254 }"),
+        "{aws}"
+    );
     assert!(of("azure").contains("ip daddr { 168.63.129.16, 169.254.169.254 }"));
     assert!(!of("openstack").contains("ip6"));
 }
@@ -121,9 +144,16 @@ fn cilium_leaves_packets_to_the_kernel() {
     let cilium = "network.cni={ cilium: { kubeProxyReplacement: true } }";
     for (set, expected) in [(&[cilium][..], false), (&[cilium, ON], true)] {
         let out = directory.path().join(format!("{expected}"));
-        render(&example("single-node"), &[&["platform=openstack"], set].concat(), &[], &out);
+        render(
+            &example("single-node"),
+            &[&["platform=openstack"], set].concat(),
+            &[],
+            &out,
+        );
         let founder = &read_tree(&out)["home1"];
-        let said = founder.values().any(|(_, content)| content.contains("enable-host-legacy-routing"));
+        let said = founder
+            .values()
+            .any(|(_, content)| content.contains("enable-host-legacy-routing"));
         assert_eq!(said, expected);
     }
 }

@@ -31,5 +31,7 @@ pub(super) fn read(sealed: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     let inner = inner.ok_or(Error::Damaged("its last line is missing"))?;
     let packed: Vec<u8> = inner.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect();
     let bytes = STANDARD.decode(packed);
-    bytes.map(Cow::Owned).map_err(|_| Error::Damaged("its text is not base64"))
+    bytes
+        .map(Cow::Owned)
+        .map_err(|_| Error::Damaged("its text is not base64"))
 }

@@ -14,7 +14,11 @@ pub(super) fn decode(text: &str, prefix: &str) -> Option<Zeroizing<[u8; 32]>> {
         return None;
     }
     let data = lower.strip_prefix(prefix)?.strip_prefix('1')?;
-    let values = data.bytes().map(value).collect::<Option<Vec<u8>>>().map(Zeroizing::new)?;
+    let values = data
+        .bytes()
+        .map(value)
+        .collect::<Option<Vec<u8>>>()
+        .map(Zeroizing::new)?;
     let high = prefix.bytes().map(|byte| byte >> 5);
     let low = prefix.bytes().map(|byte| byte & 31);
     let all = high.chain([0]).chain(low).chain(values.iter().copied());

@@ -26,7 +26,11 @@ fn item(tag: u8, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
 fn integer(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = &bytes[zeros.min(bytes.len().saturating_sub(1))..];
-    let sign: &[u8] = if bytes.first().is_none_or(|first| first & 0x80 != 0) { &[0] } else { &[] };
+    let sign: &[u8] = if bytes.first().is_none_or(|first| first & 0x80 != 0) {
+        &[0]
+    } else {
+        &[]
+    };
     item(INTEGER, &[sign, bytes])
 }
 

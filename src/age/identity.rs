@@ -41,7 +41,9 @@ pub fn identities(name: &str, text: &str) -> Result<Vec<Identity>, Error> {
         return Err(error("is sealed itself; open it first: age -d FILE".to_owned()));
     }
     if text.contains("-----BEGIN ") {
-        return ssh_key(text).map(|key| vec![Identity(Kind::Ssh(key))]).map_err(|problem| error(problem.to_owned()));
+        return ssh_key(text)
+            .map(|key| vec![Identity(Kind::Ssh(key))])
+            .map_err(|problem| error(problem.to_owned()));
     }
     let mut found = Vec::new();
     for (at, line) in text.lines().map(str::trim).enumerate() {
@@ -72,7 +74,11 @@ fn what_instead(line: &str) -> &'static str {
 }
 
 fn ssh_key(text: &str) -> Result<ssh::Private, &'static str> {
-    let inner = between(text, "-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----");
+    let inner = between(
+        text,
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        "-----END OPENSSH PRIVATE KEY-----",
+    );
     let inner = inner.ok_or(
         "not an SSH private key as ssh-keygen writes it since 2018; an older one becomes one with: ssh-keygen -p -f FILE",
     )?;

@@ -82,7 +82,11 @@ impl Public {
             _ => return Err("its kind is neither ssh-ed25519 nor ssh-rsa"),
         };
         let wire = wire.to_vec();
-        if rest.0.is_empty() { Ok(Self { wire, kind }) } else { Err(BROKEN) }
+        if rest.0.is_empty() {
+            Ok(Self { wire, kind })
+        } else {
+            Err(BROKEN)
+        }
     }
 
     /// By which an identity knows its stanza.
@@ -147,8 +151,10 @@ impl Private {
         let cipher = rest.string().ok_or(BROKEN)?;
         rest.string().zip(rest.string()).ok_or(BROKEN)?;
         if cipher != b"none" {
-            return Err("the SSH key has a passphrase, which firelay does not ask for; open the bundle with age: \
-                        age -d -i KEY BUNDLE | firelay … --secrets -");
+            return Err(
+                "the SSH key has a passphrase, which firelay does not ask for; open the bundle with age: \
+                        age -d -i KEY BUNDLE | firelay … --secrets -",
+            );
         }
         rest.take(4).ok_or(BROKEN)?;
         let public = Public::of(rest.string().ok_or(BROKEN)?)?;
@@ -200,7 +206,9 @@ impl<'a> Wire<'a> {
             Kind::Ed25519(_) => {
                 self.string()?;
                 let seed = self.string()?.get(..32)?;
-                Some(Zeroizing::new(Zeroizing::new(<[u8; 64]>::from(Sha512::digest(seed)))[..32].to_vec()))
+                Some(Zeroizing::new(
+                    Zeroizing::new(<[u8; 64]>::from(Sha512::digest(seed)))[..32].to_vec(),
+                ))
             }
             Kind::Rsa(_) => {
                 let mut next = || self.number();

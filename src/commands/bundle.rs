@@ -33,11 +33,7 @@ pub fn bundle_path(inputs: &Inputs) -> PathBuf {
 }
 
 /// Reads a bundle, `-` from stdin; without one the help is the command that makes it.
-pub fn load_bundle(
-    path: &Path,
-    identity: &IdentityArg,
-    command: impl FnOnce() -> String,
-) -> Result<Bundle, Failure> {
+pub fn load_bundle(path: &Path, identity: &IdentityArg, command: impl FnOnce() -> String) -> Result<Bundle, Failure> {
     let text = if path == Path::new("-") {
         BundleText::pipe("<stdin>", &mut io::stdin().lock())
     } else if path.exists() {
@@ -50,7 +46,11 @@ pub fn load_bundle(
         )));
     };
     let text = text.map_err(|error| refused(path, &error))?;
-    let identities = if text.sealed() { identities(identity)? } else { Vec::new() };
+    let identities = if text.sealed() {
+        identities(identity)?
+    } else {
+        Vec::new()
+    };
     text.open(&identities).map_err(|error| refused(path, &error))
 }
 
@@ -110,7 +110,9 @@ fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 /// Saves a new bundle where none is.
 pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return Err(Failure::Usage("a new bundle needs a file: name it with --secrets".to_owned()));
+        return Err(Failure::Usage(
+            "a new bundle needs a file: name it with --secrets".to_owned(),
+        ));
     }
     secrets::save_new(path, bundle, &mut getrandom::fill).map_err(|error| match error {
         Error::Exists { .. } => Failure::Secrets(chain(&error)),
@@ -120,14 +122,20 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
         0 => "keep it safe and out of version control: it is the cluster".to_owned(),
         count => format!("sealed to {count} of which one has to open it: it is the cluster"),
     };
-    streams::tell(format_args!("wrote {} ({}); {keep}", path.display(), bundle.fingerprint()));
+    streams::tell(format_args!(
+        "wrote {} ({}); {keep}",
+        path.display(),
+        bundle.fingerprint()
+    ));
     Ok(())
 }
 
 /// Puts a bundle in the place of the one that was read, or on stdout where that came from stdin.
 pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     if path == Path::new("-") {
-        let text = bundle.to_file(&mut getrandom::fill).map_err(|error| Failure::io(&error))?;
+        let text = bundle
+            .to_file(&mut getrandom::fill)
+            .map_err(|error| Failure::io(&error))?;
         return streams::data(text.expose());
     }
     secrets::replace(path, bundle, &mut getrandom::fill).map_err(|error| Failure::io(&error))

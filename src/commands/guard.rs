@@ -8,7 +8,9 @@ use super::streams;
 pub fn raise() {
     leave_no_core();
     panic::set_hook(Box::new(|info| {
-        let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
+        let place = info
+            .location()
+            .map(|place| format!("{}:{}", place.file(), place.line()));
         // The payload may repeat what the program was working on.
         streams::tell(format_args!(
             "error: firelay {} stopped at {}: this is a mistake in firelay\n  = help: report it with the command that you ran",

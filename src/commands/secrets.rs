@@ -92,7 +92,10 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
 }
 
 fn text(public: &Public) -> String {
-    let sealed = public.recipients.iter().map(|recipient| format!("sealed to:   {recipient}\n"));
+    let sealed = public
+        .recipients
+        .iter()
+        .map(|recipient| format!("sealed to:   {recipient}\n"));
     format!(
         "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n{}",
         public.cluster,

@@ -16,7 +16,7 @@ use signal_hook::{
 };
 use time::OffsetDateTime;
 
-use super::{failure::Failure, bundle::load_bundle, streams};
+use super::{bundle::load_bundle, failure::Failure, streams};
 use crate::{
     cli::Serve,
     delivery::{Manifest, machines, tree::TreeReader},

@@ -249,8 +249,7 @@ impl Overrun {
             .files
             .iter()
             .any(|file| file.path.ends_with(".key") && file.raw >= RSA_KEY_PEM);
-        // Without P-256 keys of the CAs there are leaves instead, which are no smaller (docs/adr/0009-what-kubeadm-makes.md).
-        let ca_key = rsa && size.files.iter().any(|file| file.path.ends_with("ca.key"));
+        let ca_key = size.files.iter().any(|file| file.path.ends_with("ca.key"));
         let advice = [
             (
                 worth(Group::Pki) && rsa,
@@ -258,7 +257,7 @@ impl Overrun {
             ),
             (
                 worth(Group::Pki) && ca_key,
-                "keys: `pki.caKeys: signer` or `none` leaves those of the CAs out",
+                "keys: `pki.caKeys: none` leaves those of the CAs out",
             ),
             (
                 worth(Group::Addons),

@@ -18,12 +18,19 @@ pub(super) fn metadata_firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Re
     let unknown = platforms().find(|platform| forwarded(platform).is_empty() && !platform.metadata.names.is_empty());
     if let Some(platform) = unknown {
         let finding = Diagnostic::error("FL0411", "the address of the metadata service is not known").at(key.span);
-        let label = format!("on {} a machine hears it by DHCP, so no rule can name it", platform.name);
+        let label = format!(
+            "on {} a machine hears it by DHCP, so no rule can name it",
+            platform.name
+        );
         let help = "leave metadataFirewall out and give the network plugin's policy the address, or set it in an own profile (metadata.addresses)";
         report.push(finding.label(label).help(help));
     } else if platforms().all(|platform| forwarded(platform).is_empty()) {
         let finding = Diagnostic::warning("FL0412", "there is no metadata service to keep pods from").at(key.span);
-        report.push(finding.label("no platform of this spec has one").help("leave metadataFirewall out"));
+        report.push(
+            finding
+                .label("no platform of this spec has one")
+                .help("leave metadataFirewall out"),
+        );
     }
     true
 }

@@ -151,7 +151,10 @@ impl Document {
 }
 
 fn recipients(texts: &[String]) -> Result<Vec<age::Recipient>, Problem> {
-    let read = |text: &String| text.parse().map_err(|_| ("recipients", "one is neither age1… nor an SSH public key"));
+    let read = |text: &String| {
+        text.parse()
+            .map_err(|_| ("recipients", "one is neither age1… nor an SSH public key"))
+    };
     texts.iter().map(read).collect()
 }
 

@@ -77,7 +77,9 @@ impl BundleText {
             return Err(Error::Sops { name: name() });
         }
         let opened = self.sealed().then(|| age::open(&self.bytes, identities));
-        let opened = opened.transpose().map_err(|source| Error::Open { name: name(), source })?;
+        let opened = opened
+            .transpose()
+            .map_err(|source| Error::Open { name: name(), source })?;
         let bytes = opened.as_ref().unwrap_or(&self.bytes);
         let text = std::str::from_utf8(bytes).map_err(|_| Error::NoText { name: name() })?;
         Bundle::parse(&self.name, text)
@@ -88,8 +90,7 @@ impl BundleText {
 /// owner alone, or not at all.
 pub fn save_new(path: &Path, bundle: &Bundle, random: &mut Random<'_>) -> Result<(), Error> {
     let text = bundle.to_file(random)?;
-    let saved = written(path, text.expose())
-        .and_then(|file| file.persist_noclobber(path).map_err(|error| error.error));
+    let saved = written(path, text.expose()).and_then(|file| file.persist_noclobber(path).map_err(|error| error.error));
     saved.map(drop).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => Error::Exists { path: path.into() },
         _ => Error::Write {
@@ -174,7 +175,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("firelay.secrets.yaml");
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        assert!(matches!(save_new(&path, &bundle(), &mut fill), Err(Error::Exists { .. })));
+        assert!(matches!(
+            save_new(&path, &bundle(), &mut fill),
+            Err(Error::Exists { .. })
+        ));
         assert!(!directory.path().join("elsewhere").exists());
     }
 
@@ -217,7 +221,10 @@ mod tests {
         let read = |text: &str| BundleText::pipe("s", &mut text.as_bytes()).unwrap().open(&[]);
         let yaml = "kind: ENC[AES256_GCM,data:hunter2,type:str]\nsops:\n    mac: ENC[AES256_GCM,data:x]\n";
         assert!(matches!(read(yaml), Err(Error::Sops { .. })));
-        assert!(matches!(read("{\n\t\"kind\": \"ENC[x]\",\n\t\"sops\": {}\n}\n"), Err(Error::Sops { .. })));
+        assert!(matches!(
+            read("{\n\t\"kind\": \"ENC[x]\",\n\t\"sops\": {}\n}\n"),
+            Err(Error::Sops { .. })
+        ));
         assert!(matches!(read("sops: none\n"), Err(Error::Syntax(_))));
     }
 

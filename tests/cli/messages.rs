@@ -171,7 +171,10 @@ fn failures() -> Vec<Case> {
         fs::set_permissions(desk.at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o644)).unwrap();
     });
     let of_sops = with("single-node", |desk| {
-        desk.write("sops.yaml", "kind: ENC[AES256_GCM,data:x]\nsops:\n    mac: ENC[AES256_GCM,data:y]\n");
+        desk.write(
+            "sops.yaml",
+            "kind: ENC[AES256_GCM,data:x]\nsops:\n    mac: ENC[AES256_GCM,data:y]\n",
+        );
     });
     let sealed_with = |prepare: fn(&Desk)| {
         let desk = sealed();
@@ -186,7 +189,10 @@ fn failures() -> Vec<Case> {
         let text = desk.read("firelay.secrets.yaml");
         let middle = text.len() / 2;
         let other = if &text[middle..=middle] == "A" { "B" } else { "A" };
-        desk.write("firelay.secrets.yaml", &format!("{}{other}{}", &text[..middle], &text[middle + 1..]));
+        desk.write(
+            "firelay.secrets.yaml",
+            &format!("{}{other}{}", &text[..middle], &text[middle + 1..]),
+        );
     });
     let cut = sealed_with(|desk| {
         let text = desk.read("firelay.secrets.yaml");
@@ -205,7 +211,12 @@ fn failures() -> Vec<Case> {
         ("sealed-tampered", tampered, key, 4),
         ("sealed-cut", cut, key, 4),
         ("sealed-identity-mistyped", mistyped, key, 4),
-        ("sealed-identity-missing", sealed(), &["secrets", "show", "-i", "no/such"], 4),
+        (
+            "sealed-identity-missing",
+            sealed(),
+            &["secrets", "show", "-i", "no/such"],
+            4,
+        ),
         ("seal-no-recipient", Desk::of("single-node"), &["secrets", "seal"], 2),
         (
             "seal-to-an-identity",
@@ -213,7 +224,12 @@ fn failures() -> Vec<Case> {
             &["secrets", "seal", "-r", "AGE-SECRET-KEY-1QQQ"],
             2,
         ),
-        ("seal-to-nobody", Desk::of("single-node"), &["secrets", "seal", "-r", "age1qqq"], 2),
+        (
+            "seal-to-nobody",
+            Desk::of("single-node"),
+            &["secrets", "seal", "-r", "age1qqq"],
+            2,
+        ),
         ("missing-spec", Desk::empty(), &["check"], 1),
         ("missing-spec-named", Desk::empty(), &["render", "my specs/lab.yaml"], 1),
         ("spec-is-a-directory", Desk::empty(), &["check", "."], 1),

@@ -9,7 +9,11 @@ use crate::support::{example, firelay, output, pipe, succeed, tree};
 fn run(desk: &Desk, program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     let output = output(command.args(arguments).current_dir(desk.directory.path()), program);
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -59,7 +63,10 @@ fn age_opens_what_firelay_sealed() {
         let opened = run(&desk, "age", &["-d", "-i", identity, BUNDLE]);
         assert!(opened.starts_with(&clear), "{identity}");
         let listed: String = opened[clear.len()..].lines().map(|line| format!("{line}\n")).collect();
-        assert!(listed.starts_with("recipients:\n") && listed.lines().count() == 6, "{listed}");
+        assert!(
+            listed.starts_with("recipients:\n") && listed.lines().count() == 6,
+            "{listed}"
+        );
         let shown = desk.run(&["secrets", "show", "--identity", identity]);
         assert_eq!(shown.code, 0, "{identity}: {shown:?}");
         assert_eq!(shown.stdout.matches("sealed to:   ").count(), 5, "{shown:?}");
@@ -80,7 +87,11 @@ fn firelay_opens_what_age_sealed() {
         ("rsa", ["-R", "rsa.pub"]),
     ] {
         for armor in [&["-a"][..], &[]] {
-            run(&desk, "age", &[&recipient, armor, &["-o", "sealed.age", BUNDLE]].concat());
+            run(
+                &desk,
+                "age",
+                &[&recipient, armor, &["-o", "sealed.age", BUNDLE]].concat(),
+            );
             let show = ["secrets", "show", "-s", "sealed.age", "-i", identity];
             let ran = desk.run(&show);
             assert_eq!((ran.code, &ran.stdout), (0, &shown), "{identity}: {ran:?}");
@@ -92,7 +103,8 @@ fn firelay_opens_what_age_sealed() {
 #[test]
 fn an_identity_comes_from_a_flag_or_the_environment() {
     let desk = sealed();
-    let with = |name: &str, value: &str| Ran::of(&desk.command(&["secrets", "show"]).env(name, value).output().unwrap());
+    let with =
+        |name: &str, value: &str| Ran::of(&desk.command(&["secrets", "show"]).env(name, value).output().unwrap());
     assert_eq!(with("FIRELAY_IDENTITY_FILE", "key.txt").code, 0);
     assert_eq!(with("FIRELAY_IDENTITY", &desk.read("key.txt")).code, 0);
     age_key(&desk, "other.txt");
@@ -108,13 +120,26 @@ fn a_sealed_bundle_renders_the_same_bytes() {
     let recipient = age_key(&desk, "key.txt");
     assert_eq!(desk.run(&["secrets", "seal", "-r", &recipient]).code, 0);
     let ran = desk.run(&["render", "--identity", "key.txt"]);
-    assert!(ran.code == 0 && ran.stderr.contains("0 files new or changed"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.stderr.contains("0 files new or changed"),
+        "{ran:?}"
+    );
     assert!(before == tree(&desk.at("out")));
-    let piped = desk.pipe(&["render", "-s", "-"], run(&desk, "age", &["-d", "-i", "key.txt", BUNDLE]).as_bytes());
-    assert!(piped.code == 0 && piped.stderr.contains("0 files new or changed"), "{piped:?}");
+    let piped = desk.pipe(
+        &["render", "-s", "-"],
+        run(&desk, "age", &["-d", "-i", "key.txt", BUNDLE]).as_bytes(),
+    );
+    assert!(
+        piped.code == 0 && piped.stderr.contains("0 files new or changed"),
+        "{piped:?}"
+    );
     for verb in [&["size"][..], &["render", "--out", "-", "--node", "home1"]] {
         assert_eq!(desk.run(verb).code, 4, "{verb:?}");
-        assert_eq!(desk.run(&[verb, &["--identity", "key.txt"]].concat()).code, 0, "{verb:?}");
+        assert_eq!(
+            desk.run(&[verb, &["--identity", "key.txt"]].concat()).code,
+            0,
+            "{verb:?}"
+        );
     }
 }
 
@@ -143,7 +168,11 @@ fn sealing_anew_leaves_the_others_outside() {
     let piped = desk.pipe(&["secrets", "seal", "-s", "-", "--recipient", &next], &clear);
     assert_eq!(piped.code, 0, "{piped:?}");
     desk.write("piped.yaml", &piped.stdout);
-    assert_eq!(desk.run(&["secrets", "show", "-s", "piped.yaml", "-i", "next.txt"]).code, 0);
+    assert_eq!(
+        desk.run(&["secrets", "show", "-s", "piped.yaml", "-i", "next.txt"])
+            .code,
+        0
+    );
 }
 
 #[test]
@@ -175,14 +204,21 @@ fn every_changed_or_missing_byte_is_refused() {
 fn nothing_secret_is_in_arguments_errors_or_dumps() {
     let desk = sealed();
     let clear = run(&desk, "age", &["-d", "-i", "key.txt", BUNDLE]);
-    let secrets: Vec<_> = clear.lines().map(str::trim).filter(|line| line.len() > 30 && !line.contains("-----")).collect();
+    let secrets: Vec<_> = clear
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.len() > 30 && !line.contains("-----"))
+        .collect();
     assert!(secrets.len() > 10);
     let mut command = Command::new("strace");
     command.args(["-f", "-s", "100000", "-e", "trace=%file,execve,write,prctl,prlimit64"]);
     command.args([env!("CARGO_BIN_EXE_firelay"), "secrets", "show", "-i", "key.txt"]);
     let traced = command.current_dir(desk.directory.path()).output().unwrap();
     let traced = String::from_utf8(traced.stderr).unwrap();
-    assert!(traced.contains("execve(") && traced.contains("fingerprint: SHA256:"), "{traced}");
+    assert!(
+        traced.contains("execve(") && traced.contains("fingerprint: SHA256:"),
+        "{traced}"
+    );
     let found = secrets.iter().find(|secret| traced.contains(**secret));
     assert_eq!(found.map(|secret| secret.len()), None);
     assert!(!traced.contains(desk.read("key.txt").lines().last().unwrap()));
@@ -208,7 +244,9 @@ fn an_identity_that_others_may_read_is_refused() {
     // A pipe has no others.
     let script = "exec \"$0\" secrets show -i <(cat key.txt)";
     let mut command = Command::new("bash");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_firelay")]).current_dir(desk.directory.path());
+    command
+        .args(["-c", script, env!("CARGO_BIN_EXE_firelay")])
+        .current_dir(desk.directory.path());
     succeed(&mut command, "bash");
 }
 
