@@ -18,7 +18,7 @@ use clap_complete::Shell;
                   for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
-                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing or wrong, \
+                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing, wrong or sealed, \
                   5 a policy failed (size).",
     max_term_width = 100
 )]
@@ -35,7 +35,7 @@ pub enum Verb {
     Init(Init),
     /// Parse, validate and resolve a spec; print every finding
     Check(Check),
-    /// Make and inspect the secrets bundle
+    /// Make, inspect and seal the secrets bundle
     #[command(subcommand)]
     Secrets(SecretsVerb),
     /// Write one bootable document per node
@@ -75,9 +75,11 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum SecretsVerb {
     /// Make a bundle for a spec; never overwrites one
-    New(Inputs),
+    New(SecretsNew),
     /// Show what a bundle is, without a secret
     Show(SecretsShow),
+    /// Encrypt a bundle with age, to whoever has to open it
+    Seal(SecretsSeal),
 }
 
 /// The spec.
@@ -287,9 +289,21 @@ pub struct Inputs {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// The secrets bundle [default: firelay.secrets.yaml beside the spec]
+    /// The secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
+    /// What opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
+}
+
+/// What opens a sealed bundle.
+#[derive(Debug, Default, Args)]
+pub struct IdentityArg {
+    /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
+    /// environment variable FIRELAY_IDENTITY
+    #[arg(short = 'i', long = "identity", value_name = "FILE", env = "FIRELAY_IDENTITY_FILE")]
+    pub files: Vec<PathBuf>,
 }
 
 /// How a verb reports.
@@ -398,10 +412,28 @@ pub struct Explain {
     pub recursive: bool,
 }
 
-/// `secrets show`.
+/// `secrets new`.
 #[derive(Debug, Args)]
-pub struct SecretsShow {
-    /// The secrets bundle
+pub struct SecretsNew {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Seal it to this recipient, as often as needed: `age1…`, or a line of authorized_keys with an SSH key
+    #[arg(short, long = "recipient", value_name = "RECIPIENT")]
+    pub recipients: Vec<String>,
+}
+
+/// `secrets seal`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The file is replaced, whole or not at all; one that is sealed already is sealed anew, to these recipients alone. \
+                        `age -d -i FILE` opens it as well. Examples:\n  \
+                        firelay secrets seal --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\n  \
+                        firelay secrets seal --recipient \"$(cat ~/.ssh/id_ed25519.pub)\"\n  \
+                        sops -d old.yaml | firelay secrets seal -s - --recipient age1… > firelay.secrets.yaml"
+)]
+pub struct SecretsSeal {
+    /// The secrets bundle; `-` is stdin, and what is sealed goes to stdout
     #[arg(
         short,
         long,
@@ -410,6 +442,29 @@ pub struct SecretsShow {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
+    /// Who can open it, as often as needed: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
+    #[arg(short, long = "recipient", value_name = "RECIPIENT", required = true)]
+    pub recipients: Vec<String>,
+    /// What opens one that is sealed already.
+    #[command(flatten)]
+    pub identity: IdentityArg,
+}
+
+/// `secrets show`.
+#[derive(Debug, Args)]
+pub struct SecretsShow {
+    /// The secrets bundle, `-` is stdin
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "FIRELAY_SECRETS",
+        default_value = "firelay.secrets.yaml"
+    )]
+    pub secrets: PathBuf,
+    /// What opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
     /// Only the fingerprint, which names the bundle without revealing it
     #[arg(long)]
     pub fingerprint: bool,
@@ -561,6 +616,9 @@ pub struct Serve {
     /// A bundle from whose seed the CA is derived, so that its fingerprint stays [default: a new CA each time]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
+    /// What opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
     /// A directory whose files are handed to everybody below /mirror/
     #[arg(long, value_name = "DIR")]
     pub mirror: Option<PathBuf>,

@@ -15,6 +15,8 @@
 
 pub mod secret;
 
+pub mod age;
+
 pub mod diagnostic;
 pub mod duration;
 pub mod template;

@@ -6,6 +6,7 @@ use clap::Parser;
 use firelay::{cli::Cli, commands};
 
 fn main() -> ExitCode {
+    commands::raise();
     let cli = Cli::parse();
     match commands::run(&cli.verb) {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,12 @@
 
 mod support;
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
 
 use base64::{
     Engine,
@@ -110,6 +115,11 @@ fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
 
 /// Renders an example, then the example with a change; every file of every node of the first has to be as it was.
 fn assert_others_stay(name: &str, new: &str, change: impl Fn(&str) -> String) {
+    assert_eq!(changed_by(name, new, change), BTreeSet::new(), "{name}");
+}
+
+/// The nodes whose files another spec changes, and nothing else may.
+fn changed_by(name: &str, new: &str, change: impl Fn(&str) -> String) -> BTreeSet<String> {
     let example = example(name);
     let (_, before) = render(&HERE, &example.spec, &example);
     let spec = fs::read_to_string(&example.spec).unwrap();
@@ -120,17 +130,18 @@ fn assert_others_stay(name: &str, new: &str, change: impl Fn(&str) -> String) {
     let (_, after) = render(&HERE, file.path(), &example);
     let (before, after) = (timeless(&before), timeless(&after));
     assert!(after.contains_key(&format!("nodes/{new}")), "{:?}", after.keys());
-    for (path, entry) in before
+    let own = before
         .iter()
-        .filter(|(path, _)| !matches!(path.as_str(), "manifest.json" | "node-names"))
-    {
-        assert!(after[path] == *entry, "{name}: {path} is another one");
-    }
+        .filter(|(path, _)| !matches!(path.as_str(), "manifest.json" | "node-names"));
+    let differ = own.filter(|(path, entry)| after[*path] != **entry);
+    let node = |path: &String| path.split('/').nth(1).map_or(path.clone(), str::to_owned);
+    let differ = differ.map(|(path, _)| node(path)).collect();
     let more: Vec<_> = after.keys().filter(|path| !before.contains_key(*path)).collect();
     assert!(
         more.iter().all(|path| path.starts_with(&format!("nodes/{new}"))),
         "{more:?}"
     );
+    differ
 }
 
 #[test]
@@ -147,12 +158,19 @@ fn a_new_worker_changes_no_other_node() {
 }
 
 #[test]
-fn a_new_pool_changes_no_node() {
+fn a_new_pool_changes_no_node_but_the_first_brings_the_founder_the_token() {
     for name in ["ha-ubuntu", "ha-flatcar", "air-gapped"] {
-        assert_others_stay(name, "burst", |spec| {
+        let changed = changed_by(name, "burst", |spec| {
             format!("{}\npools:\n  - {{ name: burst, roles: [worker] }}\n", spec.trim_end())
         });
+        assert_eq!(changed, BTreeSet::from(["cp1".to_owned()]), "{name}");
     }
+    assert_others_stay("mixed", "spare", |spec| {
+        spec.replace(
+            "pools:\n",
+            "pools:\n  - { name: spare, roles: [worker], os: flatcar }\n",
+        )
+    });
 }
 
 #[test]
@@ -369,7 +387,7 @@ fn nothing_hides_a_secret_from_the_search() {
 }
 
 /// What a node's document may hold of the bundle, besides the node's own leaf keys.
-fn allowed(node: &NodePlan, ca_keys: CaKeys, external_etcd: bool) -> Vec<&'static str> {
+fn allowed(node: &NodePlan, ca_keys: CaKeys, external_etcd: bool, token: bool) -> Vec<&'static str> {
     let mut allowed = Vec::new();
     if node.roles.control_plane {
         allowed.push("service account");
@@ -383,7 +401,7 @@ fn allowed(node: &NodePlan, ca_keys: CaKeys, external_etcd: bool) -> Vec<&'stati
             }
         }
     }
-    if node.founder || node.identity == JoinIdentity::Token {
+    if (node.founder && token) || node.identity == JoinIdentity::Token {
         allowed.push("token");
     }
     allowed
@@ -450,7 +468,8 @@ fn assert_nothing_leaks(spec: &Path, example: &Example) -> usize {
     ));
     for node in &plan.nodes {
         let (place, layers) = (format!("{} {}", example.name, node.name), &held[&node.name]);
-        let allowed = allowed(node, plan.pki.ca_keys, plan.etcd.external);
+        let token = plan.nodes.iter().any(|node| node.identity == JoinIdentity::Token);
+        let allowed = allowed(node, plan.pki.ca_keys, plan.etcd.external, token);
         for needle in needles(&bundle) {
             // That what is allowed is found shows that the search finds.
             assert_eq!(

@@ -352,7 +352,7 @@ fn bundle() -> Bundle {
     let own = directory.path().join("bundle.yaml");
     fs::copy(path, &own).unwrap();
     fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    firelay::secrets::load(&own).unwrap().bundle
+    firelay::secrets::BundleText::read(&own).unwrap().open(&[]).unwrap()
 }
 
 /// The base with what a key needs around it.

@@ -2,11 +2,13 @@
 
 mod artifacts;
 pub mod assembly;
+mod bundle;
 mod check;
 mod completions;
 mod draft;
 mod explain;
 mod failure;
+mod guard;
 mod init;
 mod man;
 mod patches;
@@ -26,6 +28,7 @@ mod variables;
 mod why;
 
 pub use failure::Failure;
+pub use guard::raise;
 
 use crate::cli::{ArtifactsVerb, ProfileVerb, SecretsVerb, Verb};
 
@@ -36,6 +39,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Check(args) => check::run(args),
         Verb::Secrets(SecretsVerb::New(args)) => secrets::new(args),
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
+        Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),

@@ -2,14 +2,15 @@
 
 use std::{
     io::{self, IsTerminal},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use time::OffsetDateTime;
 
 use super::{
+    bundle::{bundle_path, load_bundle},
     draft::patch_findings,
-    failure::{Failure, chain, shell_word},
+    failure::{Failure, shell_word},
     streams, texts,
 };
 use crate::{
@@ -17,13 +18,10 @@ use crate::{
     diagnostic::{self, Diagnostic, Source},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
-    secrets::{self, Bundle, BundleRequest},
+    secrets::{Bundle, BundleRequest},
     spec::{self, Layers},
     yaml,
 };
-
-/// Name of a bundle that no flag names.
-const BUNDLE: &str = "firelay.secrets.yaml";
 
 /// A resolved spec.
 pub struct Project {
@@ -96,7 +94,13 @@ impl Project {
     /// Loads the bundle.
     pub fn bundle(&self, inputs: &Inputs) -> Result<Bundle, Failure> {
         let path = bundle_path(inputs);
-        let bundle = load_bundle(&path, || {
+        let stdin = Path::new("-");
+        if path == stdin && inputs.spec.specs.iter().any(|spec| spec == stdin) {
+            return Err(Failure::Usage(
+                "stdin is the spec or the secrets, and `-` is given for both".to_owned(),
+            ));
+        }
+        let bundle = load_bundle(&path, &inputs.identity, || {
             format!(
                 "{}\n  = help: or make it with the documents: {} --new-secrets",
                 command("secrets new", inputs),
@@ -167,27 +171,6 @@ pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure
     })
 }
 
-/// Saves a new bundle where none is.
-pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
-    secrets::save_new(path, bundle).map_err(|error| match error {
-        secrets::Error::Exists { .. } => Failure::Secrets(chain(&error)),
-        error => Failure::io(&error),
-    })?;
-    streams::tell(format_args!(
-        "wrote {} ({}); keep it safe and out of version control: it is the cluster",
-        path.display(),
-        bundle.fingerprint()
-    ));
-    Ok(())
-}
-
-/// The bundle's path: the flag's, or beside the first spec.
-pub fn bundle_path(inputs: &Inputs) -> PathBuf {
-    let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
-    let beside = || first.unwrap_or(Path::new("")).join(BUNDLE);
-    inputs.secrets.clone().unwrap_or_else(beside)
-}
-
 /// Prints findings for people on stderr.
 pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
     if !findings.is_empty() {
@@ -206,26 +189,6 @@ pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
     format!("{name} is refused: {errors} error{plural}")
 }
 
-/// Reads a bundle; without one the help is the command that makes it.
-pub fn load_bundle(path: &Path, command: impl FnOnce() -> String) -> Result<Bundle, Failure> {
-    if !path.exists() {
-        return Err(Failure::Secrets(format!(
-            "there is no secrets bundle at {}\n  = help: make one with: {}",
-            path.display(),
-            command()
-        )));
-    }
-    let loaded = secrets::load(path).map_err(|error| Failure::Secrets(chain(&error)))?;
-    if loaded.exposed {
-        streams::tell(format_args!(
-            "warning: others than its owner can read {}: chmod 600 {}",
-            path.display(),
-            shell_word(path)
-        ));
-    }
-    Ok(loaded.bundle)
-}
-
 /// A verb for the same spec and bundle, as it is typed.
 fn command(verb: &str, inputs: &Inputs) -> String {
     let spec = &inputs.spec;
@@ -236,5 +199,6 @@ fn command(verb: &str, inputs: &Inputs) -> String {
     let profiles = spec.profiles.directory.iter();
     profiles.for_each(|path| add(" --profiles ", path));
     inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
+    inputs.identity.files.iter().for_each(|path| add(" --identity ", path));
     command + if spec.env { " --env" } else { "" }
 }

@@ -11,8 +11,9 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     assembly::{Assembly, for_each_node},
+    bundle::{bundle_path, save_bundle},
     failure::{Failure, shell_word},
-    project::{Project, bundle_path, save_bundle},
+    project::Project,
     seed, streams,
     variables::{self, Machines},
 };
@@ -43,7 +44,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         ));
     }
     let path = bundle_path(&args.inputs);
-    let new = args.new_secrets && !path.exists();
+    let new = args.new_secrets && path != Path::new("-") && !path.exists();
     let bundle = if new {
         project.new_bundle()?
     } else {

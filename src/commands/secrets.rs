@@ -1,14 +1,18 @@
-//! `secrets new` and `secrets show`.
+//! `secrets new`, `secrets show` and `secrets seal`.
 
 use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
 
 use super::{
+    bundle::{bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
     failure::{Failure, shell_word},
-    project::{Project, bundle_path, load_bundle, save_bundle},
+    project::Project,
     streams,
 };
-use crate::cli::{Inputs, OutputFormat, SecretsShow};
+use crate::{
+    age::Recipient,
+    cli::{OutputFormat, SecretsNew, SecretsSeal, SecretsShow},
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,30 +21,87 @@ struct Public {
     issued_at: String,
     epoch: u32,
     fingerprint: String,
+    /// Empty where the bundle is in clear.
+    recipients: Vec<String>,
 }
 
 /// Runs `secrets new`.
-pub fn new(inputs: &Inputs) -> Result<(), Failure> {
-    let project = Project::load(&inputs.spec)?;
-    save_bundle(&bundle_path(inputs), &project.new_bundle()?)
+pub fn new(args: &SecretsNew) -> Result<(), Failure> {
+    let recipients = recipients(&args.recipients)?;
+    let project = Project::load(&args.inputs.spec)?;
+    let mut bundle = project.new_bundle()?;
+    bundle.recipients = recipients;
+    save_bundle(&bundle_path(&args.inputs), &bundle)
+}
+
+/// Runs `secrets seal`.
+pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
+    let (path, recipients) = (&args.secrets, recipients(&args.recipients)?);
+    let mut bundle = load_bundle(path, &args.identity, || {
+        "firelay secrets new --recipient RECIPIENT".to_owned()
+    })?;
+    bundle.recipients = recipients;
+    let clear = is_clear(path);
+    replace_bundle(path, &bundle)?;
+    streams::tell(format_args!(
+        "sealed to {}; who has none of their identities has no cluster: firelay secrets show --identity FILE proves it",
+        count(bundle.recipients.len())
+    ));
+    if clear {
+        streams::tell("backups, snapshots and version control may still have the text that was there in clear");
+    }
+    Ok(())
+}
+
+fn count(recipients: usize) -> String {
+    let plural = if recipients == 1 { "" } else { "s" };
+    format!("{recipients} recipient{plural}")
+}
+
+/// Each once. What cannot be one is not repeated: it may be an identity.
+fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
+    let mut all: Vec<Recipient> = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        let read = text.parse::<Recipient>();
+        let recipient = read.map_err(|problem| Failure::Usage(format!("--recipient {}: {problem}", at + 1)))?;
+        if all.iter().all(|known| known.to_string() != recipient.to_string()) {
+            all.push(recipient);
+        }
+    }
+    Ok(all)
 }
 
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     let path = &args.secrets;
-    let bundle = load_bundle(path, || format!("firelay secrets new --secrets {}", shell_word(path)))?;
+    let bundle = load_bundle(path, &args.identity, || {
+        format!("firelay secrets new --secrets {}", shell_word(path))
+    })?;
     let public = Public {
         cluster: bundle.cluster.clone(),
         issued_at: bundle.issued_at.format(&Rfc3339).map_err(|error| Failure::io(&error))?,
         epoch: bundle.epoch,
         fingerprint: bundle.fingerprint(),
+        recipients: bundle.recipients.iter().map(ToString::to_string).collect(),
     };
     match args.output {
         OutputFormat::Json => streams::json(&public),
         OutputFormat::Text if args.fingerprint => streams::data(&format!("{}\n", public.fingerprint)),
-        OutputFormat::Text => streams::data(&format!(
-            "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n",
-            public.cluster, public.issued_at, public.epoch, public.fingerprint
-        )),
+        OutputFormat::Text => streams::data(&text(&public)),
     }
+}
+
+fn text(public: &Public) -> String {
+    let sealed = public
+        .recipients
+        .iter()
+        .map(|recipient| format!("sealed to:   {recipient}\n"));
+    format!(
+        "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n{}",
+        public.cluster,
+        public.issued_at,
+        public.epoch,
+        public.fingerprint,
+        sealed.collect::<String>()
+    )
 }

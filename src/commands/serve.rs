@@ -16,7 +16,7 @@ use signal_hook::{
 };
 use time::OffsetDateTime;
 
-use super::{failure::Failure, project::load_bundle, streams};
+use super::{bundle::load_bundle, failure::Failure, streams};
 use crate::{
     cli::Serve,
     delivery::{Manifest, machines, tree::TreeReader},
@@ -111,7 +111,7 @@ fn identity(args: &Serve) -> Result<Option<BootServer>, Failure> {
     let bundle = args
         .secrets
         .as_deref()
-        .map(|path| load_bundle(path, || "firelay secrets new".to_owned()));
+        .map(|path| load_bundle(path, &args.identity, || "firelay secrets new".to_owned()));
     let bundle = bundle.transpose()?;
     let issued = BootServer::issue(bundle.as_ref(), &names, OffsetDateTime::now_utc(), &mut getrandom::fill);
     issued.map(Some).map_err(|error| Failure::io(&error))

@@ -257,7 +257,7 @@ impl Overrun {
             ),
             (
                 worth(Group::Pki) && ca_key,
-                "keys: `pki.caKeys: signer` or `none` leaves those of the CAs out",
+                "keys: `pki.caKeys: none` leaves those of the CAs out",
             ),
             (
                 worth(Group::Addons),

@@ -277,7 +277,7 @@ cp1: the cloud-init document is too large for user_data_base64 of platform aws: 
          2        2  /etc/many/05
         12       12  6 more
   = help: certificates: `pki.algorithm: ecdsa-p256` makes them a quarter of rsa-2048's
-  = help: keys: `pki.caKeys: signer` or `none` leaves those of the CAs out
+  = help: keys: `pki.caKeys: none` leaves those of the CAs out
   = help: manifests: leave large ones out, and apply them when the cluster is up
   = help: pointer: `delivery.pointer: { base: https://… }` leaves a small document, which fetches the rest
   = help: platform: another one, or an OS that reads the other kind of document, may take more";

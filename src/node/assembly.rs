@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
-    containerd, control_plane, endpoint, etcd, host, interfaces, kernel,
+    containerd, control_plane, endpoint, etcd, firewall, host, interfaces, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };
@@ -88,6 +88,7 @@ fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     if !node.roles.kubernetes() {
         return Ok(files);
     }
+    files.extend(firewall::rules(plan, node)?);
     files.extend(network::file(node, &plan.implied.unmanaged_interfaces)?);
     let wanted = plan.implied.files.iter().filter(|file| among(&file.roles, node.roles));
     files.extend(wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str())));
@@ -168,6 +169,7 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     all.extend(units::kubelet(node)?);
     all.extend(units::containerd(node)?);
     all.extend(units::etcd(node)?);
+    all.extend(units::firewall(plan, node)?);
     all.extend(units::implied(plan, node));
     Ok(all)
 }

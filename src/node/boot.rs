@@ -257,6 +257,11 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
         (!host.packages.is_empty(), "18-packages", "boot/steps/18-packages.j2"),
         (!host.mounts.is_empty(), "19-mounts", "boot/steps/19-mounts.j2"),
         (true, "20-artifacts", "boot/steps/20-artifacts.j2"),
+        (
+            !plan.kept_from_pods(node).is_empty(),
+            "25-firewall",
+            "boot/steps/25-firewall.j2",
+        ),
         (roles.kubernetes(), "30-runtime", "boot/steps/30-runtime.j2"),
         (roles.etcd, "40-etcd", "boot/steps/40-etcd.j2"),
         (!host.before.is_empty(), "45-before", "boot/steps/commands.j2"),

@@ -12,6 +12,7 @@ pub mod containerd;
 pub mod control_plane;
 pub mod endpoint;
 pub mod etcd;
+mod firewall;
 pub mod host;
 pub mod interfaces;
 pub mod kernel;

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Error, NodeUnit, host, render};
+use super::{Error, NodeUnit, firewall, host, render};
 use crate::plan::{NodePlan, Plan, among};
 
 #[derive(Serialize)]
@@ -55,6 +55,12 @@ pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
 /// Its start job lasts until the cluster has a leader: start it with `--no-block`.
 pub fn etcd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     node.roles.etcd.then(|| unit(node, "etcd.service")).transpose()
+}
+
+/// The unit of the metadata firewall, where there is one.
+pub fn firewall(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    let wanted = !plan.kept_from_pods(node).is_empty();
+    wanted.then(|| unit(node, firewall::UNIT)).transpose()
 }
 
 /// Those that plugins and add-ons need.

@@ -45,6 +45,7 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod security;
 mod sources;
 mod swap;
 mod vip;

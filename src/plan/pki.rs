@@ -36,6 +36,7 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
     };
     check_validity(pki, &plan, report);
     check_signer(spec, report);
+    check_renewal(pki, report);
     if let (Some(algorithm), Some(release)) = (&pki.algorithm, release) {
         check_algorithm(algorithm, release, report);
     }
@@ -101,6 +102,19 @@ fn check_signer(spec: &Spec, report: &mut Report) {
     }
 }
 
+/// kubelets and kubeadm renew with ca.key. Who says how long has thought of it.
+fn check_renewal(pki: &Pki, report: &mut Report) {
+    let none = pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None);
+    if let Some(keys) = none.filter(|_| pki.leaf_validity.is_none()) {
+        let finding = Diagnostic::warning("FL0413", "nothing on the machines renews these certificates").at(keys.span);
+        report.push(
+            finding
+                .label("a year after the bundle was made every kubelet and control plane stops")
+                .help("say how long machines live: pki: { leafValidity: 43800h }"),
+        );
+    }
+}
+
 fn check_algorithm(algorithm: &Spanned<Algorithm>, release: &Release, report: &mut Report) {
     // kubeadm writes the same names in capitals.
     let name = serde_json::to_value(algorithm.value)
@@ -140,6 +154,14 @@ pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
         );
     }
     let used = identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();
+    if let Some(text) = join.token_ttl.as_ref().filter(|_| !used) {
+        let finding = Diagnostic::warning("FL0414", "`tokenTtl` has no effect").at(text.span);
+        report.push(
+            finding
+                .label("every machine joins with a certificate of its own, so the cluster gets no token")
+                .help("remove it"),
+        );
+    }
     if let Some(text) = join.token_ttl.as_ref().filter(|_| used && plan.token_ttl.is_zero()) {
         let finding = Diagnostic::warning("FL0405", "the bootstrap token never ends").at(text.span);
         let help = "named nodes need no token (join.identity: certificate); for pools renew it as part of operations";

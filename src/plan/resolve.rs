@@ -16,7 +16,7 @@ use super::{
     nodes::Nodes,
     patches, pki, pxe,
     report::Report,
-    runtime,
+    runtime, security,
     swap::SwapUse,
 };
 use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
@@ -122,6 +122,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         access: spec.access.clone(),
         pki,
         join,
+        metadata_firewall: security::metadata_firewall(spec, &nodes, report),
         nodes,
         beside,
         pxe,
@@ -131,6 +132,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     images::check(spec, &plan, report);
     node_names::check_found(&rows, &plan.nodes, report);
     kubelet::check_approval(spec, &plan.implied, report);
+    kubelet::check_signer(spec, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, UtcOffset};
 
 use super::{Authority, Error, PrivateKey, Random, random};
-use crate::{secret::Secret, spec::Algorithm};
+use crate::{age::Recipient, secret::Secret, spec::Algorithm};
 
 /// Salt of every derivation from the seed (RFC 5869 §3.1).
 const SALT: &[u8] = b"firelay.dev/v1alpha1";
@@ -40,6 +40,8 @@ pub struct Bundle {
     pub certificate_key: Secret<String>,
     /// Encryption at rest, base64 of 32 bytes.
     pub encryption_key: Secret<String>,
+    /// Whom its file is sealed to; to nobody, it is in clear.
+    pub recipients: Vec<Recipient>,
 }
 
 /// What a new bundle is to be.
@@ -78,6 +80,7 @@ impl Bundle {
             bootstrap_token: random::bootstrap_token(random)?,
             certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
             encryption_key: Secret::new(general_purpose::STANDARD.encode(*random::bytes::<32>(random)?)),
+            recipients: Vec::new(),
         })
     }
 

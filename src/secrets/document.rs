@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
 use super::{
-    Authority, Bundle, Error,
+    Authority, Bundle, Error, Random,
     check::{Problem, ensure},
 };
-use crate::{secret::Secret, yaml};
+use crate::{age, secret::Secret, yaml};
 
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
@@ -31,6 +31,9 @@ struct Document {
     certificate_key: Secret<String>,
     #[serde(serialize_with = "clear")]
     encryption_key: Secret<String>,
+    /// Within what is sealed, so that nobody adds one unseen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    recipients: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -102,8 +105,19 @@ impl Bundle {
             bootstrap_token: self.bootstrap_token.clone(),
             certificate_key: self.certificate_key.clone(),
             encryption_key: self.encryption_key.clone(),
+            recipients: self.recipients.iter().map(ToString::to_string).collect(),
         };
         Ok(Secret::new(yaml::emit(&document)?))
+    }
+
+    /// What its file holds: YAML, sealed if there are recipients.
+    pub fn to_file(&self, random: &mut Random<'_>) -> Result<Secret<String>, Error> {
+        let text = self.to_yaml()?;
+        if self.recipients.is_empty() {
+            return Ok(text);
+        }
+        let sealed = age::seal(text.expose().as_bytes(), &self.recipients, random);
+        sealed.map(Secret::new).map_err(Error::Seal)
     }
 }
 
@@ -131,8 +145,17 @@ impl Document {
             bootstrap_token: self.bootstrap_token,
             certificate_key: self.certificate_key,
             encryption_key: self.encryption_key,
+            recipients: recipients(&self.recipients)?,
         })
     }
+}
+
+fn recipients(texts: &[String]) -> Result<Vec<age::Recipient>, Problem> {
+    let read = |text: &String| {
+        text.parse()
+            .map_err(|_| ("recipients", "one is neither age1… nor an SSH public key"))
+    };
+    texts.iter().map(read).collect()
 }
 
 fn moment(text: &str) -> Result<OffsetDateTime, Problem> {

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::yaml;
+use crate::{age, yaml};
 
 /// Why a bundle could not be made, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,41 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// It is larger than any bundle.
+    #[error("{name} is larger than a megabyte: that is no bundle")]
+    Large {
+        /// File.
+        name: String,
+    },
+    /// It is not text.
+    #[error("{name} is neither YAML nor sealed")]
+    NoText {
+        /// File.
+        name: String,
+    },
+    /// Others than its owner may read it.
+    #[error("others than its owner can read {}", path.display())]
+    Exposed {
+        /// File.
+        path: PathBuf,
+    },
+    /// SOPS encrypted it.
+    #[error("{name} is encrypted with SOPS, which firelay does not open itself")]
+    Sops {
+        /// File.
+        name: String,
+    },
+    /// It could not be opened.
+    #[error("{name} is {source}")]
+    Open {
+        /// File.
+        name: String,
+        /// Why.
+        source: age::Error,
+    },
+    /// It could not be sealed.
+    #[error("the secrets cannot be sealed: {0}")]
+    Seal(#[source] age::Error),
     /// The file could not be written.
     #[error("cannot write the secrets {}: {source}", path.display())]
     Write {

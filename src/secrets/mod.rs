@@ -12,6 +12,6 @@ mod random;
 pub use authority::{Authority, OpenAuthority};
 pub use bundle::{Bundle, BundleRequest, derivation};
 pub use error::Error;
-pub use file::{Loaded, load, save_new};
+pub use file::{BundleText, exposed, replace, save_new};
 pub use key::{PrivateKey, to_pem};
 pub use random::Random;

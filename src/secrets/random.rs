@@ -3,10 +3,8 @@
 use zeroize::Zeroizing;
 
 use super::Error;
+pub use crate::age::Random;
 use crate::secret::Secret;
-
-/// Fills a buffer with cryptographic randomness; [`getrandom::fill`] in the program, a fixed stream in tests.
-pub type Random<'a> = dyn FnMut(&mut [u8]) -> Result<(), getrandom::Error> + 'a;
 
 /// Characters of a bootstrap token (kubeadm's `[a-z0-9]`).
 const TOKEN_ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";

@@ -92,7 +92,7 @@ fn no_file_of_patches_is_passed_over_in_silence() {
         desk.write(&format!("{folder}/README"), "notes");
         desk.write(&format!("{folder}/10.json~"), "notes");
     }
-    desk.write("prod/over.yaml", "join: { tokenTtl: 48h }\n");
+    desk.write("prod/over.yaml", "join: { waitTimeout: 48m }\n");
     let beside = desk.run(&["check", "cluster.yaml"]);
     assert_eq!((beside.code, beside.stderr.as_str()), (0, ""));
     let further = desk.run(&["check", "cluster.yaml", "prod/over.yaml"]);
@@ -106,7 +106,7 @@ fn no_file_of_patches_is_passed_over_in_silence() {
         stdin.code == 0 && stdin.stderr.contains("the patches in patches are not laid"),
         "{stdin:?}"
     );
-    let both = desk.pipe(&["check", "cluster.yaml", "-"], b"join: { tokenTtl: 48h }\n");
+    let both = desk.pipe(&["check", "cluster.yaml", "-"], b"join: { waitTimeout: 48m }\n");
     assert_eq!((both.code, both.stderr.as_str()), (0, ""));
     desk.write("patches/all/20.yaml.off", patch);
     let stray = desk.run(&["check"]);

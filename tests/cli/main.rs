@@ -10,6 +10,7 @@ mod inputs;
 mod messages;
 mod pages;
 mod render;
+mod sealed;
 mod starter;
 mod streams;
 #[path = "../support/mod.rs"]

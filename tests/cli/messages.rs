@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use crate::desk::{Desk, INIT, REFUSED, WARNED, damaged_bundle, own_profiles, too_large};
-use crate::support::{example, golden::Golden};
+use crate::sealed::sealed;
+use crate::support::{example, golden::Golden, succeed};
 
 /// What was typed, what came of it, and how it ended.
 fn transcript(desk: &Desk, arguments: &[&str]) -> (i32, String) {
@@ -41,6 +43,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets", &["secrets", "--help"]),
         case("help-secrets-new", &["secrets", "new", "--help"]),
         case("help-secrets-show", &["secrets", "show", "--help"]),
+        case("help-secrets-seal", &["secrets", "seal", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-publish", &["publish", "--help"]),
         case("help-seed", &["seed", "--help"]),
@@ -58,8 +61,6 @@ fn helps() -> Vec<Case> {
 }
 
 fn successes() -> Vec<Case> {
-    let loose = Desk::of("single-node");
-    fs::set_permissions(loose.at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o644)).unwrap();
     let warned = Desk::empty();
     warned.write("cluster.yaml", WARNED);
     vec![
@@ -76,7 +77,6 @@ fn successes() -> Vec<Case> {
             &["secrets", "show", "--output", "json"],
             0,
         ),
-        ("secrets-exposed", loose, &["secrets", "show", "--fingerprint"], 0),
         ("render", Desk::of("mixed"), &["render"], 0),
         ("render-json", Desk::of("mixed"), &["render", "--output", "json"], 0),
         ("size", Desk::of("mixed"), &["size"], 0),
@@ -167,7 +167,69 @@ fn failures() -> Vec<Case> {
     let latin1 = with("single-node", |desk| {
         fs::write(desk.at("cluster.yaml"), b"name: \xfc\n").unwrap()
     });
+    let loose = with("single-node", |desk| {
+        fs::set_permissions(desk.at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o644)).unwrap();
+    });
+    let of_sops = with("single-node", |desk| {
+        desk.write(
+            "sops.yaml",
+            "kind: ENC[AES256_GCM,data:x]\nsops:\n    mac: ENC[AES256_GCM,data:y]\n",
+        );
+    });
+    let sealed_with = |prepare: fn(&Desk)| {
+        let desk = sealed();
+        prepare(&desk);
+        desk
+    };
+    let to_others = sealed_with(|desk| {
+        fs::remove_file(desk.at("key.txt")).unwrap();
+        succeed(Command::new("age-keygen").arg("-o").arg(desk.at("key.txt")), "age");
+    });
+    let tampered = sealed_with(|desk| {
+        let text = desk.read("firelay.secrets.yaml");
+        let middle = text.len() / 2;
+        let other = if &text[middle..=middle] == "A" { "B" } else { "A" };
+        desk.write(
+            "firelay.secrets.yaml",
+            &format!("{}{other}{}", &text[..middle], &text[middle + 1..]),
+        );
+    });
+    let cut = sealed_with(|desk| {
+        let text = desk.read("firelay.secrets.yaml");
+        desk.write("firelay.secrets.yaml", &text[..text.len() / 2]);
+    });
+    let mistyped = sealed_with(|desk| {
+        let text = desk.read("key.txt");
+        desk.write("key.txt", &text.replace("AGE-SECRET-KEY-1", "AGE-SECRET-KEY-1Q"));
+    });
+    let key = &["secrets", "show", "--identity", "key.txt"];
     vec![
+        ("secrets-exposed", loose, &["secrets", "show", "--fingerprint"], 4),
+        ("secrets-sops", of_sops, &["render", "-s", "sops.yaml"], 4),
+        ("sealed-no-identity", sealed(), &["render"], 4),
+        ("sealed-to-others", to_others, key, 4),
+        ("sealed-tampered", tampered, key, 4),
+        ("sealed-cut", cut, key, 4),
+        ("sealed-identity-mistyped", mistyped, key, 4),
+        (
+            "sealed-identity-missing",
+            sealed(),
+            &["secrets", "show", "-i", "no/such"],
+            4,
+        ),
+        ("seal-no-recipient", Desk::of("single-node"), &["secrets", "seal"], 2),
+        (
+            "seal-to-an-identity",
+            Desk::of("single-node"),
+            &["secrets", "seal", "-r", "AGE-SECRET-KEY-1QQQ"],
+            2,
+        ),
+        (
+            "seal-to-nobody",
+            Desk::of("single-node"),
+            &["secrets", "seal", "-r", "age1qqq"],
+            2,
+        ),
         ("missing-spec", Desk::empty(), &["check"], 1),
         ("missing-spec-named", Desk::empty(), &["render", "my specs/lab.yaml"], 1),
         ("spec-is-a-directory", Desk::empty(), &["check", "."], 1),

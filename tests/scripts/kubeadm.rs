@@ -1,7 +1,7 @@
 //! What kubeadm finds, and what is kept of its errors.
 
 use crate::support::machine::{Machine, mode, succeeded};
-use crate::support::{pipe, said};
+use crate::support::{NOW, output, pipe, said, succeed};
 use serde_json::Value;
 use serde_json::json;
 use std::fs;
@@ -121,4 +121,108 @@ fn the_error_of_kubeadm_that_says_why_is_kept() {
         );
     }
     assert_eq!(mode(&machine.at("/var/lib/firelay/kubeadm.log")), 0o600);
+}
+
+/// kubeadm 1.36, `phases/certs` and `phases/kubeconfig` with an external CA (`CreateKubeConfigFiles` is not reached: all of these
+/// have to be there), of kubernetes' CA, the front proxy's and etcd's.
+const EXTERNAL_CA: [&str; 16] = [
+    "pki/apiserver.crt",
+    "pki/apiserver.key",
+    "pki/apiserver-kubelet-client.crt",
+    "pki/apiserver-kubelet-client.key",
+    "pki/front-proxy-client.crt",
+    "pki/front-proxy-client.key",
+    "pki/apiserver-etcd-client.crt",
+    "pki/apiserver-etcd-client.key",
+    "pki/etcd/server.crt",
+    "pki/etcd/server.key",
+    "pki/etcd/peer.crt",
+    "pki/etcd/peer.key",
+    "pki/etcd/healthcheck-client.crt",
+    "pki/etcd/healthcheck-client.key",
+    "pki/sa.key",
+    "pki/sa.pub",
+];
+
+#[test]
+fn without_a_ca_key_all_that_kubeadm_asks_for_is_there() {
+    for (node, super_admin) in [("cp1", true), ("cp2", false)] {
+        let machine = Machine::of("ca-offline", node);
+        succeeded(&machine.run_with("50-join", "lay"));
+        for path in EXTERNAL_CA {
+            assert!(machine.exists(&format!("/etc/kubernetes/{path}")), "{node} {path}");
+        }
+        for ca in ["ca", "front-proxy-ca", "etcd/ca"] {
+            assert!(machine.exists(&format!("/etc/kubernetes/pki/{ca}.crt")), "{node} {ca}");
+            for place in ["/etc/kubernetes", "/etc/firelay"] {
+                assert!(!machine.exists(&format!("{place}/pki/{ca}.key")), "{node} {ca}");
+            }
+        }
+        assert_eq!(machine.exists("/etc/kubernetes/super-admin.conf"), super_admin);
+        for name in ["admin", "super-admin", "controller-manager", "scheduler"] {
+            if name != "super-admin" || super_admin {
+                verify(&machine, &kubeconfig(&machine, name)["users"][0]["user"]);
+            }
+        }
+        assert!(machine.exists("/etc/kubernetes/kubelet.conf"));
+        machine.write("/client.crt", 0o644, &machine.read("/etc/firelay/kubelet/client.pem"));
+        openssl(&machine, "/client.crt");
+    }
+}
+
+/// Key and certificate of a kubeconfig belong together, and the cluster's CA signed them.
+fn verify(machine: &Machine, user: &Value) {
+    machine.write("/client.crt", 0o644, &decoded(&user["client-certificate-data"]));
+    machine.write("/client.key", 0o600, &decoded(&user["client-key-data"]));
+    openssl(machine, "/client.crt");
+    let public = |arguments: &[&str], file: &str| {
+        let output = output(Command::new("openssl").args(arguments).arg(machine.at(file)), "openssl");
+        assert!(output.status.success(), "{}", said(&output));
+        output.stdout
+    };
+    assert_eq!(
+        public(&["x509", "-noout", "-pubkey", "-in"], "/client.crt"),
+        public(&["pkey", "-pubout", "-in"], "/client.key")
+    );
+}
+
+fn openssl(machine: &Machine, certificate: &str) {
+    let mut command = Command::new("faketime");
+    command.args([
+        NOW,
+        "openssl",
+        "verify",
+        "-x509_strict",
+        "-purpose",
+        "sslclient",
+        "-CAfile",
+    ]);
+    command
+        .arg(machine.at("/etc/kubernetes/pki/ca.crt"))
+        .arg(machine.at(certificate));
+    succeed(&mut command, "openssl");
+}
+
+#[test]
+fn pods_are_kept_from_the_metadata_service_before_the_runtime_starts() {
+    let machine = Machine::of("ca-offline", "worker-1");
+    machine.stand_in("nft", "echo 'Error: syntax error, unexpected pods'");
+    machine.stand_in("systemctl", "");
+    succeeded(&machine.step("25-firewall"));
+    assert_eq!(
+        machine.calls(),
+        [
+            "systemctl daemon-reload",
+            "systemctl enable firelay-firewall",
+            "systemctl restart firelay-firewall"
+        ]
+    );
+    machine.stand_in("systemctl", "[ \"$1\" != restart ]");
+    let refused = machine.step("25-firewall");
+    assert!(!refused.status.success());
+    let said = said(&refused);
+    assert!(
+        said.contains("the metadata firewall does not load: Error: syntax error, unexpected pods"),
+        "{said}"
+    );
 }

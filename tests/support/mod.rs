@@ -85,6 +85,8 @@ pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
         .args(arguments)
         .env_remove("FIRELAY_SECRETS")
         .env_remove("FIRELAY_PROFILES")
+        .env_remove("FIRELAY_IDENTITY")
+        .env_remove("FIRELAY_IDENTITY_FILE")
         .env("NO_COLOR", "1")
         // The width of help.
         .env("COLUMNS", "100")

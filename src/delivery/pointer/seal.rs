@@ -1,20 +1,14 @@
-//! age (C2SP, age.md, `age-encryption.org/v1`) to one X25519 recipient, byte for byte the same for the same bundle and
-//! payload. The crate `age` draws its keys itself; here they are derived (docs/adr/0013-pointers.md).
+//! A payload sealed with age to one X25519 recipient, byte for byte the same for the same bundle and payload: all keys are
+//! derived (docs/adr/0013-pointers.md).
 
-use aws_lc_rs::{
-    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey},
-    agreement::{PrivateKey, UnparsedPublicKey, X25519, agree},
-    hmac,
-};
-use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::secrets::{Bundle, derivation};
-
-/// Plain bytes of a chunk.
-const CHUNK: usize = 64 * 1024;
+use crate::{
+    age::{self, FileKey},
+    secrets::{Bundle, derivation},
+};
 
 /// Keys of a cluster's payloads.
 #[derive(Clone)]
@@ -55,79 +49,13 @@ impl PayloadKeys {
     /// is ever used for two payloads.
     pub(super) fn seal(&self, node: &str, payload: &[u8], digest: &[u8]) -> Vec<u8> {
         let of = |purpose: &'static [u8]| [purpose, node.as_bytes(), b"\0", digest];
-        let file_key: Zeroizing<[u8; 16]> = self.expand(&of(b"payload file key\0"));
+        let file_key: FileKey = self.expand(&of(b"payload file key\0"));
         let ephemeral: Zeroizing<[u8; 32]> = self.expand(&of(b"payload ephemeral\0"));
         let nonce: Zeroizing<[u8; 16]> = self.expand(&of(b"payload nonce\0"));
-        let mut sealed = header(&file_key, &ephemeral, &public(&self.identity(node)));
-        sealed.extend_from_slice(nonce.as_slice());
-        sealed.extend(stream(
-            &derived(file_key.as_slice(), nonce.as_slice(), b"payload"),
-            payload,
-        ));
-        sealed
+        let stanza = age::wrap(&file_key, &ephemeral, &age::public(&self.identity(node)));
+        let stanza = stanza.expect("a public key that was computed from a private one is a point of the curve");
+        age::assemble(&file_key, &nonce, &[stanza], payload)
     }
-}
-
-/// Its stanza's body is the wrapped file key.
-fn header(file_key: &[u8; 16], ephemeral: &[u8; 32], recipient: &[u8; 32]) -> Vec<u8> {
-    let share = public(ephemeral);
-    let salt = [share, *recipient].concat();
-    let own = private(ephemeral);
-    let wrap = agree(&own, UnparsedPublicKey::new(&X25519, recipient), (), |shared| {
-        Ok(derived(shared, &salt, b"age-encryption.org/v1/X25519"))
-    })
-    .expect("a public key that was computed from a private one is a point of the curve");
-    let body = encrypted(&wrap, [0; 12], file_key.as_slice());
-    let text = format!(
-        "age-encryption.org/v1\n-> X25519 {}\n{}\n---",
-        STANDARD_NO_PAD.encode(share),
-        STANDARD_NO_PAD.encode(body)
-    );
-    let key = hmac::Key::new(hmac::HMAC_SHA256, derived(file_key, &[], b"header").as_slice());
-    let mac = STANDARD_NO_PAD.encode(hmac::sign(&key, text.as_bytes()));
-    format!("{text} {mac}\n").into_bytes()
-}
-
-/// STREAM: chunks under a counter, the last one marked.
-fn stream(key: &[u8; 32], payload: &[u8]) -> Vec<u8> {
-    let chunks: Vec<_> = payload.chunks(CHUNK).collect();
-    let mut sealed = Vec::with_capacity(payload.len() + 16 * chunks.len());
-    for (at, chunk) in chunks.iter().enumerate() {
-        let mut nonce = [0; 12];
-        nonce[3..11].copy_from_slice(&(at as u64).to_be_bytes());
-        nonce[11] = u8::from(at + 1 == chunks.len());
-        sealed.extend(encrypted(key, nonce, chunk));
-    }
-    sealed
-}
-
-/// ChaCha20-Poly1305 (RFC 8439), the tag behind.
-fn encrypted(key: &[u8; 32], nonce: [u8; 12], text: &[u8]) -> Vec<u8> {
-    let key = UnboundKey::new(&CHACHA20_POLY1305, key).expect("the key has 32 bytes");
-    let mut sealed = text.to_vec();
-    LessSafeKey::new(key)
-        .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
-        .expect("64 KiB are far from the most that a nonce is good for");
-    sealed
-}
-
-/// HKDF-SHA-256 (RFC 5869).
-fn derived(key: &[u8], salt: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
-    let mut bytes = Zeroizing::new([0; 32]);
-    Hkdf::<Sha256>::new(Some(salt), key)
-        .expand(info, bytes.as_mut_slice())
-        .expect("32 bytes are one block of HKDF-SHA-256");
-    bytes
-}
-
-fn private(scalar: &[u8; 32]) -> PrivateKey {
-    PrivateKey::from_private_key(&X25519, scalar).expect("any 32 bytes are a key of X25519 (RFC 7748 §5)")
-}
-
-fn public(scalar: &[u8; 32]) -> [u8; 32] {
-    let key = private(scalar).compute_public_key();
-    let key = key.expect("every private key has a public one");
-    key.as_ref().try_into().expect("a public key of X25519 has 32 bytes")
 }
 
 #[cfg(test)]
@@ -157,12 +85,5 @@ mod tests {
         assert_ne!(sealed("cp1", b"a"), sealed("cp1", b"b"));
         assert_ne!(sealed("cp1", b"a"), sealed("cp2", b"a"));
         assert_ne!(keys.identity("cp1"), keys.identity("cp2"));
-    }
-
-    /// 64 KiB exactly are one chunk, and it is the last: none is empty behind it.
-    #[test]
-    fn chunks_are_whole() {
-        let length = |payload: usize| stream(&[1; 32], &vec![0; payload]).len() - payload;
-        assert_eq!([1, CHUNK - 1, CHUNK, CHUNK + 1].map(length), [16, 16, 16, 32]);
     }
 }

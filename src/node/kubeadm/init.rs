@@ -1,6 +1,7 @@
 //! What the founder's `kubeadm init` reads.
 
 use serde::Serialize;
+use time::Duration;
 
 use super::{
     GoDuration, LocalApiEndpoint, Timeouts, cluster::ClusterConfiguration, patches::Patches,
@@ -10,11 +11,15 @@ use crate::{
     node::{Error, kube_proxy, kubelet},
     plan::{NodePlan, Plan},
     secret::Secret,
+    spec::JoinIdentity,
     yaml,
 };
 
 /// All RBAC that kubeadm makes for tokens is bound to this group.
 const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
+
+/// Life of a token that nobody uses.
+const UNUSED: Duration = Duration::minutes(1);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,7 +39,8 @@ struct InitConfiguration<'a> {
 
 #[derive(Serialize)]
 struct BootstrapToken<'a> {
-    token: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
     ttl: GoDuration,
     groups: [&'static str; 1],
     usages: [&'static str; 2],
@@ -43,7 +49,7 @@ struct BootstrapToken<'a> {
 /// The YAML stream of `kubeadm init --config`: InitConfiguration, ClusterConfiguration, KubeletConfiguration and,
 /// when it says anything, KubeProxyConfiguration.
 ///
-/// The token is always there: kubeadm makes one of its own when the list is empty.
+/// There is always a token in the list: kubeadm makes one of its own, which lives for a day, when it is empty.
 pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secret<String>, Error> {
     let mut documents = vec![
         yaml::emit(&init_configuration(plan, node, token)),
@@ -66,16 +72,23 @@ fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<
     InitConfiguration {
         api_version: &plan.kubernetes.profile.kubeadm_api,
         kind: "InitConfiguration",
-        bootstrap_tokens: [BootstrapToken {
-            token: token.expose(),
-            ttl: GoDuration(plan.join.token_ttl),
-            groups: [TOKEN_GROUP],
-            usages: ["signing", "authentication"],
-        }],
+        bootstrap_tokens: [bootstrap_token(plan, token)],
         node_registration: NodeRegistration::of(plan, node, &[]),
         local_api_endpoint: LocalApiEndpoint::of(node),
         skip_phases: &plan.kubernetes.skip_phases,
         patches: Patches::of(plan, node),
         timeouts: Timeouts::of(plan),
+    }
+}
+
+/// The bundle's, if any machine joins with it. Else one that kubeadm draws (`SetBootstrapTokensDynamicDefaults`), that nobody
+/// hears of, and that is gone before anybody could guess it.
+fn bootstrap_token<'a>(plan: &Plan, token: &'a Secret<String>) -> BootstrapToken<'a> {
+    let used = plan.nodes.iter().any(|node| node.identity == JoinIdentity::Token);
+    BootstrapToken {
+        token: used.then_some(token.expose()),
+        ttl: GoDuration(if used { plan.join.token_ttl } else { UNUSED }),
+        groups: [TOKEN_GROUP],
+        usages: ["signing", "authentication"],
     }
 }

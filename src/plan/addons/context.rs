@@ -32,6 +32,8 @@ pub fn context(plan: &Plan) -> Value {
         },
         "cluster": cluster(plan),
         "platform": platforms,
+        "caKeys": plan.pki.ca_keys,
+        "metadataFirewall": plan.metadata_firewall,
         "cni": cni.map(AddonPlan::key).unwrap_or_default(),
         "addons": others.collect::<Map<_, _>>(),
     })

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     declaration::{self, Implication, Kind},
     diagnostic::Diagnostic,
-    spec::{Argument, Kubelet, Spec},
+    spec::{Argument, CaKeys, Kubelet, Spec},
 };
 
 pub(super) use together::check as check_together;
@@ -109,6 +109,20 @@ pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
         let finding = finding.label("until then logs, exec and port-forward fail");
         report.push(finding.help(format!("add {}, or an approver of yours by `manifests`", approvers())));
+    }
+}
+
+/// Nor does anybody sign them where no machine has the CA's key.
+pub(super) fn check_signer(spec: &Spec, report: &mut Report) {
+    let keys = spec.pki.ca_keys.as_ref();
+    let none = keys.is_some_and(|keys| keys.value == CaKeys::None);
+    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
+    let asking =
+        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
+    for (name, _) in asking.filter(|_| none) {
+        let finding = Diagnostic::error("FL0410", "nobody signs the kubelets' serving certificates").at(name.span);
+        let finding = finding.label("with pki.caKeys: none no machine has the CA's key");
+        report.push(finding.help("remove it: named nodes bring their certificates; or write caKeys: signer"));
     }
 }
 

@@ -55,7 +55,7 @@ impl fmt::Display for Algorithm {
 }
 
 /// Which nodes hold the CA keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CaKeys {
     /// Every control plane: kubeadm can renew there.

@@ -1,0 +1,60 @@
+//! Whom something is sealed to.
+
+use std::{fmt, str::FromStr};
+
+use super::{Error, FileKey, Random, Stanza, bech32, draw, ssh, x25519};
+
+/// `age1…`, `ssh-ed25519 AAAA…` or `ssh-rsa AAAA…`.
+#[derive(Clone, Debug)]
+pub struct Recipient {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    X25519([u8; 32]),
+    Ssh(ssh::Public),
+}
+
+impl FromStr for Recipient {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let mut words = text.split_ascii_whitespace();
+        let (first, second) = (words.next().unwrap_or_default(), words.next());
+        let kind = match (first, second) {
+            (ssh::ED25519 | ssh::RSA, Some(key)) => ssh::Public::parse(key).map(Kind::Ssh)?,
+            (ssh::ED25519 | ssh::RSA, None) => return Err("a whole line of authorized_keys or *.pub is wanted".into()),
+            (key, None) if key.starts_with("AGE-SECRET-KEY-") => {
+                return Err("this is an identity, which is secret: its recipient is what age-keygen -y prints".into());
+            }
+            (key, None) => bech32::decode(key, "age")
+                .map(|key| Kind::X25519(*key))
+                .ok_or("neither age1…, ssh-ed25519 … nor ssh-rsa …, or mistyped")?,
+            _ => return Err("neither age1…, ssh-ed25519 … nor ssh-rsa …".into()),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            kind,
+        })
+    }
+}
+
+impl fmt::Display for Recipient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Recipient {
+    pub(super) fn wrap(&self, file_key: &FileKey, random: &mut Random<'_>) -> Result<Stanza, Error> {
+        let ephemeral = draw(random)?;
+        let stanza = match &self.kind {
+            Kind::X25519(key) => x25519::wrap(file_key, &ephemeral, key),
+            Kind::Ssh(key) => key.wrap(file_key, &ephemeral),
+        };
+        stanza.ok_or_else(|| Error::Recipient(self.text.clone()))
+    }
+}

@@ -1,0 +1,147 @@
+//! The bundle on disk: found, opened, saved.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use zeroize::Zeroizing;
+
+use super::{
+    failure::{Failure, chain, shell_word},
+    streams,
+};
+use crate::{
+    age::{self, Identity},
+    cli::{IdentityArg, Inputs},
+    secrets::{self, Bundle, BundleText, Error},
+};
+
+/// Name of a bundle that no flag names.
+const BUNDLE: &str = "firelay.secrets.yaml";
+/// Holds an identity itself, where no file is to be.
+const VARIABLE: &str = "FIRELAY_IDENTITY";
+/// More than any file of identities.
+const LARGEST: u64 = 1 << 16;
+
+/// The bundle's path: the flag's, or beside the first spec.
+pub fn bundle_path(inputs: &Inputs) -> PathBuf {
+    let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
+    let beside = || first.unwrap_or(Path::new("")).join(BUNDLE);
+    inputs.secrets.clone().unwrap_or_else(beside)
+}
+
+/// Reads a bundle, `-` from stdin; without one the help is the command that makes it.
+pub fn load_bundle(path: &Path, identity: &IdentityArg, command: impl FnOnce() -> String) -> Result<Bundle, Failure> {
+    let text = if path == Path::new("-") {
+        BundleText::pipe("<stdin>", &mut io::stdin().lock())
+    } else if path.exists() {
+        BundleText::read(path)
+    } else {
+        return Err(Failure::Secrets(format!(
+            "there is no secrets bundle at {}\n  = help: make one with: {}",
+            path.display(),
+            command()
+        )));
+    };
+    let text = text.map_err(|error| refused(path, &error))?;
+    let identities = if text.sealed() {
+        identities(identity)?
+    } else {
+        Vec::new()
+    };
+    text.open(&identities).map_err(|error| refused(path, &error))
+}
+
+/// Exit code 4, with what to do about it.
+fn refused(path: &Path, error: &Error) -> Failure {
+    let file = shell_word(path);
+    let help = match error {
+        Error::Exposed { .. } => Some(format!("chmod 600 {file}")),
+        Error::Sops { .. } => Some(format!("sops -d {file} | firelay render --secrets -")),
+        Error::Open { source, .. } => Some(match source {
+            age::Error::Passphrase => format!("age -d {file} | firelay render --secrets -"),
+            age::Error::Damaged(_) => "bring back a copy that is whole: no part of it can be trusted".to_owned(),
+            _ => format!("--identity FILE, or its path in FIRELAY_IDENTITY_FILE, or its text in {VARIABLE}"),
+        }),
+        _ => None,
+    };
+    let help = help.map_or_else(String::new, |help| format!("\n  = help: {help}"));
+    Failure::Secrets(chain(error) + &help)
+}
+
+/// Those of all files, and of the variable.
+fn identities(arg: &IdentityArg) -> Result<Vec<Identity>, Failure> {
+    let mut found = Vec::new();
+    for path in &arg.files {
+        let text = identity_file(path)?;
+        found.extend(parsed(&path.display().to_string(), &text)?);
+    }
+    if let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
+        let text = Zeroizing::new(text.into_encoded_bytes());
+        found.extend(parsed(VARIABLE, &text)?);
+    }
+    Ok(found)
+}
+
+fn parsed(name: &str, bytes: &[u8]) -> Result<Vec<Identity>, Failure> {
+    let text = Zeroizing::new(String::from_utf8_lossy(bytes).into_owned());
+    age::identities(name, &text).map_err(|error| Failure::Secrets(chain(&error)))
+}
+
+/// As a bundle in clear: none that others may read.
+fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let unread = |error| Failure::Secrets(format!("cannot read the identity {}: {error}", path.display()));
+    let file = File::open(path).map_err(unread)?;
+    let metadata = file.metadata().map_err(unread)?;
+    if metadata.is_file() && secrets::exposed(&metadata) {
+        return Err(Failure::Secrets(format!(
+            "others than its owner can read the identity {}\n  = help: chmod 600 {}",
+            path.display(),
+            shell_word(path)
+        )));
+    }
+    let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 1));
+    file.take(LARGEST).read_to_end(&mut text).map_err(unread)?;
+    Ok(text)
+}
+
+/// Saves a new bundle where none is.
+pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::Usage(
+            "a new bundle needs a file: name it with --secrets".to_owned(),
+        ));
+    }
+    secrets::save_new(path, bundle, &mut getrandom::fill).map_err(|error| match error {
+        Error::Exists { .. } => Failure::Secrets(chain(&error)),
+        error => Failure::io(&error),
+    })?;
+    let keep = match bundle.recipients.len() {
+        0 => "keep it safe and out of version control: it is the cluster".to_owned(),
+        count => format!("sealed to {count} of which one has to open it: it is the cluster"),
+    };
+    streams::tell(format_args!(
+        "wrote {} ({}); {keep}",
+        path.display(),
+        bundle.fingerprint()
+    ));
+    Ok(())
+}
+
+/// Puts a bundle in the place of the one that was read, or on stdout where that came from stdin.
+pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        let text = bundle
+            .to_file(&mut getrandom::fill)
+            .map_err(|error| Failure::io(&error))?;
+        return streams::data(text.expose());
+    }
+    secrets::replace(path, bundle, &mut getrandom::fill).map_err(|error| Failure::io(&error))
+}
+
+/// Whether the file is in clear; what is piped in is no file.
+pub fn is_clear(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| !age::is_sealed(&Zeroizing::new(bytes)))
+}
