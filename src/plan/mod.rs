@@ -44,6 +44,7 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod security;
 mod sources;
 mod swap;
 mod vip;

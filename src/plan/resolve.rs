@@ -16,7 +16,7 @@ use super::{
     nodes::Nodes,
     patches, pki, pxe,
     report::Report,
-    runtime,
+    runtime, security,
     swap::SwapUse,
 };
 use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
@@ -54,6 +54,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let release = report.take(kubernetes::release(spec, profiles));
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
+    let security = security::resolve(spec, profiles, report);
     doctor::check_token(spec, &join, report);
     doctor::check_cgroup_drivers(spec, report);
     if let Some(endpoint) = &endpoint {
@@ -122,6 +123,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         access: spec.access.clone(),
         pki,
         join,
+        security,
         nodes,
         beside,
         pxe,
@@ -131,6 +133,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     images::check(spec, &plan, report);
     node_names::check_found(&rows, &plan.nodes, report);
     kubelet::check_approval(spec, &plan.implied, report);
+    security::check_serving(spec, &plan.implied, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)
 }

@@ -56,6 +56,8 @@ pub struct Plan {
     pub pki: PkiPlan,
     /// Joining.
     pub join: JoinPlan,
+    /// What closes machines.
+    pub security: SecurityPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
     /// What is written beside the documents.

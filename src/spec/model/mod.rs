@@ -18,6 +18,7 @@ mod patch;
 mod pxe;
 mod registration;
 mod runtime;
+mod security;
 mod settings;
 mod trust;
 
@@ -49,6 +50,7 @@ pub use patch::*;
 pub use pxe::*;
 pub use registration::*;
 pub use runtime::*;
+pub use security::*;
 pub use settings::HostSettings;
 pub use trust::*;
 
@@ -97,6 +99,9 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
+        /// A profile of settings, and what of it no other section has.
+        #[serde(default)]
+        pub security: Security,
         /// How documents come to the machines.
         #[serde(default)]
         pub delivery: Delivery,
@@ -120,6 +125,9 @@ host_settings!(level! {
         /// Those in files, in the order of folders and names.
         #[serde(skip)]
         pub patch_files: Vec<FilePatch>,
+        /// The security profile that lies under it.
+        #[serde(skip)]
+        pub laid_over: Option<String>,
     }
 });
 

@@ -1,0 +1,85 @@
+//! `security`.
+
+use super::{Implied, SecurityPlan, report::Report};
+use crate::{
+    diagnostic::{self, Diagnostic},
+    profile::Profiles,
+    spec::{Argument, SelinuxMode, Spec},
+};
+
+/// kubeadm's feature gate that has each component run by a user of its own.
+const ROOTLESS: &str = "RootlessControlPlane";
+/// The argument by which the API server trusts kubelets of the cluster's CA alone.
+const KUBELET_CA: &str = "kubelet-certificate-authority";
+/// The admission plugin that has every image asked for at its registry.
+const ALWAYS_PULL: &str = "AlwaysPullImages";
+
+pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> SecurityPlan {
+    report.extend(unknown(spec, profiles));
+    report.extend(rootless(spec));
+    report.extend(archived(spec));
+    let security = &spec.security;
+    SecurityPlan {
+        restrict_files: security.restrict_files.as_ref().is_some_and(|it| it.value),
+        sandbox_units: security.sandbox_units.as_ref().is_some_and(|it| it.value),
+        enforcing: security.selinux.as_ref().map(|mode| mode.value == SelinuxMode::Enforcing),
+    }
+}
+
+/// A profile that the spec asks for, and that it is not laid over.
+fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
+    let name = spec.security.profile.as_ref()?;
+    if spec.laid_over.as_deref() == Some(name.as_str()) {
+        return None;
+    }
+    let finding = Diagnostic::error("FL0537", "no such security profile").at(name.span);
+    let near = diagnostic::nearest(name, profiles.security.keys().map(String::as_str));
+    let label = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+    let known: Vec<_> = profiles.security.keys().map(String::as_str).collect();
+    Some(finding.label(label).help(format!(
+        "profiles: {}; --profiles DIR reads those of your own in DIR/security",
+        known.join(", ")
+    )))
+}
+
+/// Components that are not root could not read what is closed to all but root.
+fn rootless(spec: &Spec) -> Option<Diagnostic> {
+    let gates = &spec.kubernetes.kubeadm_feature_gates;
+    let (name, _) = gates.iter().find(|(name, on)| name.as_str() == ROOTLESS && **on)?;
+    let restricted = spec.security.restrict_files.as_ref().is_some_and(|it| it.value);
+    restricted.then(|| {
+        Diagnostic::error("FL0539", "a control plane without root, and files for root alone")
+            .at(name.span)
+            .label("the components could not read their certificates after a restart")
+            .help("remove the feature gate, or write security: { restrictFiles: false }")
+    })
+}
+
+/// Where images come from archives there may be no registry to ask.
+fn archived(spec: &Spec) -> Option<Diagnostic> {
+    let plugins = &spec.kubernetes.api_server.admission.enable;
+    let name = plugins.iter().find(|name| name.as_str() == ALWAYS_PULL)?;
+    (!spec.artifacts.image_archives.is_empty()).then(|| {
+        Diagnostic::warning("FL0521", "images of archives are asked for at their registry nevertheless")
+            .at(name.span)
+            .label("with AlwaysPullImages no pod starts while the registry does not answer")
+            .help("have a mirror under runtime.registries, or leave the plugin out of kubernetes.apiServer.admission.enable")
+    })
+}
+
+/// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one.
+pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
+    let arguments = &spec.kubernetes.api_server.extra_args;
+    let trusted = |argument: &&Argument| argument.name.as_str() == KUBELET_CA;
+    let Some(argument) = arguments.iter().find(trusted) else { return };
+    if spec.pools.is_empty() || implied.approves_serving {
+        return;
+    }
+    let message = "the API server does not trust the kubelets of pools";
+    let finding = Diagnostic::warning("FL0516", message).at(argument.name.span);
+    report.push(
+        finding
+            .label("they sign their serving certificates themselves: logs, exec and port-forward fail there")
+            .help("add `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } } to the pools"),
+    );
+}
