@@ -29,7 +29,10 @@ pub fn files(plan: &Plan, node: &NodePlan, key: &Secret<String>) -> Result<Vec<N
         .audit_webhook
         .iter()
         .map(|it| file(node, &it.path, &kubeconfig(it)));
-    let encryption = settings.encryption.iter().map(|it| file(node, &it.path, &encryption(it, key)));
+    let encryption = settings
+        .encryption
+        .iter()
+        .map(|it| file(node, &it.path, &encryption(it, key)));
     configurations.chain(webhook).chain(encryption).collect()
 }
 

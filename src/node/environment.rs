@@ -51,10 +51,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if node.host.swap { "keep" } else { "" }.to_owned()),
-        (
-            "SELINUX",
-selinux(plan, node).to_owned(),
-        ),
+        ("SELINUX", selinux(plan, node).to_owned()),
         ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
         (
             "ADMIN_LABELS",

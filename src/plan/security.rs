@@ -22,7 +22,10 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
     SecurityPlan {
         restrict_files: security.restrict_files.as_ref().is_some_and(|it| it.value),
         sandbox_units: security.sandbox_units.as_ref().is_some_and(|it| it.value),
-        enforcing: security.selinux.as_ref().map(|mode| mode.value == SelinuxMode::Enforcing),
+        enforcing: security
+            .selinux
+            .as_ref()
+            .map(|mode| mode.value == SelinuxMode::Enforcing),
     }
 }
 
@@ -58,12 +61,17 @@ fn rootless(spec: &Spec) -> Option<Diagnostic> {
 /// Where images come from archives there may be no registry to ask.
 fn archived(spec: &Spec) -> Option<Diagnostic> {
     let plugins = &spec.kubernetes.api_server.admission.enable;
-    let name = plugins.iter().find(|name| name.as_str() == ALWAYS_PULL)?;
-    (!spec.artifacts.image_archives.is_empty()).then(|| {
-        Diagnostic::warning("FL0521", "images of archives are asked for at their registry nevertheless")
-            .at(name.span)
-            .label("with AlwaysPullImages no pod starts while the registry does not answer")
-            .help("have a mirror under runtime.registries, or leave the plugin out of kubernetes.apiServer.admission.enable")
+    let archive = spec.artifacts.image_archives.first()?;
+    plugins.iter().any(|name| name.as_str() == ALWAYS_PULL).then(|| {
+        Diagnostic::warning(
+            "FL0521",
+            "images of archives are asked for at their registry nevertheless",
+        )
+        .at(archive.url.span)
+        .label("with the admission plugin AlwaysPullImages no pod starts while the registry does not answer")
+        .help(
+            "have a mirror under runtime.registries, or leave the plugin out of kubernetes.apiServer.admission.enable",
+        )
     })
 }
 
@@ -71,15 +79,15 @@ fn archived(spec: &Spec) -> Option<Diagnostic> {
 pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
     let arguments = &spec.kubernetes.api_server.extra_args;
     let trusted = |argument: &&Argument| argument.name.as_str() == KUBELET_CA;
-    let Some(argument) = arguments.iter().find(trusted) else { return };
-    if spec.pools.is_empty() || implied.approves_serving {
+    let Some(pool) = spec.pools.first() else { return };
+    if implied.approves_serving || !arguments.iter().any(|argument| trusted(&argument)) {
         return;
     }
     let message = "the API server does not trust the kubelets of pools";
-    let finding = Diagnostic::warning("FL0516", message).at(argument.name.span);
+    let finding = Diagnostic::warning("FL0516", message).at(pool.name.span);
     report.push(
         finding
-            .label("they sign their serving certificates themselves: logs, exec and port-forward fail there")
+            .label("with kubelet-certificate-authority; they sign their serving certificates themselves, and logs and exec fail")
             .help("add `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } } to the pools"),
     );
 }

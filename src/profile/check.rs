@@ -17,7 +17,14 @@ const LEAST: u64 = 4096;
 
 /// Keys of a spec that a profile cannot say for others.
 const OF_ONE_CLUSTER: [&str; 8] = [
-    "apiVersion", "kind", "include", "name", "endpoint", "nodes", "pools", "patches",
+    "apiVersion",
+    "kind",
+    "include",
+    "name",
+    "endpoint",
+    "nodes",
+    "pools",
+    "patches",
 ];
 
 /// Kinds of units that can be masked.
@@ -276,16 +283,31 @@ impl<'p> Check<'p> {
         };
         for key in OF_ONE_CLUSTER.iter().filter(|key| spec.contains_key(**key)) {
             let place = format!("spec/{key}");
-            self.wrong(&place, "what only one cluster can have", "a profile is for many", "remove it");
+            self.wrong(
+                &place,
+                "what only one cluster can have",
+                "a profile is for many",
+                "remove it",
+            );
         }
         if security.spec.pointer("/security/profile").is_some() {
             let help = "begin the file with extends: NAME";
-            self.wrong("spec/security/profile", "a profile that asks for another", "it is not read", help);
+            self.wrong(
+                "spec/security/profile",
+                "a profile that asks for another",
+                "it is not read",
+                help,
+            );
         }
         for (at, guard) in security.guards.iter().enumerate() {
             let empty = guard.path.split('.').any(str::is_empty);
             if empty {
-                self.wrong(&format!("guards/{at}/path"), "not a path", "keys with dots between them", "");
+                self.wrong(
+                    &format!("guards/{at}/path"),
+                    "not a path",
+                    "keys with dots between them",
+                    "",
+                );
             }
         }
     }

@@ -28,8 +28,11 @@ const FOLDERS: [(&str, &str); 4] = [
     ("kubernetes", "minor"),
     ("os", "name"),
     ("platform", "name"),
-    ("security", "name"),
+    (SECURITY, "name"),
 ];
+
+/// The folder of profiles that a spec is laid over.
+const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
 const SINGLE: [&str; 6] = [
@@ -110,7 +113,7 @@ impl Library {
     /// The security profile of a name, for a spec to be laid over; `None` when there is none that can be read.
     pub fn under(&self, source: &Source, name: &str) -> Option<Under> {
         let (resolved, _) = self.resolve(source);
-        let profile = resolved.iter().find(|it| it.kind() == "security" && it.name() == name)?;
+        let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
         let read: SecurityProfile = profile.decode(source).ok()?;
         Some(Under {
             name: read.name,

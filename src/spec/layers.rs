@@ -39,6 +39,9 @@ pub const RULES: Rules = Rules {
         ("registries", "host"),
         ("runtimes", "name"),
         ("users", "name"),
+        // Of security profiles, which are laid over each other by the same rules.
+        ("guards", "path"),
+        ("yields", "path"),
     ],
     choices: &["network.cni"],
 };

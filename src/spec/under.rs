@@ -1,6 +1,8 @@
 //! A security profile as a layer below the spec: values that count where the spec says nothing, and what each of them
 //! guards, so that a setting which weakens one is told.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::layers::RULES;
@@ -92,30 +94,39 @@ impl Under {
         let (mut root, merged) = yaml::merge(spec, &over, &RULES);
         let mut findings: Vec<_> = merged.into_iter().filter(|finding| finding.code != "FL0018").collect();
         root.span = over.span;
+        let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();
         let idle = |guard: &&Guard| guard.unless.as_ref().is_some_and(|case| case.holds(&root));
         for guard in self.guards.iter().filter(|guard| !idle(guard)) {
             for path in guard.paths() {
-                findings.extend(self.weakened(guard, &path, &root, &over));
+                for span in lost(guard, &path, &root, &over) {
+                    weak.entry(span).or_default().push(&guard.control);
+                }
             }
         }
+        findings.extend(weak.into_iter().map(|(span, controls)| self.weakened(span, &controls)));
         (root, findings)
     }
 
-    fn weakened(&self, guard: &Guard, path: &[&str], root: &Node<'_>, over: &Node<'_>) -> Vec<Diagnostic> {
-        let found = find(root, path);
-        // Of the levels above the cluster's none has to say anything.
-        let missing = found.is_empty() && !LEVELS.contains(&path[0]) && !guard.need.holds(None);
-        let wrong = found.into_iter().filter(|node| !guard.need.holds(Some(node)));
-        let spans = wrong.map(|node| node.span).chain(missing.then(|| deepest(over, path)));
-        let tell = |span| {
-            let message = format!("a setting weakens the security profile {}", self.name);
-            Diagnostic::warning("FL0536", message)
-                .at(span)
-                .label(guard.control.clone())
-                .help("remove it, and the profile's own value counts; as it stands the control is lost")
-        };
-        spans.map(tell).collect()
+    /// One value may be what several controls are about.
+    fn weakened(&self, span: Span, controls: &[&str]) -> Diagnostic {
+        let message = format!("a setting weakens the security profile {}", self.name);
+        Diagnostic::warning("FL0536", message)
+            .at(span)
+            .label(controls.join("; "))
+            .help("remove it, and the profile's own value counts; as it stands this is lost")
     }
+}
+
+/// Where a guard does not hold.
+fn lost(guard: &Guard, path: &[&str], root: &Node<'_>, over: &Node<'_>) -> Vec<Span> {
+    let found = find(root, path);
+    // Of the levels above the cluster's none has to say anything.
+    let missing = found.is_empty() && !LEVELS.contains(&path[0]) && !guard.need.holds(None);
+    let wrong = found.into_iter().filter(|node| !guard.need.holds(Some(node)));
+    wrong
+        .map(|node| node.span)
+        .chain(missing.then(|| deepest(over, path)))
+        .collect()
 }
 
 impl Case {
@@ -130,7 +141,10 @@ impl Guard {
     /// The path, and where it is one of the kubelets' the same at the other levels. An element of `*` is any.
     fn paths(&self) -> Vec<Vec<&str>> {
         let mut paths = vec![keys(&self.path)];
-        let nearer = self.path.strip_prefix(CLUSTER).filter(|rest| rest.starts_with("kubelet."));
+        let nearer = self
+            .path
+            .strip_prefix(CLUSTER)
+            .filter(|rest| rest.starts_with("kubelet."));
         if let Some(rest) = nearer {
             paths.extend(LEVELS.iter().map(|level| {
                 let mut path = vec![*level, "*"];
@@ -155,7 +169,9 @@ impl Need {
             Self::Includes(values) => values.iter().all(|value| items.contains(&value.as_str())),
             Self::Within(values) => is_list && items.iter().all(|item| values.iter().any(|value| value == item)),
             Self::Without(values) => !values.iter().any(|value| items.contains(&value.as_str())),
-            Self::AtLeast(least) => text.and_then(|text| text.parse().ok()).is_some_and(|given: u64| given >= *least),
+            Self::AtLeast(least) => text
+                .and_then(|text| text.parse().ok())
+                .is_some_and(|given: u64| given >= *least),
             Self::NoneOf(values) => {
                 let words: Vec<_> = text.unwrap_or_default().split(',').map(str::trim).collect();
                 !values.iter().any(|value| words.contains(&value.as_str()))
@@ -195,10 +211,15 @@ fn find<'n, 's>(node: &'n Node<'s>, path: &[&str]) -> Vec<&'n Node<'s>> {
     };
     let below: Vec<&Node<'s>> = match &node.content {
         Content::Mapping(entries) => {
-            let wanted = entries.iter().filter(|(name, _)| *key == "*" || name.text() == Some(key));
+            let wanted = entries
+                .iter()
+                .filter(|(name, _)| *key == "*" || name.text() == Some(key));
             wanted.map(|(_, value)| value).collect()
         }
-        Content::Sequence(items) => items.iter().filter(|item| *key == "*" || name(item) == Some(key)).collect(),
+        Content::Sequence(items) => items
+            .iter()
+            .filter(|item| *key == "*" || name(item) == Some(key))
+            .collect(),
         Content::Scalar(_) => Vec::new(),
     };
     below.into_iter().flat_map(|node| find(node, rest)).collect()
@@ -206,6 +227,8 @@ fn find<'n, 's>(node: &'n Node<'s>, path: &[&str]) -> Vec<&'n Node<'s>> {
 
 /// The place in a spec that comes nearest to a path.
 fn deepest(node: &Node<'_>, path: &[&str]) -> Span {
-    let next = path.split_first().and_then(|(key, rest)| Some((find(node, &[key]).into_iter().next()?, rest)));
+    let next = path
+        .split_first()
+        .and_then(|(key, rest)| Some((find(node, &[key]).into_iter().next()?, rest)));
     next.map_or(node.span, |(below, rest)| deepest(below, rest))
 }

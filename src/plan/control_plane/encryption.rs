@@ -52,7 +52,11 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
             );
         } else if !seen.insert(resource.as_str()) {
             let finding = Diagnostic::error("FL0538", "a resource is encrypted twice").at(resource.span);
-            report.push(finding.label("the API server does not start").help("remove one of them"));
+            report.push(
+                finding
+                    .label("the API server does not start")
+                    .help("remove one of them"),
+            );
         }
     }
 }
