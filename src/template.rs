@@ -43,7 +43,7 @@ pub fn render<S: Serialize>(name: &str, context: &S) -> Result<String, Error> {
         .map_err(|error| explain(name, &error))
 }
 
-/// The text of a file below `templates/` that is not a template.
+/// The text of a file below `templates/` as it is written.
 pub(crate) fn source(path: &str) -> Option<&'static str> {
     TEMPLATES.get_file(path)?.contents_utf8()
 }

@@ -100,9 +100,10 @@ fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
     }
     let text = fs::read_to_string(path).unwrap();
     let narrow = text.starts_with(NARROW).then(narrowed);
-    let source = Source::new("cluster.yaml", text);
-    let findings = findings(&source, narrow.as_ref().unwrap_or(&PROFILES));
-    (source, findings)
+    let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    texts::lay_over(&mut layers, None).unwrap();
+    let findings = read(&layers, narrow.as_ref().unwrap_or(&PROFILES));
+    (layers.source, findings)
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -143,6 +144,13 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
                 .collect(),
         );
     }
+    let own = check
+        .spec
+        .profiles
+        .directory
+        .as_ref()
+        .map(|directory| folder.join(directory));
+    texts::lay_over(&mut layers, own.as_deref()).unwrap();
     layers.load(&mut |path| texts::loaded(&folder.join(path)));
     let findings = match check.spec.profiles.directory {
         None => read(&layers, &PROFILES),

@@ -14,6 +14,7 @@ use firelay::{
     commands::{
         assembly::{Assembly, for_each_node},
         project::Project,
+        texts,
     },
     declaration::{self, Declaration, Kind},
     diagnostic::{Source, render},
@@ -71,6 +72,7 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
     ),
     ("delivery.pxe", PXE),
+    ("security.selinux", "os: rocky-9"),
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
@@ -306,6 +308,7 @@ fn output(spec: &Value, depth: Depth) -> Result<String, String> {
 
 fn rendered(text: &str, depth: Depth) -> Result<String, String> {
     let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    texts::lay_over(&mut layers, None).unwrap();
     // A file holds its own name.
     layers.load(&mut |path| Ok(path.to_str().unwrap().as_bytes().to_vec()));
     let said = |findings: &[_]| render(&layers.source, findings, false);

@@ -50,6 +50,7 @@ impl<'a> Assembly<'a> {
                 token: bundle.bootstrap_token.clone(),
                 ca_cert_hash: pki::ca_cert_hash(&authorities),
             },
+            encryption_key: bundle.encryption_key.clone(),
             phases: addons::phases(plan, &certificates).map_err(|error| Failure::io(&error))?,
             containerd: containerd(plan, &project.profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,

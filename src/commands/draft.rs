@@ -20,6 +20,7 @@ use crate::{
 pub struct StandIns {
     token: &'static str,
     hash: &'static str,
+    encryption_key: &'static str,
     day: i64,
 }
 
@@ -28,11 +29,13 @@ pub const STAND_INS: [StandIns; 2] = [
     StandIns {
         token: "aaaaaa.aaaaaaaaaaaaaaaa",
         hash: "sha256:aaaa",
+        encryption_key: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",
         day: 1,
     },
     StandIns {
         token: "bbbbbb.bbbbbbbbbbbbbbbb",
         hash: "sha256:bbbb",
+        encryption_key: "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI=",
         day: 2,
     },
 ];
@@ -53,6 +56,7 @@ impl<'a> Draft<'a> {
                 token: Secret::new(bundle.token.to_owned()),
                 ca_cert_hash: bundle.hash.to_owned(),
             },
+            encryption_key: Secret::new(bundle.encryption_key.to_owned()),
             phases: addons::phases(plan, &AddonCertificates::new()).map_err(|error| Failure::io(&error))?,
             containerd: super::assembly::containerd(plan, profiles)?,
             not_before: issued - plan.pki.backdate,

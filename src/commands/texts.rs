@@ -50,8 +50,21 @@ pub fn layers(args: &SpecArgs) -> Result<Layers, Failure> {
         };
         layers.substitute(std::env::vars_os().filter_map(text).collect());
     }
+    lay_over(&mut layers, args.profiles.directory.as_deref())?;
     layers.load(&mut loaded);
     Ok(layers)
+}
+
+/// Lays a spec over the security profile that it asks for; one that is not there is `plan`'s to tell.
+pub fn lay_over(layers: &mut Layers, directory: Option<&Path>) -> Result<(), Failure> {
+    let Some(name) = layers.security_profile() else {
+        return Ok(());
+    };
+    let library = profiles(directory, &mut layers.source)?;
+    if let Some(under) = library.under(&layers.source, &name) {
+        layers.lay_over(under);
+    }
+    Ok(())
 }
 
 /// The profiles that come with firelay, and those of a directory, as texts of a source.

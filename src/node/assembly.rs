@@ -16,6 +16,7 @@ use crate::{
     pki::{NodePki, PkiFile},
     plan::{NodePlan, Plan, among},
     profile::ContainerdProfile,
+    secret::Secret,
 };
 
 /// Where firelay lays what is secret; every other directory keeps the system's mode.
@@ -28,6 +29,8 @@ pub struct Shared<'a> {
     pub plan: &'a Plan,
     /// Token and CA hash.
     pub credentials: JoinCredentials,
+    /// The key of encryption at rest, for control planes alone.
+    pub encryption_key: Secret<String>,
     /// Manifests in the order of applying.
     pub phases: Vec<Phase>,
     /// How this version of containerd is configured.
@@ -104,7 +107,7 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
     if !node.roles.kubernetes() {
         return Ok(files);
     }
-    files.extend(control_plane::files(plan, node)?);
+    files.extend(control_plane::files(plan, node, &shared.encryption_key)?);
     for (name, content) in kubeadm::patches(plan, node)? {
         files.push(NodeFile::new(
             &format!("{STAGING}/kubeadm/patches/{name}"),
@@ -171,6 +174,9 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     all.extend(units::etcd(node)?);
     all.extend(units::firewall(plan, node)?);
     all.extend(units::implied(plan, node));
+    if plan.security.sandbox_units {
+        units::sandbox(plan, node, &mut all)?;
+    }
     Ok(all)
 }
 

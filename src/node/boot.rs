@@ -68,6 +68,8 @@ struct Context<'a> {
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
     kernel: Kernel,
+    /// SELinux is to enforce, where nodes run so.
+    enforcing: bool,
 }
 
 /// Sources of packages in the place of the image's own.
@@ -210,8 +212,14 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         kernel: Kernel::of(plan, node),
         cni_plugins: brought(plan, node),
         crds: defines_kinds(plan),
+        enforcing: enforcing(plan, node),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
+}
+
+/// Whether SELinux is to enforce on a node.
+pub(super) fn enforcing(plan: &Plan, node: &NodePlan) -> bool {
+    node.os.enforcing && plan.security.enforcing == Some(true)
 }
 
 /// What is fetched has every CNI plugin; an image may lack one, and no pod would start on its machine.
@@ -274,6 +282,11 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
         (led, "60-endpoint", "boot/steps/60-endpoint.j2"),
         (founder, "70-addons", "boot/steps/70-addons.j2"),
         (!host.after.is_empty(), "80-after", "boot/steps/commands.j2"),
+        (
+            plan.security.restrict_files && roles.kubernetes(),
+            "85-restrict",
+            "boot/steps/85-restrict.j2",
+        ),
         (true, "90-ready", "boot/steps/90-ready.j2"),
     ]
     .into_iter()

@@ -2,16 +2,21 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Error, NodeFile};
 use crate::{
-    plan::{AuditWebhookPlan, NodePlan, Plan},
+    plan::{AuditWebhookPlan, EncryptionPlan, NodePlan, Plan},
+    secret::Secret,
     yaml,
 };
 
-/// Files of every control plane; none on other nodes. Root alone reads them, as the pods do.
-pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+/// Name of the bundle's key in etcd: what is written under it is read as long as a key of this name is there.
+const ENCRYPTION_KEY: &str = "firelay";
+
+/// Files of every control plane; none on other nodes. Root alone reads them, as the pods do. `key` is the bundle's for
+/// encryption at rest.
+pub fn files(plan: &Plan, node: &NodePlan, key: &Secret<String>) -> Result<Vec<NodeFile>, Error> {
     if !node.roles.control_plane {
         return Ok(Vec::new());
     }
@@ -24,7 +29,11 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         .audit_webhook
         .iter()
         .map(|it| file(node, &it.path, &kubeconfig(it)));
-    configurations.chain(webhook).collect()
+    let encryption = settings
+        .encryption
+        .iter()
+        .map(|it| file(node, &it.path, &encryption(it, key)));
+    configurations.chain(webhook).chain(encryption).collect()
 }
 
 fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFile, Error> {
@@ -34,6 +43,18 @@ fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFil
         source,
     })?;
     Ok(NodeFile::new(path, 0o600, content))
+}
+
+/// What is encrypted with the key; `identity` reads what was written before.
+fn encryption(plan: &EncryptionPlan, key: &Secret<String>) -> Value {
+    let mut document = plan.head.clone();
+    let secretbox = json!({ "keys": [{ "name": ENCRYPTION_KEY, "secret": key.expose() }] });
+    let providers = json!([{ "secretbox": secretbox }, { "identity": {} }]);
+    document.insert(
+        "resources".to_owned(),
+        json!([{ "resources": plan.resources, "providers": providers }]),
+    );
+    Value::Object(document)
 }
 
 /// How kube-apiserver reaches the server of audit events.

@@ -12,7 +12,7 @@ use crate::{
 use super::{
     Error, Text,
     address::{api_url, proc_form, url_form, url_host},
-    boot::Validity,
+    boot::{self, Validity},
     endpoint, render,
 };
 
@@ -51,15 +51,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if node.host.swap { "keep" } else { "" }.to_owned()),
-        (
-            "SELINUX",
-            if node.os.selinux == Selinux::Permissive {
-                "permissive"
-            } else {
-                ""
-            }
-            .to_owned(),
-        ),
+        ("SELINUX", selinux(plan, node).to_owned()),
         ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
         (
             "ADMIN_LABELS",
@@ -74,6 +66,20 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         variables.push(("LEAD", lead.to_string()));
     }
     render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
+}
+
+/// The mode that the chain sets; empty where it leaves SELinux as it is.
+fn selinux(plan: &Plan, node: &NodePlan) -> &'static str {
+    let permissive = match node.os.selinux {
+        Selinux::Absent => false,
+        Selinux::Keep => plan.security.enforcing == Some(false),
+        Selinux::Permissive => true,
+    };
+    match (boot::enforcing(plan, node), permissive) {
+        (true, _) => "enforcing",
+        (false, true) => "permissive",
+        (false, false) => "",
+    }
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {

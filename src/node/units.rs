@@ -5,7 +5,13 @@
 use serde::Serialize;
 
 use super::{Error, NodeUnit, firewall, host, render};
-use crate::plan::{NodePlan, Plan, among};
+use crate::{
+    plan::{NodePlan, Plan, among},
+    template,
+};
+
+/// Name of the drop-ins with sandboxes.
+const SANDBOX: &str = "50-firelay-sandbox.conf";
 
 #[derive(Serialize)]
 struct Context<'a> {
@@ -74,6 +80,28 @@ pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
             dropins: Vec::new(),
         })
         .collect()
+}
+
+/// What the templates of sandboxes take.
+#[derive(Serialize)]
+struct Sandbox<'a> {
+    etcd_data: &'a str,
+}
+
+/// Gives each unit that has a template for it, `templates/units/sandbox/UNIT.conf.j2`, a drop-in that takes away what the
+/// unit does not need.
+pub fn sandbox(plan: &Plan, node: &NodePlan, units: &mut [NodeUnit]) -> Result<(), Error> {
+    let context = Sandbox {
+        etcd_data: &plan.etcd.data_dir,
+    };
+    for unit in units {
+        let name = format!("units/sandbox/{}.conf.j2", unit.name);
+        if template::source(&name).is_some() {
+            let content = render::text(node, SANDBOX, &name, &context)?;
+            unit.dropins.push((SANDBOX.to_owned(), content));
+        }
+    }
+    Ok(())
 }
 
 fn unit(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {

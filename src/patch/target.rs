@@ -9,8 +9,13 @@ use crate::{
     yaml::{self, Node, Spanned, Tree},
 };
 
-/// Where firelay lays certificates, keys and kubeconfigs.
-const SECRETS: &[&str] = &["/etc/firelay/pki/", "/etc/firelay/kubeconfig/", "/etc/firelay/kubelet/"];
+/// Where firelay lays certificates, keys and kubeconfigs, and the key of encryption at rest.
+const SECRETS: &[&str] = &[
+    "/etc/firelay/pki/",
+    "/etc/firelay/kubeconfig/",
+    "/etc/firelay/kubelet/",
+    "/etc/kubernetes/apiserver/encryption.yaml",
+];
 /// Where units are laid.
 const UNITS: &str = "/etc/systemd/system/";
 /// The unit that brings a machine into its cluster.

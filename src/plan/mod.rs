@@ -29,6 +29,7 @@ mod labels;
 mod machines;
 mod manifests;
 mod marks;
+mod metadata;
 mod model;
 mod names;
 mod network;

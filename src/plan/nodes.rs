@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host, inheritance::Inherited,
-    interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki, report::Report,
-    swap::SwapUse,
+    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host,
+    inheritance::Inherited, interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki,
+    report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},

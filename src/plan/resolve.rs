@@ -10,7 +10,7 @@ use super::{
     interfaces, kubelet, kubernetes,
     kubernetes::Release,
     machines::{self, Row},
-    manifests, names,
+    manifests, metadata, names,
     network::{self, Parts, Ranges},
     node_names,
     nodes::Nodes,
@@ -54,6 +54,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let release = report.take(kubernetes::release(spec, profiles));
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
+    let security = security::resolve(spec, profiles, report);
     doctor::check_token(spec, &join, report);
     doctor::check_cgroup_drivers(spec, report);
     if let Some(endpoint) = &endpoint {
@@ -122,7 +123,8 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         access: spec.access.clone(),
         pki,
         join,
-        metadata_firewall: security::metadata_firewall(spec, &nodes, report),
+        metadata_firewall: metadata::firewall(spec, &nodes, report),
+        security,
         nodes,
         beside,
         pxe,
@@ -133,6 +135,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     node_names::check_found(&rows, &plan.nodes, report);
     kubelet::check_approval(spec, &plan.implied, report);
     kubelet::check_signer(spec, report);
+    security::check_serving(spec, &plan.implied, report);
     doctor::check_services(spec, &plan, report);
     Some(plan)
 }

@@ -1,53 +1,93 @@
-//! `security`, checked and resolved.
+//! `security`.
 
-use std::net::IpAddr;
+use super::{Implied, SecurityPlan, report::Report};
+use crate::{
+    diagnostic::{self, Diagnostic},
+    profile::Profiles,
+    spec::{Argument, SelinuxMode, Spec},
+};
 
-use super::{NodePlan, Plan, report::Report};
-use crate::{diagnostic::Diagnostic, profile::PlatformProfile, spec::Spec};
+/// kubeadm's feature gate that has each component run by a user of its own.
+const ROOTLESS: &str = "RootlessControlPlane";
+/// The argument by which the API server trusts kubelets of the cluster's CA alone.
+const KUBELET_CA: &str = "kubelet-certificate-authority";
+/// The admission plugin that has every image asked for at its registry.
+const ALWAYS_PULL: &str = "AlwaysPullImages";
 
-/// Whether pods are kept from the metadata service; refused where its address is not known, and worth a word where there is none.
-pub(super) fn metadata_firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> bool {
-    let asked = spec.security.metadata_firewall.as_ref();
-    let Some(key) = asked.filter(|asked| asked.value) else {
-        return false;
-    };
-    let platforms = || {
-        let kubelets = nodes.iter().filter(|node| node.roles.kubernetes());
-        kubelets.map(|node| &*node.platform)
-    };
-    let unknown = platforms().find(|platform| forwarded(platform).is_empty() && !platform.metadata.names.is_empty());
-    if let Some(platform) = unknown {
-        let finding = Diagnostic::error("FL0411", "the address of the metadata service is not known").at(key.span);
-        let label = format!(
-            "on {} a machine hears it by DHCP, so no rule can name it",
-            platform.name
-        );
-        let help = "leave metadataFirewall out and give the network plugin's policy the address, or set it in an own profile (metadata.addresses)";
-        report.push(finding.label(label).help(help));
-    } else if platforms().all(|platform| forwarded(platform).is_empty()) {
-        let finding = Diagnostic::warning("FL0412", "there is no metadata service to keep pods from").at(key.span);
-        report.push(
-            finding
-                .label("no platform of this spec has one")
-                .help("leave metadataFirewall out"),
-        );
+pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> SecurityPlan {
+    report.extend(unknown(spec, profiles));
+    report.extend(rootless(spec));
+    report.extend(archived(spec));
+    let security = &spec.security;
+    SecurityPlan {
+        restrict_files: security.restrict_files.as_ref().is_some_and(|it| it.value),
+        sandbox_units: security.sandbox_units.as_ref().is_some_and(|it| it.value),
+        enforcing: security
+            .selinux
+            .as_ref()
+            .map(|mode| mode.value == SelinuxMode::Enforcing),
     }
-    true
 }
 
-/// Its addresses that a packet of a pod can be for: link-local IPv6 is never forwarded (RFC 4291 §2.5.6).
-fn forwarded(platform: &PlatformProfile) -> Vec<IpAddr> {
-    let passes = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-    platform.metadata.addresses.iter().filter(passes).copied().collect()
+/// A profile that the spec asks for, and that it is not laid over.
+fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
+    let name = spec.security.profile.as_ref()?;
+    if spec.laid_over.as_deref() == Some(name.as_str()) {
+        return None;
+    }
+    let finding = Diagnostic::error("FL0537", "no such security profile").at(name.span);
+    let near = diagnostic::nearest(name, profiles.security.keys().map(String::as_str));
+    let label = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+    let known: Vec<_> = profiles.security.keys().map(String::as_str).collect();
+    Some(finding.label(label).help(format!(
+        "profiles: {}; --profiles DIR reads those of your own in DIR/security",
+        known.join(", ")
+    )))
 }
 
-impl Plan {
-    /// What the pods of a node are kept from.
-    pub fn kept_from_pods(&self, node: &NodePlan) -> Vec<IpAddr> {
-        if self.metadata_firewall && node.roles.kubernetes() {
-            forwarded(&node.platform)
-        } else {
-            Vec::new()
-        }
+/// Components that are not root could not read what is closed to all but root.
+fn rootless(spec: &Spec) -> Option<Diagnostic> {
+    let gates = &spec.kubernetes.kubeadm_feature_gates;
+    let (name, _) = gates.iter().find(|(name, on)| name.as_str() == ROOTLESS && **on)?;
+    let restricted = spec.security.restrict_files.as_ref().is_some_and(|it| it.value);
+    restricted.then(|| {
+        Diagnostic::error("FL0539", "a control plane without root, and files for root alone")
+            .at(name.span)
+            .label("the components could not read their certificates after a restart")
+            .help("remove the feature gate, or write security: { restrictFiles: false }")
+    })
+}
+
+/// Where images come from archives there may be no registry to ask.
+fn archived(spec: &Spec) -> Option<Diagnostic> {
+    let plugins = &spec.kubernetes.api_server.admission.enable;
+    let archive = spec.artifacts.image_archives.first()?;
+    plugins.iter().any(|name| name.as_str() == ALWAYS_PULL).then(|| {
+        Diagnostic::warning(
+            "FL0521",
+            "images of archives are asked for at their registry nevertheless",
+        )
+        .at(archive.url.span)
+        .label("with the admission plugin AlwaysPullImages no pod starts while the registry does not answer")
+        .help(
+            "have a mirror under runtime.registries, or leave the plugin out of kubernetes.apiServer.admission.enable",
+        )
+    })
+}
+
+/// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one.
+pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
+    let arguments = &spec.kubernetes.api_server.extra_args;
+    let trusted = |argument: &&Argument| argument.name.as_str() == KUBELET_CA;
+    let Some(pool) = spec.pools.first() else { return };
+    if implied.approves_serving || !arguments.iter().any(|argument| trusted(&argument)) {
+        return;
     }
+    let message = "the API server does not trust the kubelets of pools";
+    let finding = Diagnostic::warning("FL0516", message).at(pool.name.span);
+    report.push(
+        finding
+            .label("with kubelet-certificate-authority; they sign their serving certificates themselves, and logs and exec fail")
+            .help("add `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } } to the pools"),
+    );
 }

@@ -5,7 +5,7 @@ use semver::Version;
 
 use super::{
     ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile,
-    PackageSources, PlatformProfile, ProviderId, Resolved, UserData,
+    PackageSources, PlatformProfile, ProviderId, Resolved, SecurityProfile, UserData,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -14,6 +14,18 @@ use crate::{
 
 /// Fewer bytes than a document ever has.
 const LEAST: u64 = 4096;
+
+/// Keys of a spec that a profile cannot say for others.
+const OF_ONE_CLUSTER: [&str; 8] = [
+    "apiVersion",
+    "kind",
+    "include",
+    "name",
+    "endpoint",
+    "nodes",
+    "pools",
+    "patches",
+];
 
 /// Kinds of units that can be masked.
 const UNITS: [&str; 6] = [".service", ".socket", ".timer", ".target", ".path", ".mount"];
@@ -282,6 +294,42 @@ impl<'p> Check<'p> {
         }
     }
 
+    /// It is laid below every spec, so it can say nothing of one cluster's own.
+    pub(super) fn security(&mut self, security: &SecurityProfile) {
+        let Some(spec) = security.spec.as_object() else {
+            return self.wrong("spec", "not a part of a spec", "a mapping is needed", "");
+        };
+        for key in OF_ONE_CLUSTER.iter().filter(|key| spec.contains_key(**key)) {
+            let place = format!("spec/{key}");
+            self.wrong(
+                &place,
+                "what only one cluster can have",
+                "a profile is for many",
+                "remove it",
+            );
+        }
+        if security.spec.pointer("/security/profile").is_some() {
+            let help = "begin the file with extends: NAME";
+            self.wrong(
+                "spec/security/profile",
+                "a profile that asks for another",
+                "it is not read",
+                help,
+            );
+        }
+        for (at, guard) in security.guards.iter().enumerate() {
+            let empty = guard.path.split('.').any(str::is_empty);
+            if empty {
+                self.wrong(
+                    &format!("guards/{at}/path"),
+                    "not a path",
+                    "keys with dots between them",
+                    "",
+                );
+            }
+        }
+    }
+
     pub(super) fn endpoint(&mut self, endpoint: &EndpointProfile) {
         let images = &endpoint.images;
         self.word("images/kubeVip", &images.kube_vip, "-_./:@");
@@ -325,6 +373,7 @@ mod tests {
         check.catalog(&profiles.catalog);
         check.endpoint(&profiles.endpoint);
         check.containerd(&profiles.containerd);
+        profiles.security.values().for_each(|security| check.security(security));
         assert_eq!(check.findings, []);
     }
 }

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reader::{Reader, misplaced_file};
 
-use super::{Error, PROFILES};
+use super::{Error, PROFILES, SecurityProfile};
 use crate::{
     diagnostic::{Diagnostic, Source, Span},
+    spec::Under,
     yaml::{self, Node, Rules, Tree},
 };
 
@@ -23,7 +24,15 @@ const RULES: Rules = Rules {
 };
 
 /// Folders of profiles, and the key of each profile's name.
-const FOLDERS: [(&str, &str); 3] = [("kubernetes", "minor"), ("os", "name"), ("platform", "name")];
+const FOLDERS: [(&str, &str); 4] = [
+    ("kubernetes", "minor"),
+    ("os", "name"),
+    ("platform", "name"),
+    (SECURITY, "name"),
+];
+
+/// The folder of profiles that a spec is laid over.
+const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
 const SINGLE: [&str; 6] = [
@@ -101,6 +110,19 @@ impl Library {
         (resolved, reader.findings)
     }
 
+    /// The security profile of a name, for a spec to be laid over; `None` when there is none that can be read.
+    pub fn under(&self, source: &Source, name: &str) -> Option<Under> {
+        let (resolved, _) = self.resolve(source);
+        let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
+        let read: SecurityProfile = profile.decode(source).ok()?;
+        Some(Under {
+            name: read.name,
+            spec: profile.root.get("spec")?.detached(),
+            yields: read.yields,
+            guards: read.guards,
+        })
+    }
+
     fn names(&self, folder: &str) -> BTreeSet<&str> {
         let paths = self.embedded.keys().chain(self.own.keys());
         paths
@@ -121,7 +143,7 @@ fn kind(path: &str) -> Option<(&str, &str, Option<&'static str>)> {
 }
 
 impl Resolved<'_> {
-    /// `os`, `platform`, `kubernetes`, or nothing where there is one of its kind.
+    /// `os`, `platform`, `kubernetes`, `security`, or nothing where there is one of its kind.
     pub fn kind(&self) -> &str {
         kind(&self.path)
             .filter(|(_, _, key)| key.is_some())

@@ -1,6 +1,6 @@
 //! Everything that differs between operating systems, platforms and Kubernetes versions, as data.
 //!
-//! `profiles/{os,platform,kubernetes,runtime}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code asks them questions and never compares a name or a version.
+//! `profiles/{os,platform,kubernetes,runtime,security}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code asks them questions and never compares a name or a version.
 
 mod catalog;
 mod check;
@@ -14,6 +14,7 @@ mod library;
 mod minor;
 mod os;
 mod platform;
+mod security;
 mod store;
 mod units;
 
@@ -40,6 +41,7 @@ pub use library::{Library, Resolved, SHIPPED};
 pub use minor::*;
 pub use os::*;
 pub use platform::*;
+pub use security::*;
 pub use store::*;
 pub use units::*;
 
@@ -83,6 +85,8 @@ pub struct Profiles {
     pub platform: BTreeMap<String, Arc<PlatformProfile>>,
     /// Kubernetes by minor, `1.36`.
     pub kubernetes: BTreeMap<String, Arc<KubernetesProfile>>,
+    /// Settings that specs are laid over, by name, `hardened`.
+    pub security: BTreeMap<String, Arc<SecurityProfile>>,
     /// containerd by ranges of versions.
     pub containerd: ContainerdReleases,
     /// Binaries with their locations and digests.
@@ -104,6 +108,7 @@ impl Profiles {
             os: by_name("os", |profile: &OsProfile| &profile.name)?,
             platform: by_name("platform", |profile: &PlatformProfile| &profile.name)?,
             kubernetes: by_name("kubernetes", |profile: &KubernetesProfile| &profile.minor)?,
+            security: by_name("security", |profile: &SecurityProfile| &profile.name)?,
             containerd: one("runtime/containerd.yaml")?,
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
@@ -136,6 +141,7 @@ impl Profiles {
                 self.kubernetes
                     .insert(name, checked(profile, source, Check::kubernetes)?),
             ),
+            ("security", _) => drop(self.security.insert(name, checked(profile, source, Check::security)?)),
             (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),

@@ -159,6 +159,9 @@ pub struct OsProfile {
     pub pxe: Option<SystemBoot>,
     /// What to do about SELinux.
     pub selinux: Selinux,
+    /// Nodes run with SELinux enforcing too.
+    #[serde(default)]
+    pub enforcing: bool,
     /// How further certificates are trusted; absent when they cannot be.
     pub trust: Option<Trust>,
     /// Shell that installs the packages named behind it, or fails; absent without a package manager.

@@ -169,6 +169,8 @@ fn name_profiles(schema: &mut Value, profiles: &Profiles) {
     schema["properties"]["os"]["examples"] = systems.clone();
     schema["properties"]["platform"]["examples"] = platforms.clone();
     schema["$defs"]["Kubernetes"]["properties"]["version"]["examples"] = versions;
+    let security = names(profiles.security.keys().map(ToString::to_string).collect());
+    schema["$defs"]["Security"]["properties"]["profile"]["examples"] = security;
     for name in LEVELS {
         schema["$defs"][name]["properties"]["os"]["examples"] = systems.clone();
         schema["$defs"][name]["properties"]["platform"]["examples"] = platforms.clone();

@@ -11,6 +11,7 @@ use super::{
     FilePatch, Load, Loaded, PatchText, amend, check_header,
     patches::PatchFiles,
     sources::{self, Files},
+    under::Under,
 };
 use crate::{
     diagnostic::{self, Diagnostic, Source, Span},
@@ -39,6 +40,9 @@ pub const RULES: Rules = Rules {
         ("registries", "host"),
         ("runtimes", "name"),
         ("users", "name"),
+        // Of security profiles, which are laid over each other by the same rules.
+        ("guards", "path"),
+        ("yields", "path"),
     ],
     choices: &["network.cni"],
 };
@@ -79,6 +83,8 @@ pub struct Layers {
     /// The text of what was set, and the bytes of each assignment in it.
     set: Option<(usize, Vec<usize>)>,
     environment: Option<BTreeMap<String, String>>,
+    /// The security profile that all of them are laid over.
+    under: Option<Under>,
     /// Files that `source` names.
     pub(super) loaded: Files,
     findings: Vec<Diagnostic>,
@@ -157,6 +163,27 @@ impl Layers {
         self.environment = Some(environment);
     }
 
+    /// The security profile that the texts ask for, unless nothing can be made of them.
+    pub fn security_profile(&self) -> Option<String> {
+        // Most specs ask for none, and need not be read once more.
+        if !self.source.texts().iter().any(|text| text.text.contains("security")) {
+            return None;
+        }
+        let composed = self.compose().ok()?;
+        let name = composed.tree.root.get("security")?.get("profile")?;
+        name.text().map(str::to_owned)
+    }
+
+    /// Lays everything over a profile, whose places are in a text of the source.
+    pub fn lay_over(&mut self, under: Under) {
+        self.under = Some(under);
+    }
+
+    /// The profile that everything is laid over.
+    pub(super) fn laid_over(&self) -> Option<&str> {
+        self.under.as_ref().map(|under| under.name.as_str())
+    }
+
     /// Reads the files that `source` names. It is the last step: what is laid over later is not looked at.
     pub fn load(&mut self, read: Load<'_>) {
         if !self.source.texts().iter().any(|text| text.text.contains("source")) {
@@ -231,6 +258,11 @@ impl Layers {
                 Vec::new()
             }
         };
+        if let Some(under) = &self.under {
+            let (root, weakened) = under.laid(tree.root);
+            tree.root = root;
+            findings.extend(weakened);
+        }
         tree.findings = findings;
         Ok(Composed {
             tree,

@@ -6,6 +6,7 @@ mod layers;
 mod model;
 mod patches;
 mod sources;
+mod under;
 
 use crate::{
     diagnostic::{self, Diagnostic, Source},
@@ -16,6 +17,7 @@ pub use layers::{Layers, RULES, Read};
 pub use model::*;
 pub use patches::{ALL, FilePatch, PatchText};
 pub use sources::{Load, Loaded, MOST_BYTES, Unread};
+pub use under::{Case, Guard, Need, Under, Yield};
 
 /// The `apiVersion` that this program reads.
 pub const API_VERSION: &str = "firelay.dev/v1alpha1";
@@ -73,6 +75,7 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
     hints::add(&composed.tree, &layers.source, &mut draft.findings);
     if let Some(spec) = &mut draft.value {
         spec.patch_files = composed.patches;
+        spec.laid_over = layers.laid_over().map(str::to_owned);
         sources::fill(spec, &layers.loaded);
     }
     (draft, composed.inserted)
@@ -96,6 +99,7 @@ pub struct Laid {
     /// Values of the environment in it, which nobody is told.
     pub inserted: Vec<Inserted>,
     patches: Vec<FilePatch>,
+    laid_over: Option<String>,
     loaded: sources::Files,
 }
 
@@ -107,6 +111,7 @@ impl Laid {
             root: composed.tree.root.detached(),
             inserted: composed.inserted,
             patches: composed.patches,
+            laid_over: layers.laid_over().map(str::to_owned),
             loaded: layers.loaded.clone(),
         })
     }
@@ -121,6 +126,7 @@ impl Laid {
         match draft.value.take() {
             Some(mut spec) if draft.findings.is_empty() => {
                 spec.patch_files.clone_from(&self.patches);
+                spec.laid_over.clone_from(&self.laid_over);
                 sources::fill(&mut spec, &self.loaded);
                 Ok(spec)
             }

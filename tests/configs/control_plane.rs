@@ -1,9 +1,14 @@
 //! Files that the static pods read.
 
-use firelay::{node::control_plane, plan::Plan};
+use std::sync::LazyLock;
+
+use firelay::{node::control_plane, plan::Plan, secret::Secret};
 use serde_json::{Value, json};
 
 use crate::support::plan::{node, resolve};
+
+/// The bundle's key of encryption at rest.
+static KEY: LazyLock<Secret<String>> = LazyLock::new(|| Secret::new("a2V5".to_owned()));
 
 fn plan() -> Plan {
     resolve(include_str!("../plan/every-key.yaml"))
@@ -13,7 +18,7 @@ fn plan() -> Plan {
 fn every_control_plane_has_them_and_root_alone_reads_them() {
     let plan = plan();
     let names = |node| -> Vec<_> {
-        let files = control_plane::files(&plan, node).unwrap();
+        let files = control_plane::files(&plan, node, &KEY).unwrap();
         assert!(files.iter().all(|file| file.mode == 0o600));
         files.into_iter().map(|file| file.path).collect()
     };
@@ -24,6 +29,7 @@ fn every_control_plane_has_them_and_root_alone_reads_them() {
         "/etc/kubernetes/apiserver/authorization.yaml",
         "/etc/kubernetes/scheduler/config.yaml",
         "/etc/kubernetes/apiserver/audit-webhook.yaml",
+        "/etc/kubernetes/apiserver/encryption.yaml",
     ];
     for control_plane in plan.control_planes() {
         assert_eq!(names(control_plane), expected);
@@ -34,12 +40,32 @@ fn every_control_plane_has_them_and_root_alone_reads_them() {
 #[test]
 fn the_server_of_audit_events_is_a_kubeconfig() {
     let plan = plan();
-    let files = control_plane::files(&plan, plan.founder()).unwrap();
-    let webhook: Value = firelay::yaml::parse("webhook", &files.last().unwrap().content).unwrap();
+    let files = control_plane::files(&plan, plan.founder(), &KEY).unwrap();
+    let webhook = files
+        .iter()
+        .find(|file| file.path.ends_with("audit-webhook.yaml"))
+        .unwrap();
+    let webhook: Value = firelay::yaml::parse("webhook", &webhook.content).unwrap();
     let ca = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
     assert_eq!(
         webhook["clusters"][0]["cluster"],
         json!({ "server": "https://audit.example.com/events", "certificate-authority-data": ca })
     );
     assert_eq!(webhook["users"][0]["user"], json!({ "token": "hunter2" }));
+}
+
+#[test]
+fn what_is_encrypted_has_the_bundles_key() {
+    let plan = plan();
+    let files = control_plane::files(&plan, plan.founder(), &KEY).unwrap();
+    let encryption: Value = firelay::yaml::parse("encryption", &files.last().unwrap().content).unwrap();
+    let expected = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "EncryptionConfiguration",
+        "resources": [{
+            "resources": ["secrets", "configmaps"],
+            "providers": [{ "secretbox": { "keys": [{ "name": "firelay", "secret": "a2V5" }] } }, { "identity": {} }],
+        }],
+    });
+    assert_eq!(encryption, expected);
 }

@@ -7,6 +7,7 @@ mod kubeadm;
 mod lease;
 mod name;
 mod report;
+mod restrict;
 mod settings;
 mod stale_member;
 #[path = "../support/mod.rs"]

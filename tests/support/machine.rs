@@ -17,9 +17,10 @@ use serde_json::Value;
 use super::{Files, example, output, read_tree, render, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 26] = [
+const PLACES: [&str; 29] = [
     "/etc/NetworkManager",
     "/etc/chrony",
+    "/etc/cni",
     "/etc/etcd",
     "/etc/firelay",
     "/etc/fstab",
@@ -27,6 +28,7 @@ const PLACES: [&str; 26] = [
     "/etc/kubernetes",
     "/etc/modules-load.d",
     "/etc/sysctl.d",
+    "/etc/systemd/system/kubelet",
     "/opt/bin",
     "/opt/cni/bin",
     "/opt/firelay",
@@ -44,6 +46,7 @@ const PLACES: [&str; 26] = [
     "/usr/local/bin",
     "/usr/local/lib",
     "/var/lib",
+    "/var/log/kubernetes",
 ];
 
 /// What would change the machine that runs the tests.

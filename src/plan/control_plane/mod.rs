@@ -5,6 +5,7 @@ mod arguments;
 mod audit;
 mod authorization;
 mod document;
+mod encryption;
 mod tls;
 
 use super::{ConfigurationPlan, ControlPlanePlan, VolumePlan, report::Report};
@@ -64,6 +65,9 @@ pub(super) fn resolve(kubernetes: &Kubernetes, profile: &KubernetesProfile, repo
     if let Some(audit) = &api_server.audit {
         audit::resolve(audit, profile, &mut settings, report);
     }
+    if let Some(encryption) = &api_server.encryption {
+        encryption::resolve(encryption, profile, &mut settings, report);
+    }
     admission::resolve(&api_server.admission, profile, &mut settings, report);
     authorization::authenticate(&api_server.authentication, profile, &mut settings, report);
     authorization::authorize(&api_server.authorization, profile, &mut settings, report);
@@ -86,8 +90,8 @@ pub(super) fn resolve(kubernetes: &Kubernetes, profile: &KubernetesProfile, repo
             .iter()
             .any(|it| it.path.starts_with(directory))
     };
-    let webhook = settings.plan.audit_webhook.is_some();
-    let (api_files, scheduler_files) = (webhook || read(API_SERVER), read(SCHEDULER));
+    let further = settings.plan.audit_webhook.is_some() || settings.plan.encryption.is_some();
+    let (api_files, scheduler_files) = (further || read(API_SERVER), read(SCHEDULER));
     settings
         .api_server
         .volumes

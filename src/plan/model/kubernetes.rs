@@ -72,6 +72,8 @@ pub struct TimeoutsPlan {
 pub struct ControlPlanePlan {
     /// Files that static pods read.
     pub configurations: Vec<ConfigurationPlan>,
+    /// What is encrypted in etcd.
+    pub encryption: Option<EncryptionPlan>,
     /// A server of audit events.
     pub audit_webhook: Option<AuditWebhookPlan>,
     /// Lowest version of TLS, when said.
@@ -86,6 +88,17 @@ pub struct ControlPlanePlan {
 pub struct ConfigurationPlan {
     pub path: String,
     pub content: Map<String, Value>,
+}
+
+/// What is encrypted in etcd; the key comes from the bundle.
+#[derive(Clone, Debug)]
+pub struct EncryptionPlan {
+    /// Where the file is laid.
+    pub path: String,
+    /// Its first fields.
+    pub head: Map<String, Value>,
+    /// `secrets`, `deployments.apps`, …
+    pub resources: Vec<String>,
 }
 
 /// A server of audit events.

@@ -58,6 +58,8 @@ pub struct Plan {
     pub join: JoinPlan,
     /// Pods are kept from the metadata service.
     pub metadata_firewall: bool,
+    /// What closes machines.
+    pub security: SecurityPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
     /// What is written beside the documents.

@@ -1,4 +1,4 @@
-//! `pki` and `join`, resolved.
+//! `pki`, `join` and `security`, resolved.
 
 use time::Duration;
 
@@ -28,4 +28,15 @@ pub struct JoinPlan {
     pub token_ttl: Duration,
     /// How long a node waits for the API before it starts over.
     pub wait_timeout: Duration,
+}
+
+/// `security`, resolved; what its profile says stands where the spec would have said it.
+#[derive(Clone, Copy, Debug)]
+pub struct SecurityPlan {
+    /// Files of Kubernetes are for root alone.
+    pub restrict_files: bool,
+    /// firelay's own units are sandboxed.
+    pub sandbox_units: bool,
+    /// SELinux is enforcing, where nodes run so; `None` leaves it to the OS profile.
+    pub enforcing: Option<bool>,
 }

@@ -1,9 +1,10 @@
 //! What a profile lies over: one that it extends, or the one of its name that comes with firelay.
 
-use super::{EXTENDS, FOLDERS, Library, RULES, Resolved, SINGLE, kind};
+use super::{EXTENDS, FOLDERS, Library, RULES, Resolved, SECURITY, SINGLE, kind};
 use crate::{
     diagnostic::{Diagnostic, Source, Span, nearest},
-    yaml::{self, Content, Node, Scalar, Tree},
+    spec,
+    yaml::{self, Content, Node, Rules, Scalar, Tree},
 };
 
 /// Reads profiles, and keeps what is wrong with them.
@@ -54,7 +55,7 @@ impl<'s> Reader<'_, 's> {
                 take(&mut under, "suggest");
                 take(&mut under, key.unwrap_or_default());
             }
-            let (merged, findings) = yaml::merge(under, &root, &RULES);
+            let (merged, findings) = yaml::merge(under, &root, rules(folder));
             findings.into_iter().for_each(|finding| self.tell(finding));
             root = merged;
         }
@@ -138,6 +139,14 @@ impl<'s> Reader<'_, 's> {
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
+    }
+}
+
+/// A security profile holds a part of a spec.
+fn rules(folder: &str) -> &'static Rules {
+    match folder {
+        SECURITY => &spec::RULES,
+        _ => &RULES,
     }
 }
 

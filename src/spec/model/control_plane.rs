@@ -55,6 +55,8 @@ static_pod! {
     pub struct ApiServer {
         /// What is recorded of requests, and where to; nothing if absent.
         pub audit: Option<Audit>,
+        /// Which objects are encrypted in etcd, with the bundle's key; none if absent.
+        pub encryption: Option<Encryption>,
         /// Admission plugins and their configuration.
         #[serde(default)]
         pub admission: Admission,
@@ -117,6 +119,16 @@ pub struct AuditWebhook {
     pub ca: Option<Spanned<String>>,
     /// Bearer token; redacted in every output for people.
     pub token: Option<Secret<String>>,
+}
+
+/// `kubernetes.apiServer.encryption`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Encryption {
+    /// Resources, those of a group with it: `secrets`, `configmaps`, `deployments.apps`, `*.*`; secrets if empty. What was
+    /// written before is still read.
+    #[serde(default)]
+    pub resources: Vec<Spanned<String>>,
 }
 
 /// `kubernetes.apiServer.admission`.

@@ -99,7 +99,7 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
-        /// What is kept from whom.
+        /// A profile of settings, and what of it no other section has.
         #[serde(default)]
         pub security: Security,
         /// How documents come to the machines.
@@ -125,6 +125,9 @@ host_settings!(level! {
         /// Those in files, in the order of folders and names.
         #[serde(skip)]
         pub patch_files: Vec<FilePatch>,
+        /// The security profile that lies under it.
+        #[serde(skip)]
+        pub laid_over: Option<String>,
     }
 });
 

@@ -1,4 +1,4 @@
-//! `security`: what is kept from whom.
+//! `security`: a profile of settings, and what of it no other section has.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,25 @@ use crate::yaml::Spanned;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Security {
+    /// A profile of settings that this spec is laid over: what is said here wins. `hardened` comes with firelay.
+    pub profile: Option<Spanned<String>>,
+    /// Files of Kubernetes, its directories and etcd's data are closed to all but root once the node has joined; `false` if absent.
+    pub restrict_files: Option<Spanned<bool>>,
+    /// firelay's own units may do only what they need; `false` if absent.
+    pub sandbox_units: Option<Spanned<bool>>,
+    /// Mode of SELinux on machines whose system runs with it; as the OS profile says if absent.
+    pub selinux: Option<Spanned<SelinuxMode>>,
     /// Pods are kept from the platform's metadata service, which hands out the user-data; pods with the host's network are not.
     /// `false` if absent.
     pub metadata_firewall: Option<Spanned<bool>>,
+}
+
+/// Modes of SELinux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SelinuxMode {
+    /// On, where the OS profile says that nodes run so; elsewhere as if absent.
+    Enforcing,
+    /// Violations are logged alone.
+    Permissive,
 }

@@ -10,6 +10,7 @@ import time
 import urllib.parse
 import uuid
 
+import yaml
 from etcd import Etcd
 from paths import MANIFESTS, PKI, Refused, log
 
@@ -17,6 +18,15 @@ ADMINS = ("system:masters", "kubeadm:cluster-admins")
 PUBLIC = ("/readyz", "/livez", "/healthz", "/version")
 CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 KINDS = {"nodes": "Node", "pods": "Pod", "deployments": "Deployment", "daemonsets": "DaemonSet", "leases": "Lease"}
+
+
+def free(arguments):
+    """The paths that anybody may ask for, by --authentication-config; None where RBAC alone decides."""
+    path = arguments.get("authentication-config")
+    anonymous = path and yaml.load(open(path), yaml.CSafeLoader).get("anonymous")
+    if not anonymous or not anonymous.get("conditions"):
+        return None
+    return [condition["path"] for condition in anonymous["conditions"]]
 
 
 class Quiet(http.server.BaseHTTPRequestHandler):
@@ -144,6 +154,7 @@ def main():
     etcd = Etcd(own["etcd"])
     store = Store(etcd)
     controllers = Controllers(store)
+    anonymous = free(own.get("arguments", {}))
 
     class Api(Quiet):
         def user(self):
@@ -162,7 +173,7 @@ def main():
             return f"system:bootstrap:{token.split('.')[0]}", "system:bootstrappers"
 
         def refusal(self, path, user):
-            if user is False:
+            if user is False or (user is None and anonymous is not None and path not in anonymous):
                 return status(401, "Unauthorized")
             if self.command == "GET" and (path in PUBLIC or path == CLUSTER_INFO):
                 return None

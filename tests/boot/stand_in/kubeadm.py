@@ -19,7 +19,7 @@ from etcd import Etcd, command
 from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, wait, write
 from wire import Kubeconfig, call, chains, covers, openssl
 
-COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+COMPONENTS = {"kube-apiserver": "apiServer", "kube-controller-manager": "controllerManager", "kube-scheduler": "scheduler"}
 CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
 
 
@@ -160,10 +160,23 @@ def kubelet_is_healthy():
     return connection.getresponse().status == 200
 
 
-def write_components(name, etcd_urls):
-    for component in COMPONENTS:
+def write_components(name, etcd_urls, cluster):
+    for component, section in COMPONENTS.items():
+        given = {argument["name"]: argument["value"] for argument in cluster.get(section, {}).get("extraArgs", [])}
+        check_files(component, given, cluster.get(section, {}).get("extraVolumes", []))
         command = [component, f"--etcd-servers={','.join(etcd_urls)}"] if component == "kube-apiserver" else [component]
-        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "etcd": etcd_urls, "command": command}))
+        command += [f"--{argument}={value}" for argument, value in given.items()]
+        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "etcd": etcd_urls, "command": command, "arguments": given}))
+
+
+def check_files(component, arguments, volumes):
+    """A component ends at once when a file that it is told of is not there, or not mounted."""
+    mounted = [volume["mountPath"] for volume in volumes] + [PKI]
+    for name, path in arguments.items():
+        if not name.endswith(("-file", "-config", "-certificate-authority")) or not path.startswith("/"):
+            continue
+        if not os.path.isfile(path) or not any(path.startswith(place + "/") for place in mounted):
+            raise Refused(f"{component} --{name}: {path} is not there for it")
 
 
 def write_etcd(name, address, members, joins, cluster):
@@ -215,7 +228,7 @@ def init():
     check_tree(name, address, endpoint_host(cluster), external)
     if not external:
         write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
-    write_components(name, external or ["https://127.0.0.1:2379"])
+    write_components(name, external or ["https://127.0.0.1:2379"], cluster)
     start_kubelet(registration)
     time.sleep(DELAY)
     server = f"https://{address}:6443"
@@ -331,7 +344,7 @@ def join_control_plane(admin, cluster, registration, address):
     if not external and os.path.isdir(place) and os.listdir(place):
         raise Refused(f"[ERROR DirAvailable-{kind(place)}]: {place} is not empty")
     check_tree(name, address, endpoint_host(cluster), external)
-    write_components(name, external or ["https://127.0.0.1:2379"])
+    write_components(name, external or ["https://127.0.0.1:2379"], cluster)
     start_kubelet(registration)
     time.sleep(DELAY)
     if not external:

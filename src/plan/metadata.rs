@@ -1,0 +1,53 @@
+//! `security.metadataFirewall`: what pods are kept from.
+
+use std::net::IpAddr;
+
+use super::{NodePlan, Plan, report::Report};
+use crate::{diagnostic::Diagnostic, profile::PlatformProfile, spec::Spec};
+
+/// Whether pods are kept from the metadata service; refused where its address is not known, and worth a word where there is none.
+pub(super) fn firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> bool {
+    let asked = spec.security.metadata_firewall.as_ref();
+    let Some(key) = asked.filter(|asked| asked.value) else {
+        return false;
+    };
+    let platforms = || {
+        let kubelets = nodes.iter().filter(|node| node.roles.kubernetes());
+        kubelets.map(|node| &*node.platform)
+    };
+    let unknown = platforms().find(|platform| forwarded(platform).is_empty() && !platform.metadata.names.is_empty());
+    if let Some(platform) = unknown {
+        let finding = Diagnostic::error("FL0411", "the address of the metadata service is not known").at(key.span);
+        let label = format!(
+            "on {} a machine hears it by DHCP, so no rule can name it",
+            platform.name
+        );
+        let help = "leave metadataFirewall out and give the network plugin's policy the address, or set it in an own profile (metadata.addresses)";
+        report.push(finding.label(label).help(help));
+    } else if platforms().all(|platform| forwarded(platform).is_empty()) {
+        let finding = Diagnostic::warning("FL0412", "there is no metadata service to keep pods from").at(key.span);
+        report.push(
+            finding
+                .label("no platform of this spec has one")
+                .help("leave metadataFirewall out"),
+        );
+    }
+    true
+}
+
+/// Its addresses that a packet of a pod can be for: link-local IPv6 is never forwarded (RFC 4291 §2.5.6).
+fn forwarded(platform: &PlatformProfile) -> Vec<IpAddr> {
+    let passes = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    platform.metadata.addresses.iter().filter(passes).copied().collect()
+}
+
+impl Plan {
+    /// What the pods of a node are kept from.
+    pub fn kept_from_pods(&self, node: &NodePlan) -> Vec<IpAddr> {
+        if self.metadata_firewall && node.roles.kubernetes() {
+            forwarded(&node.platform)
+        } else {
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the profile guards: a spec that loses a control is told, one that is stricter is not.
+
+use std::fs;
+
+use firelay::{
+    commands::texts,
+    diagnostic::{Diagnostic, Source},
+    plan,
+    profile::Profiles,
+    spec::{self, Guard, Layers, Need},
+};
+use serde_json::{Value, json};
+
+use crate::support::{example, root};
+
+/// The warnings about controls that a spec loses.
+fn lost(text: &str) -> Vec<Diagnostic> {
+    let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    texts::lay_over(&mut layers, None).unwrap();
+    let (draft, _) = spec::draft(&layers);
+    let weak = |finding: &Diagnostic| finding.code == "FL0536";
+    draft.findings.into_iter().filter(weak).collect()
+}
+
+#[test]
+fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
+    let specs = [root().join("tests/hardening/stricter.yaml"), example("hardened").spec];
+    for spec in specs {
+        let text = fs::read_to_string(&spec).unwrap();
+        assert_eq!(lost(&text), [], "{}", spec.display());
+        let mut layers = Layers::from(Source::new("cluster.yaml", text));
+        texts::lay_over(&mut layers, None).unwrap();
+        plan::read(&layers, &Profiles::embedded().unwrap()).unwrap();
+    }
+}
+
+/// A value with which a guard does not hold.
+fn worse(need: &Need) -> Value {
+    match need {
+        Need::OneOf(_) | Need::Given(false) => json!("another"),
+        Need::Includes(_) => json!([]),
+        Need::Within(_) => json!(["another"]),
+        Need::Without(values) => json!([values[0]]),
+        Need::AtLeast(least) => json!(least.saturating_sub(1)),
+        Need::NoneOf(values) => json!(values[0]),
+        Need::Given(true) => Value::Null,
+    }
+}
+
+/// A spec that says a value at a path: elements of lists have a name and a value.
+fn saying(path: &[&str], value: Value) -> Value {
+    match path {
+        [] => value,
+        ["extraArgs", name, "value"] => json!({ "extraArgs": [{ "name": name, "value": value }] }),
+        ["extraArgs", name] => match value {
+            Value::Null => json!({ "extraArgs": [{ "name": name, "$patch": "delete" }] }),
+            value => json!({ "extraArgs": [{ "name": name, "value": value }] }),
+        },
+        ["*", rest @ ..] => json!([saying(rest, value)]),
+        [key, rest @ ..] => json!({ *key: saying(rest, value) }),
+    }
+}
+
+#[test]
+fn whatever_is_guarded_can_be_lost_and_is_told() {
+    let profiles = Profiles::embedded().unwrap();
+    let guards = &profiles.security["hardened"].guards;
+    assert!(guards.len() > 40);
+    for guard in guards {
+        let Guard {
+            path, need, control, ..
+        } = guard;
+        let path: Vec<_> = path.split('.').collect();
+        let mut spec = saying(&path, worse(need));
+        spec["security"]["profile"] = "hardened".into();
+        let told = lost(&spec.to_string());
+        let labels: Vec<_> = told.iter().map(|finding| finding.label.as_str()).collect();
+        assert!(
+            labels.iter().any(|label| label.contains(control.as_str())),
+            "{path:?}: {labels:?}"
+        );
+    }
+}
+
+/// At the levels of roles, nodes and pools as well.
+#[test]
+fn a_kubelet_of_one_machine_is_looked_at_too() {
+    for level in ["roles: { worker: X }", "nodes: [X]", "pools: [X]"] {
+        let level = level.replace('X', "{ kubelet: { config: { readOnlyPort: 10255 } } }");
+        let told = lost(&format!("security: {{ profile: hardened }}\n{level}\n"));
+        assert_eq!(told.len(), 1, "{level}: {told:?}");
+    }
+}

@@ -1,0 +1,53 @@
+//! The sandboxes of firelay's units, judged by systemd.
+
+use std::{fs, process::Command};
+
+use crate::{
+    machines,
+    support::{Files, output, said},
+};
+
+/// The most that systemd finds a unit exposed, in tenths: 100 is a unit without a sandbox.
+const EXPOSED: [(&str, &str, u32); 3] = [
+    ("etcd", "etcd.service", 25),
+    ("founder", "firelay-certificate-renewal.service", 35),
+    ("founder", "firelay.service", 92),
+];
+
+/// Lays the units of a machine below a directory of their own.
+fn lay(files: &Files) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, (_, text)) in files
+        .iter()
+        .filter(|(path, _)| path.starts_with("/etc/systemd/system/"))
+    {
+        let path = directory.path().join(&path[1..]);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn systemd_knows_every_line_and_finds_little_open() {
+    let machines = machines("1.36.4");
+    for (node, unit, most) in EXPOSED {
+        let directory = lay(&machines[node]);
+        let mut analyze = Command::new("systemd-analyze");
+        analyze.args([
+            "security",
+            "--offline=true",
+            "--no-pager",
+            &format!("--threshold={most}"),
+        ]);
+        analyze.arg(format!("--root={}", directory.path().display())).arg(unit);
+        let output = output(&mut analyze, "systemd");
+        let said = said(&output);
+        assert!(output.status.success(), "{unit}:\n{said}");
+        assert!(said.contains("Overall exposure level"), "{unit}:\n{said}");
+        let unknown = ["Unknown", "Failed to parse", "ignoring"]
+            .iter()
+            .find(|word| said.contains(**word));
+        assert_eq!(unknown, None, "{unit}:\n{said}");
+    }
+}
