@@ -106,7 +106,7 @@ impl<'a> Assembly<'a> {
     /// What a node boots from the network with, by path within the tree.
     pub fn pxe_files(&self, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, Failure> {
         let plan = self.shared.plan;
-        let files = plan.pxe.as_ref().map(|pxe| pxe::files(&plan.name, pxe, node, artifact));
+        let files = plan.pxe.as_ref().map(|pxe| pxe::files(pxe, node, artifact));
         Ok(files
             .transpose()
             .map_err(|error| Failure::io(&error))?

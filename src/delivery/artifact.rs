@@ -1,7 +1,7 @@
 use super::{
     Error,
     ladder::{Ladder, Taken},
-    pointer::{Located, PayloadKeys},
+    pointer::{Located, PayloadKeys, Pointed},
     seed,
 };
 use crate::{
@@ -18,6 +18,8 @@ pub struct Artifact {
     /// The document as text first; then, if it is another file, the form that is handed over; then what the platform
     /// reads beside it; then what is to lie elsewhere.
     pub files: Vec<ArtifactFile>,
+    /// cloud-init's name for the machine as these files make it: another document or network is another instance.
+    pub instance: String,
     /// What the platform is given.
     pub handover: Handover,
     /// What is to lie elsewhere before the machine boots.
@@ -108,22 +110,26 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &Payload
     let Taken {
         handover,
         sent,
-        payload,
+        pointed,
     } = ladder.climb()?;
+    let told = pointed.as_ref().map_or(&plain, |Pointed { stub, .. }| stub);
+    let instance = seed::instance_id(cluster, node, told);
     let beside = match node.os.document {
-        DocumentFormat::CloudInit => seed::files(cluster, node, &plain, handover.encoding),
+        DocumentFormat::CloudInit => seed::files(node, &instance, handover.encoding),
         DocumentFormat::Ignition => Vec::new(),
     };
     let file = |name: &str, content| ArtifactFile {
         name: name.to_owned(),
         content,
     };
+    let payload = pointed.map(|Pointed { payload, .. }| payload);
     let described = payload.as_ref().map(Payload::new);
     let sent = sent.map(|content| file(&handover.file, content));
     let payload = payload.map(|located| file(&located.file, located.bytes));
     let text = file(document.file_name(), plain.into_bytes());
     Ok(Artifact {
         files: std::iter::once(text).chain(sent).chain(beside).chain(payload).collect(),
+        instance,
         handover,
         payload: described,
     })

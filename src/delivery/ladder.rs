@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use super::{
     Error, Handover,
-    pointer::{self, Located, PayloadKeys},
+    pointer::{self, PayloadKeys, Pointed},
     size,
 };
 use crate::{
@@ -36,7 +36,8 @@ pub(super) struct Taken {
     pub(super) handover: Handover,
     /// The bytes to hand over, if they are not the readable document's.
     pub(super) sent: Option<Vec<u8>>,
-    pub(super) payload: Option<Located>,
+    /// The small document as text, and what it names.
+    pub(super) pointed: Option<Pointed>,
 }
 
 /// A form of one rung.
@@ -182,7 +183,7 @@ impl Ladder<'_> {
         let literal = self.first(&body, is_literal, smallest);
         let taken = literal.or_else(|| self.compressed(Rung::Pointer, &pointed.stub, smallest));
         Ok(taken.map(|taken| Taken {
-            payload: Some(pointed.payload),
+            pointed: Some(pointed),
             ..taken
         }))
     }
@@ -200,7 +201,7 @@ impl Ladder<'_> {
                 return Some(Taken {
                     sent: body.encoded(encoding),
                     handover,
-                    payload: None,
+                    pointed: None,
                 });
             }
             smallest.note(handover);

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::{Artifact, ArtifactFile, machines::own_document, seed};
+use super::{Artifact, ArtifactFile, machines::own_document};
 use crate::{
     plan::{BootPlan, NodePlan, PxePlan},
     profile::DocumentFormat,
@@ -62,21 +62,14 @@ struct Script<'a> {
 }
 
 /// A machine's files, with paths within the tree; none for one that is not known by anything.
-pub fn files(
-    cluster: &str,
-    pxe: &PxePlan,
-    node: &NodePlan,
-    artifact: &Artifact,
-) -> Result<Vec<ArtifactFile>, PxeError> {
+pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, PxeError> {
     let keys = keys(node.mac.as_deref(), node.uuid.as_deref());
     let (Some(boot), Some(first)) = (&node.boot, keys.first()) else {
         return Ok(Vec::new());
     };
     let filling = Filling {
         pxe,
-        instance: artifact.files.first().map_or_else(String::new, |document| {
-            seed::instance_id(cluster, node, &String::from_utf8_lossy(&document.content))
-        }),
+        instance: &artifact.instance,
     };
     let mut files = Vec::new();
     for key in &keys {
@@ -107,7 +100,7 @@ fn file(name: String, content: String) -> ArtifactFile {
 /// What arguments name.
 struct Filling<'a> {
     pxe: &'a PxePlan,
-    instance: String,
+    instance: &'a str,
 }
 
 impl Filling<'_> {
@@ -125,7 +118,7 @@ impl Filling<'_> {
         let words = [
             ("{seed}", seed),
             ("{document}", document),
-            ("{instance}", &self.instance),
+            ("{instance}", self.instance),
         ];
         let filled = |argument: &String| {
             let fill = |text: String, (word, value): &(&str, &str)| text.replace(word, value);

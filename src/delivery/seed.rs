@@ -19,7 +19,7 @@ const DIGEST_DIGITS: usize = 16;
 struct MetaData<'a> {
     /// cloud-init does its per-instance work once for each: it follows the user-data and the network, so that what has
     /// changed is read.
-    instance_id: String,
+    instance_id: &'a str,
     /// Absent for pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     local_hostname: Option<&'a str>,
@@ -33,11 +33,11 @@ struct MetaData<'a> {
 /// Where user-data is sent as base64 beside a `meta-data`, both are values of one key-value store (VMware's guestinfo), so
 /// `meta-data.b64` goes with it. `network-config` is empty if the network is left to the image; it is there because
 /// NoCloud over HTTP asks for it since 24.3 and retries when it is missing.
-pub(super) fn files(cluster: &str, node: &NodePlan, user_data: &str, encoding: Encoding) -> Vec<ArtifactFile> {
+pub(super) fn files(node: &NodePlan, instance: &str, encoding: Encoding) -> Vec<ArtifactFile> {
     let network = network_config(node);
     let mut files = Vec::new();
     if node.platform.meta_data {
-        let meta_data = meta_data(cluster, node, user_data);
+        let meta_data = meta_data(node, instance);
         let encoded = matches!(encoding, Encoding::Base64 | Encoding::GzipBase64).then(|| base64(meta_data.as_bytes()));
         files.push(file("meta-data", meta_data));
         files.extend(encoded.map(|encoded| file("meta-data.b64", encoded)));
@@ -52,17 +52,17 @@ fn network_config(node: &NodePlan) -> String {
     NetworkConfig::new(&node.interfaces).map_or_else(String::new, |config| text(&config))
 }
 
-/// `instance-id`.
-pub(super) fn instance_id(cluster: &str, node: &NodePlan, user_data: &str) -> String {
-    let followed = format!("{user_data}{}", network_config(node));
+/// `instance-id`, which follows `told`: the small document where the machine is given that, else the whole one.
+pub(super) fn instance_id(cluster: &str, node: &NodePlan, told: &str) -> String {
+    let followed = format!("{told}{}", network_config(node));
     let digest = &sha256_hex(followed.as_bytes())[..DIGEST_DIGITS];
     format!("{cluster}-{}-{digest}", node.name)
 }
 
-fn meta_data(cluster: &str, node: &NodePlan, user_data: &str) -> String {
+fn meta_data(node: &NodePlan, instance: &str) -> String {
     let within = node.platform.network_config == Some(profile::NetworkConfig::MetaData);
     text(&MetaData {
-        instance_id: instance_id(cluster, node, user_data),
+        instance_id: instance,
         local_hostname: (!node.pool).then_some(&node.name),
         network: NetworkConfig::new(&node.interfaces).filter(|_| within),
     })

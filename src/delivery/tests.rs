@@ -174,6 +174,46 @@ fn a_seed_has_an_instance_id_that_follows_the_user_data() {
 }
 
 #[test]
+fn an_instance_follows_what_the_machine_is_given() {
+    let mut node = node("debian-12", "nocloud");
+    node.mac = Some("52:54:00:12:34:01".to_owned());
+    node.boot = Some(crate::plan::BootPlan {
+        kernel: "http://10.0.0.5:8080/mirror/vmlinuz".to_owned(),
+        initrd: Vec::new(),
+        arguments: vec!["i={instance}".to_owned()],
+    });
+    let pxe = crate::plan::PxePlan {
+        url: "http://10.0.0.5:8080".to_owned(),
+        matchbox: Some("http://10.0.0.6".to_owned()),
+    };
+    let mut told = |query: &str| {
+        let delivery = Arc::make_mut(&mut node.delivery);
+        (delivery.rung, delivery.pointer) = (Some(Rung::Pointer), Some(pointer()));
+        delivery.pointer.as_mut().unwrap().query = Some(crate::secret::Secret::new(query.to_owned()));
+        let artifact = package("prod", &node, &files(100, 1)).unwrap();
+        let written = pxe::files(&pxe, &node, &artifact).unwrap();
+        let named = written.iter().filter(|file| {
+            let text = String::from_utf8_lossy(&file.content);
+            text.contains(&format!("i={}", artifact.instance))
+        });
+        assert_eq!(named.count(), 3, "script, arguments and profile of matchbox");
+        let meta_data = String::from_utf8_lossy(content(&artifact, "meta-data"));
+        assert!(
+            meta_data.starts_with(&format!("instance-id: {}\n", artifact.instance)),
+            "{meta_data}"
+        );
+        (artifact.instance.clone(), content(&artifact, "user-data").to_vec())
+    };
+    let (first, second) = (told("sig=expired"), told("sig=valid"));
+    assert_eq!(first.1, second.1, "the whole document is the same");
+    assert_ne!(
+        first.0, second.0,
+        "a machine that waits in vain has to read the other stub"
+    );
+    assert_eq!(first, told("sig=expired"));
+}
+
+#[test]
 fn a_network_is_told_where_the_platform_reads_it_and_is_part_of_the_instance() {
     let interface = crate::plan::InterfacePlan {
         name: "eno1".to_owned(),
@@ -291,16 +331,20 @@ fn on_every_rung(limit: u64) -> NodePlan {
     user_data.encodings = vec![Encoding::Plain, Encoding::GzipBase64];
     user_data.inner_compression = true;
     user_data.limit = Some(limit);
-    let base = crate::profile::Place::parse("https://files.example.com").unwrap();
-    Arc::make_mut(&mut node.delivery).pointer = Some(crate::plan::PointerPlan {
+    Arc::make_mut(&mut node.delivery).pointer = Some(pointer());
+    node
+}
+
+/// To a web server that asks nobody who he is.
+fn pointer() -> crate::plan::PointerPlan {
+    crate::plan::PointerPlan {
         store: crate::profile::Store::of("https").unwrap(),
-        base,
+        base: crate::profile::Place::parse("https://files.example.com").unwrap(),
         region: None,
         headers: std::collections::BTreeMap::new(),
         query: None,
         sealed: false,
-    });
-    node
+    }
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! `delivery`: the form of a document, and where it may lie instead of in the user-data.
 
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    num::NonZeroU16,
+};
+
 use semver::Version;
 
 use super::{DeliveryPlan, PointerPlan, inheritance::Inherited, names, report::Report};
@@ -90,7 +95,26 @@ fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> 
     if parsed.depth() < store.least_path {
         return Err(wrong(&format!("too short: write it as {}", store.example)));
     }
-    Ok((store, parsed))
+    match &store.names {
+        Some(names) if !names.fit(&parsed) => Err(wrong(&names.rule)),
+        None if !is_host(&parsed.authority) => Err(wrong("a host, and behind it perhaps a port from 1 to 65535")),
+        _ => Ok((store, parsed)),
+    }
+}
+
+/// A name or address, and perhaps a port.
+fn is_host(authority: &str) -> bool {
+    let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (known, port) = match bracketed {
+        Some((address, rest)) => (address.parse::<Ipv6Addr>().is_ok(), rest),
+        None => {
+            let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+            let known = host.parse::<Ipv4Addr>().is_ok() || names::is_dns_name(&host.to_lowercase());
+            (known, port)
+        }
+    };
+    let number = port.strip_prefix(':').map(str::parse::<NonZeroU16>);
+    known && (port.is_empty() || number.is_some_and(|number| number.is_ok()))
 }
 
 fn first_of(auth: &PointerAuth) -> Option<crate::diagnostic::Span> {
@@ -145,6 +169,11 @@ pub(super) fn resolve(
         .filter(|_| rung.is_none_or(|rung| rung.value == Rung::Pointer));
     if let Some(pointer) = pointer {
         report.take(check_followed(pointer, os));
+        // Where there is no limit nothing ever lies elsewhere by itself.
+        let limited = os.user_data(platform).is_none_or(|data| data.limit.is_some());
+        if rung.is_some() || limited {
+            report.take(check_identity(pointer, os, platform));
+        }
     }
     DeliveryPlan {
         rung: rung.map(|rung| rung.value),
@@ -196,6 +225,32 @@ fn check_rung(
     .at(rung.span)
     .label(format!("it takes them {}, or by pointer", rungs.join(" or ")))
     .help("leave `rung` out: the first form that fits is taken"))
+}
+
+/// Says where machines have nothing to show. Ignition then asks as anybody would; the script of cloud-init systems would ask
+/// a metadata service that is not there.
+fn check_identity(pointer: &Pointer, os: &OsProfile, platform: &PlatformProfile) -> Result<(), Diagnostic> {
+    let Ok((store, base)) = place(&pointer.base) else {
+        return Ok(());
+    };
+    if store.auth || platform.identity.contains(&base.scheme) {
+        return Ok(());
+    }
+    let message = format!("machines of {} have no identity for {}://", platform.name, base.scheme);
+    let (finding, label) = match os.document {
+        DocumentFormat::CloudInit => (
+            Diagnostic::error("FL0904", message),
+            "they would wait for ever for the cloud's metadata service",
+        ),
+        DocumentFormat::Ignition => (
+            Diagnostic::warning("FL0904", message),
+            "Ignition asks without one, and gets what everybody may read",
+        ),
+    };
+    Err(finding
+        .at(pointer.base.span)
+        .label(label)
+        .help("write the base of these machines as https://…, with `auth`"))
 }
 
 /// Refuses what the system's reader of documents cannot fetch or open.

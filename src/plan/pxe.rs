@@ -15,6 +15,9 @@ const ARCH: &str = "{arch}";
 const ROOTFS: &str = "{rootfs}";
 const DISK: &str = "{disk}";
 
+/// Those that the spec's own arguments can have.
+const WORDS: [&str; 4] = [ARCH, "{seed}", "{document}", "{instance}"];
+
 /// Where everything is, and with each machine what it boots.
 pub(super) fn resolve(
     spec: &Spec,
@@ -142,8 +145,26 @@ fn check_system(system: &PxeSystem, report: &mut Report) {
                     .label("empty, or with a blank or `$` in it")
                     .help("write each argument as an entry of its own: [console=ttyS0, quiet]"),
             );
+        } else if let Some(unknown) = unfilled(word) {
+            let finding = Diagnostic::error("FL0911", format!("nothing fills `{unknown}`")).at(word.span);
+            report.push(
+                finding
+                    .label("the machine would be told this word as it stands")
+                    .help(format!("words in braces: {}", WORDS.join(", "))),
+            );
         }
     }
+}
+
+/// A word in braces that is none of [`WORDS`].
+fn unfilled(argument: &str) -> Option<&str> {
+    let braces = argument.match_indices('{').filter_map(|(start, _)| {
+        let word = &argument[start..];
+        Some(&word[..=word.find('}')?])
+    });
+    let is_word =
+        |text: &&str| text.len() > 2 && text[1..text.len() - 1].bytes().all(|byte| byte.is_ascii_alphabetic());
+    braces.filter(is_word).find(|word| !WORDS.contains(word))
 }
 
 /// Plain names with slashes between them.

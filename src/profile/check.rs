@@ -5,7 +5,7 @@ use semver::Version;
 
 use super::{
     ArtifactFormat, Catalog, ContainerdReleases, DocumentFormat, EndpointProfile, KubernetesProfile, OsProfile,
-    PackageSources, PlatformProfile, ProviderId, Resolved, SecurityProfile, UserData,
+    PackageSources, PlatformProfile, ProviderId, Resolved, SecurityProfile, Store, UserData,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -210,8 +210,25 @@ impl<'p> Check<'p> {
             self.command("hostname/command", command);
         }
         self.words("metadata/names", &platform.metadata.names, "-.");
+        self.identity(&platform.identity);
         if let Some(id) = &platform.provider_id {
             self.provider_id(id);
+        }
+    }
+
+    fn identity(&mut self, schemes: &[String]) {
+        let asking = Store::all().filter(|store| !store.auth).filter_map(Store::scheme);
+        let known: Vec<_> = asking.collect();
+        for (at, scheme) in schemes.iter().enumerate() {
+            if !known.contains(&scheme.as_str()) {
+                let help = format!("identity: {}", known.join(", "));
+                self.wrong(
+                    &format!("identity/{at}"),
+                    "no store that asks for an identity",
+                    "",
+                    &help,
+                );
+            }
         }
     }
 

@@ -166,6 +166,9 @@ pub struct PlatformProfile {
     /// The metadata service; absent where there is none.
     #[serde(default)]
     pub metadata: MetadataService,
+    /// Schemes of `delivery.pointer.base` where a machine shows the identity that the platform gave it.
+    #[serde(default)]
+    pub identity: Vec<String>,
     /// The network delivers by a table of its own: an address that a machine announces by itself leads nowhere.
     #[serde(default)]
     pub routes_by_table: bool,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::{template, yaml};
@@ -24,6 +25,8 @@ pub struct Store {
     /// Parts that a path has at least.
     #[serde(default)]
     pub least_path: usize,
+    /// What names look like; absent where the authority is a host.
+    pub names: Option<StoreNames>,
     /// The part of the script of cloud-init systems that knows how to ask.
     pub fetch: String,
     /// A machine shows what the spec says; elsewhere it shows the identity that its cloud gave it.
@@ -36,6 +39,18 @@ pub struct Store {
     pub ignition: IgnitionStore,
     /// A command that uploads a file, with placeholders.
     pub upload: String,
+}
+
+/// Names of buckets, accounts and containers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StoreNames {
+    /// Regular expression of the authority.
+    authority: String,
+    /// Regular expression of the path; any if absent.
+    path: Option<String>,
+    /// Both for people.
+    pub rule: String,
 }
 
 /// How Ignition fetches from a store.
@@ -69,6 +84,11 @@ impl Store {
         STORES.get(scheme)
     }
 
+    /// The scheme of its URLs.
+    pub fn scheme(&self) -> Option<&str> {
+        self.example.split_once("://").map(|(scheme, _)| scheme)
+    }
+
     /// All of them.
     pub fn all() -> impl Iterator<Item = &'static Self> + Clone {
         STORES.values()
@@ -85,6 +105,14 @@ impl Store {
         Ok(filled
             .and_then(|value| value.as_str().map(str::to_owned))
             .unwrap_or_default())
+    }
+}
+
+impl StoreNames {
+    /// Whether a place can be there.
+    pub fn fit(&self, place: &Place) -> bool {
+        let fits = |pattern: &str, text| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
+        fits(&self.authority, &place.authority) && self.path.as_ref().is_none_or(|path| fits(path, &place.path))
     }
 }
 
@@ -142,6 +170,8 @@ mod tests {
             assert_eq!(&place.scheme, scheme);
             assert_eq!(place.url(), store.example);
             assert!(place.depth() >= store.least_path, "{scheme}");
+            assert!(store.names.as_ref().is_none_or(|names| names.fit(&place)), "{scheme}");
+            assert_eq!(store.names.is_some(), !store.auth, "{scheme}");
             assert!(
                 template::source(&format!("pointer/{}.py.j2", store.fetch)).is_some(),
                 "{scheme}"

@@ -44,6 +44,10 @@ fn table(profile: &PlatformProfile) -> String {
             service.join(", ") + &header.unwrap_or_default(),
         ));
     }
+    if !profile.identity.is_empty() {
+        let schemes = profile.identity.iter().map(|scheme| format!("`{scheme}://`"));
+        rows.push(row("shows its identity to", schemes.collect::<Vec<_>>().join(", ")));
+    }
     rows.push(row("read by", profile.readable_by.clone()));
     let rows: String = rows
         .iter()

@@ -43,12 +43,15 @@ nodes:
             directory: tempfile::tempdir().unwrap(),
         };
         desk.write("cluster.yaml", &spec);
+        // A machine of this platform shows what those of each cloud do.
+        fs::create_dir_all(desk.at("my/platform")).unwrap();
+        desk.write("my/platform/nocloud.yaml", "identity: [azure, gs, s3]\n");
         desk.render();
         desk
     }
 
     pub fn render(&self) {
-        let mut render = firelay(&["render", "--new-secrets"]);
+        let mut render = firelay(&["render", "--new-secrets", "--profiles", "my"]);
         let rendered = output(render.current_dir(&self.directory), "firelay");
         assert!(rendered.status.success(), "{}", said(&rendered));
         assert!(said(&rendered).contains("3 pointer"), "{}", said(&rendered));
@@ -146,13 +149,30 @@ impl Stub {
             .arg("-I")
             .arg(self.machine.at(SCRIPT))
             .env_clear()
-            .env("PATH", path);
+            .env("PATH", path)
+            .envs(self.environment());
         python
+    }
+
+    /// What the unit's `EnvironmentFile` sets.
+    fn environment(&self) -> Vec<(String, String)> {
+        let text = fs::read_to_string(self.machine.at("/etc/firelay/proxy.env")).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split_once('=').unwrap());
+        lines
+            .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+            .collect()
     }
 
     /// Runs it to its end.
     pub fn run(&self) -> String {
         succeed(&mut self.command(), "python3")
+    }
+
+    /// Runs it to an end that is none, as systemd sees it.
+    pub fn fail(&self) -> String {
+        let ran = output(&mut self.command(), "python3");
+        assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
+        said(&ran)
     }
 
     /// Runs it for as long as it takes to ask several times, and ends it.

@@ -7,6 +7,7 @@ mod support;
 
 mod desk;
 mod ignition;
+mod network;
 mod publish;
 mod server;
 mod stores;
@@ -194,6 +195,38 @@ fn a_power_cut_after_the_files_fetches_nothing_again() {
             .contains(&"systemctl enable --now --no-block firelay.service".to_owned())
     );
     assert!(!stub.machine.exists("/etc/firelay/pointer.json"));
+}
+
+#[test]
+fn what_cannot_be_laid_is_told_and_tried_again() {
+    let server = Server::start();
+    let desk = Desk::new(&format!("http://{}", server.address), "", "");
+    lies_there(&server, &desk);
+    let stub = desk.stub("cp1");
+    // A file stands where a directory has to be.
+    stub.machine.write("/etc/modules-load.d", 0o644, "");
+    let said = stub.fail();
+    assert!(
+        said.contains("step=fetch state=failed") && said.contains("/etc/modules-load.d"),
+        "{said}"
+    );
+    let status = stub.machine.status();
+    assert_eq!((&status["step"], &status["state"]), (&"fetch".into(), &"failed".into()));
+    assert!(
+        status["lastError"].as_str().unwrap().contains("/etc/modules-load.d"),
+        "{status}"
+    );
+    assert_eq!(stub.machine.calls(), [""; 0]);
+    // systemd starts it again.
+    let unit = stub.machine.read("/etc/systemd/system/firelay-fetch.service");
+    assert!(
+        unit.contains("\nRestart=on-failure\n") && unit.contains("\nStartLimitIntervalSec=0\n"),
+        "{unit}"
+    );
+    fs::remove_file(stub.machine.at("/etc/modules-load.d")).unwrap();
+    stub.run();
+    assert_eq!(stub.machine.status()["state"], "running");
+    assert!(stub.machine.exists("/etc/firelay/node.env"));
 }
 
 #[test]

@@ -189,6 +189,32 @@ fn resources_that_are_used_are_there() {
     }
 }
 
+/// What gives machines the identity by which they fetch from a bucket.
+const IDENTITIES: [(&str, &str); 3] = [
+    ("aws", "iam_instance_profile"),
+    ("azurerm", "identity_ids"),
+    ("google", "service_account_email"),
+];
+
+#[test]
+fn machines_can_have_an_identity_where_buckets_ask_for_one() {
+    let profiles = Profiles::embedded().unwrap();
+    for module in modules() {
+        let platforms = module.words("platforms");
+        let asks = platforms
+            .iter()
+            .any(|name| !profiles.platform[name].identity.is_empty());
+        let given = IDENTITIES.iter().find(|(name, _)| *name == module.name);
+        assert_eq!(given.is_some(), asks, "{}", module.name);
+        let Some((_, variable)) = given else { continue };
+        for name in ["member", "worker", "pool"] {
+            let mut blocks = module.blocks("resource").filter(|block| label(block, 1) == name);
+            let told = blocks.any(|block| format!("{:?}", block.body()).contains(variable));
+            assert!(told, "{}: {name} has no {variable}", module.name);
+        }
+    }
+}
+
 #[test]
 fn versions_are_pinned() {
     for module in modules() {

@@ -51,6 +51,14 @@ resource "azurerm_linux_virtual_machine" "member" {
     public_key = var.admin_ssh_key
   }
 
+  dynamic "identity" {
+    for_each = length(var.identity_ids) > 0 ? [var.identity_ids] : []
+    content {
+      type         = "UserAssigned"
+      identity_ids = identity.value
+    }
+  }
+
   os_disk {
     caching              = "ReadWrite"
     storage_account_type = "Premium_LRS"
@@ -97,6 +105,14 @@ resource "azurerm_linux_virtual_machine" "worker" {
   admin_ssh_key {
     username   = var.admin_username
     public_key = var.admin_ssh_key
+  }
+
+  dynamic "identity" {
+    for_each = length(var.identity_ids) > 0 ? [var.identity_ids] : []
+    content {
+      type         = "UserAssigned"
+      identity_ids = identity.value
+    }
   }
 
   os_disk {

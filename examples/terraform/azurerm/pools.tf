@@ -19,6 +19,14 @@ resource "azurerm_linux_virtual_machine_scale_set" "pool" {
     public_key = var.admin_ssh_key
   }
 
+  dynamic "identity" {
+    for_each = length(var.identity_ids) > 0 ? [var.identity_ids] : []
+    content {
+      type         = "UserAssigned"
+      identity_ids = identity.value
+    }
+  }
+
   os_disk {
     caching              = "ReadWrite"
     storage_account_type = "Premium_LRS"

@@ -55,6 +55,12 @@ variable "admin_ssh_key" {
   type        = string
 }
 
+variable "identity_ids" {
+  description = "Managed identities of the machines; for payloads in a container (azure://) exactly one, which may read it."
+  type        = list(string)
+  default     = []
+}
+
 variable "api_cidrs" {
   description = "Ranges that may reach the API server, besides the virtual network itself."
   type        = list(string)

@@ -12,8 +12,15 @@ use crate::{
     template,
 };
 
-/// What the stub's script reads beside its pointer where there is a proxy.
-const PROXY: &str = "/etc/firelay/proxy.env";
+/// What holds for the fetch as well, where it is set: the proxy, lines of /etc/hosts, name servers and time servers.
+const AROUND: [&str; 6] = [
+    "/etc/firelay/proxy.env",
+    "/etc/firelay/hosts",
+    "/etc/systemd/resolved.conf.d/90-firelay.conf",
+    "/etc/NetworkManager/conf.d/90-firelay-dns.conf",
+    "/etc/systemd/timesyncd.conf.d/90-firelay.conf",
+    "/etc/firelay/chrony.conf",
+];
 
 /// What lies elsewhere: what `write_files`, `bootcmd` and `runcmd` of the whole document would do, and passwords.
 #[derive(Serialize)]
@@ -76,6 +83,11 @@ struct Context<'a> {
     lib: &'a str,
     fetch: &'a str,
     sealed: bool,
+    /// Something is set before the fetch.
+    settings: bool,
+    hosts: bool,
+    dns: bool,
+    ntp: bool,
 }
 
 /// The node as far as cloud-init makes it: name, users, keys and masks, and what fetches the rest.
@@ -87,25 +99,38 @@ pub(super) fn stub(
     key: Option<String>,
 ) -> Result<NodeFiles, template::Error> {
     let lib = node.os.paths.lib.as_str();
+    let (hosts, dns, ntp) = (
+        !node.host.hosts.is_empty(),
+        node.host.dns.is_some(),
+        node.host.ntp.is_some(),
+    );
     let context = Context {
         lib,
         fetch: &pointer.store.fetch,
         sealed: key.is_some(),
+        settings: hosts || dns || ntp,
+        hosts,
+        dns,
+        ntp,
     };
     let script = template::render("pointer/fetch.py.j2", &context)?;
     let unit = template::render("pointer/firelay-fetch.service.j2", &context)?;
     let json = serde_json::to_string(&self::pointer(node, pointer, files, located, key));
     let json = json.expect("texts and numbers are JSON");
-    let proxy = files.files.iter().find(|file| file.path == PROXY).cloned();
-    let own = [
+    let around = files.files.iter().filter(|file| AROUND.contains(&file.path.as_str()));
+    let mut own = vec![
         NodeFile::new("/etc/firelay/pointer.json", 0o600, json),
         NodeFile::new(&format!("{lib}/fetch"), 0o755, script),
     ];
+    if context.settings {
+        let settings = template::render("pointer/settings.j2", &context)?;
+        own.push(NodeFile::new(&format!("{lib}/settings"), 0o755, settings));
+    }
     let mut users = files.users.clone();
     users.iter_mut().for_each(|user| user.password_hash = None);
     Ok(NodeFiles {
         hostname: files.hostname.clone(),
-        files: own.into_iter().chain(proxy).collect(),
+        files: own.into_iter().chain(around.cloned()).collect(),
         units: vec![NodeUnit {
             name: "firelay-fetch.service".to_owned(),
             content: unit.into(),

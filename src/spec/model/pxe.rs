@@ -33,7 +33,8 @@ pub struct PxeSystem {
     pub rootfs: Option<Spanned<String>>,
     /// Install onto this disk, instead of running from memory.
     pub disk: Option<Spanned<String>>,
-    /// Further kernel arguments, a word each.
+    /// Further kernel arguments, a word each. `{instance}`, `{seed}` and `{document}` stand for cloud-init's ID of the machine and for
+    /// the URLs of its directory and of its Ignition document.
     #[serde(default)]
     pub arguments: Vec<Spanned<String>>,
 }
