@@ -46,6 +46,8 @@ pub mod document;
 
 pub mod delivery;
 
+pub mod verify;
+
 pub mod serve;
 
 pub mod mirror;

@@ -243,7 +243,13 @@ fn every_code_has_a_case_and_every_case_a_registered_code() {
         .map(|finding| finding.code)
         .collect();
     let registered: BTreeSet<_> = CODES.iter().map(|(code, _)| *code).collect();
-    assert_eq!(said, registered);
+    // Those of rendered trees have theirs in tests/verify/.
+    let of_specs: BTreeSet<_> = registered
+        .iter()
+        .copied()
+        .filter(|code| !code.starts_with("FL10"))
+        .collect();
+    assert_eq!(said, of_specs);
     assert_eq!(registered.len(), CODES.len(), "a code is registered twice");
 }
 

@@ -1,0 +1,55 @@
+//! `manifest.json` as somebody reads it who knows its format and nothing of what wrote it.
+
+use serde::Deserialize;
+
+/// The whole of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// `firelay.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Manifest`.
+    pub kind: String,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Version of Kubernetes, `1.36.4`.
+    pub kubernetes_version: String,
+    /// Every file of the tree but `manifest.json`.
+    pub files: Vec<Described>,
+}
+
+/// What `manifest.json` says of a file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Described {
+    /// Path within the tree, with `/`.
+    pub path: String,
+    /// The node or pool that it is for.
+    pub node: Option<String>,
+    /// The node is a pool.
+    pub pool: bool,
+    /// `control-plane`, `worker`, `etcd`.
+    pub roles: Vec<String>,
+    /// Name of the platform.
+    pub platform: Option<String>,
+    /// What the platform takes it as; only on the file that is handed over.
+    pub attribute: Option<String>,
+    /// `plain`, `inner`, `compressed`, `pointer`.
+    pub rung: Option<String>,
+    /// `plain`, `base64`, `gzip`, `gzip-base64`.
+    pub encoding: Option<String>,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Bytes that the platform counts.
+    pub counted: Option<u64>,
+    /// Most bytes that the platform takes.
+    pub limit: Option<u64>,
+    /// Where the file has to lie; only on a payload.
+    pub url: Option<String>,
+    /// The payload is encrypted.
+    pub sealed: Option<bool>,
+    /// SHA-256, lower-case hex.
+    pub sha256: String,
+    /// When the first certificate in it ends (RFC 3339).
+    pub expires: Option<String>,
+}
