@@ -44,6 +44,8 @@ pub mod document;
 
 pub mod delivery;
 
+pub mod audit;
+
 pub mod serve;
 
 pub mod cli;

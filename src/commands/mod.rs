@@ -2,6 +2,7 @@
 
 mod artifacts;
 pub mod assembly;
+mod audit;
 mod check;
 mod completions;
 mod draft;
@@ -40,6 +41,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Audit(args) => audit::run(args),
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),
         Verb::Why(args) => why::run(args),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy, Role, Rung,
+        Arch, Argument, Disk, Exposure, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy, Role, Rung,
         Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
@@ -27,6 +27,7 @@ pub(super) struct Inherited<'a> {
     pub(super) kubelet_args: Vec<&'a Argument>,
     pub(super) rung: Option<&'a Spanned<Rung>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
+    pub(super) max_exposure: Option<&'a Spanned<Exposure>>,
     pub(super) host: InheritedHost<'a>,
 }
 
@@ -65,6 +66,7 @@ impl<'a> Inherited<'a> {
             kubelet_args: spec.kubernetes.kubelet.extra_args.iter().collect(),
             rung: spec.delivery.rung.as_ref(),
             pointer: spec.delivery.pointer.as_ref(),
+            max_exposure: spec.security.max_exposure.as_ref(),
             host: InheritedHost::default(),
         };
         inherited.host.lay(spec.host());
@@ -95,6 +97,7 @@ impl<'a> Inherited<'a> {
         self.kubelet_args.extend(args);
         self.rung = nearer.delivery.rung.as_ref().or(self.rung);
         self.pointer = nearer.delivery.pointer.as_ref().or(self.pointer);
+        self.max_exposure = nearer.security.max_exposure.as_ref().or(self.max_exposure);
         self.host.lay(nearer.host);
     }
 }

@@ -18,6 +18,7 @@ mod patch;
 mod pxe;
 mod registration;
 mod runtime;
+mod security;
 mod settings;
 mod trust;
 
@@ -49,6 +50,7 @@ pub use patch::*;
 pub use pxe::*;
 pub use registration::*;
 pub use runtime::*;
+pub use security::*;
 pub use settings::HostSettings;
 pub use trust::*;
 
@@ -100,6 +102,9 @@ host_settings!(level! {
         /// How documents come to the machines.
         #[serde(default)]
         pub delivery: Delivery,
+        /// How much documents may tell to who reads them.
+        #[serde(default)]
+        pub security: Security,
         /// OS profile of every node that names none.
         pub os: Option<Spanned<String>>,
         /// Platform profile of every node that names none.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, NodeDelivery, Ntp, Patch,
-    Proxy,
+    Arch, Commands, Disk, HostFile, HostSettings, Interface, Kubelet, Mount, NameServers, NodeDelivery, NodeSecurity,
+    Ntp, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
@@ -82,6 +82,9 @@ macro_rules! with_node_settings {
                 /// How documents come to the machines.
                 #[serde(default)]
                 pub delivery: NodeDelivery,
+                /// How much documents may tell to who reads them.
+                #[serde(default)]
+                pub security: NodeSecurity,
                 /// Changes of rendered files, after the cluster's.
                 #[serde(default)]
                 pub patches: Vec<Patch>,
@@ -99,6 +102,7 @@ macro_rules! with_node_settings {
                     taints: self.taints.as_ref(),
                     kubelet: &self.kubelet,
                     delivery: &self.delivery,
+                    security: &self.security,
                     host: self.host(),
                 }
             }
@@ -117,6 +121,7 @@ pub struct Settings<'a> {
     pub taints: Option<&'a Vec<Taint>>,
     pub kubelet: &'a Kubelet,
     pub delivery: &'a NodeDelivery,
+    pub security: &'a NodeSecurity,
     pub host: HostSettings<'a>,
 }
 
