@@ -235,8 +235,10 @@ fn every_code_has_a_case_and_every_case_a_registered_code() {
         .map(|finding| finding.code)
         .collect();
     let registered: BTreeSet<_> = CODES.iter().map(|(code, _)| *code).collect();
-    assert_eq!(said, registered);
     assert_eq!(registered.len(), CODES.len(), "a code is registered twice");
+    // Those of trees have their cases where trees are read: tests/audit.
+    let of_specs = registered.into_iter().filter(|code| !code.starts_with("FL10"));
+    assert_eq!(said, of_specs.collect());
 }
 
 /// `explain FLnnnn` tells what is wrong, what would come of it, and what to write instead.

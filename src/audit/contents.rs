@@ -11,7 +11,7 @@ use x509_parser::{
 use super::{
     der::{self, Thing},
     known::Catalogue,
-    layers::{Wrap, unpack},
+    layers::{Wrap, unescaped, unpack},
     recognise,
 };
 
@@ -28,6 +28,8 @@ pub struct Contents {
     pub(super) publics: BTreeSet<Vec<u8>>,
     /// Secrets that are recognised by what stands around them, and in what.
     pub(super) marks: BTreeMap<recognise::Mark, String>,
+    /// Not everything that is packed in it was searched.
+    pub(super) cut: bool,
 }
 
 /// A private key that was found.
@@ -54,7 +56,8 @@ impl Contents {
     /// Searches a file for the secrets of a catalogue, and for whatever else is one by its looks.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
+        let whole = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
+        contents.cut = !whole;
         contents
     }
 
@@ -68,7 +71,8 @@ impl Contents {
         if joined.len() < layer.len() {
             catalogue.find(&joined, &mut note);
         }
-        recognise::marks(layer, &mut |mark| {
+        let text = layer.contains(&b'\\').then(|| unescaped(layer));
+        recognise::marks(text.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
             self.marks.entry(mark).or_insert_with(told);
         });
         der::scan(layer, &mut |thing| self.thing(catalogue, thing, told));

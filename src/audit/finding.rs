@@ -2,16 +2,6 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-/// Codes of findings in a tree, and what they are about.
-pub const CODES: &[(&str, &str)] = &[
-    ("FL1081", "key of the cluster on a machine that is no control plane"),
-    ("FL1082", "another machine's key"),
-    ("FL1083", "bootstrap token where none is needed"),
-    ("FL1084", "secret that belongs into no document"),
-    ("FL1085", "secret in a file of no machine"),
-    ("FL1086", "document that opens more than the spec allows"),
-];
-
 /// Something that is where it must not be. No text of it holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,7 +39,11 @@ pub fn listed(findings: &[Finding]) -> String {
         );
     }
     if findings.len() > TOLD {
-        let _ = write!(text, "\nand {} more; --output json of `audit` has all\n", findings.len() - TOLD);
+        let _ = write!(
+            text,
+            "\nand {} more; --output json of `audit` has all\n",
+            findings.len() - TOLD
+        );
     }
     text
 }

@@ -20,6 +20,8 @@ const ETCD_CA: &str = "etcd-ca";
 const CAS: [&str; 3] = ["kubernetes", ETCD_CA, "front-proxy-ca"];
 /// A client of etcd that members have, too.
 const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";
+/// Secrets that a finding lists.
+const FEW: usize = 3;
 /// What the names of kubelets begin with.
 const NODE: &str = "system:node:";
 
@@ -73,7 +75,11 @@ pub struct Holding {
 impl Holding {
     /// The most of what the document opens.
     pub fn exposure(&self) -> Exposure {
-        self.opens.iter().map(|secret| secret.exposure).max().unwrap_or_default()
+        self.opens
+            .iter()
+            .map(|secret| secret.exposure)
+            .max()
+            .unwrap_or_default()
     }
 }
 
@@ -94,9 +100,13 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
         findings.extend(book.of_no_machine(catalogue, file));
     }
     let hold = |machine: MachineFiles| {
-        let all = machine.files.iter().map(|file| (file, book.secrets(catalogue, &file.contents)));
+        let all = machine
+            .files
+            .iter()
+            .map(|file| (file, book.secrets(catalogue, &file.contents)));
         let all: Vec<_> = all.collect();
         findings.extend(Rule::new(&machine, &all).findings());
+        findings.extend(machine.files.iter().filter_map(unread));
         let holding = hold(&machine, &all);
         findings.extend(too_open(&holding));
         Holding {
@@ -153,9 +163,15 @@ impl Book {
             };
             (secret, key.wrapped.clone())
         });
-        let marks = contents.marks.iter();
-        let marks = marks.filter_map(|(mark, wrapped)| Some((mark.secret()?, wrapped.clone())));
-        marks.chain(keys).chain(known).collect()
+        let mut found: Found = keys.chain(known).collect();
+        for (mark, wrapped) in &contents.marks {
+            // What was searched for and found needs not be recognised.
+            let same = |secret: &Secret| found.keys().any(|found| found.title == secret.title);
+            if let Some(secret) = mark.secret().filter(|secret| !same(secret)) {
+                found.insert(secret, wrapped.clone());
+            }
+        }
+        found
     }
 
     /// What a key is by the certificates that are of it.
@@ -236,8 +252,13 @@ impl<'a> Rule<'a> {
             }
         }
         let own = Holder::Machine(machine.name.clone());
-        let kubelet = first.keys().any(|secret| secret.title == KUBELET && secret.holder == own);
-        let founds = machine.files.iter().any(|file| file.contents.marks.contains_key(&Mark::Founds));
+        let kubelet = first
+            .keys()
+            .any(|secret| secret.title == KUBELET && secret.holder == own);
+        let founds = machine
+            .files
+            .iter()
+            .any(|file| file.contents.marks.contains_key(&Mark::Founds));
         Self {
             machine,
             first,
@@ -268,14 +289,18 @@ impl<'a> Rule<'a> {
         let whose = "look in `files`, `commands`, `manifests` and patches for who put it there, then make new secrets: it was told";
         match &secret.holder {
             Holder::Anybody => None,
-            Holder::Nobody => Some(("FL1084", format!("{name} holds what belongs into no document: {title}"), whose)),
+            Holder::Nobody => Some((
+                "FL1084",
+                format!("{name} holds what belongs into no document: {title}"),
+                whose,
+            )),
             Holder::Machine(owner) if owner != name => {
                 Some(("FL1082", format!("{name} holds a key of {owner}: {title}"), whose))
             }
             Holder::Joiners if self.certified && !self.founds => Some((
                 "FL1083",
                 format!("{name} holds the bootstrap token, and joins without it"),
-                "with `join: { identity: certificate }` a token is for pools and the founder alone",
+                "take it out of `files`, `commands`, `manifests` and patches; only pools and the founder need it",
             )),
             Holder::Machine(_) | Holder::Joiners if secret.exposure <= Exposure::Joins => None,
             Holder::Machine(_) | Holder::Etcd if control_plane || etcd => None,
@@ -307,11 +332,23 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
         Some(_) => everything.clone(),
         None => given,
     };
+    let beyond = |secret: &Secret| machine.payload.is_some() && !opens.contains(secret);
     Holding {
         machine: machine.clone(),
-        fetched: everything.into_iter().filter(|secret| !opens.contains(secret)).collect(),
+        fetched: everything.into_iter().filter(beyond).collect(),
         opens,
     }
+}
+
+/// A file that was not searched to its end.
+fn unread(file: &Document) -> Option<Finding> {
+    file.contents.cut.then(|| Finding {
+        document: file.path.clone(),
+        wrapped: String::new(),
+        code: "FL1087",
+        message: "this file unpacks to more than was searched".to_owned(),
+        help: "look at what is packed in it: no document that a machine can use grows so much".to_owned(),
+    })
 }
 
 /// More than `security.maxExposure`.
@@ -319,15 +356,22 @@ fn too_open(holding: &Holding) -> Option<Finding> {
     let (machine, exposure) = (&holding.machine, holding.exposure());
     let most = machine.max_exposure.filter(|most| exposure > *most)?;
     let above = holding.opens.iter().rev().filter(|secret| secret.exposure > most);
-    let titles: Vec<_> = above.map(|secret| secret.title.as_str()).collect();
+    let above: Vec<_> = above.map(|secret| secret.title.as_str()).collect();
+    let more = match above.len().saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     Some(Finding {
         document: machine.given.clone(),
         wrapped: String::new(),
         code: "FL1086",
-        message: format!("the document of {} is {exposure}, and may be {most} at the most", machine.name),
+        message: format!(
+            "the document of {} is {exposure}, and may be {most} at the most",
+            machine.name
+        ),
         help: format!(
-            "it holds {}: deliver it by a sealed pointer to a place that asks who the machine is, put less into it, or raise `security.maxExposure`",
-            titles.join(", ")
+            "it holds {}{more}; `delivery: {{ rung: pointer }}` keeps it from the platform, or raise `security.maxExposure`",
+            above[..above.len().min(FEW)].join(", ")
         ),
     })
 }

@@ -30,19 +30,43 @@ pub struct Known {
 
 /// Keys of machines by their paths below `/etc/firelay`, with the common name in the certificate.
 pub const LEAVES: [(&str, &str, Exposure); 16] = [
-    ("etcd/healthcheck-client", "kube-etcd-healthcheck-client", Exposure::Administers),
+    (
+        "etcd/healthcheck-client",
+        "kube-etcd-healthcheck-client",
+        Exposure::Administers,
+    ),
     ("etcd/peer", ETCD_MEMBER, Exposure::Administers),
     ("etcd/server", ETCD_MEMBER, Exposure::Administers),
     ("kubeconfig/admin", "kubernetes-admin", Exposure::Administers),
-    ("kubeconfig/controller-manager", "system:kube-controller-manager", Exposure::Administers),
+    (
+        "kubeconfig/controller-manager",
+        "system:kube-controller-manager",
+        Exposure::Administers,
+    ),
     ("kubeconfig/scheduler", "system:kube-scheduler", Exposure::Administers),
-    ("kubeconfig/super-admin", "kubernetes-super-admin", Exposure::Administers),
+    (
+        "kubeconfig/super-admin",
+        "kubernetes-super-admin",
+        Exposure::Administers,
+    ),
     ("kubelet/client", KUBELET, Exposure::Identity),
     ("kubelet/kubelet", KUBELET_SERVING, Exposure::Identity),
     ("pki/apiserver", "kube-apiserver", Exposure::Identity),
-    ("pki/apiserver-etcd-client", "kube-apiserver-etcd-client", Exposure::Administers),
-    ("pki/apiserver-kubelet-client", "kube-apiserver-kubelet-client", Exposure::Administers),
-    ("pki/etcd/healthcheck-client", "kube-etcd-healthcheck-client", Exposure::Administers),
+    (
+        "pki/apiserver-etcd-client",
+        "kube-apiserver-etcd-client",
+        Exposure::Administers,
+    ),
+    (
+        "pki/apiserver-kubelet-client",
+        "kube-apiserver-kubelet-client",
+        Exposure::Administers,
+    ),
+    (
+        "pki/etcd/healthcheck-client",
+        "kube-etcd-healthcheck-client",
+        Exposure::Administers,
+    ),
     ("pki/etcd/peer", ETCD_MEMBER, Exposure::Administers),
     ("pki/etcd/server", ETCD_MEMBER, Exposure::Administers),
     ("pki/front-proxy-client", "front-proxy-client", Exposure::Administers),
@@ -73,7 +97,11 @@ impl Known {
 
     /// Everything that a bundle holds, and the keys that it gives to these machines. With an etcd of its own no machine holds
     /// the key of etcd's CA.
-    pub fn of_bundle<'n>(bundle: &Bundle, machines: impl IntoIterator<Item = &'n str>, external_etcd: bool) -> Vec<Self> {
+    pub fn of_bundle<'n>(
+        bundle: &Bundle,
+        machines: impl IntoIterator<Item = &'n str>,
+        external_etcd: bool,
+    ) -> Vec<Self> {
         let leaves = LeafKeys::of(bundle);
         let mut all = roots(bundle, external_etcd);
         all.extend(derived(&leaves));
@@ -85,7 +113,12 @@ impl Known {
             };
             all.extend(LEAVES.map(leaf));
             let identity = secret::Secret::new(payloads.identity(machine).to_vec());
-            all.push(Self::new(Exposure::Identity, "what opens its payload", holder(), identity));
+            all.push(Self::new(
+                Exposure::Identity,
+                "what opens its payload",
+                holder(),
+                identity,
+            ));
         }
         all
     }
@@ -126,9 +159,24 @@ fn texts(bundle: &Bundle) -> Vec<Known> {
             secret: recognise::token(),
             value: secret::Secret::new(half.as_bytes().to_vec()),
         },
-        known(Exposure::Signs, "seed of the bundle", Holder::Nobody, bundle.seed.expose().clone()),
-        known(Exposure::Administers, "kubeadm's certificate key", Holder::Nobody, certificate_key),
-        known(Exposure::Administers, "key of encryption at rest", Holder::ControlPlanes, encryption_key),
+        known(
+            Exposure::Signs,
+            "seed of the bundle",
+            Holder::Nobody,
+            bundle.seed.expose().clone(),
+        ),
+        known(
+            Exposure::Administers,
+            "kubeadm's certificate key",
+            Holder::Nobody,
+            certificate_key,
+        ),
+        known(
+            Exposure::Administers,
+            "key of encryption at rest",
+            Holder::ControlPlanes,
+            encryption_key,
+        ),
     ]
 }
 
@@ -141,16 +189,31 @@ fn derived(leaves: &LeafKeys) -> Vec<Known> {
             Holder::Nobody,
             leaves.of_administrator(),
         ),
-        Known::new(Exposure::Signs, ca("firelay-serve"), Holder::Nobody, leaves.of_boot_server()),
+        Known::new(
+            Exposure::Signs,
+            ca("firelay-serve"),
+            Holder::Nobody,
+            leaves.of_boot_server(),
+        ),
     ];
     for addon in declaration::all().iter().filter(|addon| !addon.certificates.is_empty()) {
         let name = addon.name.as_str();
         let key = leaves.of_addon(name, "ca");
-        all.push(Known::new(Exposure::Signs, ca(&format!("{name}-ca")), Holder::Nobody, key));
+        all.push(Known::new(
+            Exposure::Signs,
+            ca(&format!("{name}-ca")),
+            Holder::Nobody,
+            key,
+        ));
         let names = addon.certificates.iter().flat_map(|authority| authority.leaves.keys());
         all.extend(names.map(|leaf| {
             let title = format!("{name}: {leaf}");
-            Known::new(Exposure::Identity, title, Holder::ControlPlanes, leaves.of_addon(name, leaf))
+            Known::new(
+                Exposure::Identity,
+                title,
+                Holder::ControlPlanes,
+                leaves.of_addon(name, leaf),
+            )
         }));
     }
     all
@@ -196,7 +259,11 @@ impl Catalogue {
         let values = known.iter().map(|known| known.value.expose());
         Self {
             needles: Needles::new(values.clone().map(Vec::as_slice)),
-            numbers: values.cloned().enumerate().map(|(number, value)| (value, number)).collect(),
+            numbers: values
+                .cloned()
+                .enumerate()
+                .map(|(number, value)| (value, number))
+                .collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),
         }
     }

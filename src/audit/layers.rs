@@ -15,8 +15,9 @@ use zeroize::Zeroizing;
 /// Wrappings within each other that are looked into. A document of firelay has five at the most.
 const DEPTH: usize = 8;
 
-/// Most bytes that are unpacked from one file: enough for any document, and a bomb ends there.
-const MOST: usize = 64 << 20;
+/// Bytes that are unpacked from any file, and how often its own size if that is more: a bomb ends there.
+const LEAST: usize = 16 << 20;
+const TIMES: usize = 64;
 
 /// What is shorter holds no secret.
 const SHORTEST: usize = 24;
@@ -41,18 +42,22 @@ impl fmt::Display for Wrap {
     }
 }
 
-/// Shows the bytes, and everything that is packed in them, with what each was wrapped in, the outermost first.
-pub(super) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) {
+/// Shows the bytes, and everything that is packed in them, with what each was wrapped in, the outermost first. Tells whether
+/// that was all.
+pub(super) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> bool {
     let mut unpacking = Unpacking {
-        left: MOST,
+        left: LEAST.max(bytes.len().saturating_mul(TIMES)),
+        cut: false,
         wraps: Vec::new(),
         see,
     };
     unpacking.visit(bytes);
+    !unpacking.cut
 }
 
 struct Unpacking<'s> {
     left: usize,
+    cut: bool,
     wraps: Vec<Wrap>,
     see: &'s mut dyn FnMut(&[Wrap], &[u8]),
 }
@@ -80,9 +85,13 @@ impl Unpacking<'_> {
     }
 
     fn within(&mut self, wrap: Wrap, bytes: Option<Zeroizing<Vec<u8>>>) {
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() + 8 >= SHORTEST && bytes.len() <= self.left) else {
+        let Some(bytes) = bytes.filter(|bytes| bytes.len() + 8 >= SHORTEST) else {
             return;
         };
+        if bytes.len() >= self.left {
+            self.cut = true;
+            return;
+        }
         self.left -= bytes.len();
         self.wraps.push(wrap);
         self.visit(&bytes);
@@ -91,7 +100,10 @@ impl Unpacking<'_> {
 
     /// Wherever it begins: a seed image has its files between other bytes.
     fn gzip(&mut self, bytes: &[u8]) {
-        let starts = bytes.windows(3).enumerate().filter(|(_, magic)| *magic == [0x1f, 0x8b, 8]);
+        let starts = bytes
+            .windows(3)
+            .enumerate()
+            .filter(|(_, magic)| *magic == [0x1f, 0x8b, 8]);
         for (at, _) in starts {
             let plain = inflated(MultiGzDecoder::new(&bytes[at..]), self.left);
             self.within(Wrap::Gzip, plain);
@@ -118,7 +130,7 @@ impl Unpacking<'_> {
 }
 
 /// Line breaks and slashes as JSON and quoted YAML write them, as they are meant.
-fn unescaped(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+pub(super) fn unescaped(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.len()));
     let mut rest = bytes.iter().copied().peekable();
     while let Some(byte) = rest.next() {
@@ -143,7 +155,8 @@ fn is_base64(byte: u8) -> bool {
 
 /// Longest runs of bytes of a kind.
 fn runs(text: &[u8], shortest: usize, of: impl Fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
-    text.split(move |byte| !of(*byte)).filter(move |run| run.len() >= shortest)
+    text.split(move |byte| !of(*byte))
+        .filter(move |run| run.len() >= shortest)
 }
 
 /// Runs of base64 that go over several lines, with and without the end of the line before: `key: AAAA`.
@@ -191,7 +204,9 @@ fn decode_base64(run: &[u8], alphabet: &base64::alphabet::Alphabet) -> Option<Ze
 
 fn decode_hex(run: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = run.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
+    let pairs = run
+        .chunks_exact(2)
+        .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
     pairs.collect::<Option<Vec<_>>>().map(Zeroizing::new)
 }
 

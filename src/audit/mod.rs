@@ -23,7 +23,7 @@ mod table;
 mod tree;
 
 pub use contents::Contents;
-pub use finding::{CODES, Finding, listed};
+pub use finding::{Finding, listed};
 pub use judge::{Audit, Document, Holding, MachineFiles, audit};
 pub use known::{Catalogue, Known, LEAVES};
 pub use report::Report;

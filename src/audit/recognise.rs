@@ -34,11 +34,23 @@ struct Pattern {
 
 static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     let patterns = [
-        (Mark::Token, "oken", r#"(?i)token"?\s*[:=]\s*["']?[a-z0-9]{6}\.[a-z0-9]{16}\b"#),
+        (
+            Mark::Token,
+            "oken",
+            r#"(?i)token"?\s*[:=]\s*["']?[a-z0-9]{6}\.[a-z0-9]{16}\b"#,
+        ),
         (Mark::Founds, "InitConfiguration", r"^\s*kind: InitConfiguration$"),
-        (Mark::PasswordHash, "$", r"\$(?:1|5|6|y|7|2[aby])\$[./A-Za-z0-9=,$]{20,}"),
+        (
+            Mark::PasswordHash,
+            "$",
+            r"\$(?:1|5|6|y|7|2[aby])\$[./A-Za-z0-9=,$]{20,}",
+        ),
         (Mark::Password, "://", r#"://[^/\s:@"']+:[^/\s:@"']+@[A-Za-z0-9\[]"#),
-        (Mark::Password, " = \"", r#"^\s*(?:password|auth|identitytoken) = "[^"]"#),
+        (
+            Mark::Password,
+            " = \"",
+            r#"^\s*(?:password|auth|identitytoken) = "[^"]"#,
+        ),
         (Mark::Pointer, "\"key\":\"", r#""key":"[0-9a-f]{64}""#),
         (Mark::Pointer, "\"query\":\"", r#""query":"[^"]"#),
         (Mark::Pointer, "\"headers\":{\"", r#""headers":\{"[^"]"#),
@@ -51,12 +63,14 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     patterns.into_iter().map(pattern).collect()
 });
 
-/// Those of a text. Lines end where one is broken, and where JSON says that one is.
+/// Those of a text.
 pub(super) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
     let Ok(text) = std::str::from_utf8(layer) else { return };
     for pattern in PATTERNS.iter().filter(|pattern| text.contains(pattern.anchor)) {
-        let mut lines = text.split('\n').flat_map(|line| line.split("\\n"));
-        if lines.any(|line| line.contains(pattern.anchor) && pattern.whole.is_match(line)) {
+        if text
+            .lines()
+            .any(|line| line.contains(pattern.anchor) && pattern.whole.is_match(line))
+        {
             found(pattern.mark);
         }
     }

@@ -85,6 +85,8 @@ pub struct Reader {
     pub terraform: Option<String>,
     /// Machines boot from the network: the document goes by in clear unless it is asked for with https://.
     pub network_boot: bool,
+    /// What pods can ask for it, if there is such a service.
+    pub metadata_service: Option<String>,
     /// What keeps others from reading it.
     pub narrowed_by: Vec<String>,
 }
@@ -114,7 +116,11 @@ impl Report {
 impl Row {
     fn new(holding: Holding) -> Self {
         let exposure = holding.exposure();
-        let Holding { machine, opens, fetched } = holding;
+        let Holding {
+            machine,
+            opens,
+            fetched,
+        } = holding;
         Self {
             node: machine.name,
             pool: machine.pool,
@@ -134,18 +140,30 @@ impl Row {
 
 impl Reader {
     fn new(machine: &MachineFiles, profile: Option<&PlatformProfile>) -> Self {
-        let takes = profile.into_iter().flat_map(|profile| [&profile.cloud_init, &profile.ignition]);
+        let takes = profile
+            .into_iter()
+            .flat_map(|profile| [&profile.cloud_init, &profile.ignition]);
         let takes = takes.flatten().find(|takes| takes.attribute == machine.attribute);
-        let resource = takes.and_then(|takes| takes.terraform.as_ref());
+        let hashed = profile.is_some_and(|profile| profile.state_is_hashed);
+        let resource = takes.filter(|_| !hashed).and_then(|takes| takes.terraform.as_ref());
         Self {
             platform: machine.platform.clone(),
             attribute: machine.attribute.clone(),
             readable_by: profile.map(|profile| profile.readable_by.clone()),
             terraform: resource.map(|resource| format!("{resource}.{}", machine.attribute)),
             network_boot: machine.network_boot,
+            metadata_service: profile.and_then(metadata_service),
             narrowed_by: profile.map(|profile| profile.narrowed_by.clone()).unwrap_or_default(),
         }
     }
+}
+
+/// The name or address under which it hands documents out.
+fn metadata_service(profile: &PlatformProfile) -> Option<String> {
+    let service = &profile.metadata;
+    let addresses = service.addresses.iter().map(ToString::to_string);
+    let mut all = service.names.iter().cloned().chain(addresses);
+    all.find(|name| profile.readable_by.contains(name))
 }
 
 /// Documents that open the same in the same place, and their names.
@@ -153,11 +171,22 @@ pub(super) fn groups(report: &Report) -> Vec<Vec<&Row>> {
     let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
     for row in &report.documents {
         let titles = |secrets: &BTreeSet<Secret>| -> BTreeSet<_> {
-            secrets.iter().map(|secret| (secret.exposure, secret.title.clone())).collect()
+            secrets
+                .iter()
+                .map(|secret| (secret.exposure, secret.title.clone()))
+                .collect()
         };
-        let lies = row.payload.as_ref().map(|lying| (place(&lying.url).to_owned(), lying.sealed));
+        let lies = row
+            .payload
+            .as_ref()
+            .map(|lying| (place(&lying.url).to_owned(), lying.sealed));
         let exposure = std::cmp::Reverse(row.exposure);
-        let kind = (row.roles.clone(), row.pool, row.platform.as_str(), row.attribute.as_str());
+        let kind = (
+            row.roles.clone(),
+            row.pool,
+            row.platform.as_str(),
+            row.attribute.as_str(),
+        );
         groups
             .entry((kind, exposure, titles(&row.opens), titles(&row.fetched), lies))
             .or_default()

@@ -94,7 +94,7 @@ fn secrets(groups: &[Vec<&Row>], columns: &[String]) -> String {
     }
     let fetched = groups.iter().flatten().any(|row| !row.fetched.is_empty());
     if fetched {
-        text.push_str("\n  f is fetched by the machine with the identity that its cloud gave it, and is not in the document\n");
+        text.push_str("\n  f is fetched by the machine with the identity that its cloud gave it; who has that, too, has it as well\n");
     }
     text
 }
@@ -112,10 +112,21 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
         let who = who.unwrap_or("no profile tells; name yours with --profiles");
         let _ = writeln!(text, "  {} on {}: {who}", letters.join(", "), reader.platform);
         if let Some(resource) = &reader.terraform {
-            let _ = writeln!(text, "      and who reads Terraform's state, if {resource} gives it to the machine");
+            let _ = writeln!(
+                text,
+                "      and who reads Terraform's state, if {resource} gives it to the machine"
+            );
         }
         if reader.network_boot {
-            text.push_str("      and who listens on the network while machines boot, unless delivery.pxe.url is https://\n");
+            text.push_str(
+                "      and who listens on the network while machines boot, unless delivery.pxe.url is https://\n",
+            );
+        }
+        if let Some(service) = &reader.metadata_service {
+            let _ = writeln!(
+                text,
+                "      less: a firewall on the machine or a network policy that keeps pods from {service}"
+            );
         }
         for narrow in &reader.narrowed_by {
             let _ = writeln!(text, "      less: {narrow}");
@@ -124,7 +135,11 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
     let lying = report.documents.iter().filter_map(|row| row.payload.as_ref());
     let lying: BTreeSet<_> = lying.map(|lying| (place(&lying.url), lying.sealed)).collect();
     for (place, sealed) in lying {
-        let who = if sealed { "are sealed: who reads them sees nothing" } else { "are read by who may read there" };
+        let who = if sealed {
+            "are sealed: who reads them sees nothing"
+        } else {
+            "are read by who may read there"
+        };
         let _ = writeln!(text, "  payloads in {place} {who}");
     }
     text
@@ -133,14 +148,21 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
 /// What would make it less, as far as it is not done.
 fn advice(report: &Report) -> String {
     let of = |least: Exposure| report.documents.iter().any(|row| row.exposure >= least);
-    let cas = report.documents.iter().flat_map(|row| row.opens.iter().chain(&row.fetched));
+    let cas = report
+        .documents
+        .iter()
+        .flat_map(|row| row.opens.iter().chain(&row.fetched));
     let cas = cas.filter(|secret| secret.exposure == Exposure::Signs && secret.title.starts_with("CA "));
     let rows = [
         (
             of(Exposure::Administers),
-            "delivery: { rung: pointer, pointer: { base: s3://…, sealed: true } } leaves a document that opens nothing by itself",
+            "delivery: { rung: pointer, pointer: { base: s3://…, sealed: true } } leaves a document that opens nothing by itself;\n    \
+             gs:// and azure:// as well, and without `sealed` where Ignition reads it",
         ),
-        (cas.count() > 0, "pki: { caKeys: none } keeps the keys of the CAs in the bundle"),
+        (
+            cas.count() > 0,
+            "pki: { caKeys: none } keeps the keys of the CAs in the bundle",
+        ),
         (
             report.documents.iter().any(|row| row.exposure == Exposure::Joins),
             "a short join.tokenTtl ends what the document of a pool opens",
@@ -154,5 +176,6 @@ fn advice(report: &Report) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    rows.iter().fold("\nWhat helps:\n".to_owned(), |text, row| text + "  " + row + "\n")
+    rows.iter()
+        .fold("\nWhat helps:\n".to_owned(), |text, row| text + "  " + row + "\n")
 }

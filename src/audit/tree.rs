@@ -58,7 +58,11 @@ impl Files {
 
     /// Names of its nodes and pools.
     pub fn names(&self) -> BTreeSet<&str> {
-        self.manifest.files.iter().filter_map(|file| file.node.as_deref()).collect()
+        self.manifest
+            .files
+            .iter()
+            .filter_map(|file| file.node.as_deref())
+            .collect()
     }
 
     /// A machine of it is a member of an etcd of its own.
@@ -83,7 +87,9 @@ impl Files {
         }
         machines.par_iter_mut().try_for_each(|machine| {
             let paths = files.get(machine.name.as_str()).into_iter().flatten();
-            machine.files = paths.map(|path| self.document(catalogue, path)).collect::<Result<_, _>>()?;
+            machine.files = paths
+                .map(|path| self.document(catalogue, path))
+                .collect::<Result<_, _>>()?;
             Ok::<_, Error>(())
         })?;
         let shared = shared.iter().map(|path| self.document(catalogue, path));

@@ -15,13 +15,18 @@ use crate::{
     plan::Plan,
     profile::Profiles,
     secrets::Bundle,
+    spec::Rung,
 };
 
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let files = Files::open(&args.out).map_err(|error| Failure::io(&error))?;
     let profiles = profiles(&args.profiles)?;
-    let bundle = args.secrets.as_deref().map(|path| belonging(&files, path)).transpose()?;
+    let bundle = args
+        .secrets
+        .as_deref()
+        .map(|path| belonging(&files, path))
+        .transpose()?;
     let known = bundle
         .as_ref()
         .map(|bundle| Known::of_bundle(bundle, files.names(), files.external_etcd()));
@@ -81,18 +86,19 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(Known::of_bundle(bundle, names, plan.etcd.external))
 }
 
-/// One machine's files, searched.
-pub(super) fn searched<'f>(
-    catalogue: &Catalogue,
-    files: impl IntoIterator<Item = (&'f ManifestFile, &'f [u8])>,
-) -> Option<MachineFiles> {
-    let (described, bytes): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-    let mut machine = audit::machines(described.iter().copied()).pop()?;
-    let document = |(file, bytes): (&&ManifestFile, &&[u8])| Document {
-        path: file.path.clone(),
-        contents: Contents::read(catalogue, bytes),
-    };
-    machine.files = described.iter().zip(&bytes).map(document).collect();
+/// One machine's files, searched. The readable document stands for the forms of it that say the same in fewer bytes.
+pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -> Option<MachineFiles> {
+    let mut machine = audit::machines(files.iter().map(|(file, _)| file)).pop()?;
+    let mut text = None;
+    for (file, bytes) in files {
+        let same = text
+            .clone()
+            .filter(|_| file.rung.is_some_and(|rung| rung != Rung::Pointer));
+        let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes));
+        text.get_or_insert_with(|| contents.clone());
+        let path = file.path.clone();
+        machine.files.push(Document { path, contents });
+    }
     Some(machine)
 }
 
@@ -107,5 +113,8 @@ fn refuse_findings(findings: &[Finding]) -> Result<(), Failure> {
         return Ok(());
     }
     streams::tell(audit::listed(findings).trim_end());
-    Err(Failure::Policy(format!("{}; nothing was written", counted(findings.len()))))
+    Err(Failure::Policy(format!(
+        "{}; nothing was written",
+        counted(findings.len())
+    )))
 }

@@ -122,7 +122,7 @@ fn print(
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
     let content = file.map_or(&[][..], |file| &file.content);
     let files: Vec<_> = artifact.tree_files(node, None).collect();
-    let searched = audit::searched(catalogue, files.iter().map(|(described, bytes)| (described, *bytes)));
+    let searched = audit::searched(catalogue, &files);
     audit::refuse(catalogue, searched.into_iter().collect())?;
     let escaped = args.engine.map(|engine| escaped(content, engine)).transpose()?;
     save()?;
@@ -246,7 +246,7 @@ fn write_node(
     };
     let boot = boot.iter().map(|file| (of_boot(file), file.content.as_slice()));
     let files: Vec<_> = artifact.tree_files(node, expires).chain(boot).collect();
-    let searched = audit::searched(catalogue, files.iter().map(|(described, bytes)| (described, *bytes)));
+    let searched = audit::searched(catalogue, &files);
     for (described, bytes) in files {
         put(tree, described, bytes)?;
     }

@@ -4,7 +4,7 @@
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
 /// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons,
-/// `FL09` delivery.
+/// `FL09` delivery, `FL10` what is found in a tree that was rendered.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -178,4 +178,11 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0904", "pointer that a system cannot follow"),
     ("FL0905", "payload that is sent in clear"),
     ("FL0911", "boot from the network"),
+    ("FL1081", "key of the cluster on a machine that is no control plane"),
+    ("FL1082", "another machine's key"),
+    ("FL1083", "bootstrap token where none is needed"),
+    ("FL1084", "secret that belongs into no document"),
+    ("FL1085", "secret in a file of no machine"),
+    ("FL1086", "document that opens more than the spec allows"),
+    ("FL1087", "file that was not searched to its end"),
 ];

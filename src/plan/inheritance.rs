@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, Exposure, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy, Role, Rung,
-        Settings, Spec, Taint,
+        Arch, Argument, Disk, Exposure, HostFile, HostSettings, Interface, Mount, NameServers, Ntp, Pointer, Proxy,
+        Role, Rung, Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
 };

@@ -177,4 +177,7 @@ pub struct PlatformProfile {
     /// What keeps others from reading it, for people: a setting of the machine, of its image or of who may do what.
     #[serde(default)]
     pub narrowed_by: Vec<String>,
+    /// Terraform's state has a hash of the document, not the document.
+    #[serde(default)]
+    pub state_is_hashed: bool,
 }
