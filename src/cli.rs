@@ -48,6 +48,8 @@ pub enum Verb {
     Terraform(Terraform),
     /// Show the bytes of each document against its platform's limit
     Size(Size),
+    /// Show what each document of a tree opens to who reads it, and who can read it
+    Audit(Audit),
     /// Write the volumes from which machines read their documents
     Seed(Seed),
     /// Hand rendered documents to machines that boot from the network
@@ -568,6 +570,32 @@ pub struct Size {
     /// Only this node
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `audit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 5 if a document holds what its machine must not have, or opens more than `security.maxExposure`.\n\n\
+                  Examples:\n  firelay audit out --secrets firelay.secrets.yaml\n  \
+                  firelay audit --output json | jq '.documents[] | select(.exposure == \"signs\") | .node'"
+)]
+pub struct Audit {
+    /// The tree that `render` wrote
+    #[arg(value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The bundle that it was rendered with: each of its secrets is searched for in every encoding. Without it only what
+    /// shows by itself is found, such as keys whose certificates are in the tree
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// What opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
+    /// Own profiles.
+    #[command(flatten)]
+    pub profiles: ProfilesArg,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

@@ -48,6 +48,8 @@ pub mod delivery;
 
 pub mod verify;
 
+pub mod audit;
+
 pub mod serve;
 
 pub mod mirror;

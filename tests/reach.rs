@@ -342,7 +342,11 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
                 format!("{:?} {beside:?} {boot:?}", artifact.handover)
             }
         };
-        Ok(format!("{} {:?} {:?} {files:?} {sent}", node.name, node.mac, node.uuid))
+        let most = node.delivery.max_exposure;
+        Ok(format!(
+            "{} {:?} {:?} {most:?} {files:?} {sent}",
+            node.name, node.mac, node.uuid
+        ))
     })
     .map_err(|failure| format!("{failure:?}"))?;
     let made = format!("{} {} {:?}", plan.name, plan.pki.algorithm, plan.pki.ca_validity);

@@ -2,6 +2,7 @@
 
 mod artifacts;
 pub mod assembly;
+mod audit;
 mod bundle;
 mod check;
 mod completions;
@@ -46,6 +47,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Publish(args) => publish::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Size(args) => size::run(args),
+        Verb::Audit(args) => audit::run(args),
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),
         Verb::Why(args) => why::run(args),

@@ -11,6 +11,7 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     assembly::{Assembly, for_each_node},
+    audit,
     bundle::{bundle_path, save_bundle},
     failure::{Failure, shell_word},
     project::Project,
@@ -19,9 +20,10 @@ use super::{
     verify,
 };
 use crate::{
+    audit::{Catalogue, MachineFiles},
     cli::{OutputFormat, Render, TemplateEngine},
     delivery::{
-        Engine, Manifest, ManifestFile, escape, pxe,
+        ArtifactFile, Engine, Manifest, ManifestFile, escape, pxe,
         tree::{self, TreeWriter},
     },
     plan::NodePlan,
@@ -54,8 +56,9 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
     still_valid(&project, &bundle, OffsetDateTime::now_utc())?;
     let save = || if new { save_bundle(&path, &bundle) } else { Ok(()) };
+    let catalogue = audit::catalogue(&project.plan, &bundle);
     if args.out == Path::new("-") {
-        return print(args, &assembly, &chosen, save);
+        return print(args, &assembly, &catalogue, &chosen, save);
     }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
@@ -68,8 +71,9 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         )
     };
     let asked = &project.plan.beside;
-    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, asked, node))?;
-    let (nodes, machines): (Vec<_>, Machines) = written.into_iter().unzip();
+    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, asked, node))?;
+    let (nodes, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
+    audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(&tree, &project, &bundle, machines, !args.node.is_empty())?;
     if args.node.is_empty() {
         put_shared(&tree, &assembly, &project)?;
@@ -105,6 +109,7 @@ fn chosen<'a>(project: &'a Project, names: &[String]) -> Result<Cow<'a, [NodePla
 fn print(
     args: &Render,
     assembly: &Assembly<'_>,
+    catalogue: &Catalogue,
     nodes: &[NodePlan],
     save: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -121,6 +126,9 @@ fn print(
     let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
     let content = file.map_or(&[][..], |file| &file.content);
+    let files: Vec<_> = artifact.tree_files(node, None).collect();
+    let searched = audit::searched(catalogue, &files);
+    audit::refuse(catalogue, searched.into_iter().collect())?;
     let escaped = args.engine.map(|engine| escaped(content, engine)).transpose()?;
     save()?;
     streams::bytes(escaped.as_deref().map_or(content, str::as_bytes))
@@ -227,23 +235,25 @@ struct Written {
 fn write_node(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
+    catalogue: &Catalogue,
     asked: &BTreeSet<Beside>,
     node: &NodePlan,
-) -> Result<(Written, variables::Machine), Failure> {
+) -> Result<(Written, (variables::Machine, Option<MachineFiles>)), Failure> {
     let pki = assembly.pki(node)?;
     let files = assembly.files(node, &pki)?;
     let artifact = assembly.artifact(node, &files)?;
     // A pool's document has no certificate, and its token counts from the day of founding.
     let expires = (!node.pool).then_some(pki.expires);
-    for (described, bytes) in artifact.tree_files(node, expires) {
+    let boot = assembly.pxe_files(node, &artifact)?;
+    let of_boot = |file: &'_ ArtifactFile| ManifestFile {
+        node: Some(node.name.clone()),
+        ..ManifestFile::new(file.name.clone())
+    };
+    let boot = boot.iter().map(|file| (of_boot(file), file.content.as_slice()));
+    let files: Vec<_> = artifact.tree_files(node, expires).chain(boot).collect();
+    let searched = audit::searched(catalogue, &files);
+    for (described, bytes) in files {
         put(tree, described, bytes)?;
-    }
-    for file in assembly.pxe_files(node, &artifact)? {
-        let described = ManifestFile {
-            node: Some(node.name.clone()),
-            ..ManifestFile::new(file.name)
-        };
-        put(tree, described, &file.content)?;
     }
     let machine = variables::Machine::new(asked, node, &artifact, expires);
     let handover = artifact.handover;
@@ -258,7 +268,7 @@ fn write_node(
         limit: handover.limit,
         expires: pki.expires,
     };
-    Ok((written, machine))
+    Ok((written, (machine, searched)))
 }
 
 /// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.

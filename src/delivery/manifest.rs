@@ -6,7 +6,7 @@ use crate::{
     declaration::Place,
     plan::{NodePlan, PortPlan},
     profile::Encoding,
-    spec::{Role, Rung},
+    spec::{Exposure, Role, Rung},
 };
 
 /// `manifest.json`: what every file of the tree is, itself excepted.
@@ -115,6 +115,9 @@ pub struct ManifestFile {
     /// In which form the file that is handed over has the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<Rung>,
+    /// `security.maxExposure` of that node; only on the file that is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_exposure: Option<Exposure>,
     /// How the file that is handed over is encoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
@@ -186,6 +189,7 @@ impl Artifact {
                 memory: handover.is_some() && node.boot.as_ref().is_some_and(|boot| boot.memory),
                 attribute: handover.map(|handover| handover.attribute.clone()),
                 rung: handover.map(|handover| handover.rung),
+                max_exposure: handover.and(node.delivery.max_exposure),
                 encoding: handover.map(|handover| handover.encoding),
                 counted: handover.map(|handover| handover.counted),
                 limit: handover.and_then(|handover| handover.limit),

@@ -181,6 +181,7 @@ fn an_instance_follows_what_the_machine_is_given() {
         kernel: "http://10.0.0.5:8080/mirror/vmlinuz".to_owned(),
         initrd: Vec::new(),
         arguments: vec!["i={instance}".to_owned()],
+        memory: false,
     });
     let pxe = crate::plan::PxePlan {
         url: "http://10.0.0.5:8080".to_owned(),

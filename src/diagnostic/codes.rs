@@ -224,4 +224,11 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1038", "kubeconfig that leads nowhere"),
     ("FL1039", "private key that others can read"),
     ("FL1040", "authorities that differ between machines"),
+    ("FL1081", "key of the cluster on a machine that is no control plane"),
+    ("FL1082", "another machine's key"),
+    ("FL1083", "bootstrap token where none is needed"),
+    ("FL1084", "secret that belongs into no document"),
+    ("FL1085", "secret in a file of no machine"),
+    ("FL1086", "document that opens more than the spec allows"),
+    ("FL1087", "file that was not searched to its end"),
 ];

@@ -20,9 +20,14 @@ impl Derivation {
         }
     }
 
-    /// The P-256 key of a label. `info` is the purpose, the label, the epoch and a counter, which moves on while the
-    /// 32 bytes are not a scalar of the group: one time in 2^32.
+    /// The P-256 key of a label.
     pub(super) fn key(&self, label: &str) -> PrivateKey {
+        PrivateKey::p256(&self.scalar(label)).expect("it was looked whether it is a scalar of the group")
+    }
+
+    /// Its big-endian scalar. `info` is the purpose, the label, the epoch and a counter, which moves on while the 32 bytes
+    /// are not a scalar of the group: one time in 2^32.
+    pub(super) fn scalar(&self, label: &str) -> Zeroizing<[u8; 32]> {
         let mut counter = 0u32;
         loop {
             let scalar: Zeroizing<[u8; 32]> = self.expand(&[
@@ -32,8 +37,8 @@ impl Derivation {
                 &self.epoch,
                 &counter.to_be_bytes(),
             ]);
-            if let Some(key) = PrivateKey::p256(&scalar) {
-                return key;
+            if PrivateKey::is_p256(&scalar) {
+                return scalar;
             }
             counter += 1;
         }

@@ -178,6 +178,7 @@ pub(super) fn resolve(
     DeliveryPlan {
         rung: rung.map(|rung| rung.value),
         pointer: pointer.and_then(|pointer| plan(pointer)),
+        max_exposure: settings.max_exposure.map(|most| most.value),
     }
 }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     spec::{
-        Arch, Argument, Disk, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp, PackageSource,
-        Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
+        Arch, Argument, Disk, Exposure, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp,
+        PackageSource, Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
     },
     yaml::{Branch, Spanned},
 };
@@ -29,6 +29,7 @@ pub(super) struct Inherited<'a> {
     pub(super) rung: Option<&'a Spanned<Rung>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
     pub(super) image_archives: Vec<&'a ImageArchive>,
+    pub(super) max_exposure: Option<&'a Spanned<Exposure>>,
     pub(super) host: InheritedHost<'a>,
 }
 
@@ -69,6 +70,7 @@ impl<'a> Inherited<'a> {
             rung: spec.delivery.rung.as_ref(),
             pointer: spec.delivery.pointer.as_ref(),
             image_archives: spec.artifacts.image_archives.iter().collect(),
+            max_exposure: spec.security.max_exposure.as_ref(),
             host: InheritedHost::default(),
         };
         inherited.host.lay(spec.host());
@@ -103,6 +105,7 @@ impl<'a> Inherited<'a> {
         self.image_archives
             .retain(|farther| !archives.iter().any(|archive| archive.url == farther.url));
         self.image_archives.extend(archives);
+        self.max_exposure = nearer.security.max_exposure.as_ref().or(self.max_exposure);
         self.host.lay(nearer.host);
     }
 }

@@ -177,4 +177,10 @@ pub struct PlatformProfile {
     pub pxe: bool,
     /// Who else can read the user-data, for people.
     pub readable_by: String,
+    /// What keeps others from reading it, for people: a setting of the machine, of its image or of who may do what.
+    #[serde(default)]
+    pub narrowed_by: Vec<String>,
+    /// Terraform's state has a hash of the document, not the document.
+    #[serde(default)]
+    pub state_is_hashed: bool,
 }

@@ -69,6 +69,11 @@ impl PrivateKey {
         p256::ecdsa::SigningKey::from_slice(scalar).ok().map(Self::from_p256)
     }
 
+    /// Whether there is such a key; much faster than making it.
+    pub fn is_p256(scalar: &[u8; 32]) -> bool {
+        p256::SecretKey::from_slice(scalar).is_ok()
+    }
+
     fn p384(scalar: &[u8; 48]) -> Option<Self> {
         p384::ecdsa::SigningKey::from_slice(scalar).ok().map(Self::from_p384)
     }

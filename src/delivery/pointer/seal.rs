@@ -33,7 +33,7 @@ impl PayloadKeys {
     }
 
     /// The X25519 identity of a node.
-    pub(super) fn identity(&self, node: &str) -> Zeroizing<[u8; 32]> {
+    pub fn identity(&self, node: &str) -> Zeroizing<[u8; 32]> {
         self.expand(&[b"payload identity\0", node.as_bytes()])
     }
 

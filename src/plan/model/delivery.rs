@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     profile::{Place, Store},
     secret::Secret,
-    spec::Rung,
+    spec::{Exposure, Rung},
 };
 
 /// `delivery` of one machine.
@@ -15,6 +15,8 @@ pub struct DeliveryPlan {
     pub rung: Option<Rung>,
     /// Where its payload may lie.
     pub pointer: Option<PointerPlan>,
+    /// `security.maxExposure`.
+    pub max_exposure: Option<Exposure>,
 }
 
 /// `delivery.pointer`, resolved.

@@ -99,7 +99,7 @@ host_settings!(level! {
         /// How nodes prove who they are, and how long they wait.
         #[serde(default)]
         pub join: Join,
-        /// A profile of settings, and what of it no other section has.
+        /// A profile of settings, how much documents may tell, and what no other section has.
         #[serde(default)]
         pub security: Security,
         /// How documents come to the machines.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{
     Arch, Commands, Disk, HostFile, HostSettings, ImageArchive, Interface, Kubelet, Mount, NameServers, NodeDelivery,
-    Ntp, PackageSource, Patch, Proxy,
+    NodeSecurity, Ntp, PackageSource, Patch, Proxy,
     settings::{host_settings, level},
 };
 use crate::yaml::Spanned;
@@ -86,6 +86,9 @@ macro_rules! with_node_settings {
                 /// URL.
                 #[serde(default)]
                 pub image_archives: Vec<ImageArchive>,
+                /// How much documents may tell to who reads them.
+                #[serde(default)]
+                pub security: NodeSecurity,
                 /// Changes of rendered files, after the cluster's.
                 #[serde(default)]
                 pub patches: Vec<Patch>,
@@ -104,6 +107,7 @@ macro_rules! with_node_settings {
                     kubelet: &self.kubelet,
                     delivery: &self.delivery,
                     image_archives: &self.image_archives,
+                    security: &self.security,
                     host: self.host(),
                 }
             }
@@ -123,6 +127,7 @@ pub struct Settings<'a> {
     pub kubelet: &'a Kubelet,
     pub delivery: &'a NodeDelivery,
     pub image_archives: &'a [ImageArchive],
+    pub security: &'a NodeSecurity,
     pub host: HostSettings<'a>,
 }
 

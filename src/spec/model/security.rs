@@ -1,7 +1,9 @@
-//! `security`: a profile of settings, and what of it no other section has.
+//! `security`: a profile of settings, how much a document may tell, and what of it no other section has.
+
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::yaml::Spanned;
 
@@ -20,6 +22,8 @@ pub struct Security {
     /// Pods are kept from the platform's metadata service, which hands out the user-data; pods with the host's network are not.
     /// `false` if absent.
     pub metadata_firewall: Option<Spanned<bool>>,
+    /// The most that who reads a document may do with what is in it; `render` refuses to write one that opens more. Any if absent.
+    pub max_exposure: Option<Spanned<Exposure>>,
 }
 
 /// Modes of SELinux.
@@ -30,4 +34,68 @@ pub enum SelinuxMode {
     Enforcing,
     /// Violations are logged alone.
     Permissive,
+}
+
+/// `security` of a role, a node or a pool.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeSecurity {
+    /// The most that who reads a document may do with what is in it; the nearest counts.
+    pub max_exposure: Option<Spanned<Exposure>>,
+}
+
+/// What who reads a document can do with what is in it, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Exposure {
+    /// Nothing: there is no secret in it.
+    #[default]
+    Public,
+    /// Be this one machine towards the cluster, or use the passwords that you gave it.
+    Identity,
+    /// Bring a machine of their own into the cluster.
+    Joins,
+    /// Read and change everything in the cluster, until a certificate ends.
+    Administers,
+    /// Make certificates or tokens for anybody, until the cluster has other CAs and another service-account key.
+    Signs,
+}
+
+impl Exposure {
+    /// All, the least first.
+    pub const ALL: [Self; 5] = [
+        Self::Public,
+        Self::Identity,
+        Self::Joins,
+        Self::Administers,
+        Self::Signs,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Identity => "identity",
+            Self::Joins => "joins",
+            Self::Administers => "administers",
+            Self::Signs => "signs",
+        }
+    }
+
+    /// For people: what a document of this exposure lets its reader do.
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Public => "holds no secret",
+            Self::Identity => "is this machine",
+            Self::Joins => "joins the cluster",
+            Self::Administers => "administers the cluster",
+            Self::Signs => "signs for the cluster",
+        }
+    }
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }

@@ -1,0 +1,49 @@
+use std::fmt::Write;
+
+use serde::Serialize;
+
+/// Something that is where it must not be. No text of it holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The file of the tree, with `/`.
+    pub document: String,
+    /// What it is wrapped in there, for people; empty if in nothing.
+    pub wrapped: String,
+    /// `FL1081`.
+    pub code: &'static str,
+    /// What is wrong, in lower case unless a name begins it, and without a full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// Findings that are told; of a thousand alike the first say what is wrong.
+const TOLD: usize = 20;
+
+/// The findings as text, with a blank line between them.
+pub fn listed(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings.iter().take(TOLD) {
+        let separator = if text.is_empty() { "" } else { "\n" };
+        let Finding {
+            document,
+            wrapped,
+            code,
+            message,
+            help,
+        } = finding;
+        let _ = write!(
+            text,
+            "{separator}error[{code}]: {message}\n  --> {document}{wrapped}\n   = help: {help}\n"
+        );
+    }
+    if findings.len() > TOLD {
+        let _ = write!(
+            text,
+            "\nand {} more; --output json of `audit` has all\n",
+            findings.len() - TOLD
+        );
+    }
+    text
+}

@@ -1,0 +1,377 @@
+//! Who holds what, and rule zero: a machine holds no key but its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    contents::{Certificate, Contents},
+    finding::Finding,
+    known::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
+    recognise::Mark,
+    secret::{Holder, Secret},
+};
+use crate::{
+    profile::Store,
+    spec::{Exposure, Role, Rung},
+};
+
+/// Common name of etcd's CA, as kubeadm and every bundle of firelay have it.
+const ETCD_CA: &str = "etcd-ca";
+/// Those of the CAs whose certificates open something in a cluster.
+const CAS: [&str; 3] = ["kubernetes", ETCD_CA, "front-proxy-ca"];
+/// A client of etcd that members have, too.
+const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";
+/// Secrets that a finding lists.
+const FEW: usize = 3;
+/// What the names of kubelets begin with.
+const NODE: &str = "system:node:";
+
+/// A file of a tree and what is in it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Path within the tree.
+    pub path: String,
+    /// What was found.
+    pub contents: Contents,
+}
+
+/// The files of a node or pool, and how they come to it.
+#[derive(Clone, Debug, Default)]
+pub struct MachineFiles {
+    /// Its name.
+    pub name: String,
+    /// It is a pool.
+    pub pool: bool,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// Name of its platform.
+    pub platform: String,
+    /// What takes the document.
+    pub attribute: String,
+    /// Path of the file that is handed over.
+    pub given: String,
+    /// In which form that has the document.
+    pub rung: Option<Rung>,
+    /// Where the rest lies, if it is a pointer, and whether that is sealed.
+    pub payload: Option<(String, bool)>,
+    /// `security.maxExposure`.
+    pub max_exposure: Option<Exposure>,
+    /// There are scripts with which it boots from the network.
+    pub network_boot: bool,
+    /// All of its files.
+    pub files: Vec<Document>,
+}
+
+/// What the document of a machine opens.
+#[derive(Clone, Debug)]
+pub struct Holding {
+    /// The machine, without what is in its files.
+    pub machine: MachineFiles,
+    /// What who reads the document has, with what it fetches if the document alone is enough to fetch it.
+    pub opens: BTreeSet<Secret>,
+    /// What the machine fetches besides, with an identity that its cloud gave it.
+    pub fetched: BTreeSet<Secret>,
+}
+
+impl Holding {
+    /// The most of what the document opens.
+    pub fn exposure(&self) -> Exposure {
+        self.opens
+            .iter()
+            .map(|secret| secret.exposure)
+            .max()
+            .unwrap_or_default()
+    }
+}
+
+/// A tree that was looked at.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// Every machine, in the order in which they were given.
+    pub machines: Vec<Holding>,
+    /// What is where it must not be, by document.
+    pub findings: Vec<Finding>,
+}
+
+/// Judges the files of machines and those of none. `shared` has what the tree holds for people or tools.
+pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Document]) -> Audit {
+    let book = Book::of(&machines);
+    let mut findings = Vec::new();
+    for file in shared {
+        findings.extend(book.of_no_machine(catalogue, file));
+    }
+    let hold = |machine: MachineFiles| {
+        let all = machine
+            .files
+            .iter()
+            .map(|file| (file, book.secrets(catalogue, &file.contents)));
+        let all: Vec<_> = all.collect();
+        findings.extend(Rule::new(&machine, &all).findings());
+        findings.extend(machine.files.iter().filter_map(unread));
+        let holding = hold(&machine, &all);
+        findings.extend(too_open(&holding));
+        Holding {
+            machine: MachineFiles {
+                files: Vec::new(),
+                ..machine
+            },
+            ..holding
+        }
+    };
+    let machines = machines.into_iter().map(hold).collect();
+    findings.sort();
+    Audit { machines, findings }
+}
+
+/// Secrets of a file, and what each is wrapped in.
+type Found = BTreeMap<Secret, String>;
+
+/// The certificates of the whole tree: a key may stand in one document and its certificate in another.
+struct Book {
+    certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
+    /// Public keys that stand by themselves on control planes.
+    publics: BTreeSet<Vec<u8>>,
+}
+
+impl Book {
+    fn of(machines: &[MachineFiles]) -> Self {
+        let mut all = Contents::default();
+        let mut publics = BTreeSet::new();
+        for machine in machines {
+            for file in &machine.files {
+                all.add(&Contents {
+                    certificates: file.contents.certificates.clone(),
+                    ..Contents::default()
+                });
+                if machine.roles.contains(&Role::ControlPlane) {
+                    publics.extend(file.contents.publics.iter().cloned());
+                }
+            }
+        }
+        Self {
+            certificates: all.certificates,
+            publics,
+        }
+    }
+
+    fn secrets(&self, catalogue: &Catalogue, contents: &Contents) -> Found {
+        let known = contents.known.iter();
+        let known = known.map(|(number, wrapped)| (catalogue.secrets[*number].clone(), wrapped.clone()));
+        let keys = contents.keys.iter().map(|(public, key)| {
+            let secret = match key.known {
+                Some(number) => catalogue.secrets[number].clone(),
+                None => self.key(public),
+            };
+            (secret, key.wrapped.clone())
+        });
+        let mut found: Found = keys.chain(known).collect();
+        for (mark, wrapped) in &contents.marks {
+            // What was searched for and found needs not be recognised.
+            let same = |secret: &Secret| found.keys().any(|found| found.title == secret.title);
+            if let Some(secret) = mark.secret().filter(|secret| !same(secret)) {
+                found.insert(secret, wrapped.clone());
+            }
+        }
+        found
+    }
+
+    /// What a key is by the certificates that are of it.
+    fn key(&self, public: &[u8]) -> Secret {
+        let own = |title: String| Secret::new(Exposure::Identity, title, Holder::Anybody);
+        match self.certificates.get(public) {
+            Some(certificates) => certificates
+                .iter()
+                .map(of_certificate)
+                .max()
+                .unwrap_or_else(|| own("key of yours".to_owned())),
+            None if self.publics.contains(public) => {
+                Secret::new(Exposure::Signs, SERVICE_ACCOUNT, Holder::ControlPlanes)
+            }
+            None => own("key of yours".to_owned()),
+        }
+    }
+
+    /// `admin.kubeconfig` is for people, and Terraform's variables may hold whole documents; nothing else holds a secret.
+    fn of_no_machine(&self, catalogue: &Catalogue, file: &Document) -> Vec<Finding> {
+        let secrets = self.secrets(catalogue, &file.contents);
+        let finding = |(secret, wrapped): (Secret, String)| Finding {
+            document: file.path.clone(),
+            wrapped,
+            code: "FL1085",
+            message: format!("{} is in a file that is for nobody in particular", secret.title),
+            help: "render the tree anew; nothing but documents and admin.kubeconfig holds secrets".to_owned(),
+        };
+        secrets.into_iter().map(finding).collect()
+    }
+}
+
+fn of_certificate(certificate: &Certificate) -> Secret {
+    let Certificate {
+        authority,
+        common_name,
+        client,
+        issuer,
+        ..
+    } = certificate;
+    let of = |exposure, title: &str, holder| Secret::new(exposure, title, holder);
+    let ours = CAS.contains(&issuer.as_str());
+    let node = common_name.strip_prefix(NODE).filter(|_| ours);
+    match (node, client) {
+        _ if *authority && CAS.contains(&common_name.as_str()) => {
+            of(Exposure::Signs, &ca(common_name), Holder::ControlPlanes)
+        }
+        _ if *authority => of(Exposure::Signs, &ca(common_name), Holder::Anybody),
+        (Some(node), true) => of(Exposure::Identity, KUBELET, Holder::Machine(node.to_owned())),
+        (Some(node), false) => of(Exposure::Identity, KUBELET_SERVING, Holder::Machine(node.to_owned())),
+        _ if !ours => of(Exposure::Identity, &format!("key of {common_name}"), Holder::Anybody),
+        (None, false) => of(Exposure::Identity, common_name, Holder::ControlPlanes),
+        _ if common_name == HEALTH_CHECK => of(Exposure::Administers, common_name, Holder::Etcd),
+        // Members are called as their machines are; all other clients of etcd are kube-something.
+        _ if issuer == ETCD_CA && !common_name.starts_with("kube-") => {
+            of(Exposure::Administers, ETCD_MEMBER, Holder::Machine(common_name.clone()))
+        }
+        _ => of(Exposure::Administers, common_name, Holder::ControlPlanes),
+    }
+}
+
+/// Rule zero on one machine.
+struct Rule<'a> {
+    machine: &'a MachineFiles,
+    /// The first file that each secret is in.
+    first: BTreeMap<&'a Secret, (&'a str, &'a str)>,
+    /// It has what it needs to join without a token.
+    certified: bool,
+    founds: bool,
+}
+
+impl<'a> Rule<'a> {
+    fn new(machine: &'a MachineFiles, all: &'a [(&'a Document, Found)]) -> Self {
+        let mut first = BTreeMap::new();
+        for (file, found) in all {
+            for (secret, wrapped) in found {
+                first.entry(secret).or_insert((file.path.as_str(), wrapped.as_str()));
+            }
+        }
+        let own = Holder::Machine(machine.name.clone());
+        let kubelet = first
+            .keys()
+            .any(|secret| secret.title == KUBELET && secret.holder == own);
+        let founds = machine
+            .files
+            .iter()
+            .any(|file| file.contents.marks.contains_key(&Mark::Founds));
+        Self {
+            machine,
+            first,
+            certified: kubelet || !machine.roles.iter().any(|role| *role != Role::Etcd),
+            founds,
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let findings = self.first.iter().filter_map(|(secret, (document, wrapped))| {
+            let (code, message, help) = self.broken(secret)?;
+            Some(Finding {
+                document: (*document).to_owned(),
+                wrapped: (*wrapped).to_owned(),
+                code,
+                message,
+                help: help.to_owned(),
+            })
+        });
+        findings.collect()
+    }
+
+    /// What is wrong with it here, and what to do.
+    fn broken(&self, secret: &Secret) -> Option<(&'static str, String, &'static str)> {
+        let Self { machine, .. } = self;
+        let (name, title) = (&machine.name, &secret.title);
+        let (control_plane, etcd) = (self.has(Role::ControlPlane), self.has(Role::Etcd));
+        let whose = "look in `files`, `commands`, `manifests` and patches for who put it there, then make new secrets: it was told";
+        match &secret.holder {
+            Holder::Anybody => None,
+            Holder::Nobody => Some((
+                "FL1084",
+                format!("{name} holds what belongs into no document: {title}"),
+                whose,
+            )),
+            Holder::Machine(owner) if owner != name => {
+                Some(("FL1082", format!("{name} holds a key of {owner}: {title}"), whose))
+            }
+            Holder::Joiners if self.certified && !self.founds => Some((
+                "FL1083",
+                format!("{name} holds the bootstrap token, and joins without it"),
+                "take it out of `files`, `commands`, `manifests` and patches; only pools and the founder need it",
+            )),
+            Holder::Machine(_) | Holder::Joiners if secret.exposure <= Exposure::Joins => None,
+            Holder::Machine(_) | Holder::Etcd if control_plane || etcd => None,
+            Holder::ControlPlanes if control_plane => None,
+            _ => Some((
+                "FL1081",
+                format!("{name} is no control plane and holds what is for control planes alone: {title}"),
+                whose,
+            )),
+        }
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.machine.roles.contains(&role)
+    }
+}
+
+fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
+    let everything: BTreeSet<_> = all.iter().flat_map(|(_, found)| found.keys().cloned()).collect();
+    let given = all.iter().find(|(file, _)| file.path == machine.given);
+    let given: BTreeSet<_> = given.into_iter().flat_map(|(_, found)| found.keys().cloned()).collect();
+    // Who reads the pointer can fetch the payload where nobody asks for more than the pointer has.
+    let asks_for_more = |(url, _): &(String, bool)| {
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        Store::of(scheme).is_some_and(|store| !store.auth)
+    };
+    let opens = match &machine.payload {
+        Some(payload) if asks_for_more(payload) => given,
+        Some(_) => everything.clone(),
+        None => given,
+    };
+    let beyond = |secret: &Secret| machine.payload.is_some() && !opens.contains(secret);
+    Holding {
+        machine: machine.clone(),
+        fetched: everything.into_iter().filter(beyond).collect(),
+        opens,
+    }
+}
+
+/// A file that was not searched to its end.
+fn unread(file: &Document) -> Option<Finding> {
+    file.contents.cut.then(|| Finding {
+        document: file.path.clone(),
+        wrapped: String::new(),
+        code: "FL1087",
+        message: "this file unpacks to more than was searched".to_owned(),
+        help: "look at what is packed in it: no document that a machine can use grows so much".to_owned(),
+    })
+}
+
+/// More than `security.maxExposure`.
+fn too_open(holding: &Holding) -> Option<Finding> {
+    let (machine, exposure) = (&holding.machine, holding.exposure());
+    let most = machine.max_exposure.filter(|most| exposure > *most)?;
+    let above = holding.opens.iter().rev().filter(|secret| secret.exposure > most);
+    let above: Vec<_> = above.map(|secret| secret.title.as_str()).collect();
+    let more = match above.len().saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(Finding {
+        document: machine.given.clone(),
+        wrapped: String::new(),
+        code: "FL1086",
+        message: format!(
+            "the document of {} is {exposure}, and may be {most} at the most",
+            machine.name
+        ),
+        help: format!(
+            "it holds {}{more}; `delivery: {{ rung: pointer }}` keeps it from the platform, or raise `security.maxExposure`",
+            above[..above.len().min(FEW)].join(", ")
+        ),
+    })
+}

@@ -1,0 +1,98 @@
+//! Thousands of values searched for at once, each in every form.
+
+use std::collections::HashMap;
+
+use super::forms::{Form, forms};
+
+/// Bytes of a form by which it is looked up.
+const WINDOW: usize = 8;
+
+/// Bits of the filter: one in some hundred places of a text gets past it, with a thousand machines one in thirty.
+const FILTER_BITS: u32 = 22;
+
+/// Values to search for.
+pub(super) struct Needles {
+    /// Set for the first bytes of every form: nearly every place of a text is dismissed by one look.
+    filter: Vec<u64>,
+    /// Numbers of the forms by their first bytes.
+    by_start: HashMap<u64, Vec<usize>>,
+    /// Each form, and the number of its value.
+    forms: Vec<(usize, Form)>,
+}
+
+impl Needles {
+    pub(super) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
+        let mut needles = Self {
+            filter: vec![0; 1 << (FILTER_BITS - 6)],
+            by_start: HashMap::new(),
+            forms: Vec::new(),
+        };
+        for (number, value) in values.into_iter().enumerate() {
+            forms(value).into_iter().for_each(|form| needles.add(number, form));
+        }
+        needles
+    }
+
+    /// What is shorter than a window would be found everywhere.
+    fn add(&mut self, number: usize, form: Form) {
+        let Some(start) = window(&form, 0) else { return };
+        let (word, bit) = slot(start);
+        self.filter[word] |= bit;
+        self.by_start.entry(start).or_default().push(self.forms.len());
+        self.forms.push((number, form));
+    }
+
+    /// Tells the number of each value that is in a text, as often as it is.
+    pub(super) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {
+        if self.forms.is_empty() {
+            return;
+        }
+        for at in 0..text.len().saturating_sub(WINDOW - 1) {
+            let Some(start) = window(text, at) else { return };
+            let (word, bit) = slot(start);
+            if self.filter[word] & bit != 0 {
+                self.compare(start, &text[at..], found);
+            }
+        }
+    }
+
+    fn compare(&self, start: u64, text: &[u8], found: &mut impl FnMut(usize)) {
+        for form in self.by_start.get(&start).into_iter().flatten() {
+            let (number, form) = &self.forms[*form];
+            if text.starts_with(form) {
+                found(*number);
+            }
+        }
+    }
+}
+
+fn window(text: &[u8], at: usize) -> Option<u64> {
+    let bytes = text.get(at..at + WINDOW)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// Word and bit of the filter, by multiplication with the odd number next to 2^64 divided by the golden ratio.
+fn slot(start: u64) -> (usize, u64) {
+    let hash = start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS);
+    (usize::try_from(hash >> 6).unwrap_or_default(), 1 << (hash & 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_found_and_no_other_value() {
+        let values = [(0..32).collect::<Vec<u8>>(), (100..132).collect()];
+        let needles = Needles::new(values.iter().map(Vec::as_slice));
+        for (number, value) in values.iter().enumerate() {
+            for form in forms(value) {
+                let text = [b"before ", form.as_slice(), b" behind"].concat();
+                let mut found = Vec::new();
+                needles.find(&text, &mut |number| found.push(number));
+                assert_eq!(found, [number]);
+            }
+        }
+        needles.find(b"short", &mut |number| assert!(number > 9, "{number}"));
+    }
+}

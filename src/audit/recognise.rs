@@ -1,0 +1,97 @@
+//! Secrets that are no keys: they are known by what stands around them.
+
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+use super::secret::{Holder, Secret};
+use crate::spec::Exposure;
+
+/// Something in a file that is known without a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mark {
+    /// A token of kubeadm, where a token is meant.
+    Token,
+    /// What makes the token known: a configuration of `kubeadm init`.
+    Founds,
+    /// The hash of a password, in the manner of crypt(5).
+    PasswordHash,
+    /// A password in a URL, or behind the key of one.
+    Password,
+    /// A key that only OpenSSH reads.
+    SshKey,
+    /// What a pointer shows where its payload lies, or opens it with.
+    Pointer,
+}
+
+/// How one is known.
+struct Pattern {
+    mark: Mark,
+    /// Part of every line that it is in: looked for first, which is fast.
+    anchor: &'static str,
+    whole: Regex,
+}
+
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    let patterns = [
+        (
+            Mark::Token,
+            "oken",
+            r#"(?i)token"?\s*[:=]\s*["']?[a-z0-9]{6}\.[a-z0-9]{16}\b"#,
+        ),
+        (Mark::Founds, "InitConfiguration", r"^\s*kind: InitConfiguration$"),
+        (
+            Mark::PasswordHash,
+            "$",
+            r"\$(?:1|5|6|y|7|2[aby])\$[./A-Za-z0-9=,$]{20,}",
+        ),
+        (Mark::Password, "://", r#"://[^/\s:@"']+:[^/\s:@"']+@[A-Za-z0-9\[]"#),
+        (
+            Mark::Password,
+            " = \"",
+            r#"^\s*(?:password|auth|identitytoken) = "[^"]"#,
+        ),
+        (Mark::Pointer, "\"key\":\"", r#""key":"[0-9a-f]{64}""#),
+        (Mark::Pointer, "\"query\":\"", r#""query":"[^"]"#),
+        (Mark::Pointer, "\"headers\":{\"", r#""headers":\{"[^"]"#),
+    ];
+    let pattern = |(mark, anchor, text)| Pattern {
+        mark,
+        anchor,
+        whole: Regex::new(text).expect("the patterns are constants, and tests use each"),
+    };
+    patterns.into_iter().map(pattern).collect()
+});
+
+/// Those of a text.
+pub(super) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
+    let Ok(text) = std::str::from_utf8(layer) else { return };
+    for pattern in PATTERNS.iter().filter(|pattern| text.contains(pattern.anchor)) {
+        if text
+            .lines()
+            .any(|line| line.contains(pattern.anchor) && pattern.whole.is_match(line))
+        {
+            found(pattern.mark);
+        }
+    }
+}
+
+impl Mark {
+    /// What it is; `None` for what is no secret.
+    pub(super) fn secret(self) -> Option<Secret> {
+        let own = |title: &str| Some(Secret::new(Exposure::Identity, title, Holder::Anybody));
+        match self {
+            Self::Token => Some(token()),
+            Self::Founds => None,
+            Self::PasswordHash => own("password hash of a user"),
+            Self::Password => own("password of yours"),
+            Self::SshKey => own("SSH key of yours"),
+            Self::Pointer => own("what opens its payload"),
+        }
+    }
+}
+
+/// The bootstrap token.
+pub(super) fn token() -> Secret {
+    Secret::new(Exposure::Joins, "bootstrap token", Holder::Joiners)
+}
