@@ -72,6 +72,10 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
     ),
     ("delivery.pxe", PXE),
+    (
+        "kubernetes.apiServer.audit",
+        "kubernetes: { apiServer: { audit: { policy: { rules: [{ level: Metadata }] } } } }",
+    ),
     ("security.selinux", "os: rocky-9"),
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
@@ -158,6 +162,7 @@ const KEPT: &[&str] = &[
     "os",
     "platform",
     "endpoint.address",
+    "kubernetes.apiServer.audit.policy",
     "delivery.pxe.systems.*.kernel",
     "addons.azureCloudController.clientId",
     "addons.azureCloudController.clientSecret",

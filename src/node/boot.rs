@@ -219,7 +219,7 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
 
 /// Whether SELinux is to enforce on a node.
 pub(super) fn enforcing(plan: &Plan, node: &NodePlan) -> bool {
-    node.os.enforcing && plan.security.enforcing == Some(true)
+    node.os.enforcing && plan.security.enforcing
 }
 
 /// What is fetched has every CNI plugin; an image may lack one, and no pod would start on its machine.

@@ -70,15 +70,12 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
 
 /// The mode that the chain sets; empty where it leaves SELinux as it is.
 fn selinux(plan: &Plan, node: &NodePlan) -> &'static str {
-    let permissive = match node.os.selinux {
-        Selinux::Absent => false,
-        Selinux::Keep => plan.security.enforcing == Some(false),
-        Selinux::Permissive => true,
-    };
-    match (boot::enforcing(plan, node), permissive) {
-        (true, _) => "enforcing",
-        (false, true) => "permissive",
-        (false, false) => "",
+    if boot::enforcing(plan, node) {
+        "enforcing"
+    } else if node.os.selinux == Selinux::Permissive {
+        "permissive"
+    } else {
+        ""
     }
 }
 

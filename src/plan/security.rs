@@ -25,7 +25,7 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
         enforcing: security
             .selinux
             .as_ref()
-            .map(|mode| mode.value == SelinuxMode::Enforcing),
+            .is_some_and(|mode| mode.value == SelinuxMode::Enforcing),
     }
 }
 

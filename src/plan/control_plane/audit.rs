@@ -1,7 +1,5 @@
 //! `kubernetes.apiServer.audit`.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::{API_SERVER, Claim, Settings, add_file, document, mounted};
@@ -19,8 +17,13 @@ const LOG: &str = "/var/log/kubernetes/audit/audit.log";
 /// How much a rule records (`k8s.io/apiserver/pkg/apis/audit/types.go`).
 const LEVELS: &[&str] = &["None", "Metadata", "Request", "RequestResponse"];
 
-pub(super) fn resolve(audit: &Audit, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
-    check_rules(&audit.policy, report);
+pub(super) fn resolve(
+    audit: &Spanned<Audit>,
+    profile: &KubernetesProfile,
+    settings: &mut Settings,
+    report: &mut Report,
+) {
+    check_rules(audit, report);
     if let Some(policy) = document::read("audit", KEY, &audit.policy, profile, report) {
         add_file(settings, "audit-policy", "audit-policy-file", KEY, policy);
     }
@@ -87,13 +90,15 @@ fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> Au
 }
 
 /// kube-apiserver refuses a policy without rules, and a rule without a level.
-fn check_rules(policy: &Spanned<BTreeMap<Spanned<String>, Value>>, report: &mut Report) {
-    let given = policy.iter().find(|(name, _)| name.as_str() == "rules");
+fn check_rules(audit: &Spanned<Audit>, report: &mut Report) {
+    let given = audit.policy.iter().find(|(name, _)| name.as_str() == "rules");
     let rules = given
         .and_then(|(_, rules)| rules.as_array())
         .filter(|rules| !rules.is_empty());
     let finding = |message: &str| {
-        let span = given.map_or(policy.span, |(name, _)| name.span);
+        let span = given
+            .or_else(|| audit.policy.iter().next())
+            .map_or(audit.span, |(name, _)| name.span);
         Diagnostic::error("FL0524", message).at(span)
     };
     let Some(rules) = rules else {

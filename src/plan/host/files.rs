@@ -46,6 +46,10 @@ const OWNED: &[(&str, &str)] = &[
         "/etc/kubernetes/apiserver/authorization.yaml",
         "kubernetes.apiServer.authorization",
     ),
+    (
+        "/etc/kubernetes/apiserver/encryption.yaml",
+        "kubernetes.apiServer.encryption",
+    ),
     ("/etc/kubernetes/bootstrap-kubelet.conf", ""),
     ("/etc/kubernetes/controller-manager.conf", ""),
     ("/etc/kubernetes/kubelet.conf", ""),

@@ -37,6 +37,6 @@ pub struct SecurityPlan {
     pub restrict_files: bool,
     /// firelay's own units are sandboxed.
     pub sandbox_units: bool,
-    /// SELinux is enforcing, where nodes run so; `None` leaves it to the OS profile.
-    pub enforcing: Option<bool>,
+    /// SELinux enforces, where nodes run so.
+    pub enforcing: bool,
 }

@@ -54,7 +54,7 @@ static_pod! {
     /// kube-apiserver.
     pub struct ApiServer {
         /// What is recorded of requests, and where to; nothing if absent.
-        pub audit: Option<Audit>,
+        pub audit: Option<Spanned<Audit>>,
         /// Which objects are encrypted in etcd, with the bundle's key; none if absent.
         pub encryption: Option<Encryption>,
         /// Admission plugins and their configuration.
@@ -87,8 +87,10 @@ static_pod! {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Audit {
-    /// Fields of the audit Policy as upstream names them: `rules`, `omitStages`, …
-    pub policy: Spanned<BTreeMap<Spanned<String>, Value>>,
+    /// Fields of the audit Policy as upstream names them: `rules`, `omitStages`, …; there must be rules, if not by a security
+    /// profile.
+    #[serde(default)]
+    pub policy: BTreeMap<Spanned<String>, Value>,
     /// A file on every control plane; there is one if neither `log` nor `webhook` is given.
     pub log: Option<AuditLog>,
     /// A server that receives the events.

@@ -17,7 +17,7 @@ pub struct Security {
     pub restrict_files: Option<Spanned<bool>>,
     /// firelay's own units may do only what they need; `false` if absent.
     pub sandbox_units: Option<Spanned<bool>>,
-    /// Mode of SELinux on machines whose system runs with it; as the OS profile says if absent.
+    /// What to do about SELinux; `default` if absent.
     pub selinux: Option<Spanned<SelinuxMode>>,
     /// Pods are kept from the platform's metadata service, which hands out the user-data; pods with the host's network are not.
     /// `false` if absent.
@@ -26,14 +26,14 @@ pub struct Security {
     pub max_exposure: Option<Spanned<Exposure>>,
 }
 
-/// Modes of SELinux.
+/// What to do about SELinux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SelinuxMode {
-    /// On, where the OS profile says that nodes run so; elsewhere as if absent.
+    /// It enforces on systems whose profile says that nodes run so; elsewhere it is `default`.
     Enforcing,
-    /// Violations are logged alone.
-    Permissive,
+    /// As the OS profile says: off, left as it is, or permissive.
+    Default,
 }
 
 /// `security` of a role, a node or a pool.
