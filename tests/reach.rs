@@ -71,6 +71,11 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
     ),
     ("delivery.pxe", PXE),
+    // Without it the root is the second RAM disk.
+    (
+        "delivery.pxe.systems.*.rootfs",
+        "delivery: { pxe: { systems: { fedora-coreos: { initrd: [coreos/initrd, coreos/root] } } } }",
+    ),
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
