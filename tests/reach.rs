@@ -77,6 +77,11 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "kubernetes: { apiServer: { audit: { policy: { rules: [{ level: Metadata }] } } } }",
     ),
     ("security.selinux", "os: rocky-9"),
+    // Without it the root is the second RAM disk.
+    (
+        "delivery.pxe.systems.*.rootfs",
+        "delivery: { pxe: { systems: { fedora-coreos: { initrd: [coreos/initrd, coreos/root] } } } }",
+    ),
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
