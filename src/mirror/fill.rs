@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc,
     thread,
     time::Duration,
@@ -110,7 +110,7 @@ fn one(
     }
 }
 
-fn bring(client: &Client, wanted: &Wanted, path: &PathBuf, orders: Orders, progress: &Progress) -> Outcome {
+fn bring(client: &Client, wanted: &Wanted, path: &Path, orders: Orders, progress: &Progress) -> Outcome {
     if let Ok((sha256, bytes)) = digest_of(path)
         && sha256 == wanted.sha256
     {

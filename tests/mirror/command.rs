@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A profile directory whose catalog has everything of one machine on the site.
-fn profiles(site: &Site, directory: &Path) {
+fn profiles(site: &Site, base: &str, directory: &Path) {
     let listed = succeed(
         firelay(&["artifacts", "list", "--output", "json"]).arg(example("single-node").spec),
         "firelay",
@@ -26,7 +26,7 @@ fn profiles(site: &Site, directory: &Path) {
                 ..Page::default()
             },
         );
-        let url = format!("{}/{name}-{{version}}-{{arch}}", site.url);
+        let url = format!("{base}/{name}-{{version}}-{{arch}}");
         artifacts.insert(
             name.to_owned(),
             json!({ "url": url, "releases": { version: { "amd64": sha256 } } }),
@@ -47,11 +47,17 @@ struct Desk {
 
 impl Desk {
     fn new(site: Site) -> Self {
+        let base = site.url.clone();
+        Self::with(site, &base)
+    }
+
+    /// The files are said to be elsewhere.
+    fn with(site: Site, base: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("own")).unwrap();
         fs::write(directory.path().join("ca.pem"), &site.ca).unwrap();
         fs::copy(example("single-node").spec, directory.path().join("cluster.yaml")).unwrap();
-        profiles(&site, &directory.path().join("own"));
+        profiles(&site, base, &directory.path().join("own"));
         Self { site, directory }
     }
 
@@ -148,4 +154,29 @@ fn a_server_of_an_own_authority_is_known_by_it_and_refused_without() {
         );
         assert_eq!(file["size"], text.len());
     }
+}
+
+#[test]
+fn a_proxy_of_the_environment_leads_out_and_is_left_aside_where_it_says_so() {
+    let desk = Desk::with(Site::plain(), "http://files.invalid");
+    let run = |no_proxy: &str| {
+        let mut command = desk.command(&["mirror", "m", "--retries", "0"]);
+        command.env("http_proxy", &desk.site.url).env("NO_PROXY", no_proxy);
+        output(&mut command, "firelay")
+    };
+    let direct = run(".invalid");
+    assert_eq!(direct.status.code(), Some(1), "{}", said(&direct));
+    assert!(desk.site.asked().is_empty(), "nobody knows this host");
+    let ended = run("files.example.com");
+    assert!(ended.status.success(), "{}", said(&ended));
+    let asked = desk.site.asked();
+    assert!(
+        asked
+            .iter()
+            .all(|asked| asked.method == "CONNECT" && asked.path == "files.invalid:80"),
+        "{asked:?}"
+    );
+    desk.ended(&["check", "m"], 0);
+    let told = desk.ended(&["check", "http://me:hunter2@files.invalid/m"], 2);
+    assert!(!told.contains("hunter2"), "{told}");
 }

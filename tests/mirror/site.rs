@@ -140,8 +140,14 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// One request a connection.
 fn answer(stream: &mut (impl Read + Write), pages: &Pages, asked: &Mutex<Vec<Asked>>) {
-    let Some(request) = read(stream) else { return };
+    let Some(mut request) = read(stream) else { return };
     asked.lock().unwrap().push(request.clone());
+    if request.method == "CONNECT" {
+        // As a proxy it is whatever is asked for itself.
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let Some(inner) = read(stream) else { return };
+        request = inner;
+    }
     let page = {
         let mut pages = pages.lock().unwrap();
         let page = pages.get_mut(request.path.split('?').next().unwrap());

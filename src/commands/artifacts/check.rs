@@ -31,6 +31,7 @@ struct Row {
 
 /// Runs the verb.
 pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
+    refuse_secret(&args.place)?;
     let project = Project::load(&args.spec)?;
     let client = client(&args.fetching)?;
     let (mut looked, mut rows) = files(&project.plan, &client, args);
@@ -52,6 +53,17 @@ pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
     }
     streams::tell(format_args!("{} has all {looked}", args.place));
     Ok(())
+}
+
+/// A password would stand in every line of the report, and no machine has it.
+fn refuse_secret(place: &str) -> Result<(), Failure> {
+    let host = place.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    match host {
+        Some(host) if host.contains('@') => Err(Failure::Usage(
+            "a mirror is asked without a user name and password, as machines ask it".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Files of the mirror, and behind a URL also those that machines fetch elsewhere.
