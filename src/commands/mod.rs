@@ -7,6 +7,7 @@ mod completions;
 mod draft;
 mod explain;
 mod failure;
+mod graph;
 mod init;
 mod man;
 mod patches;
@@ -42,6 +43,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Size(args) => size::run(args),
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),
+        Verb::Graph(args) => graph::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),
         Verb::Schema => schema::run(),

@@ -7,6 +7,7 @@
 mod finding;
 mod machine;
 mod manifest;
+pub mod order;
 mod tree;
 mod unpack;
 

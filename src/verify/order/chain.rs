@@ -1,0 +1,310 @@
+//! The chain of one machine: its steps in the order of running, and in each what it waits for and what it does.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use super::{
+    super::Machine,
+    grammar::{ActRule, Estimate, Grammar, WaitRule},
+    script::{Call, Line, Script, calls, commands},
+};
+use crate::{duration, yaml};
+
+const UNIT: &str = "/etc/systemd/system/firelay.service";
+const NODE_ENV: &str = "/etc/firelay/node.env";
+/// What steps source beside `node.env`.
+const SOURCED: &[&str] = &[NODE_ENV, "/etc/etcd/etcd.env"];
+
+static EXEC: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ExecStart=(\S+)$"));
+static STEPS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^for step in (/\S+)/\*; do$"));
+static VARIABLE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$\{?([A-Z][A-Z0-9_]*)\}?"));
+static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"https?://(\[[^\]]*\]|[^/:\s,]+)"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("patterns are constants, and tests use them")
+}
+
+/// What a machine does, as far as others wait for it or it waits for others.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// It founds the cluster.
+    pub founds: bool,
+    /// It has the words that found a cluster, but not the file that they read.
+    pub would_found: Option<&'static str>,
+    /// Its steps.
+    pub steps: Vec<Step<'a>>,
+    /// What its scripts source.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A step of the chain.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// Its file.
+    pub path: &'a str,
+    /// Its name without the number.
+    pub name: &'a str,
+    /// How long it takes apart from what is in `events`.
+    pub estimate: Estimate,
+    /// Waits and acts.
+    pub events: Vec<Event>,
+    /// Calls that no rule knows.
+    pub unknown: Vec<Call>,
+    /// What makes its turn the same as that of others.
+    pub turn: Vec<String>,
+    /// It asks whether a cluster stands.
+    pub asks: bool,
+}
+
+/// Something in a step.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// It waits.
+    Wait(Wait),
+    /// It does something.
+    Act(Act),
+}
+
+/// A wait.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// Its kind.
+    pub rule: &'static WaitRule,
+    /// Seconds after which it gives up; `None` if that is no number.
+    pub limit: Option<u64>,
+    /// Hosts that it names; empty if it names none.
+    pub at: Vec<String>,
+}
+
+/// Something that others may wait for.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// Its kind.
+    pub rule: &'static ActRule,
+    /// Its own deadlines, with their names and seconds.
+    pub deadlines: Vec<(&'static str, u64)>,
+}
+
+impl<'a> Chain<'a> {
+    /// The chain of a machine, whose steps are those that its driver runs.
+    pub fn of(machine: &'a Machine) -> Self {
+        Self::read(machine, true)
+    }
+
+    /// The chain of a machine that finds a cluster.
+    pub fn joining(machine: &'a Machine) -> Self {
+        Self::read(machine, false)
+    }
+
+    fn read(machine: &'a Machine, may_found: bool) -> Self {
+        let variables = variables(machine);
+        let scripts: Vec<_> = steps(machine).collect();
+        let acts = scripts.iter().flat_map(|(_, name, script)| founding(name, script));
+        let (real, missing): (Vec<_>, Vec<_>) =
+            acts.partition(|rule| rule.config.as_ref().is_none_or(|config| machine.root.has(config)));
+        let founds = may_found && !real.is_empty();
+        let reader = Reader {
+            machine,
+            variables: &variables,
+            founds,
+        };
+        let steps = scripts.iter().map(|(path, name, script)| reader.step(path, name, script));
+        Self {
+            machine,
+            founds,
+            would_found: missing.first().and_then(|rule| rule.config.as_deref()).filter(|_| !founds),
+            steps: steps.collect(),
+            variables,
+        }
+    }
+
+    /// It has an API server in the end.
+    pub fn serves(&self) -> bool {
+        let standing = &Grammar::get().standing;
+        self.acts().any(|(_, _, act)| act.rule.gives.iter().any(|given| standing.contains(given)))
+    }
+
+    /// A variable, or nothing.
+    pub fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).map_or("", String::as_str)
+    }
+
+    /// Hosts of the URLs of a variable.
+    pub fn named(&self, name: &str) -> Vec<String> {
+        hosts(self.variable(name))
+    }
+
+    /// Every act with its place.
+    pub fn acts(&self) -> impl Iterator<Item = (usize, usize, &Act)> {
+        self.events().filter_map(|(step, event, what)| match what {
+            Event::Act(act) => Some((step, event, act)),
+            Event::Wait(_) => None,
+        })
+    }
+
+    /// Every wait with its place.
+    pub fn waits(&self) -> impl Iterator<Item = (usize, usize, &Wait)> {
+        self.events().filter_map(|(step, event, what)| match what {
+            Event::Wait(wait) => Some((step, event, wait)),
+            Event::Act(_) => None,
+        })
+    }
+
+    fn events(&self) -> impl Iterator<Item = (usize, usize, &Event)> {
+        let steps = self.steps.iter().enumerate();
+        steps.flat_map(|(number, step)| step.events.iter().enumerate().map(move |(event, what)| (number, event, what)))
+    }
+}
+
+/// Hosts of the URLs in a text, each once, without brackets.
+pub fn hosts(text: &str) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for found in HOST.captures_iter(text) {
+        let host = found[1].trim_matches(['[', ']']).to_owned();
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
+}
+
+/// The files that the driver of `firelay.service` runs, in its order.
+fn steps(machine: &Machine) -> impl Iterator<Item = (&str, &str, Script)> {
+    let driver = machine.text(UNIT).and_then(|unit| EXEC.captures(unit)?.get(1));
+    let driver = driver.and_then(|path| machine.text(path.as_str()));
+    let folder = driver.and_then(|driver| STEPS.captures(driver)?.get(1));
+    let files = folder.map(|folder| machine.root.below(folder.as_str()));
+    files.into_iter().flatten().filter_map(|(path, _)| {
+        let file = path.rsplit('/').next()?;
+        let name = file.split_once('-').map_or(file, |(_, name)| name);
+        Some((path, name, Script::parse(machine.text(path)?)))
+    })
+}
+
+/// What founds a cluster in a script.
+fn founding(step: &str, script: &Script) -> Vec<&'static ActRule> {
+    let acts = script.lines().filter_map(|line| Grammar::get().act(step, line.within, line.text));
+    acts.filter(|rule| rule.founds).collect()
+}
+
+/// `NAME=VALUE` and `NAME='VALUE'` of what the steps source.
+fn variables(machine: &Machine) -> BTreeMap<String, String> {
+    let texts = SOURCED.iter().filter_map(|path| machine.text(path));
+    let pairs = texts.flat_map(str::lines).filter_map(|line| line.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        .collect()
+}
+
+struct Reader<'a, 'b> {
+    machine: &'a Machine,
+    variables: &'b BTreeMap<String, String>,
+    founds: bool,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn step(&self, path: &'a str, name: &'a str, script: &Script) -> Step<'a> {
+        let mut step = Step {
+            path,
+            name,
+            estimate: Grammar::get().steps.get(name).copied().unwrap_or_default(),
+            events: Vec::new(),
+            unknown: Vec::new(),
+            turn: self.turn(script),
+            asks: asks(name, script),
+        };
+        let mut acted = Vec::new();
+        for line in script.run(&|function| Grammar::get().runs(name, function, self.founds)) {
+            self.line(&mut step, line, &mut acted);
+        }
+        step.unknown = unknown(name, script);
+        step
+    }
+
+    /// `acted` are the functions in which something was done already.
+    fn line<'l>(&self, step: &mut Step<'a>, line: Line<'l>, acted: &mut Vec<&'l str>) {
+        for call in calls(line.text) {
+            let rule = Grammar::get().wait(step.name, line.within, &call.command, acted.contains(&line.within));
+            step.events.extend(rule.and_then(|rule| self.wait(rule, &call)).map(Event::Wait));
+        }
+        let act = Grammar::get().act(step.name, line.within, line.text);
+        if let Some(act) = act.and_then(|rule| self.act(rule)) {
+            step.events.push(Event::Act(act));
+            acted.push(line.within);
+        }
+    }
+
+    fn wait(&self, rule: &'static WaitRule, call: &Call) -> Option<Wait> {
+        let set = |name: &String| self.variables.get(name).is_some_and(|value| !value.is_empty());
+        let asked: Vec<_> = rule.urls.iter().filter_map(|path| self.machine.text(path)).flat_map(hosts).collect();
+        if rule.again || !rule.only.as_ref().is_none_or(set) || (!rule.urls.is_empty() && asked.is_empty()) {
+            return None;
+        }
+        let at = rule.at.as_ref().and_then(|name| self.variables.get(name));
+        Some(Wait {
+            rule,
+            limit: self.expanded(&call.limit).parse().ok(),
+            at: at.map_or(asked, |text| hosts(text)),
+        })
+    }
+
+    fn act(&self, rule: &'static ActRule) -> Option<Act> {
+        let config = match &rule.config {
+            Some(path) => self.machine.text(path)?,
+            None => "",
+        };
+        Some(Act {
+            rule,
+            deadlines: deadlines(config, &rule.deadlines),
+        })
+    }
+
+    /// With the variables of the machine; others stay.
+    fn expanded(&self, text: &str) -> String {
+        let value = |found: &regex_lite::Captures<'_>| {
+            let value = self.variables.get(&found[1]).map(String::as_str);
+            value.unwrap_or(&found[0]).to_owned()
+        };
+        VARIABLE.replace_all(text, value).into_owned()
+    }
+
+    /// What of the script's text makes its turn.
+    fn turn(&self, script: &Script) -> Vec<String> {
+        let lines: Vec<_> = script.lines().map(|line| line.text).collect();
+        let patterns = Grammar::get().turn.iter().map(|text| pattern(text));
+        let found = patterns.filter_map(|pattern| lines.iter().find_map(|line| pattern.captures(line)));
+        found.map(|found| self.expanded(&found[1])).collect()
+    }
+}
+
+/// Whether a step asks for a cluster before all else.
+fn asks(step: &str, script: &Script) -> bool {
+    let asks = &Grammar::get().asks;
+    let defined = script.function(&asks.function).is_some();
+    let top = script.function("").unwrap_or_default();
+    defined && step == asks.step && top.iter().any(|line| commands(line).any(|command| command == asks.function))
+}
+
+/// Calls, in whatever function, that no rule knows.
+fn unknown(step: &str, script: &Script) -> Vec<Call> {
+    let lines = script.lines();
+    let calls = lines.flat_map(|line| calls(line.text).into_iter().map(move |call| (line.within, call)));
+    let unknown = calls.filter(|(within, call)| Grammar::get().wait(step, within, &call.command, true).is_none());
+    unknown.map(|(_, call)| call).collect()
+}
+
+/// Keys below `timeouts`, of the first document that has it.
+fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
+    let documents = yaml::split(config).into_iter();
+    let values = documents.filter_map(|part| yaml::parse::<Value>("config", &config[part]).ok());
+    let timeouts = values.into_iter().find_map(|value| value.get("timeouts").cloned()).unwrap_or_default();
+    let seconds = |key: &'static String| {
+        let duration = duration::parse(timeouts.get(key)?.as_str()?)?;
+        Some((key.as_str(), duration.whole_seconds().unsigned_abs()))
+    };
+    keys.iter().filter_map(seconds).collect()
+}
