@@ -48,8 +48,8 @@ pub struct Step<'a> {
     pub path: &'a str,
     /// Its name without the number.
     pub name: &'a str,
-    /// How long it takes apart from what is in `events`.
-    pub estimate: Estimate,
+    /// How long it takes apart from what is in `events`. An estimate.
+    pub seconds: u64,
     /// Waits and acts.
     pub events: Vec<Event>,
     /// Calls that no rule knows.
@@ -87,6 +87,8 @@ pub struct Act {
     pub rule: &'static ActRule,
     /// Its own deadlines, with their names and seconds.
     pub deadlines: Vec<(&'static str, u64)>,
+    /// How long it takes. An estimate.
+    pub seconds: u64,
 }
 
 impl<'a> Chain<'a> {
@@ -211,7 +213,7 @@ impl<'a> Reader<'a, '_> {
         let mut step = Step {
             path,
             name,
-            estimate: Grammar::get().steps.get(name).copied().unwrap_or_default(),
+            seconds: Grammar::get().steps.get(name).map_or(0, |estimate| self.seconds(estimate)),
             events: Vec::new(),
             unknown: Vec::new(),
             turn: self.turn(script),
@@ -258,9 +260,17 @@ impl<'a> Reader<'a, '_> {
             None => "",
         };
         Some(Act {
+            seconds: self.seconds(&rule.estimate),
             rule,
             deadlines: deadlines(config, &rule.deadlines),
         })
+    }
+
+    fn seconds(&self, estimate: &Estimate) -> u64 {
+        let urls = estimate.each.iter().filter_map(|path| self.machine.text(path));
+        let urls: usize = urls.map(|text| HOST.find_iter(text).count()).sum();
+        let times = if estimate.each.is_empty() { 1 } else { urls as u64 };
+        Grammar::get().seconds(estimate, times)
     }
 
     /// With the variables of the machine; others stay.
@@ -287,6 +297,12 @@ fn asks(step: &str, script: &Script) -> bool {
     let defined = script.function(&asks.function).is_some();
     let top = script.function("").unwrap_or_default();
     defined && step == asks.step && top.iter().any(|line| commands(line).any(|command| command == asks.function))
+}
+
+/// The commands that a step's script waits with and `templates/boot/order.yaml` does not know.
+pub fn unknown_calls(step: &str, script: &str) -> Vec<String> {
+    let calls = unknown(step, &Script::parse(script)).into_iter();
+    calls.map(|call| call.command.join(" ")).collect()
 }
 
 /// Calls, in whatever function, that no rule knows.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    super::{Finding, MANIFEST, Machine},
+    super::{Finding, MANIFEST, Machine, Tree},
     chain::{Chain, Event},
     grammar::Grammar,
     graph::{At, Graph, Need},
@@ -11,15 +11,21 @@ use super::{
     early,
 };
 
-/// Everything that is wrong with the order. `founded` is what the manifest says: the cluster stands already.
-pub fn check(machines: &[Machine], founded: bool) -> Vec<Finding> {
-    let graph = Graph::of(machines, founded);
+/// What a render of all nodes leaves in a tree, and one of some does not.
+const OF_ALL: &str = "node-names";
+
+/// Everything that is wrong with the order. In a tree of some machines only what each has to do by itself is looked at.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let graph = Graph::of(&tree.machines, tree.manifest.founded);
+    let mut findings = unreadable(&graph);
+    findings.extend(turns(&tree.machines));
+    if !tree.manifest.files.iter().any(|file| file.path == OF_ALL) {
+        return findings;
+    }
     let run = Run::of(&graph);
-    let mut findings = founders(&graph);
-    findings.extend(unreadable(&graph));
+    findings.extend(founders(&graph));
     findings.extend(without_provider(&graph));
     findings.extend(circles(&graph, &run));
-    findings.extend(turns(machines));
     findings.extend(early::check(&graph, &run));
     findings
 }

@@ -135,9 +135,11 @@ pub struct Asks {
 }
 
 /// How long something takes.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Estimate {
+    /// Files for each of whose URLs it takes so long; none if it does so once.
+    pub each: Vec<String>,
     /// Seconds in the boot lab.
     pub lab: u64,
     /// Megabytes from the network.
@@ -184,10 +186,11 @@ impl Grammar {
         branches.all(|branch| branch.step != step || branch.function != function || branch.founds == founds)
     }
 
-    /// Whole seconds on a machine of the usual kind.
-    pub fn seconds(&self, estimate: Estimate) -> u64 {
+    /// Whole seconds on a machine of the usual kind, for something that is done so many times.
+    pub fn seconds(&self, estimate: &Estimate, times: u64) -> u64 {
         let pace = &self.pace;
-        estimate.lab.div_ceil(pace.slower.max(1)) + (estimate.megabytes * 8).div_ceil(pace.megabits_per_second.max(1))
+        let (work, megabits) = (estimate.lab * times, estimate.megabytes * 8 * times);
+        work.div_ceil(pace.slower.max(1)) + megabits.div_ceil(pace.megabits_per_second.max(1))
     }
 }
 

@@ -15,5 +15,6 @@ mod picture;
 mod run;
 mod script;
 
+pub use chain::unknown_calls;
 pub use check::check;
 pub use picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span};

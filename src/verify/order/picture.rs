@@ -1,6 +1,6 @@
 //! The order as it is drawn: equal machines together, the waits between them, and when what is expected.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -161,14 +161,13 @@ impl<'g> Drawing<'g> {
         for machines in &mut members {
             machines.sort_by_key(|machine| natural(graph.name(*machine)));
         }
-        let depths = depths(graph, run);
+        let likes = like(&members);
+        let depths = depths(graph, run, &likes);
         members.sort_by_cached_key(|machines| {
             let machine = &graph.chains[machines[0]].machine;
             (depths[machines[0]], machine.roles.clone(), machine.pool, natural(&machine.name))
         });
-        let numbered = members.iter().enumerate();
-        let group = numbered.flat_map(|(group, machines)| machines.iter().map(move |machine| (*machine, group)));
-        Self { group: group.collect(), graph, run, members }
+        Self { group: like(&members), graph, run, members }
     }
 
     fn id(&self, at: At) -> String {
@@ -233,9 +232,9 @@ impl<'g> Drawing<'g> {
 
     fn wait(&self, at: At, wait: &Wait) -> PictureWait {
         let mut on = who(self.graph, self.run, at, wait);
-        if wait.rule.one_at_a_time {
-            let all = self.graph.waits().filter(|(_, other, _)| other.rule.one_at_a_time);
-            let mut all: Vec<_> = all.map(|(other, _, _)| self.graph.name(other.machine)).collect();
+        let turns = self.turns(at);
+        if !turns.is_empty() {
+            let mut all: Vec<_> = turns.iter().chain([&at]).map(|other| self.graph.name(other.machine)).collect();
             all.sort_by_key(|name| natural(name));
             on += &format!("; one at a time: {}", together(&all));
         }
@@ -247,18 +246,23 @@ impl<'g> Drawing<'g> {
         }
     }
 
-    /// Waits between machines, and of equal machines for each other.
+    /// Others that take the same turn.
+    fn turns(&self, at: At) -> Vec<At> {
+        let turns = |place: At| self.graph.wait(place).is_some_and(|wait| wait.rule.one_at_a_time);
+        let all = self.graph.waits().map(|(place, _, _)| place).filter(|place| turns(*place) && place.machine != at.machine);
+        if turns(at) { all.collect() } else { Vec::new() }
+    }
+
+    /// Waits between machines, and of equal machines for each other; of several between two steps the first.
     fn edges(&self) -> Vec<Edge> {
-        let waits = self.graph.waits().flat_map(|(to, wait, _)| {
-            let ends = ends(self.graph, self.run, to);
-            ends.into_iter().filter(move |from| from.machine != to.machine).map(move |from| (from, to, wait))
-        });
-        let edge = |(from, to, wait): (At, At, &Wait)| Edge {
-            from: self.id(from),
-            to: self.id(to),
-            title: wait.rule.title.clone(),
-        };
-        waits.map(edge).collect::<BTreeSet<_>>().into_iter().collect()
+        let mut edges = BTreeMap::new();
+        for (to, wait, _) in self.graph.waits() {
+            let ends = ends(self.graph, self.run, to).into_iter().chain(self.turns(to));
+            for from in ends.filter(|from| from.machine != to.machine) {
+                edges.entry((self.id(from), self.id(to))).or_insert_with(|| wait.rule.title.clone());
+            }
+        }
+        edges.into_iter().map(|((from, to), title)| Edge { from, to, title }).collect()
     }
 
     fn timeline(&self) -> Vec<Bar> {
@@ -344,14 +348,20 @@ fn likeness(graph: &Graph<'_>, run: &Run, machine: usize) -> Vec<String> {
         .collect()
 }
 
-/// How many machines, one after the other, have to get on before each is through.
-fn depths(graph: &Graph<'_>, run: &Run) -> Vec<usize> {
+/// In which group each machine is.
+fn like(members: &[Vec<usize>]) -> BTreeMap<usize, usize> {
+    let groups = members.iter().enumerate();
+    groups.flat_map(|(group, machines)| machines.iter().map(move |machine| (*machine, group))).collect()
+}
+
+/// How many kinds of machines, one after the other, have to get on before each is through.
+fn depths(graph: &Graph<'_>, run: &Run, likes: &BTreeMap<usize, usize>) -> Vec<usize> {
     let mut depths = vec![0; graph.chains.len()];
     let mut waits: Vec<_> = run.waits.iter().collect();
     waits.sort_by_key(|(at, waited)| (waited.to, **at));
     let mut of_wait: BTreeMap<At, usize> = BTreeMap::new();
     for (at, waited) in waits {
-        let foreign = waited.by.iter().filter(|by| by.machine != at.machine);
+        let foreign = waited.by.iter().filter(|by| likes[&by.machine] != likes[&at.machine]);
         let depth = |act: &At| graph.before(*act).filter_map(|(place, _)| of_wait.get(&place)).max().map_or(1, |depth| depth + 1);
         let depth = foreign.map(depth).max().unwrap_or_default();
         of_wait.insert(*at, depth);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     chain::{Event, Wait},
-    grammar::{Estimate, Grammar},
+    grammar::Grammar,
     graph::{At, Graph, Need},
 };
 
@@ -109,24 +109,24 @@ impl<'g> Play<'g> {
         };
         let Some(event) = event else {
             self.run.steps[machine].push((now, now));
-            self.next(now, machine, content.estimate);
+            self.next(now + content.seconds, machine);
             return;
         };
         match content.events.get(event) {
             None => self.end_step(now, machine),
             Some(Event::Act(act)) => {
                 self.acting.insert(machine, self.place(machine));
-                self.next(now, machine, act.rule.estimate);
+                self.next(now + act.seconds, machine);
             }
             Some(Event::Wait(wait)) => self.wait(now, machine, wait),
         }
     }
 
-    /// The next event, when what takes so long is over.
-    fn next(&mut self, now: u64, machine: usize, estimate: Estimate) {
+    /// The next event, at its time.
+    fn next(&mut self, time: u64, machine: usize) {
         let position = &mut self.positions[machine];
         position.event = Some(position.event.map_or(0, |event| event + 1));
-        self.queue.insert((now + Grammar::get().seconds(estimate), machine));
+        self.queue.insert((time, machine));
     }
 
     fn end_step(&mut self, now: u64, machine: usize) {
@@ -160,7 +160,7 @@ impl<'g> Play<'g> {
         if wait.rule.one_at_a_time {
             self.holder = Some(machine);
         }
-        self.next(to, machine, Estimate::default());
+        self.next(to, machine);
     }
 
     /// The first acts that are enough.
