@@ -4,7 +4,7 @@
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
 /// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons,
-/// `FL09` delivery.
+/// `FL09` delivery, `FL10` rendered trees.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -178,4 +178,12 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0904", "pointer that a system cannot follow"),
     ("FL0905", "payload that is sent in clear"),
     ("FL0911", "boot from the network"),
+    ("FL1051", "nobody founds the cluster"),
+    ("FL1052", "more than one machine founds"),
+    ("FL1053", "founder that does not ask"),
+    ("FL1054", "wait that nothing ends"),
+    ("FL1055", "waits that wait for each other"),
+    ("FL1056", "control planes that do not join in turn"),
+    ("FL1057", "wait that ends too early"),
+    ("FL1058", "wait that cannot be judged"),
 ];

@@ -42,6 +42,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-new", &["secrets", "new", "--help"]),
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-graph", &["graph", "--help"]),
         case("help-publish", &["publish", "--help"]),
         case("help-seed", &["seed", "--help"]),
         case("help-serve", &["serve", "--help"]),

@@ -114,11 +114,16 @@ impl<'a> Chain<'a> {
             variables: &variables,
             founds,
         };
-        let steps = scripts.iter().map(|(path, name, script)| reader.step(path, name, script));
+        let steps = scripts
+            .iter()
+            .map(|(path, name, script)| reader.step(path, name, script));
         Self {
             machine,
             founds,
-            would_found: missing.first().and_then(|rule| rule.config.as_deref()).filter(|_| !founds),
+            would_found: missing
+                .first()
+                .and_then(|rule| rule.config.as_deref())
+                .filter(|_| !founds),
             steps: steps.collect(),
             variables,
         }
@@ -127,7 +132,8 @@ impl<'a> Chain<'a> {
     /// It has an API server in the end.
     pub fn serves(&self) -> bool {
         let standing = &Grammar::get().standing;
-        self.acts().any(|(_, _, act)| act.rule.gives.iter().any(|given| standing.contains(given)))
+        self.acts()
+            .any(|(_, _, act)| act.rule.gives.iter().any(|given| standing.contains(given)))
     }
 
     /// A variable, or nothing.
@@ -158,7 +164,12 @@ impl<'a> Chain<'a> {
 
     fn events(&self) -> impl Iterator<Item = (usize, usize, &Event)> {
         let steps = self.steps.iter().enumerate();
-        steps.flat_map(|(number, step)| step.events.iter().enumerate().map(move |(event, what)| (number, event, what)))
+        steps.flat_map(|(number, step)| {
+            step.events
+                .iter()
+                .enumerate()
+                .map(move |(event, what)| (number, event, what))
+        })
     }
 }
 
@@ -189,7 +200,9 @@ fn steps(machine: &Machine) -> impl Iterator<Item = (&str, &str, Script)> {
 
 /// What founds a cluster in a script.
 fn founding(step: &str, script: &Script) -> Vec<&'static ActRule> {
-    let acts = script.lines().filter_map(|line| Grammar::get().act(step, line.within, line.text));
+    let acts = script
+        .lines()
+        .filter_map(|line| Grammar::get().act(step, line.within, line.text));
     acts.filter(|rule| rule.founds).collect()
 }
 
@@ -213,7 +226,10 @@ impl<'a> Reader<'a, '_> {
         let mut step = Step {
             path,
             name,
-            seconds: Grammar::get().steps.get(name).map_or(0, |estimate| self.seconds(estimate)),
+            seconds: Grammar::get()
+                .steps
+                .get(name)
+                .map_or(0, |estimate| self.seconds(estimate)),
             events: Vec::new(),
             unknown: Vec::new(),
             turn: self.turn(script),
@@ -231,7 +247,8 @@ impl<'a> Reader<'a, '_> {
     fn line<'l>(&self, step: &mut Step<'a>, line: Line<'l>, acted: &mut Vec<&'l str>) {
         for call in calls(line.text) {
             let rule = Grammar::get().wait(step.name, line.within, &call.command, acted.contains(&line.within));
-            step.events.extend(rule.and_then(|rule| self.wait(rule, &call)).map(Event::Wait));
+            step.events
+                .extend(rule.and_then(|rule| self.wait(rule, &call)).map(Event::Wait));
         }
         let act = Grammar::get().act(step.name, line.within, line.text);
         if let Some(act) = act.and_then(|rule| self.act(rule)) {
@@ -242,7 +259,12 @@ impl<'a> Reader<'a, '_> {
 
     fn wait(&self, rule: &'static WaitRule, call: &Call) -> Option<Wait> {
         let set = |name: &String| self.variables.get(name).is_some_and(|value| !value.is_empty());
-        let asked: Vec<_> = rule.urls.iter().filter_map(|path| self.machine.text(path)).flat_map(hosts).collect();
+        let asked: Vec<_> = rule
+            .urls
+            .iter()
+            .filter_map(|path| self.machine.text(path))
+            .flat_map(hosts)
+            .collect();
         if rule.again || !rule.only.as_ref().is_none_or(set) || (!rule.urls.is_empty() && asked.is_empty()) {
             return None;
         }
@@ -296,7 +318,11 @@ fn asks(step: &str, script: &Script) -> bool {
     let asks = &Grammar::get().asks;
     let defined = script.function(&asks.function).is_some();
     let top = script.function("").unwrap_or_default();
-    defined && step == asks.step && top.iter().any(|line| commands(line).any(|command| command == asks.function))
+    defined
+        && step == asks.step
+        && top
+            .iter()
+            .any(|line| commands(line).any(|command| command == asks.function))
 }
 
 /// The commands that a step's script waits with and `templates/boot/order.yaml` does not know.
@@ -317,7 +343,10 @@ fn unknown(step: &str, script: &Script) -> Vec<Call> {
 fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
     let documents = yaml::split(config).into_iter();
     let values = documents.filter_map(|part| yaml::parse::<Value>("config", &config[part]).ok());
-    let timeouts = values.into_iter().find_map(|value| value.get("timeouts").cloned()).unwrap_or_default();
+    let timeouts = values
+        .into_iter()
+        .find_map(|value| value.get("timeouts").cloned())
+        .unwrap_or_default();
     let seconds = |key: &'static String| {
         let duration = duration::parse(timeouts.get(key)?.as_str()?)?;
         Some((key.as_str(), duration.whole_seconds().unsigned_abs()))

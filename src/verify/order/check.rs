@@ -2,24 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use super::{
     super::{Finding, MANIFEST, Machine, Tree},
     chain::{Chain, Event},
+    early,
     grammar::Grammar,
     graph::{At, Graph, Need},
     run::Run,
-    early,
 };
 
 /// What a render of all nodes leaves in a tree, and one of some does not.
 const OF_ALL: &str = "node-names";
 
-/// Everything that is wrong with the order. In a tree of some machines only what each has to do by itself is looked at.
+/// Everything that is wrong with the order. In a tree of some machines, or with one that cannot be read, only what each has
+/// to do by itself is looked at.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let graph = Graph::of(&tree.machines, tree.manifest.founded);
     let mut findings = unreadable(&graph);
     findings.extend(turns(&tree.machines));
-    if !tree.manifest.files.iter().any(|file| file.path == OF_ALL) {
+    let all = tree.manifest.files.iter().any(|file| file.path == OF_ALL);
+    if !all || tree.machines.iter().any(|machine| !machine.faults.is_empty()) {
         return findings;
     }
     let run = Run::of(&graph);
@@ -51,7 +55,10 @@ fn nobody(chains: &[Chain<'_>]) -> Finding {
     let would = chains.iter().find_map(|chain| Some((chain, chain.would_found?)));
     let finding = match would {
         Some((chain, config)) => {
-            let message = format!("no machine founds the cluster: {} would, but {config} is missing", chain.machine.name);
+            let message = format!(
+                "no machine founds the cluster: {} would, but {config} is missing",
+                chain.machine.name
+            );
             Finding::error("FL1051", &chain.machine.document, message).at(config)
         }
         None => Finding::error("FL1051", MANIFEST, "no machine founds the cluster"),
@@ -74,16 +81,31 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
     let asks = &Grammar::get().asks;
     let step = founder.steps.iter().find(|step| step.name == asks.step)?;
     let asked = if step.asks { founder.named(&asks.at) } else { Vec::new() };
-    let others = graph.chains.iter().filter(|chain| chain.machine.name != founder.machine.name && chain.serves());
-    let missed = others.filter(|chain| !chain.variable("FL_ADDRESSES").split_whitespace().any(|own| asked.iter().any(|host| host == own)));
+    let others = graph
+        .chains
+        .iter()
+        .filter(|chain| chain.machine.name != founder.machine.name && chain.serves());
+    let missed = others.filter(|chain| {
+        !chain
+            .variable("FL_ADDRESSES")
+            .split_whitespace()
+            .any(|own| asked.iter().any(|host| host == own))
+    });
     let missed: Vec<_> = missed.map(|chain| chain.machine.name.as_str()).collect();
     if step.asks && missed.is_empty() {
         return None;
     }
     let message = if step.asks {
-        format!("{} founds without asking {} whether a cluster stands", founder.machine.name, missed.join(", "))
+        format!(
+            "{} founds without asking {} whether a cluster stands",
+            founder.machine.name,
+            missed.join(", ")
+        )
     } else {
-        format!("{} founds without asking whether a cluster stands", founder.machine.name)
+        format!(
+            "{} founds without asking whether a cluster stands",
+            founder.machine.name
+        )
     };
     let finding = Finding::error("FL1053", &founder.machine.document, message).at(step.path);
     Some(finding.help("a founder that is replaced has to join; render its document again"))
@@ -92,11 +114,16 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
 /// Waits that no rule knows, and deadlines that are no numbers.
 fn unreadable(graph: &Graph<'_>) -> Vec<Finding> {
     let help = "verify knows the waits of firelay's own steps; leave the scripts as they were rendered";
-    let steps = graph.chains.iter().flat_map(|chain| chain.steps.iter().map(move |step| (chain, step)));
+    let steps = graph
+        .chains
+        .iter()
+        .flat_map(|chain| chain.steps.iter().map(move |step| (chain, step)));
     let unknown = steps.flat_map(|(chain, step)| {
         let call = move |call: &super::script::Call| {
             let message = format!("nobody knows what ends the wait for `{}`", call.command.join(" "));
-            Finding::error("FL1058", &chain.machine.document, message).at(step.path).help(help)
+            Finding::error("FL1058", &chain.machine.document, message)
+                .at(step.path)
+                .help(help)
         };
         step.unknown.iter().map(call)
     });
@@ -114,16 +141,29 @@ fn without_provider(graph: &Graph<'_>) -> Vec<Finding> {
         Need::Of { from, enough } if from.len() < *enough => Some((place, wait, from.len(), *enough)),
         _ => None,
     });
-    let finding = |(place, wait, there, enough): (At, &super::chain::Wait, usize, usize)| {
-        let rule = wait.rule;
-        let asked = if wait.at.is_empty() { String::new() } else { format!(" at {}", wait.at.join(", ")) };
-        let count = if enough > 1 { format!(" ({there} of {enough} that it takes)") } else { String::new() };
-        let message = format!("{} waits for {}, which no machine of the tree gives{asked}{count}", graph.name(place.machine), rule.title);
-        at(graph, place, "FL1054", message).help(format!(
+    let finding =
+        |(place, wait, there, enough): (At, &super::chain::Wait, usize, usize)| {
+            let rule = wait.rule;
+            let asked = if wait.at.is_empty() {
+                String::new()
+            } else {
+                format!(" at {}", wait.at.join(", "))
+            };
+            let count = if enough > 1 {
+                format!(" ({there} of {enough} that it takes)")
+            } else {
+                String::new()
+            };
+            let message = format!(
+                "{} waits for {}, which no machine of the tree gives{asked}{count}",
+                graph.name(place.machine),
+                rule.title
+            );
+            at(graph, place, "FL1054", message).help(format!(
             "the machine that has to give it has no document here, or at another address: render all documents again{}",
             rule.at.as_ref().map_or_else(String::new, |name| format!(" ({name} names who is asked)"))
         ))
-    };
+        };
     lacking.map(finding).collect()
 }
 
@@ -171,13 +211,15 @@ fn circle(graph: &Graph<'_>, run: &Run, machines: &[usize]) -> Finding {
         [one] => format!("{} waits for what comes later on itself: {}", graph.name(*one), path[0]),
         _ => format!("machines wait for each other: {}", path.join(" <- ")),
     };
-    at(graph, place, "FL1055", message).help("each waits for what the next would give after its own wait: one of the waits has to go, or to come later")
+    at(graph, place, "FL1055", message).help(
+        "each waits for what the next would give after its own wait: one of the waits has to go, or to come later",
+    )
 }
 
 /// Control planes join one at a time: each has its turn before it joins, and it is one and the same turn. A founder too, for
 /// the day on which it is replaced.
 fn turns(machines: &[Machine]) -> Vec<Finding> {
-    let chains: Vec<_> = machines.iter().map(Chain::joining).collect();
+    let chains: Vec<_> = machines.par_iter().map(Chain::joining).collect();
     let joining = chains.iter().flat_map(|chain| {
         let acts = chain.acts().filter(|(_, _, act)| act.rule.serial);
         acts.map(move |(step, event, _)| (chain, step, event))
@@ -190,15 +232,23 @@ fn turns(machines: &[Machine]) -> Vec<Finding> {
     let usual = turns.iter().max_by_key(|(_, count)| **count).map(|(turn, _)| *turn);
     let finding = |(chain, step, event): &(&Chain<'_>, usize, usize)| {
         let step = &chain.steps[*step];
-        let waits = step.events[..*event].iter().any(|event| matches!(event, Event::Wait(wait) if wait.rule.one_at_a_time));
+        let waits = step.events[..*event]
+            .iter()
+            .any(|event| matches!(event, Event::Wait(wait) if wait.rule.one_at_a_time));
         let name = &chain.machine.name;
         let message = match (waits, usual == Some(step.turn.as_slice())) {
             (true, true) => return None,
             (false, _) => format!("{name} joins without waiting for its turn"),
-            (true, false) => format!("{name} takes another turn than the other control planes: {}", step.turn.join(" ")),
+            (true, false) => format!(
+                "{name} takes another turn than the other control planes: {}",
+                step.turn.join(" ")
+            ),
         };
         let finding = Finding::error("FL1056", &chain.machine.document, message).at(step.path);
-        Some(finding.help("etcd takes one new member at a time: all control planes take the same Lease before they join"))
+        Some(
+            finding
+                .help("etcd takes one new member at a time: all control planes take the same Lease before they join"),
+        )
     };
     joining.iter().filter_map(finding).collect()
 }

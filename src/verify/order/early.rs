@@ -44,16 +44,27 @@ struct Deadline {
     of: String,
 }
 
-fn finding(graph: &Graph<'_>, place: At, wait: &Wait, limit: u64, expected: u64, longest: Option<Deadline>) -> Option<Finding> {
+fn finding(
+    graph: &Graph<'_>,
+    place: At,
+    wait: &Wait,
+    limit: u64,
+    expected: u64,
+    longest: Option<Deadline>,
+) -> Option<Finding> {
     let name = graph.name(place.machine);
     let title = &wait.rule.title;
     let help = "raise join.waitTimeout, or lower kubernetes.timeouts";
     if limit <= expected {
-        let message = format!("{name} gives up after {limit} s on {title}, which takes about {expected} s when all goes well");
+        let message =
+            format!("{name} gives up after {limit} s on {title}, which takes about {expected} s when all goes well");
         return Some(at(graph, place, "FL1057", message).help(help));
     }
-    let Deadline { seconds, machine, of, .. } = longest.filter(|longest| limit < longest.least)?;
-    let message = format!("{name} gives up after {limit} s on {title}, before {machine} gives up after {seconds} s on {of}");
+    let Deadline {
+        seconds, machine, of, ..
+    } = longest.filter(|longest| limit < longest.least)?;
+    let message =
+        format!("{name} gives up after {limit} s on {title}, before {machine} gives up after {seconds} s on {of}");
     let mut finding = at(graph, place, "FL1057", message).help(help);
     finding.level = Level::Warning;
     Some(finding)
@@ -68,12 +79,17 @@ fn known(graph: &Graph<'_>, run: &Run, place: At, by: &[At]) -> bool {
 
 /// The longest deadline on the way to an act.
 fn longest(graph: &Graph<'_>, act: At) -> Option<Deadline> {
-    graph.before(act).flat_map(|(place, event)| deadlines(graph, place, event)).max()
+    graph
+        .before(act)
+        .flat_map(|(place, event)| deadlines(graph, place, event))
+        .max()
 }
 
 /// The longest deadline of another machine that has the turn.
 fn queue(graph: &Graph<'_>, place: At) -> Option<Deadline> {
-    let others = graph.waits().filter(|(other, wait, _)| wait.rule.one_at_a_time && other.machine != place.machine);
+    let others = graph
+        .waits()
+        .filter(|(other, wait, _)| wait.rule.one_at_a_time && other.machine != place.machine);
     let held = others.flat_map(|(other, _, _)| {
         let step = &graph.chains[other.machine].steps[other.step];
         let after = step.events.iter().enumerate().skip(other.event + 1);
@@ -87,7 +103,7 @@ fn deadlines(graph: &Graph<'_>, place: At, event: &Event) -> Vec<Deadline> {
     match event {
         Event::Act(act) => {
             let deadline = |(key, seconds): &(&str, u64)| Deadline {
-                least: seconds + 1,
+                least: seconds.saturating_add(1),
                 seconds: *seconds,
                 machine: machine.clone(),
                 of: format!("{} ({key})", act.rule.title),
@@ -95,9 +111,10 @@ fn deadlines(graph: &Graph<'_>, place: At, event: &Event) -> Vec<Deadline> {
             act.deadlines.iter().map(deadline).collect()
         }
         Event::Wait(wait) => {
-            let own = wait.rule.given.iter().all(|given| Grammar::get().here.contains(given)) && wait.rule.outside.is_none();
+            let own =
+                wait.rule.given.iter().all(|given| Grammar::get().here.contains(given)) && wait.rule.outside.is_none();
             let deadline = |seconds: u64| Deadline {
-                least: if own { seconds + 1 } else { seconds },
+                least: if own { seconds.saturating_add(1) } else { seconds },
                 seconds,
                 machine: machine.clone(),
                 of: wait.rule.title.clone(),

@@ -176,7 +176,8 @@ impl Grammar {
 
     /// What a line does.
     pub fn act(&'static self, step: &str, within: &str, line: &str) -> Option<&'static ActRule> {
-        let fits = |rule: &&ActRule| rule.step == step && stands(rule.within.as_deref(), within) && line.contains(&rule.line);
+        let fits =
+            |rule: &&ActRule| rule.step == step && stands(rule.within.as_deref(), within) && line.contains(&rule.line);
         self.acts.iter().find(fits)
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::{
     super::Machine,
     chain::{Act, Chain, Event, Wait},
@@ -46,12 +48,16 @@ pub struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// Reads the machines of a tree. `founded` is what its manifest says: the cluster stands.
     pub fn of(machines: &'a [Machine], founded: bool) -> Self {
-        let chains: Vec<_> = machines.iter().map(Chain::of).collect();
+        let chains: Vec<_> = machines.par_iter().map(Chain::of).collect();
         let standing = founded && !chains.iter().any(|chain| chain.founds);
         let providers = Providers::of(&chains, standing);
         let needs = places(&chains).map(|(at, wait)| (at, providers.need(&chains[at.machine], at, wait)));
         let needs = needs.collect();
-        Self { chains, standing, needs }
+        Self {
+            chains,
+            standing,
+            needs,
+        }
     }
 
     /// Every wait with its place and what ends it.
@@ -122,13 +128,26 @@ impl<'c> Providers<'c> {
         if let Some(who) = &rule.outside {
             return Need::Outside(who.clone());
         }
-        if self.standing && rule.given.iter().any(|milestone| Grammar::get().standing.contains(milestone)) {
+        if self.standing
+            && rule
+                .given
+                .iter()
+                .any(|milestone| Grammar::get().standing.contains(milestone))
+        {
             return Need::Outside("the cluster that stands".to_owned());
         }
-        let mut from: Vec<_> = rule.given.iter().flat_map(|milestone| self.from(milestone, at, wait)).collect();
+        let mut from: Vec<_> = rule
+            .given
+            .iter()
+            .flat_map(|milestone| self.from(milestone, at, wait))
+            .collect();
         from.sort_unstable();
         from.dedup();
-        let named = rule.at.as_ref().filter(|_| rule.quorum).map(|name| chain.named(name).len());
+        let named = rule
+            .at
+            .as_ref()
+            .filter(|_| rule.quorum)
+            .map(|name| chain.named(name).len());
         let enough = named.map_or(1, |named| named / 2 + 1);
         Need::Of { from, enough }
     }

@@ -15,11 +15,13 @@ pub(super) fn together(names: &[&str]) -> String {
             _ => ranges.push((name, name)),
         }
     }
-    let words = ranges.iter().map(|(first, last)| match (first == last, follows(first, last)) {
-        (true, _) => (*first).to_owned(),
-        (_, true) => format!("{first}, {last}"),
-        _ => format!("{first}..{}", &last[natural(last).0.len()..]),
-    });
+    let words = ranges
+        .iter()
+        .map(|(first, last)| match (first == last, follows(first, last)) {
+            (true, _) => (*first).to_owned(),
+            (_, true) => format!("{first}, {last}"),
+            _ => format!("{first}..{}", &last[natural(last).0.len()..]),
+        });
     words.collect::<Vec<_>>().join(", ")
 }
 
@@ -36,9 +38,15 @@ mod tests {
 
     #[test]
     fn names_that_count_on_are_a_range() {
-        assert_eq!(together(&["cp1", "worker-1", "worker-2", "worker-3"]), "cp1, worker-1..3");
+        assert_eq!(
+            together(&["cp1", "worker-1", "worker-2", "worker-3"]),
+            "cp1, worker-1..3"
+        );
         assert_eq!(together(&["a1", "a2", "b", "a9", "a10", "a11"]), "a1, a2, b, a9..11");
-        assert_eq!(together(&["a01", "a02", "a18446744073709551615"]), "a01, a02, a18446744073709551615");
+        assert_eq!(
+            together(&["a01", "a02", "a18446744073709551615"]),
+            "a01, a02, a18446744073709551615"
+        );
         assert_eq!(together(&[]), "");
         assert!(natural("w2") < natural("w10"));
     }

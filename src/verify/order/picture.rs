@@ -154,7 +154,12 @@ impl<'g> Drawing<'g> {
     fn new(graph: &'g Graph<'g>, run: &'g Run) -> Self {
         let mut equal: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (machine, chain) in graph.chains.iter().enumerate() {
-            let key = (chain.founds, chain.machine.pool, &chain.machine.roles, likeness(graph, run, machine));
+            let key = (
+                chain.founds,
+                chain.machine.pool,
+                &chain.machine.roles,
+                likeness(graph, run, machine),
+            );
             equal.entry(key).or_default().push(machine);
         }
         let mut members: Vec<_> = equal.into_values().collect();
@@ -165,9 +170,19 @@ impl<'g> Drawing<'g> {
         let depths = depths(graph, run, &likes);
         members.sort_by_cached_key(|machines| {
             let machine = &graph.chains[machines[0]].machine;
-            (depths[machines[0]], machine.roles.clone(), machine.pool, natural(&machine.name))
+            (
+                depths[machines[0]],
+                machine.roles.clone(),
+                machine.pool,
+                natural(&machine.name),
+            )
         });
-        Self { group: like(&members), graph, run, members }
+        Self {
+            group: like(&members),
+            graph,
+            run,
+            members,
+        }
     }
 
     fn id(&self, at: At) -> String {
@@ -189,12 +204,18 @@ impl<'g> Drawing<'g> {
             roles: chain.machine.roles.clone(),
             pool: chain.machine.pool,
             founds: chain.founds,
-            steps: (0..chain.steps.len()).map(|step| self.step(chain, machines, step)).collect(),
+            steps: (0..chain.steps.len())
+                .map(|step| self.step(chain, machines, step))
+                .collect(),
         }
     }
 
     fn step(&self, chain: &Chain<'_>, machines: &[usize], number: usize) -> PictureStep {
-        let at = |event| At { machine: machines[0], step: number, event };
+        let at = |event| At {
+            machine: machines[0],
+            step: number,
+            event,
+        };
         let step = &chain.steps[number];
         let mut waits: Vec<PictureWait> = Vec::new();
         let mut does = Vec::new();
@@ -234,7 +255,11 @@ impl<'g> Drawing<'g> {
         let mut on = who(self.graph, self.run, at, wait);
         let turns = self.turns(at);
         if !turns.is_empty() {
-            let mut all: Vec<_> = turns.iter().chain([&at]).map(|other| self.graph.name(other.machine)).collect();
+            let mut all: Vec<_> = turns
+                .iter()
+                .chain([&at])
+                .map(|other| self.graph.name(other.machine))
+                .collect();
             all.sort_by_key(|name| natural(name));
             on += &format!("; one at a time: {}", together(&all));
         }
@@ -249,7 +274,11 @@ impl<'g> Drawing<'g> {
     /// Others that take the same turn.
     fn turns(&self, at: At) -> Vec<At> {
         let turns = |place: At| self.graph.wait(place).is_some_and(|wait| wait.rule.one_at_a_time);
-        let all = self.graph.waits().map(|(place, _, _)| place).filter(|place| turns(*place) && place.machine != at.machine);
+        let all = self
+            .graph
+            .waits()
+            .map(|(place, _, _)| place)
+            .filter(|place| turns(*place) && place.machine != at.machine);
         if turns(at) { all.collect() } else { Vec::new() }
     }
 
@@ -259,10 +288,15 @@ impl<'g> Drawing<'g> {
         for (to, wait, _) in self.graph.waits() {
             let ends = ends(self.graph, self.run, to).into_iter().chain(self.turns(to));
             for from in ends.filter(|from| from.machine != to.machine) {
-                edges.entry((self.id(from), self.id(to))).or_insert_with(|| wait.rule.title.clone());
+                edges
+                    .entry((self.id(from), self.id(to)))
+                    .or_insert_with(|| wait.rule.title.clone());
             }
         }
-        edges.into_iter().map(|((from, to), title)| Edge { from, to, title }).collect()
+        edges
+            .into_iter()
+            .map(|((from, to), title)| Edge { from, to, title })
+            .collect()
     }
 
     fn timeline(&self) -> Vec<Bar> {
@@ -270,11 +304,17 @@ impl<'g> Drawing<'g> {
         for machines in &self.members {
             let mut equal: BTreeMap<Vec<Span>, Vec<&str>> = BTreeMap::new();
             for machine in machines {
-                equal.entry(self.spans(*machine)).or_default().push(self.graph.name(*machine));
+                equal
+                    .entry(self.spans(*machine))
+                    .or_default()
+                    .push(self.graph.name(*machine));
             }
             let mut own: Vec<_> = equal.into_iter().collect();
             own.sort_by_cached_key(|(spans, names)| (spans.last().map(|span| span.to), natural(names[0])));
-            bars.extend(own.into_iter().map(|(spans, names)| Bar { title: together(&names), spans }));
+            bars.extend(own.into_iter().map(|(spans, names)| Bar {
+                title: together(&names),
+                spans,
+            }));
         }
         bars
     }
@@ -283,13 +323,24 @@ impl<'g> Drawing<'g> {
     fn spans(&self, machine: usize) -> Vec<Span> {
         let mut spans = Vec::new();
         for (number, step) in self.graph.chains[machine].steps.iter().enumerate() {
-            let Some((mut from, end)) = self.span(machine, number) else { break };
+            let Some((mut from, end)) = self.span(machine, number) else {
+                break;
+            };
             let mut piece = |from: u64, to: u64, waits: bool| {
                 let step = step.name.to_owned();
                 spans.extend((from < to).then_some(Span { step, from, to, waits }));
             };
-            let place = |event| At { machine, step: number, event };
-            for waited in self.run.waits.range(place(0)..=place(usize::MAX)).map(|(_, waited)| waited) {
+            let place = |event| At {
+                machine,
+                step: number,
+                event,
+            };
+            for waited in self
+                .run
+                .waits
+                .range(place(0)..=place(usize::MAX))
+                .map(|(_, waited)| waited)
+            {
                 piece(from, waited.from, false);
                 piece(waited.from, waited.to, true);
                 from = waited.to;
@@ -338,7 +389,16 @@ fn likeness(graph: &Graph<'_>, run: &Run, machine: usize) -> Vec<String> {
         .flat_map(|(number, step)| {
             let events = step.events.iter().enumerate().map(move |(event, what)| match what {
                 Event::Wait(wait) => {
-                    let who = who(graph, run, At { machine, step: number, event }, wait);
+                    let who = who(
+                        graph,
+                        run,
+                        At {
+                            machine,
+                            step: number,
+                            event,
+                        },
+                        wait,
+                    );
                     format!("{} {who} {:?}", wait.rule.title, wait.limit)
                 }
                 Event::Act(act) => act.rule.line.clone(),
@@ -351,7 +411,9 @@ fn likeness(graph: &Graph<'_>, run: &Run, machine: usize) -> Vec<String> {
 /// In which group each machine is.
 fn like(members: &[Vec<usize>]) -> BTreeMap<usize, usize> {
     let groups = members.iter().enumerate();
-    groups.flat_map(|(group, machines)| machines.iter().map(move |machine| (*machine, group))).collect()
+    groups
+        .flat_map(|(group, machines)| machines.iter().map(move |machine| (*machine, group)))
+        .collect()
 }
 
 /// How many kinds of machines, one after the other, have to get on before each is through.
@@ -362,7 +424,13 @@ fn depths(graph: &Graph<'_>, run: &Run, likes: &BTreeMap<usize, usize>) -> Vec<u
     let mut of_wait: BTreeMap<At, usize> = BTreeMap::new();
     for (at, waited) in waits {
         let foreign = waited.by.iter().filter(|by| likes[&by.machine] != likes[&at.machine]);
-        let depth = |act: &At| graph.before(*act).filter_map(|(place, _)| of_wait.get(&place)).max().map_or(1, |depth| depth + 1);
+        let depth = |act: &At| {
+            graph
+                .before(*act)
+                .filter_map(|(place, _)| of_wait.get(&place))
+                .max()
+                .map_or(1, |depth| depth + 1)
+        };
         let depth = foreign.map(depth).max().unwrap_or_default();
         of_wait.insert(*at, depth);
         depths[at.machine] = depths[at.machine].max(depth);

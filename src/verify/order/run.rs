@@ -147,14 +147,22 @@ impl<'g> Play<'g> {
     fn wait(&mut self, now: u64, machine: usize, wait: &Wait) {
         let place = self.place(machine);
         let taken = wait.rule.one_at_a_time && self.holder.is_some_and(|holder| holder != machine);
-        let by = self.graph.need(place).and_then(|need| self.ended(need)).filter(|_| !taken);
+        let by = self
+            .graph
+            .need(place)
+            .and_then(|need| self.ended(need))
+            .filter(|_| !taken);
         let Some(by) = by else {
             self.parked.entry(machine).or_insert(now);
             return;
         };
         let from = self.parked.remove(&machine).unwrap_or(now);
         // The one who asks every few seconds hears of it in the middle of two questions.
-        let late = if from < now { Grammar::get().pace.poll.div_ceil(2) } else { 0 };
+        let late = if from < now {
+            Grammar::get().pace.poll.div_ceil(2)
+        } else {
+            0
+        };
         let to = now + late;
         self.run.waits.insert(place, Waited { from, to, by });
         if wait.rule.one_at_a_time {

@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn functions_run_where_they_are_called() {
-        let script = Script::parse("a() {\n  one\n}\nb() {\n  two\n  a || b\n}\nif x; then\n  a\nelse\n  b\nfi\n# a\nmark a\n");
+        let script =
+            Script::parse("a() {\n  one\n}\nb() {\n  two\n  a || b\n}\nif x; then\n  a\nelse\n  b\nfi\n# a\nmark a\n");
         let run = |enters: &dyn Fn(&str) -> bool| {
             let lines = script.run(enters);
             lines.iter().map(|line| line.text).collect::<Vec<_>>().join(",")

@@ -66,15 +66,27 @@ impl<'a> Labelled<'a> {
     fn of(step: &'a PictureStep) -> Self {
         Self {
             id: &step.id,
-            lines: [step.name.clone(), span(step.time)].into_iter().chain(notes(step)).collect(),
+            lines: [step.name.clone(), span(step.time)]
+                .into_iter()
+                .chain(notes(step))
+                .collect(),
         }
     }
 }
 
 /// The heading.
 fn title(picture: &Picture) -> String {
-    let Picture { cluster, machines, seconds, .. } = picture;
-    let machines = if *machines == 1 { "1 machine".to_owned() } else { format!("{machines} machines") };
+    let Picture {
+        cluster,
+        machines,
+        seconds,
+        ..
+    } = picture;
+    let machines = if *machines == 1 {
+        "1 machine".to_owned()
+    } else {
+        format!("{machines} machines")
+    };
     format!("{cluster}: {machines}, {} ({ESTIMATE})", clock(*seconds))
 }
 
@@ -111,5 +123,8 @@ fn duration(seconds: u64) -> String {
 
 /// When a step begins and ends.
 fn span(time: Option<(u64, u64)>) -> String {
-    time.map_or_else(|| "never".to_owned(), |(from, to)| format!("{} to {}", clock(from), clock(to)))
+    time.map_or_else(
+        || "never".to_owned(),
+        |(from, to)| format!("{} to {}", clock(from), clock(to)),
+    )
 }

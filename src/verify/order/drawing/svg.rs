@@ -84,7 +84,12 @@ impl Image {
             title: title(picture),
             width,
             height: HEADING,
-            texts: vec![Text { class: "title", x: MARGIN, y: 32, text: title(picture) }],
+            texts: vec![Text {
+                class: "title",
+                x: MARGIN,
+                y: 32,
+                text: title(picture),
+            }],
             boxes: Vec::new(),
             arrows: Vec::new(),
             ticks: Vec::new(),
@@ -116,8 +121,20 @@ impl Image {
     fn step(&mut self, step: &PictureStep, x: u64, y: u64) {
         let (width, height) = (BOX, height(step));
         let class = if step.time.is_some() { "step" } else { "never" };
-        self.boxes.push(Rectangle { class, x, y, width, height, title: step.file.clone() });
-        self.write("name", x + PADDING, y + LINE, format!("{}  {}", step.name, span(step.time)));
+        self.boxes.push(Rectangle {
+            class,
+            x,
+            y,
+            width,
+            height,
+            title: step.file.clone(),
+        });
+        self.write(
+            "name",
+            x + PADDING,
+            y + LINE,
+            format!("{}  {}", step.name, span(step.time)),
+        );
         for (line, note) in (2..).zip(notes(step)) {
             self.write("note", x + PADDING, y + line * LINE, note);
         }
@@ -136,7 +153,10 @@ impl Image {
             let nth = entering.entry(&edge.to).or_default();
             *nth += 1;
             let path = curve(*from, *to, *nth);
-            self.arrows.push(Arrow { path, title: edge.title.clone() });
+            self.arrows.push(Arrow {
+                path,
+                title: edge.title.clone(),
+            });
         }
     }
 
@@ -154,9 +174,18 @@ impl Image {
             self.height += BAR + BELOW;
         }
         let bottom = self.height;
-        let step = TICKS.iter().copied().find(|step| seconds / step <= 10).unwrap_or(seconds);
+        let step = TICKS
+            .iter()
+            .copied()
+            .find(|step| seconds / step <= 10)
+            .unwrap_or(seconds);
         let times = (0..=seconds / step).map(|number| number * step);
-        let tick = |time| Tick { x: scaled(time), top, bottom, text: clock(time) };
+        let tick = |time| Tick {
+            x: scaled(time),
+            top,
+            bottom,
+            text: clock(time),
+        };
         self.ticks = times.map(tick).collect();
         self.height += MARGIN;
     }
@@ -176,7 +205,11 @@ fn rectangles(bar: &Bar, y: u64, scaled: &dyn Fn(u64) -> u64) -> Vec<Rectangle> 
 
 /// The steps of all machines by their files, with their columns.
 fn columns(picture: &Picture) -> BTreeMap<&str, u64> {
-    let files = picture.groups.iter().flat_map(|group| &group.steps).map(|step| (step.file.as_str(), 0));
+    let files = picture
+        .groups
+        .iter()
+        .flat_map(|group| &group.steps)
+        .map(|step| (step.file.as_str(), 0));
     let mut columns: BTreeMap<_, _> = files.collect();
     for (number, column) in (0..).zip(columns.values_mut()) {
         *column = number;
@@ -188,15 +221,25 @@ fn height(step: &PictureStep) -> u64 {
     LINE * (1 + notes(step).count() as u64) + PADDING
 }
 
-/// From a box to the nth place on the edge of another; below a box that waits for its like.
+/// From a box to the nth place on the edge of another; in the gap beside a column that both are in, and below a box that
+/// waits for its like.
 fn curve(from: (u64, u64, u64), to: (u64, u64, u64), nth: u64) -> String {
-    let (fx, fy, fh) = from;
-    let (tx, ty, th) = to;
+    let ((fx, fy, fh), (tx, ty, th)) = (from, to);
     let end = tx + (30 * nth).min(BOX - 10);
+    let middle = fx + BOX / 2;
     if from == to {
         let (y, low) = (fy + fh, fy + fh + 24);
-        return format!("M {} {y} C {} {low}, {end} {low}, {end} {y}", fx + BOX / 2 + 40, fx + BOX / 2 + 40);
+        return format!("M {middle} {y} C {middle} {low}, {end} {low}, {end} {y}");
     }
-    let (start, out, into, at) = if fy < ty { (fy + fh, fy + fh + GAP, ty.saturating_sub(GAP), ty) } else { (fy, fy.saturating_sub(GAP), ty + th + GAP, ty + th) };
-    format!("M {} {start} C {} {out}, {end} {into}, {end} {at}", fx + BOX / 2, fx + BOX / 2)
+    if fx == tx {
+        let (side, bend) = (fx + BOX, fx + BOX + GAP - 4);
+        let (start, end) = (fy + fh / 2, ty + (8 * nth).min(th));
+        return format!("M {side} {start} C {bend} {start}, {bend} {end}, {side} {end}");
+    }
+    let (start, out, into, at) = if fy < ty {
+        (fy + fh, fy + fh + GAP, ty.saturating_sub(GAP), ty)
+    } else {
+        (fy, fy.saturating_sub(GAP), ty + th + GAP, ty + th)
+    };
+    format!("M {middle} {start} C {middle} {out}, {end} {into}, {end} {at}")
 }

@@ -10,11 +10,21 @@ const BAR: u64 = 60;
 pub fn text(picture: &Picture) -> String {
     let mut text = format!("{}\n", title(picture));
     text.extend(picture.groups.iter().map(group));
-    let width = picture.timeline.iter().map(|bar| bar.title.len()).max().unwrap_or_default();
+    let width = picture
+        .timeline
+        .iter()
+        .map(|bar| bar.title.len())
+        .max()
+        .unwrap_or_default();
     let end = clock(picture.seconds);
     let gap = usize::try_from(BAR).unwrap_or_default().saturating_sub(end.len() + 4);
     text += &format!("\n{:width$}   0:00{:gap$}{end}\n", "", "");
-    text.extend(picture.timeline.iter().map(|bar| format!("{:width$}  |{}|\n", bar.title, drawn(bar, picture.seconds))));
+    text.extend(
+        picture
+            .timeline
+            .iter()
+            .map(|bar| format!("{:width$}  |{}|\n", bar.title, drawn(bar, picture.seconds))),
+    );
     text + &format!("{:width$}   = works, . waits for another machine\n", "")
 }
 
