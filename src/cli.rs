@@ -19,7 +19,7 @@ use clap_complete::Shell;
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing or wrong, \
-                  5 a policy failed (size).",
+                  5 verification or a policy failed (size).",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -40,6 +40,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
+    Verify(Verify),
     /// Say how payloads come to where machines fetch them, or lay them there
     Publish(Publish),
     /// Answer Terraform's `external` data source from a rendered tree
@@ -362,6 +364,21 @@ pub struct Terraform {
     /// The tree that `render` wrote
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
+}
+
+/// `verify`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 5 says that a machine would not come up as it should. `firelay explain FL10` tells what each code means.\n\n\
+                        Examples:\n  firelay verify\n  firelay verify out --output json | jq -r '.findings[].message'"
+)]
+pub struct Verify {
+    /// The tree that `render` wrote
+    #[arg(value_name = "OUT", default_value = "out")]
+    pub out: PathBuf,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
 }
 
 /// `publish`.

@@ -46,6 +46,8 @@ pub mod delivery;
 
 pub mod verify;
 
+pub mod graph;
+
 pub mod serve;
 
 pub mod cli;

@@ -3,10 +3,8 @@
 use super::{failure::Failure, streams};
 use crate::{
     cli::{Graph, GraphFormat, OutputFormat},
-    verify::{
-        Tree,
-        order::{Picture, drawing},
-    },
+    graph as drawing,
+    verify::{Tree, order::Picture},
 };
 
 /// Runs the verb.

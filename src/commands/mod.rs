@@ -24,6 +24,7 @@ mod streams;
 mod terraform;
 pub mod texts;
 mod variables;
+mod verify;
 mod why;
 
 pub use failure::Failure;
@@ -40,6 +41,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Render(args) => render::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
+        Verb::Verify(args) => verify::run(args),
         Verb::Size(args) => size::run(args),
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),

@@ -1,4 +1,4 @@
-//! `render`: check, resolve, issue, assemble, write.
+//! `render`: check, resolve, issue, assemble, verify, write.
 
 use std::{
     borrow::Cow,
@@ -15,6 +15,7 @@ use super::{
     project::{Project, bundle_path, save_bundle},
     streams,
     variables::{self, Machines},
+    verify,
 };
 use crate::{
     cli::{OutputFormat, Render, TemplateEngine},
@@ -75,6 +76,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     } else {
         keep_others(args, &tree, &manifest, &chosen)?;
     }
+    let manifest = tree.complete(manifest);
+    verify::staged(&args.out, &tree, &manifest, bundle.issued_at)?;
     if new {
         tree.check().map_err(|error| Failure::io(&error))?;
     }

@@ -49,6 +49,10 @@ pub struct Machine {
     pub mounts: Vec<Mount>,
     /// Names of users that the document makes.
     pub users: BTreeSet<String>,
+    /// Configuration for programs of Kubernetes.
+    pub configs: Vec<Config>,
+    /// The document that lays the files, unwrapped but not read.
+    pub innermost: Option<Bytes>,
     /// What could not be read.
     pub faults: Vec<Finding>,
 }
@@ -57,6 +61,17 @@ impl Machine {
     /// Has this role.
     pub fn is(&self, role: &str) -> bool {
         self.roles.iter().any(|own| own == role)
+    }
+
+    /// The document that laid an entry.
+    pub fn layer(&self, entry: &Entry) -> Option<&Layer> {
+        self.layers.get(entry.layer)
+    }
+
+    /// The file of the tree in which a path is laid; the one that is handed over for a path that is not.
+    pub fn document_of(&self, path: &str) -> &str {
+        let layer = self.root.find(path).and_then(|entry| self.layer(entry));
+        layer.map_or(&self.document, |layer| &layer.document)
     }
 
     /// The text of a file that is laid, behind links.
@@ -78,6 +93,22 @@ pub struct Layer {
     pub config: Value,
     /// Each path that it lays with its place in the document, in order.
     pub laid: Vec<(String, String)>,
+}
+
+/// A document of configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file on the machine.
+    pub path: String,
+    /// What it says.
+    pub value: Value,
+}
+
+impl Config {
+    /// It is of this `kind`.
+    pub fn is(&self, kind: &str) -> bool {
+        self.value.get("kind").and_then(Value::as_str) == Some(kind)
+    }
 }
 
 /// What is mounted over the files.
@@ -110,7 +141,7 @@ pub struct Entry {
 }
 
 /// What is at a path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A regular file.
     File(Bytes),

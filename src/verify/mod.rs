@@ -2,16 +2,35 @@
 //!
 //! Nothing of what wrote the tree is used here, neither types nor functions, so that a mistake there is not made here
 //! once more. [`Tree`] has every document of every node unpacked, on whatever rung it is, into the files, units and commands
-//! that the machine would have.
+//! that the machine would have; [`check`] says what is wrong with them.
 
+mod certificate;
+mod check;
+mod cluster;
 mod finding;
+mod kinds;
 mod machine;
 mod manifest;
 pub mod order;
+mod provided;
 mod tree;
+mod unit;
 mod unpack;
 
+use serde::de::DeserializeOwned;
+
+pub use check::{CHECKS, Check, check};
 pub use finding::{Finding, Level};
-pub use machine::{Bytes, Entry, Format, Layer, Machine, Mount, Root, What};
+pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
 pub use manifest::{Described, Manifest};
 pub use tree::{Error, MANIFEST, Tree, TreeFile};
+
+/// Facts in YAML that are built in.
+fn embedded<T: DeserializeOwned>(name: &str, text: &str) -> T {
+    crate::yaml::parse(name, text).expect("facts that are built in, and that every test reads")
+}
+
+/// The same in JSON.
+fn embedded_json<T: DeserializeOwned>(text: &str) -> T {
+    serde_json::from_str(text).expect("facts that are built in, and that every test reads")
+}

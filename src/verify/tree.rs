@@ -75,6 +75,7 @@ pub struct Tree {
     pub others: Vec<TreeFile>,
     /// What could not be read, that of machines apart.
     pub faults: Vec<Finding>,
+    pool: Pool,
 }
 
 impl Tree {
@@ -119,7 +120,13 @@ impl Tree {
             manifest,
             machines,
             others,
+            pool,
         })
+    }
+
+    /// Where equal bytes are kept once.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// Every file of the tree.

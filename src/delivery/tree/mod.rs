@@ -174,6 +174,22 @@ impl TreeWriter {
         }
     }
 
+    /// The manifest that [`TreeWriter::finish`] writes.
+    pub fn complete(&self, mut manifest: Manifest) -> Manifest {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        manifest.files = entries.values().map(|entry| entry.described.clone()).collect();
+        manifest
+    }
+
+    /// The bytes of a file that was put or kept, before it is in its place.
+    pub fn content(&self, path: &str) -> io::Result<Vec<u8>> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let at = entry.staged.clone().unwrap_or_else(|| self.root.path.join(path));
+        drop(entries);
+        fs::read(at)
+    }
+
     /// Moves everything to its place; `manifest` gets the files that were put, by path. On an error before the first rename
     /// nothing has changed; after it, every file is whole, old or new, and the next run finishes the work.
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Report, Error> {

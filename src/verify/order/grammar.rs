@@ -1,18 +1,12 @@
-//! The words in which the scripts are read: `templates/boot/order.yaml`.
+//! The words in which the scripts are read: `src/verify/order/waits.yaml`.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use crate::{template, yaml};
+use super::super::embedded;
 
-/// Path below `templates/`.
-const FILE: &str = "boot/order.yaml";
-
-static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| {
-    let text = template::source(FILE).unwrap_or_default();
-    yaml::parse("templates/boot/order.yaml", text).expect("order.yaml is embedded, and tests read it")
-});
+static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| embedded("waits.yaml", include_str!("waits.yaml")));
 
 /// The whole of it.
 #[derive(Debug, Deserialize)]

@@ -6,15 +6,17 @@
 
 mod chain;
 mod check;
-pub mod drawing;
+mod drawing;
 mod early;
 mod grammar;
 mod graph;
+mod likeness;
 mod names;
 mod picture;
+mod reader;
 mod run;
 mod script;
 
-pub use chain::unknown_calls;
 pub use check::check;
 pub use picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span};
+pub use reader::unknown_calls;

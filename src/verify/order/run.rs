@@ -1,7 +1,7 @@
 //! The first boot played through, all machines powered on at once: when each step begins and ends, what ends each wait, and
 //! which machines never get on.
 //!
-//! The times are estimates (`templates/boot/order.yaml`, `pace`); what depends on what is not.
+//! The times are estimates (`src/verify/order/waits.yaml`, `pace`); what depends on what is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 

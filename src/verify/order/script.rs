@@ -12,12 +12,13 @@ const DEEPEST: usize = 16;
 const LONGEST: usize = 10_000;
 
 static WAIT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|[\s;&|(!{])(wait_for|poll)\s+"));
+static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"https?://(\[[^\]]*\]|[^/:\s,]+)"));
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^([A-Za-z_][A-Za-z0-9_]*)\(\) \{"));
 static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:^|[;&|({!])\s*(?:(?:if|elif|then|else|do|until|while|!)\s+)*([A-Za-z_][A-Za-z0-9_]*)")
 });
 
-fn pattern(text: &str) -> Regex {
+pub fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("patterns are constants, and tests use them")
 }
 
@@ -120,6 +121,23 @@ pub fn calls(line: &str) -> Vec<Call> {
             }
         })
         .collect()
+}
+
+/// Hosts of the URLs in a text, each once, without brackets.
+pub fn hosts(text: &str) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for found in HOST.captures_iter(text) {
+        let host = found[1].trim_matches(['[', ']']).to_owned();
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
+}
+
+/// How many URLs there are in a text.
+pub fn urls(text: &str) -> u64 {
+    HOST.find_iter(text).count() as u64
 }
 
 /// The words of the first command in a line, without quotes.

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Format, Layer, Machine, Pool, TreeFile, What};
+use super::{Format, Layer, Machine, Pool, TreeFile, What, configs};
 use crate::verify::{Entry, Finding, Mount, Root};
 
 /// Lists that the chain mounts by, and where in a line the directory stands.
@@ -52,6 +52,8 @@ impl<'a> Building<'a> {
             masked: BTreeSet::new(),
             mounts: Vec::new(),
             users: BTreeSet::new(),
+            configs: Vec::new(),
+            innermost: None,
             faults: Vec::new(),
         };
         Self { machine, pool }
@@ -155,6 +157,9 @@ impl<'a> Building<'a> {
                 }
             }
         }
+        let (configs, faults) = configs::read(&self.machine);
+        self.machine.configs = configs;
+        self.machine.faults.extend(faults);
         self.machine
     }
 }

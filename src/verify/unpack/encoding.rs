@@ -35,7 +35,7 @@ pub(super) fn is_gzip(bytes: &[u8]) -> bool {
 }
 
 /// Undoes base64 (RFC 4648 §4), over any number of lines.
-pub(super) fn base64(text: &[u8]) -> Result<Vec<u8>, String> {
+pub(in crate::verify) fn base64(text: &[u8]) -> Result<Vec<u8>, String> {
     let dense: Vec<u8> = text
         .iter()
         .copied()

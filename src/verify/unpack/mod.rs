@@ -3,6 +3,7 @@
 mod age;
 mod building;
 mod cloud_config;
+mod configs;
 mod encoding;
 mod ignition;
 mod payload;
@@ -18,6 +19,8 @@ use super::{
     Format, Layer, Machine, TreeFile, What,
     tree::{Pool, sha256_hex},
 };
+
+pub(super) use self::encoding::base64;
 
 /// Documents within each other before it is given up.
 const MOST_LAYERS: usize = 4;
@@ -41,6 +44,22 @@ pub(super) fn machine(files: Vec<TreeFile>, pool: &Pool) -> Machine {
         }
     }
     building.finished()
+}
+
+/// A file of the tree, taken for the whole document, lays what the machine gets. What fetches a payload is left out: the whole
+/// document has no need of it.
+pub(super) fn lays_the_same(machine: &Machine, file: &TreeFile, pool: &Pool) -> bool {
+    let mut building = Building::new(vec![file.clone()], pool);
+    if let Some(bytes) = &file.bytes {
+        read(&mut building, &file.described.path, None, bytes);
+    }
+    let copy = building.finished();
+    let own: Vec<_> = machine.layers.iter().filter(|layer| layer.title == "payload").collect();
+    let same = copy.root.entries.iter().all(|(path, entry)| {
+        let other = machine.root.entries.get(path);
+        other.is_some_and(|other| other.what == entry.what && other.mode == entry.mode)
+    });
+    copy.faults.is_empty() && !own.is_empty() && same
 }
 
 fn read(building: &mut Building<'_>, path: &str, encoding: Option<&str>, bytes: &[u8]) {
@@ -81,6 +100,7 @@ fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, byte
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned());
     match text.and_then(|text| cloud_config::parse(path, text)) {
         Ok(config) => {
+            building.machine.innermost = Some(building.pool.share(bytes));
             building.begin(path, title, Some(Format::CloudInit), config.clone());
             cloud_config::lay(building, path, &config);
             if building.machine.root.has(POINTER) {
@@ -100,7 +120,10 @@ fn ignition(building: &mut Building<'_>, path: &str, title: &'static str, bytes:
     match ignition::replacement(&config) {
         Some(inside) if inside.is_inside() => replace(building, path, &inside, depth),
         Some(elsewhere) => fetch(building, path, &elsewhere, depth),
-        None => ignition::lay(building, path, &config),
+        None => {
+            building.machine.innermost = Some(building.pool.share(bytes));
+            ignition::lay(building, path, &config);
+        }
     }
 }
 

@@ -1,12 +1,14 @@
-//! The picture as text, DOT, Mermaid and SVG.
+//! The order of the first boot, drawn: as text, DOT, Mermaid and SVG.
 
 mod svg;
 mod text;
 
 use serde::Serialize;
 
-use super::{Edge, Group, Picture, PictureStep};
-use crate::template::{self, Error};
+use crate::{
+    template::{self, Error},
+    verify::order::{Edge, Group, Picture, PictureStep},
+};
 
 pub use svg::svg;
 pub use text::text;

@@ -1,0 +1,136 @@
+//! `verify`: whether the machines of a rendered tree would come up.
+
+use std::path::Path;
+
+use serde::Serialize;
+use time::OffsetDateTime;
+
+use super::{failure::Failure, streams};
+use crate::{
+    cli::{OutputFormat, Verify},
+    delivery::{Manifest, tree::TreeWriter},
+    verify::{self, Finding, Level, Tree},
+};
+
+/// Runs the verb.
+pub fn run(args: &Verify) -> Result<(), Failure> {
+    let tree = Tree::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let findings = verify::check(&tree, OffsetDateTime::now_utc());
+    let counts = Counts::of(&findings);
+    match args.output {
+        OutputFormat::Json => streams::json(&Report {
+            out: args.out.display().to_string(),
+            cluster: &tree.manifest.cluster,
+            machines: tree.machines.len(),
+            counts,
+            findings: &findings,
+        })?,
+        OutputFormat::Text if findings.is_empty() => {}
+        OutputFormat::Text => streams::tell(text(&findings)),
+    }
+    verdict(&args.out, counts)?;
+    match args.output {
+        OutputFormat::Json => Ok(()),
+        OutputFormat::Text => streams::data(&format!(
+            "{} is verified: cluster {}, {}, {}{}\n",
+            args.out.display(),
+            tree.manifest.cluster,
+            counted(tree.machines.len(), "document"),
+            counted(verify::CHECKS.len(), "check"),
+            counts.also()
+        )),
+    }
+}
+
+/// Verifies what a render is about to put in place: a tree with an error never gets there. Warnings are left to the verb.
+///
+/// Machines wait for a clock inside of their certificates' validity. That of this machine may be wrong, so the bundle's day is
+/// the earliest that counts.
+pub fn staged(out: &Path, writer: &TreeWriter, manifest: &Manifest, issued: OffsetDateTime) -> Result<(), Failure> {
+    let fetch = |path: &str| writer.content(path);
+    let tree = Tree::read(manifest.to_json().as_bytes(), &fetch, out).map_err(|error| Failure::io(&error))?;
+    let mut findings = verify::check(&tree, OffsetDateTime::now_utc().max(issued));
+    findings.retain(|finding| finding.level == Level::Error);
+    if !findings.is_empty() {
+        streams::tell(text(&findings));
+    }
+    verdict(out, Counts::of(&findings))
+}
+
+/// Exit code 5 for an error.
+fn verdict(out: &Path, counts: Counts) -> Result<(), Failure> {
+    if counts.errors == 0 {
+        return Ok(());
+    }
+    let errors = counted(counts.errors, "error");
+    Err(Failure::Policy(format!(
+        "{} would not come up as it should: {errors}{}",
+        out.display(),
+        counts.also()
+    )))
+}
+
+/// The report for machines.
+#[derive(Serialize)]
+struct Report<'a> {
+    out: String,
+    cluster: &'a str,
+    machines: usize,
+    #[serde(flatten)]
+    counts: Counts,
+    findings: &'a [Finding],
+}
+
+/// How many there are of each level.
+#[derive(Clone, Copy, Serialize)]
+struct Counts {
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+}
+
+impl Counts {
+    fn of(findings: &[Finding]) -> Self {
+        let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+        Self {
+            errors: count(Level::Error),
+            warnings: count(Level::Warning),
+            notes: count(Level::Note),
+        }
+    }
+
+    /// What there is beside errors.
+    fn also(self) -> String {
+        let parts = [(self.warnings, "warning"), (self.notes, "note")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        parts
+            .map(|(count, word)| format!(", {}", counted(count, word)))
+            .collect()
+    }
+}
+
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The findings for people, a blank line between them.
+fn text(findings: &[Finding]) -> String {
+    let texts: Vec<_> = findings.iter().map(one).collect();
+    texts.join("\n")
+}
+
+fn one(finding: &Finding) -> String {
+    let Finding {
+        document,
+        path,
+        code,
+        level,
+        message,
+        help,
+    } = finding;
+    let path = path.as_ref().map_or_else(String::new, |path| format!(": {path}"));
+    let help = help
+        .as_ref()
+        .map_or_else(String::new, |help| format!("   = help: {help}\n"));
+    format!("{}[{code}]: {message}\n  --> {document}{path}\n{help}", level.name())
+}

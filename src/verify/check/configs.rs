@@ -1,0 +1,56 @@
+//! Configuration of Kubernetes' programs, read strictly.
+
+use serde_json::Value;
+
+use super::Known;
+use crate::verify::{
+    Config, Finding, Machine,
+    kinds::{KINDS, Wrong, minor},
+};
+
+/// What kubeadm calls its patches of the kubelet's configuration; they have no `kind` of their own.
+const KUBELET_PATCH: &str = "kubeletconfiguration";
+
+/// Every document.
+pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
+    let minor = minor(&known.tree.manifest.kubernetes_version).unwrap_or_default();
+    let found = machine.configs.iter().flat_map(|config| {
+        let document = machine.document_of(&config.path);
+        let wrong = judge(config, minor).into_iter();
+        wrong.map(|wrong| finding(document, &config.path, wrong))
+    });
+    found.collect()
+}
+
+fn judge(config: &Config, minor: (u64, u64)) -> Vec<Wrong> {
+    let text = |key: &str| config.value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    let name = config.path.rsplit('/').next().unwrap_or_default();
+    if KINDS.has(kind, version) {
+        KINDS.judge(kind, &config.value, minor)
+    } else if KINDS.has_group(version) {
+        vec![Wrong {
+            code: "FL1024",
+            place: String::new(),
+            message: format!("{version} has no kind {kind:?}"),
+            help: None,
+        }]
+    } else if name.starts_with(KUBELET_PATCH) && !name.contains("+json") {
+        KINDS.judge("KubeletConfiguration", &config.value, minor)
+    } else {
+        Vec::new()
+    }
+}
+
+fn finding(document: &str, path: &str, wrong: Wrong) -> Finding {
+    let place = if wrong.place.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", wrong.place)
+    };
+    let finding = Finding::error(wrong.code, document, format!("{place}{}", wrong.message)).at(path);
+    match wrong.help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }
+}

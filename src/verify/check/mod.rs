@@ -1,0 +1,172 @@
+//! The checks, as a table: what each proves, under which codes, and the function that does it.
+
+mod certificates;
+mod configs;
+mod files;
+mod ignition;
+mod kubeconfigs;
+mod names;
+mod paths;
+mod references;
+mod schema;
+mod scripts;
+mod settings;
+mod shared;
+mod units;
+
+use rayon::prelude::*;
+use time::OffsetDateTime;
+
+use super::{Finding, Machine, Tree, cluster::Cluster, order};
+
+pub(super) use self::scripts::Shell;
+
+/// What every check may look at beside the machine.
+pub struct Known<'a> {
+    /// The tree.
+    pub tree: &'a Tree,
+    /// What the documents say of the cluster as a whole.
+    pub(super) cluster: Cluster,
+    /// The time at which it has to hold.
+    pub now: OffsetDateTime,
+    pub(super) shell: Shell,
+    pub(super) read: references::Read,
+}
+
+/// What a check looks at.
+#[derive(Clone, Copy)]
+enum Of {
+    /// Each machine for itself.
+    Machine(fn(&Machine, &Known<'_>) -> Vec<Finding>),
+    /// The tree as a whole.
+    Tree(fn(&Known<'_>) -> Vec<Finding>),
+}
+
+/// One check.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// What holds where it finds nothing.
+    pub proves: &'static str,
+    /// The codes of its findings.
+    pub codes: &'static [&'static str],
+    of: Of,
+}
+
+/// Every check. docs/verify.md has the same table.
+pub const CHECKS: &[Check] = &[
+    Check {
+        proves: "every file that manifest.json names is there, whole",
+        codes: &["FL1001", "FL1002"],
+        of: Of::Tree(files::whole),
+    },
+    Check {
+        proves: "every document can be unpacked, on whatever rung it is, and its payload is the one that it names",
+        codes: &["FL1003", "FL1004", "FL1006"],
+        of: Of::Machine(files::read),
+    },
+    Check {
+        proves: "what is handed over fits",
+        codes: &["FL1005"],
+        of: Of::Machine(files::fits),
+    },
+    Check {
+        proves: "the readable document says the same as the one that is handed over",
+        codes: &["FL1007"],
+        of: Of::Machine(files::copies),
+    },
+    Check {
+        proves: "a cloud-config is what cloud-init's own schema takes",
+        codes: &["FL1010"],
+        of: Of::Machine(schema::check),
+    },
+    Check {
+        proves: "an Ignition config keeps the rules of its specification",
+        codes: &["FL1011"],
+        of: Of::Machine(ignition::check),
+    },
+    Check {
+        proves: "no path is written twice, below a file, under a later mount or where every boot empties it",
+        codes: &["FL1012", "FL1013", "FL1014", "FL1015"],
+        of: Of::Machine(paths::check),
+    },
+    Check {
+        proves: "what units start and read is there and can be run, and the units that they name exist",
+        codes: &["FL1016", "FL1017", "FL1018", "FL1019", "FL1020"],
+        of: Of::Machine(units::check),
+    },
+    Check {
+        proves: "bash reads every shell script",
+        codes: &["FL1021", "FL1008"],
+        of: Of::Machine(scripts::check),
+    },
+    Check {
+        proves: "every file that a script refers to is there or is made by a step",
+        codes: &["FL1022"],
+        of: Of::Machine(references::check),
+    },
+    Check {
+        proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version",
+        codes: &["FL1024", "FL1025", "FL1026"],
+        of: Of::Machine(configs::check),
+    },
+    Check {
+        proves: "every file that configuration refers to is there, and inside of static pods as well",
+        codes: &["FL1023"],
+        of: Of::Machine(settings::check),
+    },
+    Check {
+        proves: "certificates are signed by their authority, fit their key and their use, and hold now and for 30 days",
+        codes: &[
+            "FL1030", "FL1031", "FL1032", "FL1034", "FL1035", "FL1036", "FL1037", "FL1039",
+        ],
+        of: Of::Machine(certificates::check),
+    },
+    Check {
+        proves: "certificates have the names under which they are asked for",
+        codes: &["FL1033"],
+        of: Of::Machine(names::check),
+    },
+    Check {
+        proves: "kubeconfigs lead to the cluster's endpoint, trust its authority and hold a pair that it signed",
+        codes: &["FL1038"],
+        of: Of::Tree(kubeconfigs::check),
+    },
+    Check {
+        proves: "all machines have the same authorities",
+        codes: &["FL1040"],
+        of: Of::Tree(shared::check),
+    },
+    Check {
+        proves: "every wait of the first boot ends in time, one machine founds, and control planes join in turn",
+        codes: &[
+            "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058",
+        ],
+        of: Of::Tree(|known| order::check(known.tree)),
+    },
+];
+
+/// What all checks find, in the order of the documents. The clock comes in as a value.
+pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
+    let known = Known {
+        tree,
+        cluster: Cluster::of(tree),
+        now,
+        shell: Shell::default(),
+        read: references::Read::default(),
+    };
+    let of_tree = CHECKS.iter().flat_map(|check| match check.of {
+        Of::Tree(run) => run(&known),
+        Of::Machine(_) => Vec::new(),
+    });
+    let mut findings: Vec<_> = of_tree.chain(tree.faults.iter().cloned()).collect();
+    findings.par_extend(tree.machines.par_iter().flat_map_iter(|machine| {
+        CHECKS.iter().flat_map(|check| match check.of {
+            Of::Machine(run) => run(machine, &known),
+            Of::Tree(_) => Vec::new(),
+        })
+    }));
+    findings.extend(known.shell.note());
+    findings.sort();
+    findings.dedup();
+    findings
+}

@@ -1,0 +1,25 @@
+//! Authorities, which all machines have in common.
+
+use super::{Known, certificates::TABLE};
+use crate::verify::{Finding, cluster::most_common};
+
+/// What differs from what most machines have.
+pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in &TABLE.shared {
+        let path = format!("/etc/firelay/{name}");
+        let all = known
+            .tree
+            .machines
+            .iter()
+            .filter_map(|machine| Some((machine, machine.root.bytes(&path)?)));
+        let Some(common) = most_common(all.clone().map(|(_, bytes)| bytes)) else {
+            continue;
+        };
+        findings.extend(all.filter(|(_, bytes)| **bytes != common).map(|(machine, _)| {
+            let message = "it is not the one that the other machines have";
+            Finding::error("FL1040", machine.document_of(&path), message).at(&path)
+        }));
+    }
+    findings
+}

@@ -1,0 +1,199 @@
+//! What units start and read, and whom they name.
+
+use super::Known;
+use crate::verify::{
+    Finding, Machine, What,
+    provided::PROVIDED,
+    unit::{Assignment, assignments, words},
+};
+
+/// Where units are laid.
+const UNITS: &str = "/etc/systemd/system/";
+
+/// Every unit, every drop-in, and every program among the files.
+pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let units = machine.root.files().filter(|(path, ..)| path.starts_with(UNITS));
+    for (path, entry, bytes) in units {
+        let document = machine
+            .layer(entry)
+            .map_or(machine.document.as_str(), |layer| &layer.document);
+        let at = Unit {
+            machine,
+            path,
+            document,
+        };
+        let text = String::from_utf8_lossy(bytes);
+        findings.extend(
+            assignments(&text)
+                .iter()
+                .flat_map(|assignment| at.assignment(assignment)),
+        );
+    }
+    findings.extend(machine.enabled.iter().filter_map(|unit| enabled(machine, unit)));
+    findings.extend(programs(machine));
+    findings
+}
+
+/// A unit or drop-in.
+struct Unit<'a> {
+    machine: &'a Machine,
+    path: &'a str,
+    document: &'a str,
+}
+
+impl Unit<'_> {
+    fn finding(&self, code: &'static str, message: String) -> Finding {
+        Finding::error(code, self.document, message).at(self.path)
+    }
+
+    fn assignment(&self, assignment: &Assignment<'_>) -> Vec<Finding> {
+        let Assignment { section, key, value } = assignment;
+        match (*section, *key) {
+            (_, key) if key.starts_with("Exec") => self.command(key, value),
+            (_, "EnvironmentFile") => self.file(key, value).into_iter().collect(),
+            ("Unit", key)
+                if key.starts_with("ConditionPath")
+                    || key.starts_with("ConditionFile")
+                    || key.starts_with("AssertPath") =>
+            {
+                self.condition(key, value).into_iter().collect()
+            }
+            ("Unit", "Requires" | "Requisite" | "BindsTo" | "OnSuccess" | "OnFailure")
+            | ("Timer" | "Path" | "Socket", "Unit" | "Service") => self.units(key, value, Finding::error),
+            ("Unit", "After" | "Before" | "Wants" | "PartOf" | "Upholds") | ("Install", "WantedBy" | "RequiredBy") => {
+                self.units(key, value, Finding::warning)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The program of a command, and the files among its arguments.
+    fn command(&self, key: &str, value: &str) -> Vec<Finding> {
+        let words = words(value.trim_start_matches(['@', '-', ':', '+', '!', '|']));
+        let Some((program, arguments)) = words.split_first() else {
+            return Vec::new();
+        };
+        let mut findings = Vec::new();
+        if program.starts_with('/') && !PROVIDED.has(self.machine, program) {
+            let message = format!("{key} starts {program}, which nothing puts there");
+            let help = "lay the program, let the step artifacts fetch it, or name the one that the image has";
+            findings.push(self.finding("FL1016", message).help(help));
+        }
+        if let Some(message) = not_executable(self.machine, program) {
+            findings.push(self.finding("FL1017", format!("{key} starts {program}, {message}")));
+        }
+        let paths = arguments
+            .iter()
+            .map(|argument| argument.split_once('=').map_or(argument.as_str(), |(_, value)| value));
+        let missing = paths.filter(|path| is_path(path) && !PROVIDED.has(self.machine, path));
+        findings.extend(
+            missing.map(|path| self.finding("FL1018", format!("{key} names {path}, which nothing puts there"))),
+        );
+        findings
+    }
+
+    /// One without a hyphen has to be there.
+    fn file(&self, key: &str, value: &str) -> Option<Finding> {
+        (is_path(value) && !PROVIDED.has(self.machine, value)).then(|| {
+            let message = format!("{key}={value}: nothing puts the file there, and the unit fails without it");
+            self.finding("FL1018", message)
+                .help("lay it, or write a hyphen before the path")
+        })
+    }
+
+    /// One that never comes true keeps the unit from starting without a word.
+    fn condition(&self, key: &str, value: &str) -> Option<Finding> {
+        let path = value.trim_start_matches('|');
+        (is_path(path) && !PROVIDED.has(self.machine, path)).then(|| {
+            self.finding(
+                "FL1018",
+                format!("{key}={value}: nothing ever puts it there, so the unit never starts"),
+            )
+        })
+    }
+
+    fn units(&self, key: &str, value: &str, level: fn(&'static str, &str, String) -> Finding) -> Vec<Finding> {
+        let missing = words(value).into_iter().filter(|name| !has_unit(self.machine, name));
+        missing
+            .map(|name| {
+                let message = format!("{key} names {name}, which neither the documents nor systemd nor the image have");
+                level("FL1019", self.document, message).at(self.path)
+            })
+            .collect()
+    }
+}
+
+/// A plain path, without specifiers and variables.
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(['%', '$', '*', '?', '['])
+}
+
+fn has_unit(machine: &Machine, name: &str) -> bool {
+    let other = [".mount", ".device", ".slice", ".scope", ".swap"];
+    let template = name.split_once('@').map(|(start, rest)| {
+        let ending = rest.rsplit_once('.').map_or("service", |(_, ending)| ending);
+        format!("{UNITS}{start}@.{ending}")
+    });
+    name.contains('%')
+        || other.iter().any(|ending| name.ends_with(ending))
+        || PROVIDED.has_unit(name)
+        || machine.root.has(&format!("{UNITS}{name}"))
+        || template.is_some_and(|path| machine.root.has(&path))
+}
+
+/// An enabled unit has to exist, not be masked, and say what starts it.
+fn enabled(machine: &Machine, unit: &str) -> Option<Finding> {
+    let path = format!("{UNITS}{unit}");
+    let document = machine.document_of(&path);
+    let wrong = match machine.text(&path) {
+        _ if machine.masked.contains(unit) => "it is enabled and masked".to_owned(),
+        Some(text) if !text.lines().any(|line| line.trim() == "[Install]") => {
+            "it is enabled and has no [Install] section, so nothing ever starts it".to_owned()
+        }
+        None if !has_unit(machine, unit) => "it is enabled, and there is no such unit".to_owned(),
+        _ => return None,
+    };
+    Some(Finding::error("FL1020", document, wrong).at(path))
+}
+
+/// Files that begin with `#!` are run by somebody.
+fn programs(machine: &Machine) -> Vec<Finding> {
+    let scripts = machine.root.files().filter_map(|(path, entry, bytes)| {
+        let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+        let interpreter = String::from_utf8_lossy(line).split_whitespace().next()?.to_owned();
+        Some((path, entry, interpreter))
+    });
+    let mut findings = Vec::new();
+    for (path, entry, interpreter) in scripts.filter(|(path, ..)| !PROVIDED.is_foreign(path)) {
+        let finding = |code, message: String| Finding::error(code, machine.document_of(path), message).at(path);
+        if !PROVIDED.has(machine, &interpreter) {
+            findings.push(finding(
+                "FL1016",
+                format!("its interpreter {interpreter} is put there by nothing"),
+            ));
+        }
+        // One that an interpreter is given as an argument needs no bit, and says so by its name.
+        if entry.mode & 0o111 == 0 && !path.ends_with(".sh") {
+            findings.push(finding(
+                "FL1017",
+                format!("a program of mode {:04o}, which nobody may run", entry.mode),
+            ));
+        }
+    }
+    findings
+}
+
+fn not_executable(machine: &Machine, program: &str) -> Option<String> {
+    let entry = machine.root.find(program)?;
+    match &entry.what {
+        What::File(_) if entry.mode & 0o111 == 0 => {
+            Some(format!("which has mode {:04o} and cannot be run", entry.mode))
+        }
+        What::File(bytes) if !bytes.starts_with(b"#!") && !bytes.starts_with(b"\x7fELF") => {
+            Some("which is neither a script nor a program".to_owned())
+        }
+        What::Directory => Some("which is a directory".to_owned()),
+        _ => None,
+    }
+}

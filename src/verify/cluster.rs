@@ -1,0 +1,104 @@
+//! What the documents of a tree say of the cluster as a whole. One document has it, the others are judged by it.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::{Bytes, Machine, Tree};
+
+/// Facts of the cluster; each is absent where no document says it.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    /// `api.example.com:6443`.
+    pub(super) endpoint: Option<String>,
+    /// The first address of the first range of Services, which is the API server's.
+    pub(super) service: Option<IpAddr>,
+    /// `cluster.local`.
+    pub(super) domain: String,
+    /// Further names of the API server.
+    pub(super) names: Vec<String>,
+    /// The authority that signs what Kubernetes shows, in PEM.
+    pub(super) authority: Option<Bytes>,
+}
+
+/// kubeadm's default (`networking.dnsDomain`, v1beta4).
+const DOMAIN: &str = "cluster.local";
+
+/// Where every machine has the authority.
+pub(super) const AUTHORITY: &str = "/etc/firelay/pki/ca.crt";
+
+impl Cluster {
+    /// What a tree says. The authority is the one that most machines have.
+    pub(super) fn of(tree: &Tree) -> Self {
+        let mut configs = tree.machines.iter().flat_map(|machine| &machine.configs);
+        let config = configs
+            .find(|config| config.is("ClusterConfiguration"))
+            .map(|config| &config.value);
+        let text = |pointer: &str| {
+            config
+                .and_then(|config| config.pointer(pointer))
+                .and_then(Value::as_str)
+        };
+        let endpoint = text("/controlPlaneEndpoint").map(str::to_owned);
+        let names = config
+            .and_then(|config| config.pointer("/apiServer/certSANs"))
+            .and_then(Value::as_array);
+        Self {
+            endpoint: endpoint.or_else(|| {
+                tree.machines
+                    .iter()
+                    .find_map(|machine| variable(machine, "FL_ENDPOINT"))
+            }),
+            service: text("/networking/serviceSubnet").and_then(|ranges| first(ranges.split(',').next()?)),
+            domain: text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned(),
+            names: names
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            authority: most_common(tree.machines.iter().filter_map(|machine| machine.root.bytes(AUTHORITY))),
+        }
+    }
+
+    /// The endpoint without its port.
+    pub(super) fn host(&self) -> Option<&str> {
+        let (host, _) = self.endpoint.as_ref()?.rsplit_once(':')?;
+        Some(host.trim_start_matches('[').trim_end_matches(']'))
+    }
+}
+
+/// The first address of a range behind the range's own.
+fn first(range: &str) -> Option<IpAddr> {
+    match range.trim().parse().ok()? {
+        IpNet::V4(range) => Some(IpAddr::V4((u32::from(range.network()).checked_add(1)?).into())),
+        IpNet::V6(range) => Some(IpAddr::V6((u128::from(range.network()).checked_add(1)?).into())),
+    }
+}
+
+pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<Bytes> {
+    let mut counts: Vec<(&Bytes, usize)> = Vec::new();
+    for bytes in all {
+        match counts.iter_mut().find(|(known, _)| *known == bytes) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((bytes, 1)),
+        }
+    }
+    // The first of equals, so that one run says what the other does.
+    counts
+        .iter()
+        .rev()
+        .max_by_key(|(_, count)| *count)
+        .map(|(bytes, _)| (*bytes).clone())
+}
+
+/// A variable of the chain, without its quotes; `None` for one that is empty.
+pub(super) fn variable(machine: &Machine, name: &str) -> Option<String> {
+    let text = machine.text("/etc/firelay/node.env")?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+    let value = line.trim_matches('\'');
+    (!value.is_empty()).then(|| value.to_owned())
+}

@@ -1,0 +1,128 @@
+//! What is on a machine although its documents do not lay it: `provided.yaml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Machine;
+
+/// The facts.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Provided {
+    paths: Vec<Path>,
+    pub(super) foreign: Vec<String>,
+    pub(super) shell: Vec<String>,
+    pub(super) path_keys: Vec<String>,
+    pub(super) mounted: Vec<String>,
+    units: Vec<Unit>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Path {
+    path: String,
+    step: Option<String>,
+    unless: Option<String>,
+    from: Option<String>,
+    /// For who reads the file.
+    #[allow(dead_code)]
+    by: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unit {
+    name: String,
+    #[allow(dead_code)]
+    by: String,
+}
+
+/// Where the chain's list of what it fetches is.
+const ARTIFACTS: &str = "/etc/firelay/artifacts";
+
+/// The facts that are built in.
+pub(super) static PROVIDED: LazyLock<Provided> =
+    LazyLock::new(|| super::embedded("provided.yaml", include_str!("provided.yaml")));
+
+impl Path {
+    fn covers(&self, path: &str, machine: &Machine) -> bool {
+        let Some(rest) = self.rest(path) else { return false };
+        let step = self.step.as_ref().is_none_or(|step| has_step(machine, step));
+        let from = self.from.as_ref().is_none_or(|from| match from.strip_suffix('/') {
+            Some(directory) if rest.is_empty() => machine.root.has(directory),
+            Some(_) => machine.root.has(&format!("{from}{rest}")),
+            None => machine.root.has(from),
+        });
+        let unless = self.unless.as_ref().is_none_or(|step| !has_step(machine, step));
+        step && unless && from
+    }
+
+    /// What is left of a path behind this one.
+    fn rest<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self.path.strip_suffix('/') {
+            Some(directory) if path == directory => Some(""),
+            Some(_) => path.strip_prefix(self.path.as_str()),
+            None => (path == self.path).then_some(""),
+        }
+    }
+}
+
+/// The machine has a step of this name: `50-join`.
+fn has_step(machine: &Machine, step: &str) -> bool {
+    let ending = format!("-{step}");
+    machine
+        .root
+        .entries
+        .keys()
+        .any(|path| path.contains("/steps/") && path.ends_with(&ending))
+}
+
+impl Provided {
+    /// Somebody brings the path, or the machine's documents lay it.
+    pub(super) fn has(&self, machine: &Machine, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        machine.root.has(path)
+            || self.paths.iter().any(|provided| provided.covers(path, machine))
+            || is_fetched(machine, path)
+    }
+
+    /// Something is there whose path begins so.
+    pub(super) fn has_some(&self, machine: &Machine, start: &str) -> bool {
+        let laid = machine.root.entries.range(start.to_owned()..).next();
+        laid.is_some_and(|(path, _)| path.starts_with(start))
+            || start.rsplit_once('/').is_some_and(|(directory, rest)| {
+                self.paths.iter().any(|provided| {
+                    let below = provided.path.ends_with('/') && start.starts_with(&provided.path);
+                    below
+                        || (rest.is_empty() && provided.covers(directory, machine))
+                        || provided.path.starts_with(start)
+                })
+            })
+    }
+
+    /// systemd or the image has the unit.
+    pub(super) fn has_unit(&self, name: &str) -> bool {
+        self.units.iter().any(|unit| unit.name == name)
+    }
+
+    /// The user's own file.
+    pub(super) fn is_foreign(&self, path: &str) -> bool {
+        self.foreign.iter().any(|start| path.starts_with(start))
+    }
+}
+
+/// The step artifacts puts it there. Its list has a line for each: name, digest, format, URL, directory, members; without members
+/// all of an archive is put there.
+fn is_fetched(machine: &Machine, path: &str) -> bool {
+    let Some((directory, name)) = path.rsplit_once('/') else {
+        return false;
+    };
+    let list = machine.text(ARTIFACTS).unwrap_or_default();
+    list.lines().any(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let members = words.get(5..).unwrap_or_default();
+        let is_name = |member: &&str| member.rsplit('/').next() == Some(name);
+        words.get(4) == Some(&directory) && (members.is_empty() || members.iter().any(is_name))
+    })
+}

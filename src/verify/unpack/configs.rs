@@ -1,0 +1,55 @@
+//! Configuration for programs of Kubernetes among the files of a machine.
+
+use serde_json::Value;
+
+use crate::{
+    verify::{Config, Finding, Machine},
+    yaml,
+};
+
+/// Objects for the API server, which judges them itself; here they only have to be YAML.
+const MANIFESTS: &str = "/etc/firelay/addons/";
+
+/// Every document in every file that has an `apiVersion`, and what is no YAML.
+pub(super) fn read(machine: &Machine) -> (Vec<Config>, Vec<Finding>) {
+    let (mut configs, mut faults) = (Vec::new(), Vec::new());
+    for (path, _, bytes) in machine.root.files() {
+        let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| is_config(path, text)) else {
+            continue;
+        };
+        let fault = |why: String| {
+            let message = format!("not YAML: {why}");
+            Finding::error("FL1024", machine.document_of(path), message).at(path)
+        };
+        if path.starts_with(MANIFESTS) {
+            faults.extend(yaml::documents(text).err().map(|why| fault(why.to_string())));
+            continue;
+        }
+        for part in yaml::split(text)
+            .into_iter()
+            .map(|range| &text[range])
+            .filter(|part| !is_empty(part))
+        {
+            match yaml::parse::<Value>(path, part) {
+                Ok(value) => configs.push(Config {
+                    path: path.to_owned(),
+                    value,
+                }),
+                Err(why) => faults.push(fault(why.to_string())),
+            }
+        }
+    }
+    (configs, faults)
+}
+
+fn is_config(path: &str, text: &str) -> bool {
+    let named = [".yaml", ".yml", ".conf", ".kubeconfig", ".json"]
+        .iter()
+        .any(|ending| path.ends_with(ending));
+    named && (text.contains("apiVersion") || path.contains("/patches/"))
+}
+
+fn is_empty(part: &str) -> bool {
+    part.lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+}

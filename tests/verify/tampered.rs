@@ -1,0 +1,463 @@
+//! One tampered tree for every code: what has to be found, and nothing else with it.
+
+use std::collections::BTreeSet;
+
+use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+use serde_json::json;
+use time::{Duration, OffsetDateTime, macros::datetime};
+
+use crate::{
+    pair::{Wanted, issue},
+    support::examples,
+    tampering::{NOW, Tampered},
+};
+
+/// A tree that is tampered with.
+pub struct Case {
+    /// What has to be found.
+    pub code: &'static str,
+    name: &'static str,
+    example: &'static str,
+    tamper: fn(&mut Tampered),
+    now: OffsetDateTime,
+}
+
+const fn case(code: &'static str, name: &'static str, example: &'static str, tamper: fn(&mut Tampered)) -> Case {
+    Case {
+        code,
+        name,
+        example,
+        tamper,
+        now: NOW,
+    }
+}
+
+const LIB: &str = "/usr/local/lib/firelay";
+
+pub const CASES: &[Case] = &[
+    case("FL1001", "missing file", "ha-ubuntu", |tree| {
+        tree.files.remove("node-names");
+    }),
+    case("FL1001", "path out of the tree", "ha-ubuntu", |tree| {
+        tree.described("node-names")["path"] = json!("../node-names");
+    }),
+    case("FL1002", "changed file", "ha-ubuntu", |tree| {
+        tree.files.get_mut("node-names").unwrap().push(b'\n');
+    }),
+    case("FL1003", "no document", "ha-ubuntu", |tree| {
+        tree.put("nodes/w1/user-data.gz.b64", b"H4sI****".to_vec())
+    }),
+    case("FL1003", "file that is no base64", "single-node", |tree| {
+        tree.edit("home1", |config| {
+            let files = config["write_files"].as_array_mut().unwrap();
+            files.push(json!({"path": "/etc/a", "encoding": "b64", "content": "***"}));
+        });
+    }),
+    case("FL1004", "another payload", "pointer-s3", |tree| {
+        let mut bytes = tree.files["nodes/cp1/payload.json.gz.age"].clone();
+        bytes.push(0);
+        tree.put("nodes/cp1/payload.json.gz.age", bytes);
+    }),
+    case("FL1004", "another payload of Ignition", "pointer-s3", |tree| {
+        let mut bytes = tree.files["nodes/w1/payload.ign"].clone();
+        bytes.push(b' ');
+        tree.put("nodes/w1/payload.ign", bytes);
+    }),
+    case("FL1004", "payload at another place", "pointer-s3", |tree| {
+        tree.described("nodes/cp1/payload.json.gz.age")["url"] = json!("s3://example-payloads/other");
+    }),
+    case("FL1005", "over the limit", "ha-ubuntu", |tree| {
+        tree.described("nodes/w1/user-data.gz.b64")["limit"] = json!(1000);
+    }),
+    case("FL1005", "wrong count", "ha-ubuntu", |tree| {
+        tree.described("nodes/w1/user-data.gz.b64")["counted"] = json!(1000)
+    }),
+    case("FL1006", "nothing to hand over", "ha-ubuntu", |tree| {
+        let described = tree.described("nodes/w1/user-data.gz.b64").as_object_mut().unwrap();
+        described.remove("attribute");
+    }),
+    case("FL1007", "readable copy", "ha-ubuntu", |tree| {
+        let mut bytes = tree.files["nodes/w1/user-data"].clone();
+        bytes.extend(b"# seen by nobody\n");
+        tree.put("nodes/w1/user-data", bytes);
+    }),
+    case("FL1007", "readable copy of a payload", "pointer-s3", |tree| {
+        let text = String::from_utf8(tree.files["nodes/cp1/user-data"].clone()).unwrap();
+        let other = text.replace(
+            "fs.inotify.max_user_instances = 8192",
+            "fs.inotify.max_user_instances = 1",
+        );
+        assert_ne!(text, other);
+        tree.put("nodes/cp1/user-data", other.into_bytes());
+    }),
+    case("FL1010", "schema of cloud-init", "ha-ubuntu", |tree| {
+        tree.edit("w1", |config| config["hostname"] = json!(["w1"]))
+    }),
+    case("FL1011", "field of Ignition", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| {
+            config["storage"]["files"][0]["permissions"] = json!("0644")
+        });
+    }),
+    case("FL1011", "version of Ignition", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| config["ignition"]["version"] = json!("2.3.0"));
+    }),
+    case("FL1011", "special mode of Ignition", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| config["storage"]["files"][0]["mode"] = json!(0o4755));
+    }),
+    case("FL1011", "drop-in without its ending", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| {
+            let units = config["systemd"]["units"].as_array_mut().unwrap();
+            units.push(json!({"name": "kubelet.timer", "dropins": [{"name": "10-a", "contents": ""}]}));
+        });
+    }),
+    case("FL1012", "path written twice", "ha-ubuntu", |tree| {
+        tree.add("w1", "/etc/crictl.yaml", "timeout: 30\n")
+    }),
+    case("FL1013", "path below a file", "ha-ubuntu", |tree| {
+        tree.add("w1", "/etc/crictl.yaml/more", "a")
+    }),
+    case("FL1014", "path below a mount", "bare-metal", |tree| {
+        tree.add("w1", "/srv/images/a", "a")
+    }),
+    case("FL1015", "path that vanishes", "ha-ubuntu", |tree| {
+        tree.add("w1", "/run/a", "a")
+    }),
+    case("FL1015", "path that is not plain", "ha-ubuntu", |tree| {
+        tree.add("w1", "/etc/../a", "a")
+    }),
+    case("FL1016", "unit without its program", "ha-ubuntu", |tree| {
+        tree.remove("w1", &format!("{LIB}/driver"))
+    }),
+    case("FL1016", "program that nobody fetches", "ha-ubuntu", |tree| {
+        tree.edit_file("w1", "/etc/firelay/artifacts", |text| {
+            text.lines()
+                .filter(|line| !line.starts_with("kubelet "))
+                .map(|line| format!("{line}\n"))
+                .collect()
+        });
+    }),
+    case("FL1017", "program without its bit", "ha-ubuntu", |tree| {
+        tree.permit("w1", &format!("{LIB}/driver"), "0644")
+    }),
+    case("FL1017", "step without its bit", "ha-ubuntu", |tree| {
+        tree.permit("w1", &format!("{LIB}/steps/50-join"), "0600")
+    }),
+    case("FL1018", "environment file", "external-etcd", |tree| {
+        let unit = "/etc/systemd/system/etcd.service";
+        tree.replace(
+            "etcd1",
+            unit,
+            "EnvironmentFile=/etc/etcd/etcd.env",
+            "EnvironmentFile=/etc/etcd/absent.env",
+        );
+    }),
+    case("FL1018", "condition", "ha-ubuntu", |tree| {
+        let unit = "/etc/systemd/system/kubelet.service";
+        tree.replace(
+            "w1",
+            unit,
+            "/var/lib/kubelet/config.yaml",
+            "/var/lib/kubernetes/config.yaml",
+        );
+    }),
+    case("FL1019", "unit that nobody has", "ha-ubuntu", |tree| {
+        let unit = "/etc/systemd/system/firelay.service";
+        tree.replace(
+            "w1",
+            unit,
+            "After=network-online.target",
+            "After=network-online.target\nRequires=absent.service",
+        );
+    }),
+    case("FL1020", "enabled unit that nobody has", "ha-ubuntu", |tree| {
+        tree.edit("w1", |config| {
+            let commands = config["runcmd"].as_array_mut().unwrap();
+            commands.push(json!(["systemctl", "enable", "absent.service"]));
+        });
+    }),
+    case("FL1020", "unit without [Install]", "ha-flatcar", |tree| {
+        tree.replace(
+            "w1",
+            "/etc/systemd/system/firelay.service",
+            "[Install]\nWantedBy=multi-user.target\n",
+            "",
+        );
+    }),
+    case("FL1021", "broken script", "ha-ubuntu", |tree| {
+        tree.edit_file("w1", &format!("{LIB}/steps/50-join"), |text| {
+            format!("{text}if [ -e /etc/a ]; then\n")
+        });
+    }),
+    case("FL1021", "broken command", "ha-ubuntu", |tree| {
+        tree.edit("w1", |config| {
+            config["runcmd"].as_array_mut().unwrap().push(json!("echo \""))
+        });
+    }),
+    case("FL1022", "list that a step reads", "ha-ubuntu", |tree| {
+        tree.remove("w1", "/etc/firelay/images")
+    }),
+    case("FL1022", "certificate that a step copies", "ha-ubuntu", |tree| {
+        tree.remove("w1", "/etc/firelay/kubelet/client.pem")
+    }),
+    case("FL1023", "file of an argument", "hardened", |tree| {
+        tree.remove("cp1", "/etc/kubernetes/apiserver/audit-policy.yaml");
+    }),
+    case("FL1023", "file that no volume brings", "hardened", |tree| {
+        tree.replace(
+            "cp1",
+            "/etc/firelay/kubeadm/init.yaml",
+            "mountPath: /etc/kubernetes/apiserver",
+            "mountPath: /etc/kubernetes/api",
+        );
+    }),
+    case("FL1023", "file of a static pod", "local-endpoint", |tree| {
+        tree.replace(
+            "w1",
+            "/etc/firelay/endpoint/haproxy.yaml",
+            "{path: /etc/firelay/endpoint,",
+            "{path: /etc/haproxy,",
+        );
+    }),
+    case("FL1024", "API version of kubeadm", "ha-ubuntu", |tree| {
+        tree.replace("w1", "/etc/firelay/kubeadm/join.yaml", "v1beta4", "v1beta9");
+    }),
+    case("FL1024", "manifest that is no YAML", "ha-ubuntu", |tree| {
+        tree.edit_file("cp1", "/etc/firelay/addons/20-cni/flannel.yaml", |text| {
+            format!("{text}---\na: [\n")
+        });
+    }),
+    case("FL1025", "field of the kubelet", "ha-ubuntu", |tree| {
+        tree.replace(
+            "cp1",
+            "/etc/firelay/kubeadm/init.yaml",
+            "cgroupDriver: systemd",
+            "cgroupDriver: systemd\nmaxPod: 100",
+        );
+    }),
+    case("FL1025", "field of an audit policy", "hardened", |tree| {
+        tree.replace("cp1", "/etc/kubernetes/apiserver/audit-policy.yaml", "users:", "user:");
+    }),
+    case("FL1026", "value of kubeadm", "ha-ubuntu", |tree| {
+        tree.replace(
+            "w1",
+            "/etc/firelay/kubeadm/join.yaml",
+            "discovery: 30m",
+            "discovery: soon",
+        );
+    }),
+    case(
+        "FL1026",
+        "value within an admission configuration",
+        "hardened",
+        |tree| {
+            tree.replace(
+                "cp1",
+                "/etc/kubernetes/apiserver/admission.yaml",
+                "enforce: baseline",
+                "enforce: some",
+            );
+        },
+    ),
+    case("FL1030", "certificate that is none", "ha-ubuntu", |tree| {
+        let text = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+        tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| text.to_owned());
+    }),
+    case("FL1031", "certificate of another authority", "ha-ubuntu", |tree| {
+        let mut other = Tampered::of("external-etcd");
+        for ending in ["crt", "key"] {
+            let path = format!("/etc/firelay/pki/front-proxy-client.{ending}");
+            let text = other.text("cp1", &path);
+            tree.edit_file("cp2", &path, |_| text);
+        }
+    }),
+    case("FL1031", "signature that is not", "ha-ubuntu", |tree| {
+        // Of the same name, by another key.
+        reissue(tree, "front-proxy-client", None, &client("front-proxy-client", None));
+    }),
+    case("FL1032", "swapped key", "ha-ubuntu", |tree| {
+        let key = tree.text("cp2", "/etc/firelay/pki/front-proxy-client.key");
+        tree.edit_file("cp2", "/etc/firelay/pki/apiserver.key", |_| key);
+    }),
+    case("FL1032", "public key of another", "ha-ubuntu", |tree| {
+        let other = Tampered::of("external-etcd").text("cp1", "/etc/firelay/pki/sa.key");
+        tree.edit_file("cp2", "/etc/firelay/pki/sa.key", |_| other);
+    }),
+    case("FL1033", "another range of Services", "ha-ubuntu", |tree| {
+        tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
+    }),
+    case("FL1033", "node of another address", "ha-ubuntu", |tree| {
+        tree.replace(
+            "cp2",
+            "/etc/firelay/kubeadm/join.yaml",
+            "advertiseAddress: \"10.0.0.12\"",
+            "advertiseAddress: \"10.0.0.99\"",
+        );
+    }),
+    case("FL1034", "client that is a server", "ha-ubuntu", |tree| {
+        let wanted = Wanted {
+            usage: &[ServerAuth],
+            ..client("front-proxy-client", None)
+        };
+        reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+    }),
+    case("FL1034", "client that is an authority", "ha-ubuntu", |tree| {
+        let wanted = Wanted {
+            authority: true,
+            ..client("front-proxy-client", None)
+        };
+        reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+    }),
+    case("FL1035", "client of another name", "ha-ubuntu", |tree| {
+        reissue(
+            tree,
+            "front-proxy-client",
+            Some("front-proxy-ca"),
+            &client("somebody", None),
+        );
+    }),
+    case("FL1035", "client of a group", "ha-ubuntu", |tree| {
+        let wanted = client("kube-apiserver-etcd-client", None);
+        reissue(tree, "apiserver-etcd-client", Some("etcd/ca"), &wanted);
+        let wanted = client("system:kube-scheduler", Some("system:masters"));
+        reissue(tree, "../kubeconfig/admin", Some("ca"), &wanted);
+    }),
+    case("FL1036", "certificate that ended", "ha-ubuntu", |tree| {
+        let wanted = Wanted {
+            length: Duration::minutes(30),
+            ..client("front-proxy-client", None)
+        };
+        reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+    }),
+    case("FL1036", "certificate that is to come", "ha-ubuntu", |tree| {
+        let wanted = Wanted {
+            from: datetime!(2026-12-02 0:00 UTC),
+            ..client("front-proxy-client", None)
+        };
+        reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+    }),
+    Case {
+        now: datetime!(2027-11-10 0:00 UTC),
+        ..case("FL1037", "certificates that end soon", "ha-ubuntu", |_| {})
+    },
+    case("FL1038", "kubeconfig for another server", "ha-ubuntu", |tree| {
+        kubeconfig(
+            tree,
+            "https://api.prod.example.com:6443",
+            "https://api.example.com:6443",
+        );
+    }),
+    case("FL1038", "kubeconfig without its context", "ha-ubuntu", |tree| {
+        kubeconfig(tree, "current-context: ", "current-context: a-")
+    }),
+    case("FL1038", "kubeconfig of another cluster", "ha-ubuntu", |tree| {
+        let text = String::from_utf8(Tampered::of("external-etcd").files["admin.kubeconfig"].clone()).unwrap();
+        let text = text.lines().map(|line| match line.contains("server: ") {
+            true => "    server: https://api.prod.example.com:6443\n".to_owned(),
+            false => format!("{line}\n"),
+        });
+        tree.put("admin.kubeconfig", text.collect::<String>().into_bytes());
+    }),
+    case("FL1038", "token for another authority", "local-endpoint", |tree| {
+        tree.edit_file("burst", "/etc/firelay/kubeadm/join.yaml", |text| {
+            let (start, rest) = text.split_once("sha256:").unwrap();
+            format!("{start}sha256:00{}", &rest[2..])
+        });
+    }),
+    case("FL1039", "key that others read", "ha-ubuntu", |tree| {
+        tree.permit("cp2", "/etc/firelay/pki/apiserver.key", "0644")
+    }),
+    case("FL1040", "another service account key", "ha-ubuntu", |tree| {
+        for name in ["sa.key", "sa.pub"] {
+            let path = format!("/etc/firelay/pki/{name}");
+            let other = Tampered::of("external-etcd").text("cp1", &path);
+            tree.edit_file("cp2", &path, |_| other);
+        }
+    }),
+];
+
+fn client<'a>(name: &'a str, organization: Option<&'a str>) -> Wanted<'a> {
+    Wanted {
+        name,
+        organization,
+        usage: &[ClientAuth],
+        authority: false,
+        dns: &[],
+        from: NOW - Duration::hours(1),
+        length: Duration::days(300),
+    }
+}
+
+/// Puts another certificate with its key in a certificate's place on cp2.
+fn reissue(tree: &mut Tampered, name: &str, by: Option<&str>, wanted: &Wanted<'_>) {
+    let at = |name: &str| match name.strip_prefix("../") {
+        Some(name) => format!("/etc/firelay/{name}"),
+        None => format!("/etc/firelay/pki/{name}"),
+    };
+    let path = at(name);
+    let authority = by.map(|by| {
+        let by = at(by);
+        (
+            tree.text("cp2", &format!("{by}.crt")),
+            tree.text("cp2", &format!("{by}.key")),
+        )
+    });
+    let authority = authority
+        .as_ref()
+        .map(|(certificate, key)| (certificate.as_str(), key.as_str()));
+    let (certificate, key) = issue(wanted, authority);
+    tree.edit_file("cp2", &format!("{path}.crt"), |_| certificate);
+    tree.edit_file("cp2", &format!("{path}.key"), |_| key);
+}
+
+fn kubeconfig(tree: &mut Tampered, from: &str, to: &str) {
+    let text = String::from_utf8(tree.files["admin.kubeconfig"].clone()).unwrap();
+    assert!(text.contains(from), "{from}");
+    tree.put("admin.kubeconfig", text.replace(from, to).into_bytes());
+}
+
+#[test]
+fn what_is_tampered_with_is_found_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for case in CASES {
+        let mut tree = Tampered::of(case.example);
+        (case.tamper)(&mut tree);
+        let findings = tree.findings(case.now);
+        let codes: BTreeSet<_> = findings.iter().map(|finding| finding.code).collect();
+        if codes != BTreeSet::from([case.code]) {
+            wrong.push(format!("{} {}: {findings:#?}", case.code, case.name));
+        }
+        for finding in &findings {
+            let message = &finding.message;
+            assert!(
+                !message.ends_with('.') && !message.starts_with(char::is_uppercase) || message.starts_with("Exec"),
+                "{message}"
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_examples_have_nothing() {
+    for example in examples() {
+        let findings = Tampered::of(&example.name).findings(NOW);
+        assert!(findings.is_empty(), "{}: {findings:#?}", example.name);
+    }
+}
+
+/// Packing a document again changes nothing: what the cases find is what they changed.
+#[test]
+fn a_document_that_is_packed_again_is_the_same() {
+    for (name, node) in [
+        ("ha-ubuntu", "w1"),
+        ("hardened", "cp1"),
+        ("ha-flatcar", "w1"),
+        ("mixed", "gpu1"),
+        ("single-node", "home1"),
+    ] {
+        let mut tree = Tampered::of(name);
+        tree.edit(node, |_| {});
+        let findings = tree.findings(NOW);
+        assert!(findings.is_empty(), "{name}: {findings:#?}");
+    }
+}
