@@ -30,7 +30,7 @@ fn laid(tree: &Tampered) -> tempfile::TempDir {
 
 fn broken() -> Tampered {
     let mut tree = Tampered::of("ha-ubuntu");
-    tree.remove("w1", "/usr/local/lib/firelay/driver");
+    tree.remove("worker-1", "/usr/local/lib/firelay/driver");
     let key = tree.text("cp2", "/etc/firelay/pki/front-proxy-client.key");
     tree.edit_file("cp2", "/etc/firelay/pki/apiserver.key", |_| key);
     tree.replace(
@@ -42,8 +42,8 @@ fn broken() -> Tampered {
     tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
     tree.edit("cp3", |config| config["hostname"] = serde_json::json!({"name": "cp3"}));
     let unit = "/etc/systemd/system/kubelet.service";
-    tree.replace("w2", unit, "containerd.service", "crio.service");
-    tree.edit_file("w3", "/usr/local/lib/firelay/steps/30-runtime", |text| {
+    tree.replace("worker-2", unit, "containerd.service", "crio.service");
+    tree.edit_file("worker-3", "/usr/local/lib/firelay/steps/30-runtime", |text| {
         format!("{text}fi\n")
     });
     tree.files.remove("node-names");
