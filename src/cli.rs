@@ -58,6 +58,8 @@ pub enum Verb {
     Seed(Seed),
     /// Hand rendered documents to machines that boot from the network
     Serve(Serve),
+    /// Draw which machine waits for which, with the expected times
+    Graph(Graph),
     /// Tell where a value of a rendered file comes from
     Why(Why),
     /// List, fetch and check what the machines fetch and pull
@@ -474,6 +476,38 @@ pub struct Audit {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// `graph`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay graph\n  firelay graph out --format svg > order.svg\n  \
+                  firelay graph --format dot | dot -Tpng > order.png"
+)]
+pub struct Graph {
+    /// The rendered tree
+    #[arg(value_name = "OUT", default_value = "out")]
+    pub out: PathBuf,
+    /// How to draw
+    #[arg(long, value_enum, default_value_t)]
+    pub format: GraphFormat,
+    /// How to report; JSON has what the drawings are made from
+    #[arg(long, value_enum, default_value_t, conflicts_with = "format")]
+    pub output: OutputFormat,
+}
+
+/// How `graph` draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum GraphFormat {
+    /// For people, in lines
+    #[default]
+    Text,
+    /// For Graphviz
+    Dot,
+    /// A flowchart in Mermaid
+    Mermaid,
+    /// An image
+    Svg,
 }
 
 /// `seed`.

@@ -50,6 +50,8 @@ pub mod verify;
 
 pub mod audit;
 
+pub mod graph;
+
 pub mod serve;
 
 pub mod mirror;

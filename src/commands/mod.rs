@@ -9,6 +9,7 @@ mod completions;
 mod draft;
 mod explain;
 mod failure;
+mod graph;
 mod guard;
 mod init;
 mod man;
@@ -50,6 +51,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Audit(args) => audit::run(args),
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),
+        Verb::Graph(args) => graph::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::List(args)) => artifacts::list(args),
         Verb::Artifacts(ArtifactsVerb::Mirror(args)) => artifacts::mirror(args),

@@ -63,6 +63,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
     let manifest = Manifest {
+        founded: args.founded || founded_before(args, &tree),
         ports: project.plan.ports().map(Into::into).collect(),
         ..Manifest::new(
             &project.plan.name,
@@ -178,6 +179,11 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
         !variables::is_one(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
     tree.keep(other).map_err(|error| Failure::io(&error))
+}
+
+/// A render of some nodes founds nothing that the last one did not.
+fn founded_before(args: &Render, tree: &TreeWriter) -> bool {
+    !args.node.is_empty() && tree.last().is_some_and(|last| last.founded)
 }
 
 /// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.

@@ -25,6 +25,9 @@ pub struct Manifest {
     pub kubernetes_version: String,
     /// Which bundle the secrets come from.
     pub bundle_fingerprint: String,
+    /// The cluster stands: no document founds it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub founded: bool,
     /// What machines must reach on each other, for firewalls and security groups.
     #[serde(default)]
     pub ports: Vec<ManifestPort>,
@@ -69,6 +72,7 @@ impl Manifest {
             firelay_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
             bundle_fingerprint: bundle_fingerprint.to_owned(),
+            founded: false,
             ports: Vec::new(),
             files: Vec::new(),
         }

@@ -14,6 +14,9 @@ pub struct Manifest {
     pub cluster: String,
     /// Version of Kubernetes, `1.36.4`.
     pub kubernetes_version: String,
+    /// The cluster stands, and no machine founds it (`render --founded`).
+    #[serde(default)]
+    pub founded: bool,
     /// Every file of the tree but `manifest.json`.
     pub files: Vec<Described>,
 }

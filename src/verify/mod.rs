@@ -11,6 +11,7 @@ mod finding;
 mod kinds;
 mod machine;
 mod manifest;
+pub mod order;
 mod provided;
 mod tree;
 mod unit;

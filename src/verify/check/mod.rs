@@ -17,7 +17,7 @@ mod units;
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
-use super::{Finding, Machine, Tree, cluster::Cluster};
+use super::{Finding, Machine, Tree, cluster::Cluster, order};
 
 pub(super) use self::scripts::Shell;
 
@@ -135,6 +135,13 @@ pub const CHECKS: &[Check] = &[
         proves: "all machines have the same authorities",
         codes: &["FL1040"],
         of: Of::Tree(shared::check),
+    },
+    Check {
+        proves: "every wait of the first boot ends in time, one machine founds, and control planes join in turn",
+        codes: &[
+            "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058",
+        ],
+        of: Of::Tree(|known| order::check(known.tree)),
     },
 ];
 
