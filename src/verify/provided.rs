@@ -11,6 +11,9 @@ use super::Machine;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Provided {
     paths: Vec<Path>,
+    own: Vec<String>,
+    fetched: Vec<String>,
+    commands: String,
     pub(super) foreign: Vec<String>,
     pub(super) shell: Vec<String>,
     pub(super) path_keys: Vec<String>,
@@ -85,6 +88,26 @@ impl Provided {
         machine.root.has(path)
             || self.paths.iter().any(|provided| provided.covers(path, machine))
             || is_fetched(machine, path)
+            || self.is_in_image(machine, path)
+    }
+
+    /// The step artifacts fetches none of the programs, so the image has them.
+    fn is_in_image(&self, machine: &Machine, path: &str) -> bool {
+        let named = |name: &str| self.fetched.iter().any(|fetched| fetched == name);
+        let list = machine.text(ARTIFACTS).unwrap_or_default();
+        let mut words = list.split_whitespace().filter_map(|word| word.rsplit('/').next());
+        path.rsplit('/').next().is_some_and(named) && !words.any(named)
+    }
+
+    /// The file is firelay's own.
+    pub(super) fn is_own(&self, path: &str) -> bool {
+        self.own.iter().any(|part| path.contains(part.as_str()))
+    }
+
+    /// The user's commands run on the machine, and may bring anything.
+    pub(super) fn has_commands(&self, machine: &Machine) -> bool {
+        let mut paths = machine.root.entries.range(self.commands.clone()..);
+        paths.next().is_some_and(|(path, _)| path.starts_with(&self.commands))
     }
 
     /// Something is there whose path begins so.

@@ -17,7 +17,7 @@ mod units;
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
-use super::{Finding, Machine, Tree, cluster::Cluster, order};
+use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED};
 
 pub(super) use self::scripts::Shell;
 
@@ -160,13 +160,29 @@ pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
     });
     let mut findings: Vec<_> = of_tree.chain(tree.faults.iter().cloned()).collect();
     findings.par_extend(tree.machines.par_iter().flat_map_iter(|machine| {
-        CHECKS.iter().flat_map(|check| match check.of {
+        let found = CHECKS.iter().flat_map(|check| match check.of {
             Of::Machine(run) => run(machine, &known),
             Of::Tree(_) => Vec::new(),
-        })
+        });
+        found.map(|finding| weighed(machine, finding))
     }));
     findings.extend(known.shell.note());
     findings.sort();
     findings.dedup();
     findings
+}
+
+/// Codes of what nobody seems to put there.
+const ABSENT: [&str; 5] = ["FL1016", "FL1018", "FL1019", "FL1022", "FL1023"];
+
+/// The user may bring what no document shows: what his own files refer to, and anything by his own commands.
+fn weighed(machine: &Machine, finding: Finding) -> Finding {
+    let own = finding.path.as_deref().is_some_and(|path| PROVIDED.is_own(path));
+    if !ABSENT.contains(&finding.code) || (own && !PROVIDED.has_commands(machine)) {
+        return finding;
+    }
+    Finding {
+        level: Level::Warning,
+        ..finding
+    }
 }
