@@ -66,16 +66,20 @@ impl Contents {
         let mut note = |number: usize| {
             self.known.entry(number).or_insert_with(told);
         };
-        catalogue.find(layer, &mut note);
-        let joined = squeezed(layer);
-        if joined.len() < layer.len() {
-            catalogue.find(&joined, &mut note);
+        catalogue.find(&squeezed(layer), &mut note);
+        let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+        let text = layer.iter().all(plain);
+        // Of text nothing but base64 and hex can hold a secret, and both outlive that.
+        if !text {
+            catalogue.find(layer, &mut note);
         }
-        let text = layer.contains(&b'\\').then(|| unescaped(layer));
-        recognise::marks(text.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
+        let escaped = layer.contains(&b'\\').then(|| unescaped(layer));
+        recognise::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
             self.marks.entry(mark).or_insert_with(told);
         });
-        der::scan(layer, &mut |thing| self.thing(catalogue, thing, told));
+        if !text {
+            der::scan(layer, &mut |thing| self.thing(catalogue, thing, told));
+        }
     }
 
     fn thing(&mut self, catalogue: &Catalogue, thing: Thing<'_>, told: impl Fn() -> String) {

@@ -4,6 +4,7 @@ use std::{fmt, io::Read};
 
 use base64::{
     Engine,
+    alphabet::{Alphabet, STANDARD, URL_SAFE},
     engine::{
         DecodePaddingMode,
         general_purpose::{GeneralPurpose, GeneralPurposeConfig},
@@ -72,14 +73,31 @@ impl Unpacking<'_> {
         if bytes.starts_with(&[0x1f, 0x8b]) {
             return;
         }
-        let text = unescaped(bytes);
-        self.base64(&text);
-        for run in runs(&text, 2 * SHORTEST, |byte| byte.is_ascii_hexdigit()) {
-            self.within(Wrap::Hex, decode_hex(run));
+        let escaped = bytes.contains(&b'\\').then(|| unescaped(bytes));
+        let text = escaped.as_ref().map_or(bytes, |text| text.as_slice());
+        self.words(text);
+        for run in lines(text) {
+            self.within(Wrap::Base64, decode_base64(&run, &STANDARD));
         }
-        for word in runs(&text, SHORTEST, |byte| byte > b' ' && !b"\"'<>".contains(&byte)) {
-            if word.contains(&b'%') {
+        if text.contains(&b'%') {
+            for word in runs(text, SHORTEST, |byte| byte > b' ' && !b"\"'<>".contains(&byte)) {
                 self.within(Wrap::Percent, decode_percent(word));
+            }
+        }
+    }
+
+    /// base64 in both alphabets, and hex, in one piece.
+    fn words(&mut self, text: &[u8]) {
+        let of_urls = |byte: &u8| b"-_".contains(byte);
+        for word in runs(text, SHORTEST, |byte| is_base64(byte) || of_urls(&byte)) {
+            if word.iter().any(of_urls) {
+                self.within(Wrap::Base64, decode_base64(word, &URL_SAFE));
+            }
+            for run in runs(word, SHORTEST, is_base64) {
+                self.within(Wrap::Base64, decode_base64(run, &STANDARD));
+                for digits in runs(run, 2 * SHORTEST, |byte| byte.is_ascii_hexdigit()) {
+                    self.within(Wrap::Hex, decode_hex(digits));
+                }
             }
         }
     }
@@ -111,20 +129,6 @@ impl Unpacking<'_> {
         if let [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] = bytes {
             let plain = inflated(ZlibDecoder::new(bytes), self.left);
             self.within(Wrap::Gzip, plain);
-        }
-    }
-
-    /// Words, and lines of nothing else taken together, with the end of the line before them if that may be a part.
-    fn base64(&mut self, text: &[u8]) {
-        for run in runs(text, SHORTEST, is_base64) {
-            self.within(Wrap::Base64, decode_base64(run, &base64::alphabet::STANDARD));
-        }
-        let url = |byte: u8| is_base64(byte) || b"-_".contains(&byte);
-        for run in runs(text, SHORTEST, url).filter(|run| run.iter().any(|byte| b"-_".contains(byte))) {
-            self.within(Wrap::Base64, decode_base64(run, &base64::alphabet::URL_SAFE));
-        }
-        for run in lines(text) {
-            self.within(Wrap::Base64, decode_base64(&run, &base64::alphabet::STANDARD));
         }
     }
 }
@@ -193,7 +197,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
 }
 
 /// A character too many is left out: it may belong to what stands behind.
-fn decode_base64(run: &[u8], alphabet: &base64::alphabet::Alphabet) -> Option<Zeroizing<Vec<u8>>> {
+fn decode_base64(run: &[u8], alphabet: &Alphabet) -> Option<Zeroizing<Vec<u8>>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);

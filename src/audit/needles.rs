@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::forms::{Form, forms};
 
 /// Bytes of a form by which it is looked up.
-const WINDOW: usize = 8;
+const WINDOW: usize = size_of::<u64>();
 
 /// Bits of the filter: one in some hundred places of a text gets past it, with a thousand machines one in thirty.
 const FILTER_BITS: u32 = 22;
@@ -35,7 +35,9 @@ impl Needles {
 
     /// What is shorter than a window would be found everywhere.
     fn add(&mut self, number: usize, form: Form) {
-        let Some(start) = window(&form, 0) else { return };
+        let Some(start) = form.first_chunk().copied().map(u64::from_le_bytes) else {
+            return;
+        };
         let (word, bit) = slot(start);
         self.filter[word] |= bit;
         self.by_start.entry(start).or_default().push(self.forms.len());
@@ -47,11 +49,12 @@ impl Needles {
         if self.forms.is_empty() {
             return;
         }
-        for at in 0..text.len().saturating_sub(WINDOW - 1) {
-            let Some(start) = window(text, at) else { return };
+        let mut start = 0;
+        for (at, byte) in text.iter().enumerate() {
+            start = start >> 8 | u64::from(*byte) << 56;
             let (word, bit) = slot(start);
-            if self.filter[word] & bit != 0 {
-                self.compare(start, &text[at..], found);
+            if self.filter[word] & bit != 0 && at + 1 >= WINDOW {
+                self.compare(start, &text[at + 1 - WINDOW..], found);
             }
         }
     }
@@ -64,11 +67,6 @@ impl Needles {
             }
         }
     }
-}
-
-fn window(text: &[u8], at: usize) -> Option<u64> {
-    let bytes = text.get(at..at + WINDOW)?;
-    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// Word and bit of the filter, by multiplication with the odd number next to 2^64 divided by the golden ratio.

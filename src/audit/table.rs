@@ -125,11 +125,11 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
         if let Some(service) = &reader.metadata_service {
             let _ = writeln!(
                 text,
-                "      less: a firewall on the machine or a network policy that keeps pods from {service}"
+                "      less with a firewall on the machine or a network policy that keeps pods from {service}"
             );
         }
         for narrow in &reader.narrowed_by {
-            let _ = writeln!(text, "      less: {narrow}");
+            let _ = writeln!(text, "      less with {narrow}");
         }
     }
     let lying = report.documents.iter().filter_map(|row| row.payload.as_ref());

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use firelay::{
     audit::LEAVES,
     commands::{assembly::Assembly, project::Project},
+    profile::Profiles,
     secrets::Bundle,
-    spec::CaKeys,
+    spec::{CaKeys, Exposure},
 };
 use serde_json::Value;
 
 use crate::{
     rendered::Rendered,
-    support::{example, examples, golden::Golden, said},
+    support::{example, examples, golden::Golden, root, said},
 };
 
 #[test]
@@ -117,4 +118,24 @@ fn there_has_to_be_a_tree() {
     let tree = Rendered::of("mixed");
     std::fs::remove_file(tree.at("out/manifest.json")).unwrap();
     assert_eq!(tree.audit(false, &[]).status.code(), Some(1));
+}
+
+/// The handbook has who can read documents, as the profiles have it.
+#[test]
+fn the_handbook_tells_who_reads() {
+    let page = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();
+    let profiles = Profiles::embedded().unwrap();
+    for (name, profile) in &profiles.platform {
+        let row = page
+            .lines()
+            .find(|line| line.contains(&format!("(platforms/{name}.md)")));
+        let row = row.unwrap_or_else(|| panic!("{name} has no row"));
+        assert!(row.contains(&format!("| {} |", profile.readable_by)), "{name}: {row}");
+        for narrow in &profile.narrowed_by {
+            assert!(row.contains(narrow.as_str()), "{name}: {row}");
+        }
+    }
+    for exposure in Exposure::ALL {
+        assert!(page.contains(&format!("| `{exposure}` |")), "{exposure}");
+    }
 }
