@@ -23,8 +23,7 @@ pub use artifacts::*;
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, \
-                  secrets where they must not be).",
+                  5 verification or a policy failed (size, secrets where they must not be).",
     max_term_width = 100
 )]
 pub struct Cli {

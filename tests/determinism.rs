@@ -93,10 +93,11 @@ fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
         }
         for setting in [ELSEWHERE, STRICT] {
             let (said, elsewhere) = render(&setting, &example.spec, &example);
-            // That the clock was another one shows in what is said about certificates that have ended, alone.
+            // That the clock was another one shows in what is said about certificates that end soon,
+            // alone; some hold for five years.
             assert_eq!(
                 said.contains("warning: the certificates of"),
-                setting.clock == ELSEWHERE.clock,
+                setting.clock == ELSEWHERE.clock && example.name != "ca-offline",
                 "{said}"
             );
             let elsewhere = timeless(&elsewhere);

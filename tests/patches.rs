@@ -292,7 +292,7 @@ fn why_names_the_lines_that_a_value_follows() {
         "worker/x.yaml",
         "target: { unit: kubelet.service }\nmerge:\n  Service:\n    RestartSec: 20\n",
     )])
-    .and("proxy: { http: \"http://joe:hunter2@proxy.example.com:3128\" }\n");
+    .and("proxy: { http: \"http://joe:hunter2@proxy.example.com:3128\" }\njoin: { identity: token }\n");
     let spec = |text: &str| line("examples/ha-ubuntu.yaml", text).replace("examples/ha-ubuntu", "cluster");
 
     let pods = desk.why("cp1:/etc/firelay/kubeadm/init.yaml#/networking/podSubnet");

@@ -225,8 +225,9 @@ fn remainder(d: &[u8], prime: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let wide = |bytes: &[u8]| {
         let mut padded = Zeroizing::new(vec![0; U4096::BYTES.checked_sub(bytes.len())?]);
         padded.extend_from_slice(bytes);
-        Some(U4096::from_be_slice(&padded))
+        Some(Zeroizing::new(U4096::from_be_slice(&padded)))
     };
     let less: Option<NonZero<U4096>> = NonZero::new(wide(prime)?.wrapping_sub(&U4096::ONE)).into();
-    Some(Zeroizing::new(wide(d)?.rem(&less?).to_be_bytes().as_ref().to_vec()))
+    let rest = Zeroizing::new(wide(d)?.rem(&less?));
+    Some(Zeroizing::new(rest.to_be_bytes().as_ref().to_vec()))
 }

@@ -80,6 +80,19 @@ fn a_plain_cluster_says_only_what_is_its_own() {
     assert_eq!(Value::Array(init(&plan())), expected);
 }
 
+#[test]
+fn a_token_that_nobody_joins_with_is_drawn_by_kubeadm_and_soon_over() {
+    let mut plan = plan();
+    plan.nodes.retain(|node| node.identity == JoinIdentity::Certificate);
+    assert_eq!(
+        init(&plan)[0]["bootstrapTokens"],
+        json!([{
+            "ttl": "1m", "usages": ["signing", "authentication"],
+            "groups": ["system:bootstrappers:kubeadm:default-node-token"],
+        }])
+    );
+}
+
 fn component(name: &str) -> ComponentPlan {
     ComponentPlan {
         own_args: pairs(&[("audit-log-maxage", "30")]),

@@ -62,6 +62,10 @@ const OWNED: &[(&str, &str)] = &[
     ("/etc/nerdctl/nerdctl.toml", ""),
     ("/etc/systemd/system/containerd.service", "runtime"),
     ("/etc/systemd/system/etcd.service", "etcd"),
+    (
+        "/etc/systemd/system/firelay-firewall.service",
+        "security.metadataFirewall",
+    ),
     ("/etc/systemd/system/firelay.service", ""),
     ("/etc/systemd/system/kubelet.service", "kubernetes.kubelet"),
     (
