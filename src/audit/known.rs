@@ -173,7 +173,7 @@ fn texts(bundle: &Bundle) -> Vec<Known> {
         ),
         known(
             Exposure::Administers,
-            "key of encryption at rest",
+            recognise::ENCRYPTION_KEY,
             Holder::ControlPlanes,
             encryption_key,
         ),

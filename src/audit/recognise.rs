@@ -7,6 +7,9 @@ use regex_lite::Regex;
 use super::secret::{Holder, Secret};
 use crate::spec::Exposure;
 
+/// What the key is called, however it was found.
+pub(super) const ENCRYPTION_KEY: &str = "key of encryption at rest";
+
 /// Something in a file that is known without a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
@@ -20,6 +23,8 @@ pub(super) enum Mark {
     Password,
     /// A key that only OpenSSH reads.
     SshKey,
+    /// A key in an EncryptionConfiguration.
+    EncryptionKey,
     /// What a pointer shows where its payload lies, or opens it with.
     Pointer,
 }
@@ -51,6 +56,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
             " = \"",
             r#"^\s*(?:password|auth|identitytoken) = "[^"]"#,
         ),
+        (Mark::EncryptionKey, "secret: ", r"^\s*secret: [A-Za-z0-9+/]{43}=$"),
         (Mark::Pointer, "\"key\":\"", r#""key":"[0-9a-f]{64}""#),
         (Mark::Pointer, "\"query\":\"", r#""query":"[^"]"#),
         (Mark::Pointer, "\"headers\":{\"", r#""headers":\{"[^"]"#),
@@ -86,6 +92,7 @@ impl Mark {
             Self::PasswordHash => own("password hash of a user"),
             Self::Password => own("password of yours"),
             Self::SshKey => own("SSH key of yours"),
+            Self::EncryptionKey => Some(Secret::new(Exposure::Administers, ENCRYPTION_KEY, Holder::Anybody)),
             Self::Pointer => own("what opens its payload"),
         }
     }
