@@ -169,14 +169,14 @@ fn with_sources(os: &str, source: &str) -> Machine {
 
 /// A step with further places of a machine below the directory.
 fn sources_step(machine: &Machine, place: &str) -> std::process::Output {
-    let script = machine.read("/usr/local/lib/firelay/steps/13-sources");
+    let script = machine.read("/usr/local/lib/firelay/steps/05-sources");
     let own = machine.at(place).display().to_string();
     machine.write(
-        "/usr/local/lib/firelay/steps/13-sources",
+        "/usr/local/lib/firelay/steps/05-sources",
         0o755,
         &script.replace(place, &own),
     );
-    machine.step("13-sources")
+    machine.step("05-sources")
 }
 
 const OPENPGP: &str = "\"-----BEGIN PGP PUBLIC KEY BLOCK-----\\nxjME\\n-----END PGP PUBLIC KEY BLOCK-----\"";

@@ -248,6 +248,12 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
     let (roles, host) = (node.roles, &*node.host);
     let led = roles.kubernetes() && plan.endpoint.in_hosts();
     [
+        // The next one may install modules of the kernel.
+        (
+            !host.package_sources.is_empty(),
+            "05-sources",
+            "boot/steps/05-sources.j2",
+        ),
         (true, "10-prepare", "boot/steps/10-prepare.j2"),
         (
             host::placed(host).next().is_some(),
@@ -255,11 +261,6 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
             "boot/steps/12-files.j2",
         ),
         (!host.disks.is_empty(), "15-disks", "boot/steps/15-disks.j2"),
-        (
-            !host.package_sources.is_empty(),
-            "13-sources",
-            "boot/steps/13-sources.j2",
-        ),
         (!host.trusted_cas.is_empty(), "16-trust", "boot/steps/16-trust.j2"),
         (!host.first.is_empty(), "17-first", "boot/steps/commands.j2"),
         (!host.packages.is_empty(), "18-packages", "boot/steps/18-packages.j2"),
