@@ -336,6 +336,10 @@ fn keys_of_the_control_plane_become_arguments_files_and_mounts() {
                 "audit-webhook-config-file",
                 "/etc/kubernetes/apiserver/audit-webhook.yaml"
             ),
+            (
+                "encryption-provider-config",
+                "/etc/kubernetes/apiserver/encryption.yaml"
+            ),
             ("enable-admission-plugins", "NodeRestriction,AlwaysPullImages"),
             ("disable-admission-plugins", "DefaultIngressClass"),
             (
