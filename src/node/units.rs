@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Name of the drop-ins with sandboxes.
-const SANDBOX: &str = "50-firelay-sandbox.conf";
+const SANDBOX: &str = "90-firelay-sandbox.conf";
 
 #[derive(Serialize)]
 struct Context<'a> {

@@ -50,8 +50,9 @@ static CONTROLS: LazyLock<Controls> = LazyLock::new(|| {
     firelay::yaml::parse("controls.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// Machines beside the example's: another system, and a member of an external etcd.
-const ROCKY: &str = "  - { name: rocky, os: rocky-9, roles: [worker], addresses: [10.6.0.22] }\n";
+/// What the example has not: another system, and a member of an external etcd. Both have the add-on with a unit of its own.
+const ROCKY: &str =
+    "  - { name: rocky, os: rocky-9, roles: [worker], addresses: [10.6.0.22] }\naddons: { certificateRenewal: {} }\n";
 const MEMBER: &str = "  - { name: e1, roles: [etcd], addresses: [10.6.0.31] }\n";
 
 /// The files of the machines of the example in a version, by the names that checks have for them.
