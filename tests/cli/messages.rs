@@ -46,6 +46,7 @@ fn helps() -> Vec<Case> {
         case("help-seed", &["seed", "--help"]),
         case("help-serve", &["serve", "--help"]),
         case("help-size", &["size", "--help"]),
+        case("help-verify", &["verify", "--help"]),
         case("help-terraform", &["terraform", "--help"]),
         case("help-profile", &["profile", "--help"]),
         case("help-profile-list", &["profile", "list", "--help"]),
