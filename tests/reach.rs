@@ -111,8 +111,8 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
 /// Documents may be pointers.
 const HELD: &str = "delivery: { pointer: { base: 'https://files.example.com' } }";
 
-/// Every document is a pointer.
-const POINTED: &str = "delivery: { rung: pointer, pointer: { base: 'https://files.example.com' } }";
+/// Every document is a pointer, on a platform whose machines have an identity for buckets.
+const POINTED: &str = "platform: aws\ndelivery: { rung: pointer, pointer: { base: 'https://files.example.com' } }";
 
 /// What the keys of an interface need elsewhere: a platform that has no network of its own, and no second machine that would
 /// have the same address. It is laid before [`AROUND`].

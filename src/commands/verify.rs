@@ -9,19 +9,23 @@ use super::{failure::Failure, streams};
 use crate::{
     cli::{OutputFormat, Verify},
     delivery::{Manifest, tree::TreeWriter},
-    verify::{self, Finding, Level, Tree},
+    verify::{self, Finding, Level, Verified},
 };
 
 /// Runs the verb.
 pub fn run(args: &Verify) -> Result<(), Failure> {
-    let tree = Tree::open(&args.out).map_err(|error| Failure::io(&error))?;
-    let findings = verify::check(&tree, OffsetDateTime::now_utc());
+    let verified = verify::verify(&args.out, OffsetDateTime::now_utc()).map_err(|error| Failure::io(&error))?;
+    let Verified {
+        cluster,
+        machines,
+        findings,
+    } = verified;
     let counts = Counts::of(&findings);
     match args.output {
         OutputFormat::Json => streams::json(&Report {
             out: args.out.display().to_string(),
-            cluster: &tree.manifest.cluster,
-            machines: tree.machines.len(),
+            cluster: &cluster,
+            machines,
             counts,
             findings: &findings,
         })?,
@@ -32,10 +36,9 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     match args.output {
         OutputFormat::Json => Ok(()),
         OutputFormat::Text => streams::data(&format!(
-            "{} is verified: cluster {}, {}, {}{}\n",
+            "{} is verified: cluster {cluster}, {}, {}{}\n",
             args.out.display(),
-            tree.manifest.cluster,
-            counted(tree.machines.len(), "document"),
+            counted(machines, "document"),
             counted(verify::CHECKS.len(), "check"),
             counts.also()
         )),
@@ -48,8 +51,9 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
 /// the earliest that counts.
 pub fn staged(out: &Path, writer: &TreeWriter, manifest: &Manifest, issued: OffsetDateTime) -> Result<(), Failure> {
     let fetch = |path: &str| writer.content(path);
-    let tree = Tree::read(manifest.to_json().as_bytes(), &fetch, out).map_err(|error| Failure::io(&error))?;
-    let mut findings = verify::check(&tree, OffsetDateTime::now_utc().max(issued));
+    let now = OffsetDateTime::now_utc().max(issued);
+    let verified = verify::verify_parts(manifest.to_json().as_bytes(), &fetch, out, now, verify::PART);
+    let mut findings = verified.map_err(|error| Failure::io(&error))?.findings;
     findings.retain(|finding| finding.level == Level::Error);
     if !findings.is_empty() {
         streams::tell(text(&findings));

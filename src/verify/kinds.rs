@@ -108,7 +108,7 @@ impl Judge<'_> {
             code: "FL1025",
             place,
             message: format!("there is no field {name}"),
-            help: nearest(name, known).map(|near| format!("{near} is meant?")),
+            help: nearest(name, known).map(|near| format!("did you mean {near}?")),
         });
     }
 

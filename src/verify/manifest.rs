@@ -56,3 +56,23 @@ pub struct Described {
     /// When the first certificate in it ends (RFC 3339).
     pub expires: Option<String>,
 }
+
+impl Described {
+    /// The node whose document, payload or seed it is. What serves machines (`pxe/`) is for a node as well, and none of these.
+    pub(super) fn machine(&self) -> Option<&str> {
+        self.node.as_deref().filter(|_| self.path.starts_with("nodes/"))
+    }
+}
+
+impl Manifest {
+    /// What it says beside its files.
+    pub(super) fn without_files(&self) -> Self {
+        Self {
+            files: Vec::new(),
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            cluster: self.cluster.clone(),
+            kubernetes_version: self.kubernetes_version.clone(),
+        }
+    }
+}

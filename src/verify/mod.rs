@@ -2,7 +2,7 @@
 //!
 //! Nothing of what wrote the tree is used here, neither types nor functions, so that a mistake there is not made here
 //! once more. [`Tree`] has every document of every node unpacked, on whatever rung it is, into the files, units and commands
-//! that the machine would have; [`check`] says what is wrong with them.
+//! that the machine would have; [`check`] says what is wrong with them, [`verify`] does so part by part.
 
 mod certificate;
 mod check;
@@ -12,6 +12,7 @@ mod kinds;
 mod machine;
 mod manifest;
 pub mod order;
+mod parts;
 mod provided;
 mod tree;
 mod unit;
@@ -23,7 +24,8 @@ pub use check::{CHECKS, Check, check};
 pub use finding::{Finding, Level};
 pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
 pub use manifest::{Described, Manifest};
-pub use tree::{Error, MANIFEST, Tree, TreeFile};
+pub use parts::{PART, Verified, verify, verify_parts};
+pub use tree::{Error, Fetch, MANIFEST, Tree, TreeFile};
 
 /// Facts in YAML that are built in.
 fn embedded<T: DeserializeOwned>(name: &str, text: &str) -> T {

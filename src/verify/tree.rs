@@ -23,6 +23,9 @@ pub const MANIFEST: &str = "manifest.json";
 /// `apiVersion` and `kind` of a manifest that can be read.
 const READABLE: (&str, &str) = ("firelay.dev/v1alpha1", "Manifest");
 
+/// The bytes of a file of the tree, by its path.
+pub type Fetch<'a> = dyn Fn(&str) -> io::Result<Vec<u8>> + Sync + 'a;
+
 /// Why there is nothing to verify.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -81,26 +84,16 @@ pub struct Tree {
 impl Tree {
     /// Reads the tree in a directory.
     pub fn open(out: &Path) -> Result<Self, Error> {
-        let path = out.join(MANIFEST);
-        let manifest = fs::read(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::None { path: out.to_owned() },
-            _ => Error::Read { path, source },
-        })?;
-        Self::read(&manifest, &|name| fs::read(out.join(name)), out)
+        Self::read(&manifest(out)?, &|name| fs::read(out.join(name)), out)
     }
 
     /// Reads a tree whose files come from elsewhere; `out` is for messages only.
-    pub fn read(
-        manifest: &[u8],
-        fetch: &(dyn Fn(&str) -> io::Result<Vec<u8>> + Sync),
-        out: &Path,
-    ) -> Result<Self, Error> {
-        let manifest: Manifest =
-            serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
-        if (manifest.api_version.as_str(), manifest.kind.as_str()) != READABLE {
-            let said = format!("it is {} {}", manifest.api_version, manifest.kind);
-            return Err(Error::Manifest(said));
-        }
+    pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
+        Self::of(parsed(manifest)?, fetch, out)
+    }
+
+    /// Reads what a manifest names.
+    pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
         let pool = Pool::default();
         let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
         let files = plain.par_iter().map(|described| load(described, fetch, &pool, out));
@@ -137,17 +130,33 @@ impl Tree {
     }
 }
 
+/// The bytes of the manifest in a directory.
+pub(super) fn manifest(out: &Path) -> Result<Vec<u8>, Error> {
+    let path = out.join(MANIFEST);
+    fs::read(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::None { path: out.to_owned() },
+        _ => Error::Read { path, source },
+    })
+}
+
+/// The manifest, if it is one that can be read.
+pub(super) fn parsed(manifest: &[u8]) -> Result<Manifest, Error> {
+    let manifest: Manifest = serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
+    if (manifest.api_version.as_str(), manifest.kind.as_str()) == READABLE {
+        return Ok(manifest);
+    }
+    Err(Error::Manifest(format!(
+        "it is {} {}",
+        manifest.api_version, manifest.kind
+    )))
+}
+
 /// Stays within the tree.
 fn is_plain(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
 }
 
-fn load(
-    described: &Described,
-    fetch: &(dyn Fn(&str) -> io::Result<Vec<u8>> + Sync),
-    pool: &Pool,
-    out: &Path,
-) -> Result<TreeFile, Error> {
+fn load(described: &Described, fetch: &Fetch<'_>, pool: &Pool, out: &Path) -> Result<TreeFile, Error> {
     let bytes = match fetch(&described.path) {
         Ok(bytes) => Some(pool.share(&bytes)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
@@ -167,9 +176,9 @@ fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
     let mut nodes: BTreeMap<String, Vec<TreeFile>> = BTreeMap::new();
     let mut others = Vec::new();
     for file in files {
-        match file.described.node.clone() {
-            Some(node) if file.described.path.starts_with("nodes/") => nodes.entry(node).or_default().push(file),
-            _ => others.push(file),
+        match file.described.machine().map(str::to_owned) {
+            Some(node) => nodes.entry(node).or_default().push(file),
+            None => others.push(file),
         }
     }
     (nodes.into_values().collect(), others)

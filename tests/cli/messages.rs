@@ -51,6 +51,7 @@ fn helps() -> Vec<Case> {
         case("help-serve", &["serve", "--help"]),
         case("help-size", &["size", "--help"]),
         case("help-audit", &["audit", "--help"]),
+        case("help-verify", &["verify", "--help"]),
         case("help-terraform", &["terraform", "--help"]),
         case("help-profile", &["profile", "--help"]),
         case("help-profile-list", &["profile", "list", "--help"]),

@@ -2,11 +2,12 @@
 
 use std::{path::Path, process::Command};
 
+use firelay::verify::{PART, verify_parts};
 use serde_json::Value;
 
 use crate::{
     support::{self, firelay, golden::Golden, said},
-    tampering::Tampered,
+    tampering::{NOW, Tampered},
 };
 
 fn run(out: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -64,6 +65,25 @@ fn every_finding_is_told_in_one_run() {
         golden.compare(&format!("{name}.txt"), &format!("{stdout}{stderr}"));
     }
     golden.close();
+}
+
+/// However many machines are looked at together, the same is found.
+#[test]
+fn parts_find_what_the_whole_finds() {
+    let tree = broken();
+    let fetch = |path: &str| {
+        tree.files
+            .get(path)
+            .cloned()
+            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    };
+    let manifest = tree.manifest.to_string();
+    let whole = tree.findings(NOW);
+    for machines in [1, 2, PART] {
+        let found = verify_parts(manifest.as_bytes(), &fetch, Path::new("out"), NOW, machines).unwrap();
+        assert_eq!((found.machines, found.cluster.as_str()), (6, "prod"));
+        assert_eq!(found.findings, whole);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twic
 use crate::{
     diagnostic::Diagnostic,
     plan::{names, report::Report, sources::Given},
-    profile::Trust,
+    profile::{PackageSources, Trust},
     spec::{FileEncoding, HostFile},
     yaml::Spanned,
 };
@@ -273,6 +273,10 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
     let trusted = |trust: &Trust| name.starts_with("firelay-") && within(path, &trust.directory);
     if site.os.trust.as_ref().is_some_and(trusted) {
         return Err(taken("trustedCas"));
+    }
+    let source = |sources: &PackageSources| name.starts_with("firelay-") && within(path, &sources.directory);
+    if site.os.package_sources.as_ref().is_some_and(source) {
+        return Err(taken("packageSources"));
     }
     if ntp && CHRONY.contains(&path.as_str()) {
         return Err(taken("ntp"));

@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 
 use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED};
 
-pub(super) use self::scripts::Shell;
+use self::scripts::Shell;
 
 /// What every check may look at beside the machine.
 pub struct Known<'a> {
@@ -29,8 +29,8 @@ pub struct Known<'a> {
     pub(super) cluster: Cluster,
     /// The time at which it has to hold.
     pub now: OffsetDateTime,
-    pub(super) shell: Shell,
-    pub(super) read: references::Read,
+    pub(super) shell: &'a Shell,
+    pub(super) read: &'a references::Read,
 }
 
 /// What a check looks at.
@@ -145,14 +145,38 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
+/// What was looked at once, for however many machines it is the same.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    shell: Shell,
+    read: references::Read,
+}
+
+impl Seen {
+    /// What could not be looked at.
+    pub(super) fn note(&self) -> Option<Finding> {
+        self.shell.note()
+    }
+}
+
 /// What all checks find, in the order of the documents. The clock comes in as a value.
 pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
+    let seen = Seen::default();
+    let mut findings = part(tree, now, &seen);
+    findings.extend(seen.note());
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+/// The same without an order, for a tree that is a part of one.
+pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding> {
     let known = Known {
         tree,
         cluster: Cluster::of(tree),
         now,
-        shell: Shell::default(),
-        read: references::Read::default(),
+        shell: &seen.shell,
+        read: &seen.read,
     };
     let of_tree = CHECKS.iter().flat_map(|check| match check.of {
         Of::Tree(run) => run(&known),
@@ -166,9 +190,6 @@ pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
         });
         found.map(|finding| weighed(machine, finding))
     }));
-    findings.extend(known.shell.note());
-    findings.sort();
-    findings.dedup();
     findings
 }
 

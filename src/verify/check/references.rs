@@ -33,7 +33,10 @@ fn expression(text: &str) -> Regex {
 
 /// What scripts refer to, each read once.
 #[derive(Debug, Default)]
-pub(in crate::verify) struct Read(Mutex<HashMap<(Bytes, Option<Bytes>), Arc<Vec<Reference>>>>);
+pub(in crate::verify) struct Read(Mutex<HashMap<Script, Arc<Vec<Reference>>>>);
+
+/// A script, and the library that it reads first.
+type Script = (Bytes, Option<Bytes>);
 
 /// A path that a script needs.
 #[derive(Debug, PartialEq, Eq)]
