@@ -470,7 +470,10 @@ fn assert_nothing_leaks(spec: &Path, example: &Example) -> usize {
     for node in &plan.nodes {
         let (place, layers) = (format!("{} {}", example.name, node.name), &held[&node.name]);
         let token = plan.nodes.iter().any(|node| node.identity == JoinIdentity::Token);
-        let allowed = allowed(node, plan.pki.ca_keys, plan.etcd.external, token);
+        let mut allowed = allowed(node, plan.pki.ca_keys, plan.etcd.external, token);
+        if node.roles.control_plane && plan.kubernetes.control_plane.encryption.is_some() {
+            allowed.push("encryption key");
+        }
         for needle in needles(&bundle) {
             // That what is allowed is found shows that the search finds.
             assert_eq!(

@@ -73,6 +73,7 @@ impl Manifest {
             kind: self.kind.clone(),
             cluster: self.cluster.clone(),
             kubernetes_version: self.kubernetes_version.clone(),
+            founded: self.founded,
         }
     }
 }
