@@ -5,6 +5,8 @@ import hashlib
 import http.client
 import json
 import os
+import re
+import secrets
 import shutil
 import socket
 import ssl
@@ -248,9 +250,15 @@ def init():
 
 
 def store_token(admin, token, server):
-    hours = float(token["ttl"].removesuffix("h").split("h")[0])
-    body = {"token": token["token"], "expires": time.time() + 3600 * hours}
-    admin.put(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{token['token'].split('.')[0]}", body, server)
+    # kubeadm draws one where none is given (util/config, SetBootstrapTokensDynamicDefaults).
+    text = token.get("token") or f"{secrets.token_hex(3)}.{secrets.token_hex(8)}"
+    body = {"token": text, "expires": time.time() + seconds(token["ttl"])}
+    admin.put(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{text.split('.')[0]}", body, server)
+
+
+def seconds(duration):
+    """As Go's time.ParseDuration reads it: 24h0m0s, 1m."""
+    return sum(float(number) * {"h": 3600, "m": 60, "s": 1}[unit] for number, unit in re.findall(r"([0-9.]+)([hms])", duration))
 
 
 # ---------------------------------------------------------------- join
