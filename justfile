@@ -20,9 +20,9 @@ boot *STORIES:
     cargo build --locked
     tests/boot/run {{STORIES}}
 
-# Fuzz reading and checking of specs for ten minutes, or SECONDS; needs cargo-fuzz.
-fuzz SECONDS='600':
-    fuzz/run {{SECONDS}}
+# Fuzz a target (spec, bundle, request, tree) for ten minutes, or SECONDS; needs cargo-fuzz.
+fuzz TARGET='spec' SECONDS='600':
+    fuzz/run {{TARGET}} {{SECONDS}}
 
 # Render every plugin and add-on in every mode that it declares, and look at what the objects refer to.
 manifests:

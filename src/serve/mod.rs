@@ -28,4 +28,5 @@ pub use journal::{Error as JournalError, Journal};
 pub use limits::Limits;
 pub use listen::{Listener, listen};
 pub use mirror::Mirror;
+pub use request::{MOST_BYTES, Parsed, Request, parse};
 pub use tls::server_config;

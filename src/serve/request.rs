@@ -1,7 +1,7 @@
 //! A request, as far as this server reads it: GET or HEAD without a body (RFC 9112).
 
 /// Most bytes of a request's line and headers.
-pub(super) const MOST_BYTES: usize = 8 << 10;
+pub const MOST_BYTES: usize = 8 << 10;
 
 /// Most headers.
 const MOST_HEADERS: usize = 64;
@@ -11,20 +11,20 @@ const NODE_HEADER: &str = "x-firelay-node";
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub struct Request {
     /// HEAD: nobody wants the body.
-    pub(super) head: bool,
+    pub head: bool,
     /// The path without its query, and without the server that an absolute form names, as it came.
-    pub(super) path: String,
+    pub path: String,
     /// Its segments, decoded; `None` for a path that names no file anywhere.
-    pub(super) segments: Option<Vec<String>>,
+    pub segments: Option<Vec<String>>,
     /// Who asks, by the header.
-    pub(super) node: Option<String>,
+    pub node: Option<String>,
 }
 
 /// What became of the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
+pub enum Parsed {
     /// More are needed.
     Partial,
     /// A request.
@@ -33,8 +33,8 @@ pub(super) enum Parsed {
     Refused(u16),
 }
 
-/// Reads the head of a request.
-pub(super) fn parse(bytes: &[u8]) -> Parsed {
+/// Reads the head of a request; whatever the bytes are, this is an answer to them.
+pub fn parse(bytes: &[u8]) -> Parsed {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {

@@ -1,0 +1,16 @@
+//! No bytes make the reader of HTTP requests panic, and no path that it lets through leads out of a directory.
+#![no_main]
+
+use firelay::serve::{MOST_BYTES, Parsed, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
+    let Parsed::Whole(request) = parse(bytes) else {
+        return;
+    };
+    for name in request.segments.iter().flatten() {
+        assert!(!name.is_empty() && name != "." && name != "..", "{name:?}");
+        assert!(!name.contains(['/', '\\', '\0', '\n']), "{name:?}");
+    }
+});
