@@ -1,16 +1,19 @@
 //! The command line, as types: `firelay VERB [SPEC]`.
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 mod artifacts;
+mod profile;
+mod secrets;
+mod tree;
 
 pub use artifacts::*;
+pub use profile::*;
+pub use secrets::*;
+pub use tree::*;
 
 /// From one cluster spec, one bootable document per node.
 #[derive(Debug, Parser)]
@@ -81,17 +84,6 @@ pub enum Verb {
     Man(Man),
 }
 
-/// Verbs on the bundle.
-#[derive(Debug, Subcommand)]
-pub enum SecretsVerb {
-    /// Make a bundle for a spec; never overwrites one
-    New(SecretsNew),
-    /// Show what a bundle is, without a secret
-    Show(SecretsShow),
-    /// Encrypt a bundle with age, to whoever has to open it
-    Seal(SecretsSeal),
-}
-
 /// The spec.
 #[derive(Debug, Default, Args)]
 pub struct SpecArgs {
@@ -111,49 +103,6 @@ pub struct SpecArgs {
     pub profiles: ProfilesArg,
 }
 
-/// Profiles of the user.
-#[derive(Debug, Default, Args)]
-pub struct ProfilesArg {
-    /// A directory with own profiles: `os/NAME.yaml`, `platform/NAME.yaml`, `kubernetes/1.NN.yaml` and so on. One of a
-    /// name that firelay has is laid over it
-    #[arg(long = "profiles", value_name = "DIR", env = "FIRELAY_PROFILES")]
-    pub directory: Option<PathBuf>,
-}
-
-/// Verbs on profiles.
-#[derive(Debug, Subcommand)]
-pub enum ProfileVerb {
-    /// List the profiles of operating systems, platforms and Kubernetes minors
-    List(ProfileList),
-    /// Show a profile as it is used, with where its figures are from
-    Show(ProfileShow),
-}
-
-/// `profile list`.
-#[derive(Debug, Args)]
-pub struct ProfileList {
-    /// Own profiles.
-    #[command(flatten)]
-    pub profiles: ProfilesArg,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
-/// `profile show`.
-#[derive(Debug, Args)]
-pub struct ProfileShow {
-    /// Its name, `flatcar`, `aws` or `1.36`; or `catalog`, `endpoint`, `containerd`
-    #[arg(value_name = "NAME")]
-    pub name: String,
-    /// Own profiles.
-    #[command(flatten)]
-    pub profiles: ProfilesArg,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
 impl From<&Path> for SpecArgs {
     /// One file and nothing else.
     fn from(path: &Path) -> Self {
@@ -162,29 +111,6 @@ impl From<&Path> for SpecArgs {
             ..Self::default()
         }
     }
-}
-
-/// The spec and the bundle.
-#[derive(Debug, Args)]
-pub struct Inputs {
-    /// The spec.
-    #[command(flatten)]
-    pub spec: SpecArgs,
-    /// The secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
-    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
-    pub secrets: Option<PathBuf>,
-    /// What opens it.
-    #[command(flatten)]
-    pub identity: IdentityArg,
-}
-
-/// What opens a sealed bundle.
-#[derive(Debug, Default, Args)]
-pub struct IdentityArg {
-    /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
-    /// environment variable FIRELAY_IDENTITY
-    #[arg(short = 'i', long = "identity", value_name = "FILE", env = "FIRELAY_IDENTITY_FILE")]
-    pub files: Vec<PathBuf>,
 }
 
 /// How a verb reports.
@@ -293,67 +219,6 @@ pub struct Explain {
     pub recursive: bool,
 }
 
-/// `secrets new`.
-#[derive(Debug, Args)]
-pub struct SecretsNew {
-    /// Spec and bundle.
-    #[command(flatten)]
-    pub inputs: Inputs,
-    /// Seal it to this recipient, as often as needed: `age1…`, or a line of authorized_keys with an SSH key
-    #[arg(short, long = "recipient", value_name = "RECIPIENT")]
-    pub recipients: Vec<String>,
-}
-
-/// `secrets seal`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "The file is replaced, whole or not at all; one that is sealed already is sealed anew, to these recipients alone. \
-                        `age -d -i FILE` opens it as well. Examples:\n  \
-                        firelay secrets seal --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\n  \
-                        firelay secrets seal --recipient \"$(cat ~/.ssh/id_ed25519.pub)\"\n  \
-                        sops -d old.yaml | firelay secrets seal -s - --recipient age1… > firelay.secrets.yaml"
-)]
-pub struct SecretsSeal {
-    /// The secrets bundle; `-` is stdin, and what is sealed goes to stdout
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "FIRELAY_SECRETS",
-        default_value = "firelay.secrets.yaml"
-    )]
-    pub secrets: PathBuf,
-    /// Who can open it, as often as needed: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
-    #[arg(short, long = "recipient", value_name = "RECIPIENT", required = true)]
-    pub recipients: Vec<String>,
-    /// What opens one that is sealed already.
-    #[command(flatten)]
-    pub identity: IdentityArg,
-}
-
-/// `secrets show`.
-#[derive(Debug, Args)]
-pub struct SecretsShow {
-    /// The secrets bundle, `-` is stdin
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "FIRELAY_SECRETS",
-        default_value = "firelay.secrets.yaml"
-    )]
-    pub secrets: PathBuf,
-    /// What opens it.
-    #[command(flatten)]
-    pub identity: IdentityArg,
-    /// Only the fingerprint, which names the bundle without revealing it
-    #[arg(long)]
-    pub fingerprint: bool,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
 /// `render`.
 #[derive(Debug, Args)]
 pub struct Render {
@@ -390,54 +255,6 @@ pub enum TemplateEngine {
     Jinja,
 }
 
-/// `terraform`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "stdin is a JSON object of texts, stdout too:\n  out      the tree, in place of --out\n  \
-                        node     only this node or pool; without it `nodes` and `pools` are JSON of all\n  \
-                        content  `true`: the documents themselves, too. Terraform keeps them in its state\n\n\
-                        Example:\n  echo '{\"node\": \"cp1\"}' | firelay terraform"
-)]
-pub struct Terraform {
-    /// The tree that `render` wrote
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-}
-
-/// `verify`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit code 5 says that a machine would not come up as it should. `firelay explain FL10` tells what each code means.\n\n\
-                        Examples:\n  firelay verify\n  firelay verify out --output json | jq -r '.findings[].message'"
-)]
-pub struct Verify {
-    /// The tree that `render` wrote
-    #[arg(value_name = "OUT", default_value = "out")]
-    pub out: PathBuf,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
-/// `publish`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "stdout is one command a payload, for a shell; they are run in the directory in which this one is:\n  \
-                        firelay publish | sh -e\n  firelay publish --to /srv/www/firelay"
-)]
-pub struct Publish {
-    /// The tree that `render` wrote
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-    /// Copy the payloads into a directory, under the names that they have below `delivery.pointer.base`, instead of
-    /// printing commands. What lies there already stays
-    #[arg(long, value_name = "DIR")]
-    pub to: Option<PathBuf>,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
 /// `size`.
 #[derive(Debug, Args)]
 pub struct Size {
@@ -450,153 +267,6 @@ pub struct Size {
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
-}
-
-/// `audit`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit code 5 if a document holds what its machine must not have, or opens more than `security.maxExposure`.\n\n\
-                  Examples:\n  firelay audit out --secrets firelay.secrets.yaml\n  \
-                  firelay audit --output json | jq '.documents[] | select(.exposure == \"signs\") | .node'"
-)]
-pub struct Audit {
-    /// The tree that `render` wrote
-    #[arg(value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-    /// The bundle that it was rendered with: each of its secrets is searched for in every encoding. Without it only what
-    /// shows by itself is found, such as keys whose certificates are in the tree
-    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
-    pub secrets: Option<PathBuf>,
-    /// What opens it.
-    #[command(flatten)]
-    pub identity: IdentityArg,
-    /// Own profiles.
-    #[command(flatten)]
-    pub profiles: ProfilesArg,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
-/// `graph`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  firelay graph\n  firelay graph out --format svg > order.svg\n  \
-                  firelay graph --format dot | dot -Tpng > order.png"
-)]
-pub struct Graph {
-    /// The rendered tree
-    #[arg(value_name = "OUT", default_value = "out")]
-    pub out: PathBuf,
-    /// How to draw
-    #[arg(long, value_enum, default_value_t)]
-    pub format: GraphFormat,
-    /// How to report; JSON has what the drawings are made from
-    #[arg(long, value_enum, default_value_t, conflicts_with = "format")]
-    pub output: OutputFormat,
-}
-
-/// How `graph` draws.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum GraphFormat {
-    /// For people, in lines
-    #[default]
-    Text,
-    /// For Graphviz
-    Dot,
-    /// A flowchart in Mermaid
-    Mermaid,
-    /// An image
-    Svg,
-}
-
-/// `seed`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  firelay seed\n  firelay seed cp1 w1 --to /srv/images\n  firelay seed --form fw-cfg cp1\n\n\
-                  A volume is an ISO 9660 image. cloud-init reads one that is labelled CIDATA, Ignition one labelled \
-                  config-2. They hold secrets, as the documents do."
-)]
-pub struct Seed {
-    /// Only these nodes or pools
-    #[arg(value_name = "NODE")]
-    pub nodes: Vec<String>,
-    /// The rendered tree
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-    /// The directory to write NAME.iso into [default: seed/ in the tree]
-    #[arg(long, value_name = "DIR")]
-    pub to: Option<PathBuf>,
-    /// How the document is brought [default: cidata for cloud-init, config-drive for Ignition]
-    #[arg(long, value_enum)]
-    pub form: Option<SeedForm>,
-    /// How to report
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
-/// How a document is brought to a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SeedForm {
-    /// A volume labelled CIDATA: NoCloud; Ignition on Proxmox VE and KubeVirt
-    Cidata,
-    /// A volume labelled config-2, as OpenStack has: Ignition
-    ConfigDrive,
-    /// Arguments of qemu-system on stdout, and no volume: Ignition
-    FwCfg,
-}
-
-/// `serve`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  firelay serve --listen 10.0.0.5:8080 --mirror /srv/mirror\n  \
-                  firelay serve --listen-tls 10.0.0.5:8443 --name boot.lan --tokens\n\n\
-                  A machine asks for /m/WHO/FILE, where WHO is its MAC address (52-54-00-12-34-56), its UUID or its \
-                  token, or `self` with the header X-Firelay-Node. What nobody may have is 404 for everybody."
-)]
-pub struct Serve {
-    /// The rendered tree
-    #[arg(value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-    /// Address and port for HTTP [default: 127.0.0.1:8080 without --listen-tls]
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Vec<SocketAddr>,
-    /// Address and port for HTTPS
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen_tls: Vec<SocketAddr>,
-    /// A name or address by which machines reach this server, for its certificate [default: the addresses of --listen-tls]
-    #[arg(long, value_name = "HOST")]
-    pub name: Vec<String>,
-    /// A bundle from whose seed the CA is derived, so that its fingerprint stays [default: a new CA each time]
-    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
-    pub secrets: Option<PathBuf>,
-    /// What opens it.
-    #[command(flatten)]
-    pub identity: IdentityArg,
-    /// A directory whose files are handed to everybody below /mirror/
-    #[arg(long, value_name = "DIR")]
-    pub mirror: Option<PathBuf>,
-    /// Know machines by a token each, which is printed, and no longer by MAC address or UUID
-    #[arg(long)]
-    pub tokens: bool,
-    /// Hand documents out again and again
-    #[arg(long)]
-    pub reusable: bool,
-    /// Forget that this node had its document, as often as needed
-    #[arg(long, value_name = "NODE")]
-    pub again: Vec<String>,
-    /// Where it is kept who had a document [default: .firelay-serve in the tree]
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
-    /// Where a line of JSON is appended for each request [default: stderr]
-    #[arg(long, value_name = "FILE")]
-    pub audit: Option<PathBuf>,
-    /// Requests per second of one address, on average; 0 is any number
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
-    pub rate: u32,
-    /// Connections at a time
-    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub connections: u32,
 }
 
 /// `why`.

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod rungs;
+
 use std::{io::Read, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -325,17 +327,6 @@ cp1: the cloud-init document is too large for user_data_base64 of platform aws: 
     assert_eq!(error.to_string(), expected);
 }
 
-/// A node whose platform has every rung, with so many bytes.
-fn on_every_rung(limit: u64) -> NodePlan {
-    let mut node = node("ubuntu-24.04", "aws");
-    let user_data = Arc::make_mut(&mut node.platform).cloud_init.as_mut().unwrap();
-    user_data.encodings = vec![Encoding::Plain, Encoding::GzipBase64];
-    user_data.inner_compression = true;
-    user_data.limit = Some(limit);
-    Arc::make_mut(&mut node.delivery).pointer = Some(pointer());
-    node
-}
-
 /// To a web server that asks nobody who he is.
 fn pointer() -> crate::plan::PointerPlan {
     crate::plan::PointerPlan {
@@ -346,98 +337,6 @@ fn pointer() -> crate::plan::PointerPlan {
         query: None,
         sealed: false,
     }
-}
-
-#[test]
-fn the_lowest_rung_that_fits_is_taken_to_the_byte() {
-    let files = files(14_000, 600);
-    let counted = |rung| {
-        let mut node = on_every_rung(u64::MAX);
-        Arc::make_mut(&mut node.delivery).rung = Some(rung);
-        package("prod", &node, &files).unwrap().handover.counted
-    };
-    let [plain, inner, compressed, pointer] = [Rung::Plain, Rung::Inner, Rung::Compressed, Rung::Pointer].map(counted);
-    assert!(plain > inner && inner > compressed && compressed > pointer);
-    let taken = |limit| package("prod", &on_every_rung(limit), &files).unwrap().handover;
-    for (least, rung, next) in [
-        (plain, Rung::Plain, Rung::Inner),
-        (inner, Rung::Inner, Rung::Compressed),
-    ] {
-        assert_eq!(taken(least + 1).rung, rung);
-        assert_eq!((taken(least).rung, taken(least).counted), (rung, least));
-        assert_eq!(taken(least - 1).rung, next);
-    }
-    // A slower search saves some bytes of the same rung before the next one.
-    let tight = taken(compressed - 1);
-    assert!(tight.rung == Rung::Compressed && tight.counted < compressed);
-    let last = taken(tight.counted - 1);
-    assert_eq!(last.rung, Rung::Pointer);
-    let attributes = [
-        taken(plain).attribute,
-        taken(inner).attribute,
-        tight.attribute,
-        last.attribute,
-    ];
-    assert_eq!(
-        attributes, ["user_data_base64"; 4],
-        "growth never asks for another attribute"
-    );
-}
-
-#[test]
-fn a_rung_that_is_fixed_is_not_left() {
-    let files = files(12_000, 1000);
-    let fixed = |rung, limit| {
-        let mut node = on_every_rung(limit);
-        Arc::make_mut(&mut node.delivery).rung = Some(rung);
-        package("prod", &node, &files)
-    };
-    assert_eq!(fixed(Rung::Pointer, 1 << 20).unwrap().handover.rung, Rung::Pointer);
-    let message = fixed(Rung::Plain, 16384).unwrap_err().to_string();
-    assert!(message.contains("(sent as plain text)"), "{message}");
-    assert!(
-        message.contains("= help: rung: without `delivery.rung` the first form that fits is taken"),
-        "{message}"
-    );
-    let message = fixed(Rung::Pointer, 1000).unwrap_err().to_string();
-    assert!(
-        message.contains("(sent as gzip and base64, by pointer)") && !message.contains("help: pointer"),
-        "{message}"
-    );
-    let mut node = node("ubuntu-24.04", "aws");
-    Arc::make_mut(&mut node.delivery).rung = Some(Rung::Plain);
-    let message = package("prod", &node, &files).unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "cp1: platform aws does not take the document in the form of delivery.rung"
-    );
-}
-
-#[test]
-fn a_pointer_is_handed_over_beside_its_payload() {
-    let mut node = on_every_rung(1 << 20);
-    Arc::make_mut(&mut node.delivery).rung = Some(Rung::Pointer);
-    let artifact = package("prod", &node, &files(12_000, 1000)).unwrap();
-    assert_eq!(names(&artifact), ["user-data", "user-data.pointer", "payload.json.gz"]);
-    let payload = artifact.payload.clone().unwrap();
-    let bytes = content(&artifact, "payload.json.gz");
-    let url = format!("https://files.example.com/prod-cp1-{}.json.gz", sha256_hex(bytes));
-    assert_eq!(
-        (payload.url.as_str(), payload.bytes),
-        (url.as_str(), bytes.len() as u64)
-    );
-    let described: Vec<_> = artifact
-        .tree_files(&node, None)
-        .map(|(described, _)| described)
-        .collect();
-    assert_eq!((described[1].rung, &described[1].url), (Some(Rung::Pointer), &None));
-    assert_eq!((described[2].rung, described[2].url.as_ref()), (None, Some(&url)));
-    let size = NodeSize::new(&node, &files(12_000, 1000), &artifact.handover, Some(payload.bytes));
-    let shares: u64 = size.groups.iter().map(|size| size.share).sum();
-    assert!(
-        shares <= payload.bytes && payload.bytes - shares < 3,
-        "shares are of what is fetched"
-    );
 }
 
 #[test]
