@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    contents::{Certificate, Contents},
+    book::{Book, Found},
+    contents::Contents,
     finding::Finding,
-    known::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
+    known::{Catalogue, KUBELET},
     recognise::Mark,
     secret::{Holder, Secret},
 };
@@ -14,16 +15,8 @@ use crate::{
     spec::{Exposure, Role, Rung},
 };
 
-/// Common name of etcd's CA, as kubeadm and every bundle of firelay have it.
-const ETCD_CA: &str = "etcd-ca";
-/// Those of the CAs whose certificates open something in a cluster.
-const CAS: [&str; 3] = ["kubernetes", ETCD_CA, "front-proxy-ca"];
-/// A client of etcd that members have, too.
-const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";
 /// Secrets that a finding lists.
 const FEW: usize = 3;
-/// What the names of kubelets begin with.
-const NODE: &str = "system:node:";
 
 /// A file of a tree and what is in it.
 #[derive(Clone, Debug)]
@@ -120,117 +113,6 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
     let machines = machines.into_iter().map(hold).collect();
     findings.sort();
     Audit { machines, findings }
-}
-
-/// Secrets of a file, and what each is wrapped in.
-type Found = BTreeMap<Secret, String>;
-
-/// The certificates of the whole tree: a key may stand in one document and its certificate in another.
-struct Book {
-    certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
-    /// Public keys that stand by themselves on control planes.
-    publics: BTreeSet<Vec<u8>>,
-}
-
-impl Book {
-    fn of(machines: &[MachineFiles]) -> Self {
-        let mut all = Contents::default();
-        let mut publics = BTreeSet::new();
-        for machine in machines {
-            for file in &machine.files {
-                all.add(&Contents {
-                    certificates: file.contents.certificates.clone(),
-                    ..Contents::default()
-                });
-                if machine.roles.contains(&Role::ControlPlane) {
-                    publics.extend(file.contents.publics.iter().cloned());
-                }
-            }
-        }
-        Self {
-            certificates: all.certificates,
-            publics,
-        }
-    }
-
-    fn secrets(&self, catalogue: &Catalogue, contents: &Contents) -> Found {
-        let known = contents.known.iter();
-        let known = known.map(|(number, wrapped)| (catalogue.secrets[*number].clone(), wrapped.clone()));
-        let keys = contents.keys.iter().map(|(public, key)| {
-            let secret = match key.known {
-                Some(number) => catalogue.secrets[number].clone(),
-                None => self.key(public),
-            };
-            (secret, key.wrapped.clone())
-        });
-        let mut found: Found = keys.chain(known).collect();
-        for (mark, wrapped) in &contents.marks {
-            // What was searched for and found needs not be recognised.
-            let same = |secret: &Secret| found.keys().any(|found| found.title == secret.title);
-            if let Some(secret) = mark.secret().filter(|secret| !same(secret)) {
-                found.insert(secret, wrapped.clone());
-            }
-        }
-        found
-    }
-
-    /// What a key is by the certificates that are of it.
-    fn key(&self, public: &[u8]) -> Secret {
-        let own = |title: String| Secret::new(Exposure::Identity, title, Holder::Anybody);
-        match self.certificates.get(public) {
-            Some(certificates) => certificates
-                .iter()
-                .map(of_certificate)
-                .max()
-                .unwrap_or_else(|| own("key of yours".to_owned())),
-            None if self.publics.contains(public) => {
-                Secret::new(Exposure::Signs, SERVICE_ACCOUNT, Holder::ControlPlanes)
-            }
-            None => own("key of yours".to_owned()),
-        }
-    }
-
-    /// `admin.kubeconfig` is for people, and Terraform's variables may hold whole documents; nothing else holds a secret.
-    fn of_no_machine(&self, catalogue: &Catalogue, file: &Document) -> Vec<Finding> {
-        let secrets = self.secrets(catalogue, &file.contents);
-        let finding = |(secret, wrapped): (Secret, String)| Finding {
-            document: file.path.clone(),
-            wrapped,
-            code: "FL1085",
-            message: format!("{} is in a file that is for nobody in particular", secret.title),
-            help: "render the tree anew; nothing but documents and admin.kubeconfig holds secrets".to_owned(),
-        };
-        secrets.into_iter().map(finding).collect()
-    }
-}
-
-fn of_certificate(certificate: &Certificate) -> Secret {
-    let Certificate {
-        authority,
-        common_name,
-        client,
-        issuer,
-        ..
-    } = certificate;
-    let of = |exposure, title: &str, holder| Secret::new(exposure, title, holder);
-    let ours = CAS.contains(&issuer.as_str());
-    let node = common_name.strip_prefix(NODE).filter(|_| ours);
-    match (node, client) {
-        _ if *authority && CAS.contains(&common_name.as_str()) => {
-            of(Exposure::Signs, &ca(common_name), Holder::ControlPlanes)
-        }
-        _ if *authority => of(Exposure::Signs, &ca(common_name), Holder::Anybody),
-        (Some(node), true) => of(Exposure::Identity, KUBELET, Holder::Machine(node.to_owned())),
-        (Some(node), false) => of(Exposure::Identity, KUBELET_SERVING, Holder::Machine(node.to_owned())),
-        _ if !ours => of(Exposure::Identity, &format!("key of {common_name}"), Holder::Anybody),
-        (None, false) => of(Exposure::Identity, common_name, Holder::ControlPlanes),
-        _ if common_name == HEALTH_CHECK => of(Exposure::Administers, common_name, Holder::Etcd),
-        // Members are called as their machines are; all other clients of etcd are kube-something.
-        _ if issuer == ETCD_CA && !common_name.starts_with("kube-") => {
-            of(Exposure::Administers, ETCD_MEMBER, Holder::Machine(common_name.clone()))
-        }
-        _ => of(Exposure::Administers, common_name, Holder::ControlPlanes),
-    }
 }
 
 /// Rule zero on one machine.

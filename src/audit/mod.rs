@@ -8,6 +8,7 @@
 //! files of the tree ─▶ layers ─▶ Contents ─▶ Audit ─▶ Finding, table, JSON
 //! ```
 
+mod book;
 mod contents;
 mod der;
 mod finding;

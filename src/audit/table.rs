@@ -125,7 +125,7 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
         if let Some(service) = &reader.metadata_service {
             let _ = writeln!(
                 text,
-                "      less with a firewall on the machine or a network policy that keeps pods from {service}"
+                "      less with `security: {{ metadataFirewall: true }}` or a network policy, which keep pods from {service}"
             );
         }
         for narrow in &reader.narrowed_by {

@@ -219,6 +219,9 @@ fn nothing_that_renders_or_checks_needs_a_network() {
     for verb in [
         &["check"][..],
         &["render"],
+        &["verify"],
+        &["audit", "--secrets", "firelay.secrets.yaml"],
+        &["graph"],
         &["size"],
         &["why", "cp1:/etc/firelay/node.env"],
         &["artifacts", "list"],

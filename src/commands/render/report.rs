@@ -1,0 +1,137 @@
+//! What `render` says when it is through: a line a node, or the same as JSON.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Serialize;
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{
+    super::{
+        failure::{Failure, shell_word},
+        project::Project,
+        streams,
+    },
+    Render,
+};
+use crate::{
+    cli::OutputFormat,
+    delivery::{Artifact, tree},
+    plan::NodePlan,
+    secrets::Bundle,
+    spec::Rung,
+};
+
+/// Lines of a table that are still worth printing.
+const SCREEN: usize = 40;
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Written {
+    pub(super) node: String,
+    platform: String,
+    file: String,
+    attribute: String,
+    rung: Rung,
+    bytes: u64,
+    limit: Option<u64>,
+    /// Where the payload of a pointer has to lie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    #[serde(with = "time::serde::rfc3339")]
+    pub(super) expires: OffsetDateTime,
+}
+
+impl Written {
+    /// A node's, whose document is this one and whose certificates hold so long.
+    pub(super) fn new(node: &NodePlan, artifact: Artifact, expires: OffsetDateTime) -> Self {
+        let handover = artifact.handover;
+        Self {
+            node: node.name.clone(),
+            platform: node.platform.name.clone(),
+            file: format!("nodes/{}/{}", node.name, handover.file),
+            attribute: handover.attribute,
+            rung: handover.rung,
+            payload: artifact.payload.map(|payload| payload.url),
+            bytes: handover.counted,
+            limit: handover.limit,
+            expires,
+        }
+    }
+}
+
+/// Tells where what went.
+pub(super) fn report(
+    args: &Render,
+    project: &Project,
+    bundle: &Bundle,
+    nodes: &[Written],
+    written: &tree::Report,
+) -> Result<(), Failure> {
+    match args.output {
+        OutputFormat::Json => streams::json(&serde_json::json!({
+            "cluster": project.plan.name,
+            // Not every path is text.
+            "out": args.out.display().to_string(),
+            "bundle": bundle.fingerprint(),
+            "nodes": nodes,
+        })),
+        OutputFormat::Text => {
+            streams::tell(summary(&args.out, nodes, written));
+            let payloads = nodes.iter().filter(|node| node.payload.is_some()).count();
+            if payloads > 0 {
+                let out = shell_word(&args.out);
+                streams::tell(format_args!(
+                    "{payloads} of them fetch the rest, which has to be there before a machine boots: firelay publish --out {out}"
+                ));
+            }
+            streams::data(&table(nodes))
+        }
+    }
+}
+
+/// What to hand over, a line a node, for clusters that fit on a screen.
+fn table(nodes: &[Written]) -> String {
+    if nodes.len() > SCREEN {
+        return String::new();
+    }
+    let width = nodes.iter().map(|node| node.file.len()).max().unwrap_or_default();
+    let line = |node: &Written| {
+        let limit = match node.limit {
+            Some(limit) => format!("of {limit}"),
+            None => "no limit".to_owned(),
+        };
+        format!(
+            "{:width$}  {:>6} bytes {limit:<10} for {}, {}\n",
+            node.file,
+            node.bytes,
+            node.attribute,
+            node.rung.name()
+        )
+    };
+    nodes.iter().map(line).collect()
+}
+
+/// How many there are of each.
+fn counted(words: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    words.for_each(|word| *counts.entry(word).or_default() += 1);
+    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    counts.join(", ")
+}
+
+fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
+    let platforms = counted(nodes.iter().map(|node| format!("for {}", node.platform)));
+    let rungs = counted(nodes.iter().map(|node| node.rung.name().to_owned()));
+    let first = nodes.iter().map(|node| node.expires).min();
+    let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
+    format!(
+        "wrote {} document{} ({platforms}; {rungs}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        nodes.len(),
+        if nodes.len() == 1 { "" } else { "s" },
+        out.display(),
+        written.written.len(),
+        written.unchanged.len(),
+        written.removed.len(),
+    )
+}
