@@ -96,7 +96,7 @@ impl Cluster {
         self.at(name)
     }
 
-    fn serve(&self, name: &str, port: u16, certificate: &Path, key: &Path) -> Running {
+    fn serve(name: &str, port: u16, certificate: &Path, key: &Path) -> Running {
         let mut python = Command::new("/usr/bin/python3");
         python
             .args(["-c", API, name, &port.to_string()])
@@ -113,7 +113,7 @@ impl Cluster {
                 &files[&format!("/etc/firelay/pki/apiserver.{end}")].1,
             )
         };
-        self.serve(name, port, &part("crt"), &part("key"))
+        Self::serve(name, port, &part("crt"), &part("key"))
     }
 
     /// Somebody else at a control plane's address, with the right name and a certificate of his own making.
@@ -140,7 +140,7 @@ impl Cluster {
             openssl.args(["-out", "stranger.crt"]).current_dir(&self.directory),
             "openssl",
         );
-        self.serve("stranger", port, &self.at("stranger.crt"), &self.at("stranger.key"))
+        Self::serve("stranger", port, &self.at("stranger.crt"), &self.at("stranger.key"))
     }
 
     /// haproxy as in the pod, but for addresses and a faster pace.
@@ -194,7 +194,7 @@ impl Cluster {
                 return;
             }
             assert!(
-                start.elapsed() < Duration::from_secs(60),
+                start.elapsed() < Duration::from_mins(1),
                 "{answers:?} instead of {expected:?}"
             );
             sleep(Duration::from_millis(300));

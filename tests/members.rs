@@ -8,7 +8,7 @@ use std::process::Command;
 use support::{example, machine::Machine, read_tree, said};
 
 /// A start of the unit starts etcd in the background, as systemd would; a stop ends it.
-const SYSTEMCTL: &str = r#"
+const SYSTEMCTL: &str = r"
 case $* in
 'start --no-block etcd')
   set -a
@@ -16,7 +16,7 @@ case $* in
   setsid etcd >>ROOT/log 2>&1 </dev/null &
   echo $! >ROOT/pid ;;
 esac
-"#;
+";
 
 /// A second takes a tenth of one.
 const SLEEP: &str = r#"#!/bin/bash

@@ -32,7 +32,7 @@ json.dump([fault(document) for document in given['documents']], sys.stdout)
 ";
 
 /// What the validator says of each document; `None` if it is taken.
-fn judge(schema: &Value, documents: Vec<Value>) -> Vec<Option<String>> {
+fn judge(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
     let given = json!({ "schema": schema, "documents": documents });
     let faults = support::python(JUDGE, &given.to_string());
     let faults = faults.as_array().unwrap().iter();
@@ -97,7 +97,7 @@ fn examples_are_taken() {
     let texts = examples
         .iter()
         .map(|example| fs::read_to_string(&example.spec).unwrap());
-    let faults = judge(&SCHEMA, texts.map(|text| as_json(&text).unwrap()).collect());
+    let faults = judge(&SCHEMA, &texts.map(|text| as_json(&text).unwrap()).collect::<Vec<_>>());
     for (example, fault) in examples.iter().zip(faults) {
         assert_eq!(fault, None, "{}", example.name);
     }
@@ -117,7 +117,7 @@ fn error_files_are_refused_if_they_are_about_form_and_taken_if_not() {
         }
     }
     let mut wrong = Vec::new();
-    for ((name, codes), fault) in names.iter().zip(judge(&SCHEMA, documents)) {
+    for ((name, codes), fault) in names.iter().zip(judge(&SCHEMA, &documents)) {
         let of_shape = codes.iter().any(|code| is_of_shape(code));
         let beyond = BEYOND.iter().any(|(file, _)| file == name);
         if (of_shape && !beyond) != fault.is_some() {
@@ -167,9 +167,9 @@ fn damaged_specs_are_refused_by_both_or_by_neither() {
         }
     }
     assert!(cases.len() > 1000, "{}", cases.len());
-    let documents = cases.iter().map(|(text, _)| as_json(text).unwrap()).collect();
+    let documents: Vec<_> = cases.iter().map(|(text, _)| as_json(text).unwrap()).collect();
     let mut wrong = Vec::new();
-    for ((text, codes), fault) in cases.iter().zip(judge(&SCHEMA, documents)) {
+    for ((text, codes), fault) in cases.iter().zip(judge(&SCHEMA, &documents)) {
         if codes.iter().any(|code| is_of_shape(code)) != fault.is_some() {
             let line = text.lines().zip(SPEC.lines()).find(|(damaged, good)| damaged != good);
             wrong.push(format!(
@@ -240,7 +240,7 @@ fn examples_and_defaults_are_what_the_schema_takes() {
         schema["properties"][&place] = property.clone();
     }
     assert!(documents.len() > 150, "{}", documents.len());
-    let faults: Vec<_> = judge(&schema, documents).into_iter().flatten().collect();
+    let faults: Vec<_> = judge(&schema, &documents).into_iter().flatten().collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

@@ -15,9 +15,10 @@ fn item(tag: u8, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     let content = Zeroizing::new(parts.concat());
     let length = content.len().to_be_bytes();
     let length = &length[length.iter().take_while(|byte| **byte == 0).count()..];
-    let head = match content.len() {
-        short @ 0..=0x7f => vec![tag, short as u8],
-        _ => [&[tag, 0x80 | length.len() as u8], length].concat(),
+    let head = match length {
+        [] => vec![tag, 0],
+        [short @ 0..=0x7f] => vec![tag, *short],
+        _ => [&[tag, length.iter().fold(0x80, |count, _| count + 1)], length].concat(),
     };
     Zeroizing::new([head.as_slice(), &content].concat())
 }

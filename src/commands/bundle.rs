@@ -23,7 +23,7 @@ const BUNDLE: &str = "firelay.secrets.yaml";
 /// Holds an identity itself, where no file is to be.
 const VARIABLE: &str = "FIRELAY_IDENTITY";
 /// More than any file of identities.
-const LARGEST: u64 = 1 << 16;
+const LARGEST: usize = 1 << 16;
 
 /// The bundle's path: the flag's, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
@@ -102,8 +102,8 @@ fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
             shell_word(path)
         )));
     }
-    let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 1));
-    file.take(LARGEST).read_to_end(&mut text).map_err(unread)?;
+    let mut text = Zeroizing::new(Vec::with_capacity(LARGEST + 1));
+    file.take(LARGEST as u64).read_to_end(&mut text).map_err(unread)?;
     Ok(text)
 }
 

@@ -6,6 +6,7 @@ use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
 use time::{Duration, OffsetDateTime};
 
+use self::report::{Written, report};
 use super::{
     assembly::{Assembly, for_each_node},
     audit,
@@ -16,14 +17,10 @@ use super::{
     variables::{self, Machines},
     verify,
 };
-use self::report::{Written, report};
 use crate::{
     audit::{Catalogue, MachineFiles},
     cli::{OutputFormat, Render, TemplateEngine},
-    delivery::{
-        ArtifactFile, Engine, Manifest, ManifestFile, escape, pxe,
-        tree::TreeWriter,
-    },
+    delivery::{ArtifactFile, Engine, Manifest, ManifestFile, escape, pxe, tree::TreeWriter},
     plan::NodePlan,
     secrets::Bundle,
     spec::Beside,

@@ -62,19 +62,17 @@ impl Query {
         let read = stdin.lock().take(MOST_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|error| Failure::Io(format!("cannot read stdin: {error}")))?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(wrong(format!("it has more than {MOST_BYTES} bytes")));
+            return Err(wrong(&format!("it has more than {MOST_BYTES} bytes")));
         }
         let mut query = texts(&bytes)?;
         let content = match query.remove("content").as_deref() {
             None | Some("" | "false") => false,
             Some("true") => true,
-            Some(other) => return Err(wrong(format!("content is true or false, not {other:?}"))),
+            Some(other) => return Err(wrong(&format!("content is true or false, not {other:?}"))),
         };
         let node = query.remove("node").filter(|name| !name.is_empty());
         if content && node.is_none() {
-            return Err(wrong(
-                "content is told of one node at a time: name it as node".to_owned(),
-            ));
+            return Err(wrong("content is told of one node at a time: name it as node"));
         }
         let out = query.remove("out").filter(|out| !out.is_empty());
         Ok(Self {
@@ -85,15 +83,15 @@ impl Query {
     }
 }
 
-fn wrong(what: String) -> Failure {
+fn wrong(what: &str) -> Failure {
     Failure::Usage(format!("the query on stdin is not right: {what}"))
 }
 
 /// The query's texts. The provider makes nothing else of an HCL query; who tests by hand does.
 fn texts(bytes: &[u8]) -> Result<BTreeMap<String, String>, Failure> {
-    let query: Value = serde_json::from_slice(bytes).map_err(|error| wrong(format!("no JSON ({error})")))?;
+    let query: Value = serde_json::from_slice(bytes).map_err(|error| wrong(&format!("no JSON ({error})")))?;
     let Value::Object(query) = query else {
-        return Err(wrong("no JSON object".to_owned()));
+        return Err(wrong("no JSON object"));
     };
     let text = |(key, value): (String, Value)| {
         if !KEYS.contains(&key.as_str()) {
@@ -102,11 +100,11 @@ fn texts(bytes: &[u8]) -> Result<BTreeMap<String, String>, Failure> {
                 || format!("there are {}", KEYS.join(", ")),
                 |near| format!("did you mean {near}?"),
             );
-            return Err(wrong(format!("no key {key:?}: {help}")));
+            return Err(wrong(&format!("no key {key:?}: {help}")));
         }
         match value {
             Value::String(text) => Ok((key, text)),
-            _ => Err(wrong(format!("{key} is no text: put it in quotes"))),
+            _ => Err(wrong(&format!("{key} is no text: put it in quotes"))),
         }
     };
     query.into_iter().map(text).collect()

@@ -75,10 +75,9 @@ impl<'a> Body<'a> {
     fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
         let decoded = self.decoded(encoding).len();
         let bytes = match counted {
-            Counted::Decoded => decoded,
             Counted::Encoded => base64_len(decoded),
             Counted::Sent if encoding.is_base64() => base64_len(decoded),
-            Counted::Sent => decoded,
+            Counted::Decoded | Counted::Sent => decoded,
         };
         bytes as u64
     }

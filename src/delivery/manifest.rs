@@ -161,6 +161,7 @@ impl ManifestFile {
 }
 
 /// serde's `skip_serializing_if` hands over a reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
 fn is_false(flag: &bool) -> bool {
     !*flag
 }

@@ -137,8 +137,8 @@ mod tests {
         }
     }
 
-    fn refusal(files: NodeFiles) -> String {
-        check(&files, &[]).unwrap_err().to_string()
+    fn refusal(files: &NodeFiles) -> String {
+        check(files, &[]).unwrap_err().to_string()
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
             "/etc/a/",
             "/etc/a\nb",
         ] {
-            let message = refusal(NodeFiles {
+            let message = refusal(&NodeFiles {
                 files: vec![file(path)],
                 ..Default::default()
             });
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn nothing_is_laid_where_it_vanishes() {
         for path in ["/run/kubeadm.yaml", "/tmp", "/dev/shm/a"] {
-            let message = refusal(NodeFiles {
+            let message = refusal(&NodeFiles {
                 files: vec![file(path)],
                 ..Default::default()
             });
@@ -191,7 +191,7 @@ mod tests {
             directories,
             ..Default::default()
         };
-        assert_eq!(refusal(twice), "/etc/a is written twice: keep one of the two");
+        assert_eq!(refusal(&twice), "/etc/a is written twice: keep one of the two");
         let masked_units = vec!["a.service".to_owned()];
         let masked = NodeFiles {
             files: vec![file("/etc/systemd/system/a.service")],
@@ -199,7 +199,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            refusal(masked),
+            refusal(&masked),
             "/etc/systemd/system/a.service is written twice: keep one of the two"
         );
     }
@@ -216,7 +216,7 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            refusal(beneath),
+            refusal(&beneath),
             "/etc/a/b/c lies beneath /etc/a, which is not a directory"
         );
         let directories = vec![NodeDirectory {
@@ -246,7 +246,7 @@ mod tests {
             units: vec![unit(content)],
             ..Default::default()
         };
-        assert!(refusal(files("[Service]\nExecStart=/bin/true\n")).contains("no [Install] section"));
+        assert!(refusal(&files("[Service]\nExecStart=/bin/true\n")).contains("no [Install] section"));
         check(&files("[Install]\nWantedBy=multi-user.target\n"), &[]).unwrap();
         check(&files(""), &[]).unwrap();
     }

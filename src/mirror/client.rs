@@ -13,7 +13,7 @@ use super::{Endpoint, proxies::Proxies};
 /// Until a connection stands, and until the answer begins.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Without a byte.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -144,10 +144,10 @@ impl Refusal {
         }
     }
 
-    pub(super) fn passing(what: impl ToString) -> Self {
+    pub(super) fn passing(what: &str) -> Self {
         Self {
             passing: true,
-            ..Self::lasting(&what.to_string())
+            ..Self::lasting(what)
         }
     }
 

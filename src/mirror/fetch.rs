@@ -127,7 +127,7 @@ fn copy(body: &mut impl Read, mut file: File, path: &Path, progress: &Progress) 
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Refusal::passing(format!("the connection broke off: {error}"))),
+            Err(error) => return Err(Refusal::passing(&format!("the connection broke off: {error}"))),
         };
         file.write_all(&buffer[..read]).map_err(|error| disk(path, &error))?;
         progress.received(read as u64);

@@ -100,7 +100,7 @@ fn one(
     if !orders.bar {
         tell(&match &outcome {
             Outcome::Present(_) => format!("have    {}\n", wanted.path),
-            Outcome::Fetched(bytes) => format!("fetched {} ({})\n", wanted.path, amount(*bytes as f64)),
+            Outcome::Fetched(bytes) => format!("fetched {} ({})\n", wanted.path, amount(*bytes)),
             Outcome::Failed(why) => format!("failed  {}: {why}\n", wanted.path),
         });
     }

@@ -61,8 +61,8 @@ impl Progress {
         let done = self.done.load(Ordering::Relaxed);
         let filled = BAR * done / self.files.max(1);
         let head = if filled < BAR { ">" } else { "" };
-        let seconds = self.began.elapsed().as_secs_f64().max(0.001);
-        let rate = self.received.load(Ordering::Relaxed) as f64 / seconds;
+        let milliseconds = self.began.elapsed().as_millis().max(1);
+        let rate = u128::from(self.received.load(Ordering::Relaxed)) * 1000 / milliseconds;
         let mut line = format!("[{}{head}", "=".repeat(filled));
         line += &" ".repeat((BAR + 1).saturating_sub(line.len()));
         let bytes = self.bytes.load(Ordering::Relaxed);
@@ -70,8 +70,8 @@ impl Progress {
             line,
             "] {done} of {} files, {}, {}/s",
             self.files,
-            amount(bytes as f64),
-            amount(rate)
+            amount(bytes),
+            amount(u64::try_from(rate).unwrap_or(u64::MAX))
         );
         line
     }
@@ -90,11 +90,12 @@ impl Progress {
 }
 
 /// Bytes for people.
-pub(super) fn amount(bytes: f64) -> String {
+pub(super) fn amount(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
-        _ if bytes < 1024.0 => format!("{bytes:.0} B"),
-        _ if bytes < 1024.0 * 1024.0 => format!("{:.1} KiB", bytes / 1024.0),
-        _ => format!("{:.1} MiB", bytes / 1024.0 / 1024.0),
+        ..1024 => format!("{bytes} B"),
+        1024..1_048_576 => tenths(1024) + " KiB",
+        _ => tenths(1_048_576) + " MiB",
     }
 }
 

@@ -125,7 +125,10 @@ fn token(
         .into_iter()
         .collect();
     let mut answer = client.ask(Method::Get, &url, &headers)?;
-    let text = answer.body_mut().read_to_string().map_err(Refusal::passing)?;
+    let text = answer
+        .body_mut()
+        .read_to_string()
+        .map_err(|error| Refusal::passing(&error.to_string()))?;
     let token = serde_json::from_str::<Token>(&text).ok();
     let token = token.and_then(|token| token.token.or(token.access_token));
     let token = token.ok_or_else(|| Refusal::lasting("its answer holds no token"))?;

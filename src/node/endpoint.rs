@@ -66,8 +66,8 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
                 api: node.addresses.first().map(address::api_url).unwrap_or_default(),
                 sessions: bgp.as_ref().map(|_| sessions_path()),
                 services: services.is_some(),
-                class: of(services, |services| &services.class),
-                services_interface: of(services, |services| &services.interface),
+                class: of(services.as_ref(), |services| services.class.as_ref()),
+                services_interface: of(services.as_ref(), |services| services.interface.as_ref()),
             };
             let manifest = render::file(node, &path, &template, &context)?;
             Ok(bgp.iter().map(|bgp| sessions(node, bgp)).chain([manifest]).collect())
@@ -87,8 +87,8 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     }
 }
 
-fn of(services: &Option<VipServicesPlan>, part: fn(&VipServicesPlan) -> &Option<String>) -> Option<&str> {
-    services.as_ref().and_then(|services| part(services).as_deref())
+fn of(services: Option<&VipServicesPlan>, part: fn(&VipServicesPlan) -> Option<&String>) -> Option<&str> {
+    services.and_then(part).map(String::as_str)
 }
 
 fn sessions_path() -> String {

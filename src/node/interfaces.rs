@@ -157,10 +157,9 @@ impl<'a> Family<'a> {
 /// IPv6 without an address of its own is left to what routers advertise, as systemd-networkd and the kernel do it.
 fn method(interface: &InterfacePlan, ipv4: bool, none: bool) -> &'static str {
     match (interface.asks(ipv4), none) {
-        (true, _) => "auto",
         (false, false) => "manual",
         (false, true) if ipv4 || interface.bare() => "disabled",
-        (false, true) => "auto",
+        (false, true) | (true, _) => "auto",
     }
 }
 

@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn hosts_are_sorted_addresses_keep_their_order_and_each_stands_once() {
         let names = ["b", "10.0.0.2", "a", "b", "10.0.0.1", "10.0.0.2"];
-        let names = names.into_iter().fold(Names::default(), |all, name| all.with(name));
+        let names = names.into_iter().fold(Names::default(), Names::with);
         assert_eq!(names.hosts.into_iter().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(
             names.addresses,

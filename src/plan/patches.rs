@@ -4,7 +4,7 @@ use super::{NodePlan, machines::Row, report::Report};
 use crate::{
     diagnostic::{Diagnostic, nearest},
     spec::{ALL, FilePatch, Patch, Role, Spec, Target},
-    yaml::{Fragment, Spanned},
+    yaml::{Fragment, Operation, Spanned},
 };
 
 /// The machines that a patch is for.
@@ -50,26 +50,26 @@ const ROLES: [(Role, &str); 3] = [
 pub(super) fn resolve(spec: &Spec, rows: &[Row<'_>], report: &mut Report) -> Vec<ScopedPatch> {
     check_folders(spec, rows, report);
     let mut all = Vec::new();
-    lay(&mut all, Scope::All, spec, ALL, &spec.patches);
+    lay(&mut all, &Scope::All, spec, ALL, &spec.patches);
     for (role, name) in ROLES {
         let settings = match role {
             Role::ControlPlane => &spec.roles.control_plane,
             Role::Worker => &spec.roles.worker,
             Role::Etcd => &spec.roles.etcd,
         };
-        lay(&mut all, Scope::Role(role), spec, name, &settings.patches);
+        lay(&mut all, &Scope::Role(role), spec, name, &settings.patches);
     }
     for row in rows {
         let whole = Scope::Machines(row.names.clone());
-        lay(&mut all, whole.clone(), spec, &row.node.name, &[]);
+        lay(&mut all, &whole, spec, &row.node.name, &[]);
         for name in row.names.iter().filter(|name| **name != row.node.name.value) {
-            lay(&mut all, Scope::Machines(vec![name.clone()]), spec, name, &[]);
+            lay(&mut all, &Scope::Machines(vec![name.clone()]), spec, name, &[]);
         }
-        lay(&mut all, whole, spec, "", &row.node.patches);
+        lay(&mut all, &whole, spec, "", &row.node.patches);
     }
     for pool in &spec.pools {
         let scope = Scope::Machines(vec![pool.name.value.clone()]);
-        lay(&mut all, scope, spec, &pool.name, &pool.patches);
+        lay(&mut all, &scope, spec, &pool.name, &pool.patches);
     }
     for patch in &all {
         check(&patch.patch, report);
@@ -78,7 +78,7 @@ pub(super) fn resolve(spec: &Spec, rows: &[Row<'_>], report: &mut Report) -> Vec
 }
 
 /// The patches of a folder, then those of the spec itself.
-fn lay(all: &mut Vec<ScopedPatch>, scope: Scope, spec: &Spec, folder: &str, inline: &[Patch]) {
+fn lay(all: &mut Vec<ScopedPatch>, scope: &Scope, spec: &Spec, folder: &str, inline: &[Patch]) {
     let in_folder = |patch: &&FilePatch| !folder.is_empty() && patch.folder.value == folder;
     let files = spec.patch_files.iter().filter(in_folder).map(|patch| &patch.patch);
     all.extend(files.chain(inline).map(|patch| ScopedPatch {
@@ -133,7 +133,7 @@ fn check(patch: &Patch, report: &mut Report) {
     }
     let operations = || patch.json.iter().flatten();
     operations()
-        .flat_map(|operation| operation.check())
+        .flat_map(Operation::check)
         .for_each(|finding| report.push(finding));
     // In a unit `yes` is text like any other.
     if patch.target.unit.is_none() {

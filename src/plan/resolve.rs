@@ -29,6 +29,7 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
 }
 
 /// What can be said without a Kubernetes version is said first; without one there is no plan.
+#[expect(clippy::too_many_lines, reason = "the stages in their order, a line each")]
 fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     report.take(names::check("cluster", &spec.name));
     access::check(&spec.access, report);

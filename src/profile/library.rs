@@ -72,7 +72,7 @@ impl Library {
     /// The profiles that come with firelay, put into a source.
     pub fn embedded(source: &mut Source) -> Result<Self, Error> {
         let mut library = Self::default();
-        let folders = PROFILES.dirs().flat_map(|folder| folder.files());
+        let folders = PROFILES.dirs().flat_map(include_dir::Dir::files);
         for file in PROFILES.files().chain(folders) {
             let path = file.path().display().to_string();
             let text = file

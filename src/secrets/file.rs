@@ -13,7 +13,7 @@ use super::{Bundle, Error, Random};
 use crate::age::{self, Identity};
 
 /// Far more than any bundle.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: usize = 1 << 20;
 
 /// A bundle's text, clear or sealed.
 pub struct BundleText {
@@ -47,12 +47,12 @@ impl BundleText {
 
     fn of(name: &str, reader: &mut dyn Read) -> Result<io::Result<Self>, Error> {
         // Never moved to a larger place, which would leave a copy behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 2));
-        if let Err(error) = reader.take(LARGEST + 1).read_to_end(&mut bytes) {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST + 2));
+        if let Err(error) = reader.take(LARGEST as u64 + 1).read_to_end(&mut bytes) {
             return Ok(Err(error));
         }
         let name = name.to_owned();
-        if bytes.len() as u64 > LARGEST {
+        if bytes.len() > LARGEST {
             return Err(Error::Large { name });
         }
         Ok(Ok(Self { name, bytes }))
@@ -150,6 +150,7 @@ mod tests {
 
     const RECIPIENT: &str = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the source of random bytes has it")]
     fn fill(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         bytes.fill(7);
         Ok(())

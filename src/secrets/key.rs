@@ -220,9 +220,9 @@ mod tests {
 
     /// The DER of an ECDSA signature whose r and s both have their top bit set.
     fn signature(r: &str, s: &str) -> Vec<u8> {
-        let integer = |value: &str| [&[0x02, value.len() as u8 / 2 + 1, 0][..], &hex(value)].concat();
+        let integer = |value: &str| [&[0x02, u8::try_from(value.len() / 2 + 1).unwrap(), 0][..], &hex(value)].concat();
         let body = [integer(r), integer(s)].concat();
-        [&[0x30, body.len() as u8][..], &body].concat()
+        [&[0x30, u8::try_from(body.len()).unwrap()][..], &body].concat()
     }
 
     #[test]

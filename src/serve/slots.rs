@@ -93,7 +93,7 @@ fn holders(peer: IpAddr) -> Vec<Holder> {
             let network = address.to_bits() & (u128::MAX << 64);
             vec![(address.into(), 1), (IpAddr::V6(network.into()), SHARES_OF_NETWORK)]
         }
-        address => vec![(address, 1)],
+        address @ IpAddr::V4(_) => vec![(address, 1)],
     }
 }
 

@@ -259,7 +259,7 @@ impl Layers {
             }
         };
         if let Some(under) = &self.under {
-            let (root, weakened) = under.laid(tree.root);
+            let (root, weakened) = under.laid(&tree.root);
             tree.root = root;
             findings.extend(weakened);
         }

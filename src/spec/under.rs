@@ -85,20 +85,20 @@ pub enum Need {
 
 impl Under {
     /// A spec laid over the profile, with what weakens it (`FL0536`).
-    pub(super) fn laid<'s>(&self, over: Node<'s>) -> (Node<'s>, Vec<Diagnostic>) {
+    pub(super) fn laid<'s>(&self, over: &Node<'s>) -> (Node<'s>, Vec<Diagnostic>) {
         // A key that is taken out where it is not needs no word: it is the spec's own way to say that it has none.
         let mut spec = self.spec.clone();
-        for one in self.yields.iter().filter(|one| one.to.holds(&over)) {
+        for one in self.yields.iter().filter(|one| one.to.holds(over)) {
             take(&mut spec, &keys(&one.path));
         }
-        let (mut root, merged) = yaml::merge(spec, &over, &RULES);
+        let (mut root, merged) = yaml::merge(spec, over, &RULES);
         let mut findings: Vec<_> = merged.into_iter().filter(|finding| finding.code != "FL0018").collect();
         root.span = over.span;
         let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();
         let idle = |guard: &&Guard| guard.unless.as_ref().is_some_and(|case| case.holds(&root));
         for guard in self.guards.iter().filter(|guard| !idle(guard)) {
             for path in guard.paths() {
-                for span in lost(guard, &path, &root, &over) {
+                for span in lost(guard, &path, &root, over) {
                     weak.entry(span).or_default().push(&guard.control);
                 }
             }

@@ -163,7 +163,7 @@ pub fn documents(text: &str) -> Result<usize, NotYaml> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| NotYaml {
             line: error.marker().line(),
-            why: error.info().to_owned(),
+            why: error.info().clone(),
         })?;
         match event {
             Event::DocumentStart(..) => fresh = true,

@@ -67,7 +67,7 @@ impl<'t> Decoder<'t> {
         false
     }
 
-    pub(super) fn integer<N: std::str::FromStr + Default + fmt::Display>(self, least: N, most: N) -> N {
+    pub(super) fn integer<N: Copy + std::str::FromStr + Default + fmt::Display>(self, least: N, most: N) -> N {
         let expected = format!("a whole number from {least} to {most}");
         let Some(scalar) = self.scalar(&expected) else {
             return N::default();

@@ -99,7 +99,7 @@ impl Ran {
 /// An OS-independent text that gzip cannot make smaller.
 pub fn noise(bytes: usize) -> String {
     let digest = |index: usize| format!("{:x?}", Sha256::digest(index.to_be_bytes())).replace([',', ' ', '[', ']'], "");
-    let mut text: String = (0..bytes / 60 + 1).map(digest).collect();
+    let mut text: String = (0..=bytes / 60).map(digest).collect();
     text.truncate(bytes);
     text
 }

@@ -137,6 +137,7 @@ fn successes() -> Vec<Case> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn failures() -> Vec<Case> {
     let with = |name: &str, prepare: fn(&Desk)| {
         let desk = Desk::of(name);
@@ -156,7 +157,7 @@ fn failures() -> Vec<Case> {
     });
     let damaged = with("single-node", |desk| damaged_bundle(desk, "epoch: 0", "epoch: hunter2"));
     let unknown_key = with("single-node", |desk| {
-        damaged_bundle(desk, "epoch: 0", "epoch: 0\nhunter2: x")
+        damaged_bundle(desk, "epoch: 0", "epoch: 0\nhunter2: x");
     });
     let key_of_another = with("single-node", |desk| {
         let other = fs::read_to_string(example("ha-ubuntu").bundle).unwrap();
@@ -164,11 +165,11 @@ fn failures() -> Vec<Case> {
         damaged_bundle(desk, &key(&desk.read("firelay.secrets.yaml")), &key(&other));
     });
     let of_another = with("single-node", |desk| {
-        example("ha-ubuntu").lay_bundle(&desk.at("firelay.secrets.yaml"))
+        example("ha-ubuntu").lay_bundle(&desk.at("firelay.secrets.yaml"));
     });
     let large = with("ha-ubuntu", |desk| desk.write("cluster.yaml", &too_large()));
     let latin1 = with("single-node", |desk| {
-        fs::write(desk.at("cluster.yaml"), b"name: \xfc\n").unwrap()
+        fs::write(desk.at("cluster.yaml"), b"name: \xfc\n").unwrap();
     });
     let loose = with("single-node", |desk| {
         fs::set_permissions(desk.at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o644)).unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firelay::{
+    diagnostic::Span,
     plan::*,
     profile::{OsProfile, Profiles},
     yaml::Spanned,
@@ -21,7 +22,7 @@ pub fn os(name: &str) -> Arc<OsProfile> {
 pub fn spanned<T>(value: T) -> Spanned<T> {
     Spanned {
         value,
-        span: Default::default(),
+        span: Span::default(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Kernel, network and tool settings.
 
+use std::collections::BTreeMap;
+
 use firelay::{
     node::{NodeFile, kernel, network, tools},
     plan::{KubeProxyPlan, NodePlan},
@@ -25,7 +27,7 @@ fn modules_come_from_the_proxy_the_os_and_the_plugin_without_repeats() {
     let mode = Some(ProxyMode::Ipvs);
     plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
         mode,
-        config: Default::default(),
+        config: BTreeMap::default(),
     });
     assert!(worker(&plan).contains("nf_conntrack\nip_vs\nip_vs_rr\nip_vs_wrr\nip_vs_sh\nvxlan\n"));
     plan.kubernetes.kube_proxy = None;

@@ -22,7 +22,7 @@ fn tables() -> String {
         for control in &section.controls {
             let reason = control.left_out.as_ref().map(|reason| format!("left out: {reason}"));
             let by = reason.or_else(|| control.r#where.clone()).unwrap_or_default();
-            let places: BTreeSet<_> = control.checks.iter().map(|check| check.place()).collect();
+            let places: BTreeSet<_> = control.checks.iter().map(super::checks::Check::place).collect();
             let places: Vec<_> = places.into_iter().collect();
             text += &format!(
                 "| {} | {} | {by} | {} |\n",

@@ -90,7 +90,7 @@ fn schema(path: &str, schema_of: &Value) {
         assert!(KEYWORDS.contains(&keyword.as_str()), "{path}: {keyword}");
         match keyword.as_str() {
             "pattern" => {
-                drop(regex_lite::Regex::new(value.as_str().unwrap()).unwrap_or_else(|it| panic!("{path}: {it}")))
+                drop(regex_lite::Regex::new(value.as_str().unwrap()).unwrap_or_else(|it| panic!("{path}: {it}")));
             }
             "format" => assert!(FORMATS.iter().any(|(name, _)| value == name), "{path}: {value}"),
             "properties" => value.as_object().unwrap().iter().for_each(|(key, below)| {

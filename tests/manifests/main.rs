@@ -116,7 +116,7 @@ fn cases() -> (Vec<(String, Plan)>, Vec<String>) {
         .par_iter()
         .map(|(it, example)| of(it, example, &versions))
         .collect();
-    let (taken, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(|result| result.is_ok());
+    let (taken, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     let taken = taken.into_iter().filter_map(Result::ok).flatten().collect();
     (taken, refused.into_iter().filter_map(Result::err).collect())
 }

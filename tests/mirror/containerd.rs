@@ -119,9 +119,9 @@ impl Daemon {
         };
         let config = format!(
             "version = {version}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \"io.containerd.cri.v1.images\", \
-             \"io.containerd.cri.v1.runtime\"]\n[grpc]\naddress = {:?}\n[ttrpc]\naddress = {:?}\n",
-            at("socket"),
-            at("ttrpc"),
+             \"io.containerd.cri.v1.runtime\"]\n[grpc]\naddress = \"{}\"\n[ttrpc]\naddress = \"{}\"\n",
+            at("socket").display(),
+            at("ttrpc").display(),
         );
         fs::write(at("config.toml"), config).unwrap();
         let mut daemon = Command::new(binary);

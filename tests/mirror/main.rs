@@ -27,7 +27,7 @@ const ORDERS: Orders = Orders {
 const ONCE: Orders = Orders { retries: 0, ..ORDERS };
 
 fn bytes(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 31 % 251) as u8).collect()
+    (0..length).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
 }
 
 fn page() -> Page {

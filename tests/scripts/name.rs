@@ -36,8 +36,8 @@ fn a_joiner_is_led_to_a_control_plane_that_answers() {
             "{node} waited"
         );
         // Then it dies, and another answers.
-        let answers = r#"ready() { [[ $1 == *fd00* ]]; }
-                         api() { [[ $* == *//\[fd00::11\]:6443/api/*/cluster-info ]]; }"#;
+        let answers = r"ready() { [[ $1 == *fd00* ]]; }
+                         api() { [[ $* == *//\[fd00::11\]:6443/api/*/cluster-info ]]; }";
         machine.set("PEERS", "http://127.0.0.1:6443 http://[fd00::11]:6443");
         succeeded(&machine.run_with("50-join", &format!("{answers}\n{founded}")));
         assert_eq!(leads(&machine, LOCAL), ["fd00::11"], "{node}");

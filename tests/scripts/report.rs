@@ -87,7 +87,7 @@ fn a_wait_says_what_it_waits_for_and_gives_up_loudly() {
 #[test]
 fn a_wait_keeps_the_reason_of_curl() {
     let machine = Machine::new("cp1");
-    let ask = r#"ask() { printf 'curl: (60) SSL certificate problem: unable\nMore details here\n\nvisit the webpage mentioned above.\n'; return 1; }"#;
+    let ask = r"ask() { printf 'curl: (60) SSL certificate problem: unable\nMore details here\n\nvisit the webpage mentioned above.\n'; return 1; }";
     let said = failed(&machine.run(&format!("{ask}\nwait_for 10 'the API' ask")));
     let reason = "gave up after 10s waiting for the API: curl: (60) SSL certificate problem: unable\"";
     assert!(said.contains(reason), "{said}");

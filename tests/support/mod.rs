@@ -57,7 +57,7 @@ pub fn examples() -> Vec<Example> {
                 spec.display(),
                 bundle.display()
             );
-            Example { spec, bundle, name }
+            Example { name, spec, bundle }
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use firelay::profile::Profiles;
 use hcl::expr::Expression;
@@ -73,7 +73,7 @@ pub fn modules() -> Vec<Module> {
         .unwrap()
         .map(|entry| entry.unwrap())
         .filter(|entry| entry.path().is_dir())
-        .map(|entry| module(entry.path()))
+        .map(|entry| module(&entry.path()))
         .collect();
     modules.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
@@ -91,9 +91,9 @@ pub fn modules() -> Vec<Module> {
     modules
 }
 
-fn module(path: PathBuf) -> Module {
+fn module(path: &Path) -> Module {
     let mut texts = BTreeMap::new();
-    for entry in fs::read_dir(&path).unwrap() {
+    for entry in fs::read_dir(path).unwrap() {
         let file = entry.unwrap().path();
         if file.extension().is_some_and(|extension| extension == "tf") {
             let name = file.file_name().unwrap().to_str().unwrap().to_owned();
@@ -130,7 +130,7 @@ fn attribute<'a>(block: &'a Block, key: &str) -> Option<&'a Expression> {
         .body()
         .attributes()
         .find(|attribute| attribute.key() == key)
-        .map(|attribute| attribute.expr())
+        .map(hcl::Attribute::expr)
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub const CASES: &[Case] = &[
         tree.files.get_mut("node-names").unwrap().push(b'\n');
     }),
     case("FL1003", "no document", "ha-ubuntu", |tree| {
-        tree.put("nodes/worker-1/user-data.gz.b64", b"H4sI****".to_vec())
+        tree.put("nodes/worker-1/user-data.gz.b64", b"H4sI****".to_vec());
     }),
     case("FL1003", "file that is no base64", "single-node", |tree| {
         tree.edit("home1", |config| {
@@ -70,7 +70,7 @@ pub const CASES: &[Case] = &[
         tree.described("nodes/worker-1/user-data.gz.b64")["limit"] = json!(1000);
     }),
     case("FL1005", "wrong count", "ha-ubuntu", |tree| {
-        tree.described("nodes/worker-1/user-data.gz.b64")["counted"] = json!(1000)
+        tree.described("nodes/worker-1/user-data.gz.b64")["counted"] = json!(1000);
     }),
     case("FL1006", "nothing to hand over", "ha-ubuntu", |tree| {
         let described = tree
@@ -94,11 +94,11 @@ pub const CASES: &[Case] = &[
         tree.put("nodes/cp1/user-data", other.into_bytes());
     }),
     case("FL1010", "schema of cloud-init", "ha-ubuntu", |tree| {
-        tree.edit("worker-1", |config| config["hostname"] = json!(["worker-1"]))
+        tree.edit("worker-1", |config| config["hostname"] = json!(["worker-1"]));
     }),
     case("FL1011", "field of Ignition", "ha-flatcar", |tree| {
         tree.edit("w1", |config| {
-            config["storage"]["files"][0]["permissions"] = json!("0644")
+            config["storage"]["files"][0]["permissions"] = json!("0644");
         });
     }),
     case("FL1011", "version of Ignition", "ha-flatcar", |tree| {
@@ -114,22 +114,22 @@ pub const CASES: &[Case] = &[
         });
     }),
     case("FL1012", "path written twice", "ha-ubuntu", |tree| {
-        tree.add("worker-1", "/etc/crictl.yaml", "timeout: 30\n")
+        tree.add("worker-1", "/etc/crictl.yaml", "timeout: 30\n");
     }),
     case("FL1013", "path below a file", "ha-ubuntu", |tree| {
-        tree.add("worker-1", "/etc/crictl.yaml/more", "a")
+        tree.add("worker-1", "/etc/crictl.yaml/more", "a");
     }),
     case("FL1014", "path below a mount", "bare-metal", |tree| {
-        tree.add("w1", "/srv/images/a", "a")
+        tree.add("w1", "/srv/images/a", "a");
     }),
     case("FL1015", "path that vanishes", "ha-ubuntu", |tree| {
-        tree.add("worker-1", "/run/a", "a")
+        tree.add("worker-1", "/run/a", "a");
     }),
     case("FL1015", "path that is not plain", "ha-ubuntu", |tree| {
-        tree.add("worker-1", "/etc/../a", "a")
+        tree.add("worker-1", "/etc/../a", "a");
     }),
     case("FL1016", "unit without its program", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", &format!("{LIB}/driver"))
+        tree.remove("worker-1", &format!("{LIB}/driver"));
     }),
     case("FL1016", "program that nobody fetches", "ha-ubuntu", |tree| {
         tree.edit_file("worker-1", "/etc/firelay/artifacts", |text| {
@@ -140,10 +140,10 @@ pub const CASES: &[Case] = &[
         });
     }),
     case("FL1017", "program without its bit", "ha-ubuntu", |tree| {
-        tree.permit("worker-1", &format!("{LIB}/driver"), "0644")
+        tree.permit("worker-1", &format!("{LIB}/driver"), "0644");
     }),
     case("FL1017", "step without its bit", "ha-ubuntu", |tree| {
-        tree.permit("worker-1", &format!("{LIB}/steps/50-join"), "0600")
+        tree.permit("worker-1", &format!("{LIB}/steps/50-join"), "0600");
     }),
     case("FL1018", "environment file", "external-etcd", |tree| {
         let unit = "/etc/systemd/system/etcd.service";
@@ -193,14 +193,14 @@ pub const CASES: &[Case] = &[
     }),
     case("FL1021", "broken command", "ha-ubuntu", |tree| {
         tree.edit("worker-1", |config| {
-            config["runcmd"].as_array_mut().unwrap().push(json!("echo \""))
+            config["runcmd"].as_array_mut().unwrap().push(json!("echo \""));
         });
     }),
     case("FL1022", "list that a step reads", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", "/etc/firelay/images")
+        tree.remove("worker-1", "/etc/firelay/images");
     }),
     case("FL1022", "certificate that a step copies", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", "/etc/firelay/kubelet/client.pem")
+        tree.remove("worker-1", "/etc/firelay/kubelet/client.pem");
     }),
     case("FL1023", "file of an argument", "hardened", |tree| {
         tree.remove("cp1", "/etc/kubernetes/apiserver/audit-policy.yaml");
@@ -350,7 +350,7 @@ pub const CASES: &[Case] = &[
         );
     }),
     case("FL1038", "kubeconfig without its context", "ha-ubuntu", |tree| {
-        kubeconfig(tree, "current-context: ", "current-context: a-")
+        kubeconfig(tree, "current-context: ", "current-context: a-");
     }),
     case("FL1038", "kubeconfig of another cluster", "ha-ubuntu", |tree| {
         let text = String::from_utf8(Tampered::of("external-etcd").files["admin.kubeconfig"].clone()).unwrap();
@@ -367,7 +367,7 @@ pub const CASES: &[Case] = &[
         });
     }),
     case("FL1039", "key that others read", "ha-ubuntu", |tree| {
-        tree.permit("cp2", "/etc/firelay/pki/apiserver.key", "0644")
+        tree.permit("cp2", "/etc/firelay/pki/apiserver.key", "0644");
     }),
     case("FL1040", "another service account key", "ha-ubuntu", |tree| {
         for name in ["sa.key", "sa.pub"] {

@@ -70,8 +70,8 @@ impl Answers {
         Self {
             name: "my-cluster".to_owned(),
             kubernetes: newest.map(ToString::to_string).unwrap_or_default(),
-            os: first(profiles.suggested_systems()),
-            platform: first(profiles.suggested_platforms()),
+            os: first(&profiles.suggested_systems()),
+            platform: first(&profiles.suggested_platforms()),
             host: None,
             provider: None,
             address: None,
@@ -110,9 +110,8 @@ impl Answers {
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let text = self.spec().map_err(|_| "these answers make no spec".to_owned())?;
-        let findings = match plan::read(&Layers::from(Source::new("the spec", text)), profiles) {
-            Ok(_) => return Ok(()),
-            Err(findings) => findings,
+        let Err(findings) = plan::read(&Layers::from(Source::new("the spec", text)), profiles) else {
+            return Ok(());
         };
         let errors = findings.iter().filter(|finding| {
             // The usual host is made of the name, of which enough is said already.
@@ -173,7 +172,7 @@ struct Page<'a> {
     machines: Vec<String>,
 }
 
-fn first(names: Vec<&str>) -> String {
+fn first(names: &[&str]) -> String {
     names.first().copied().unwrap_or_default().to_owned()
 }
 

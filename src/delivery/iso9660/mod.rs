@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use self::{bytes::Sectors, directory::Tree};
 
 /// Bytes of a logical sector (ECMA-119 §6.1.2).
-const SECTOR: usize = 2048;
+const SECTOR: usize = SECTOR_BYTES as usize;
+const SECTOR_BYTES: u16 = 2048;
 
 /// Sectors that are left to the system (ECMA-119 §6.2.1).
 const SYSTEM_AREA: usize = 16;

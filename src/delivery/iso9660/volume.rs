@@ -1,7 +1,7 @@
 //! Volume descriptors (ECMA-119 §8).
 
 use super::{
-    APPLICATION, Names, SECTOR,
+    APPLICATION, Names, SECTOR, SECTOR_BYTES,
     bytes::{both_u16, both_u32, number},
     directory::{Tree, ucs2},
 };
@@ -66,7 +66,7 @@ pub(super) fn descriptor(
     for at in [120, 124] {
         descriptor.put(at, &both_u16(1));
     }
-    descriptor.put(128, &both_u16(SECTOR as u16));
+    descriptor.put(128, &both_u16(SECTOR_BYTES));
     let bytes = tree.path_table_bytes(names);
     descriptor.put(132, &both_u32(bytes));
     descriptor.put(140, &number(table).to_le_bytes());

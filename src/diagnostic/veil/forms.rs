@@ -34,7 +34,6 @@ pub(super) fn closing(text: &str, at: usize) -> Option<usize> {
                     }
                 }
             }
-            Some(_) => {}
             // Within a word a quote is a letter like others.
             None if (byte == b'"' || byte == b'\'') && b" \t\n[{,:=".contains(&before) => quote = Some(byte),
             None if byte == b'[' || byte == b'{' => depth += 1,
@@ -44,7 +43,7 @@ pub(super) fn closing(text: &str, at: usize) -> Option<usize> {
                     return Some(at);
                 }
             }
-            None => {}
+            Some(_) | None => {}
         }
         before = byte;
         at += 1;

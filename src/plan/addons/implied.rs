@@ -100,7 +100,7 @@ impl Asker<'_> {
                 roles: unit.roles,
             });
         }
-        let ports: Vec<_> = one.ports.into_iter().map(|port| self.port(port)).collect();
+        let ports: Vec<_> = one.ports.iter().map(|port| self.port(port)).collect();
         let mut findings: Vec<_> = ports.iter().filter_map(|port| self.taken(port, all)).collect();
         append(&mut all.ports, ports);
         findings.extend(self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone));
@@ -123,7 +123,7 @@ impl Asker<'_> {
         }
     }
 
-    fn port(&self, port: Port) -> PortPlan {
+    fn port(&self, port: &Port) -> PortPlan {
         PortPlan {
             protocol: plain(&port.protocol),
             port: plain(&port.port).parse().ok(),

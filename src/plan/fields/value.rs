@@ -98,12 +98,21 @@ fn help(takes: &Takes, value: &Value, key: &str) -> Option<String> {
             Some(format!("write {text}, without quotes"))
         }
         (Takes::Duration(..), Value::Number(number)) => Some(format!("write {number}s, if seconds are meant")),
-        (Takes::Switch(_) | Takes::Whole(..) | Takes::Number, _) => None,
         (Takes::Choice(choices), Value::String(text)) => {
             let near = nearest(text, choices.iter().map(String::as_str))?;
             Some(format!("did you mean `{near}`?"))
         }
-        (Takes::List(_) | Takes::Map(..) | Takes::Gates | Takes::Fields(_) | Takes::Kind(_), _) => None,
+        (
+            Takes::Switch(_)
+            | Takes::Whole(..)
+            | Takes::Number
+            | Takes::List(_)
+            | Takes::Map(..)
+            | Takes::Gates
+            | Takes::Fields(_)
+            | Takes::Kind(_),
+            _,
+        ) => None,
         (_, Value::Number(_) | Value::Bool(_)) => Some(format!("write {key}: \"{value}\", with quotes")),
         _ => None,
     }

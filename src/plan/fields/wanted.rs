@@ -35,9 +35,8 @@ pub(super) fn wanted(takes: &Takes) -> String {
 
 fn list(of: &Takes) -> String {
     match of {
-        Takes::Text => "a list of texts".to_owned(),
         Takes::Choice(choices) if choices.len() <= LISTED => format!("a list of {}", choices.join(", ")),
-        Takes::Choice(_) => "a list of texts".to_owned(),
+        Takes::Text | Takes::Choice(_) => "a list of texts".to_owned(),
         Takes::Whole(..) => "a list of whole numbers".to_owned(),
         Takes::Fields(_) | Takes::Kind(_) => "a list of mappings".to_owned(),
         _ => "a list".to_owned(),

@@ -73,7 +73,7 @@ pub struct Act {
     pub seconds: u64,
 }
 
-impl<'a> Chain<'a> {
+impl Chain<'_> {
     /// It has an API server in the end.
     pub fn serves(&self) -> bool {
         let standing = &Grammar::get().standing;

@@ -53,7 +53,7 @@ impl Script {
         let mut within = String::new();
         for line in text.replace("\\\n", " ").lines() {
             if let Some(found) = FUNCTION.captures(line) {
-                within = found[1].to_owned();
+                found[1].clone_into(&mut within);
             } else if line == "}" {
                 within.clear();
             } else if !line.trim().is_empty() && !line.trim_start().starts_with('#') {

@@ -65,9 +65,8 @@ fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteF
         Ok(bytes) => bytes,
         Err(why) => return building.fault("FL1003", document, place, &why),
     };
-    let mode = match permissions(file.permissions.as_ref()) {
-        Some(mode) => mode,
-        None => return building.fault("FL1003", document, place, "permissions that are no octal number"),
+    let Some(mode) = permissions(file.permissions.as_ref()) else {
+        return building.fault("FL1003", document, place, "permissions that are no octal number");
     };
     building.lay(Laid {
         path: &file.path,

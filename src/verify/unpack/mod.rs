@@ -70,27 +70,27 @@ fn read(building: &mut Building<'_>, path: &str, encoding: Option<&str>, bytes: 
         other => Err(format!("encoding {other:?} in manifest.json, which is not known")),
     };
     match decoded {
-        Ok(bytes) => unwrap(building, path, "document", bytes, 0),
+        Ok(bytes) => unwrap(building, path, "document", &bytes, 0),
         Err(why) => building.fault("FL1003", path, "", &why),
     }
 }
 
 /// Takes wrapping after wrapping off.
-fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: Vec<u8>, depth: usize) {
+fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &[u8], depth: usize) {
     let inner = |wrapped: Result<Vec<u8>, String>, building: &mut Building<'_>| match wrapped {
-        Ok(bytes) => unwrap(building, path, title, bytes, depth + 1),
+        Ok(bytes) => unwrap(building, path, title, &bytes, depth + 1),
         Err(why) => building.fault("FL1003", path, "", &why),
     };
     if depth > MOST_LAYERS {
         building.fault("FL1003", path, "", "documents within each other without end");
-    } else if encoding::is_gzip(&bytes) {
-        inner(encoding::gunzip(&bytes), building);
+    } else if encoding::is_gzip(bytes) {
+        inner(encoding::gunzip(bytes), building);
     } else if bytes.starts_with(b"#cloud-config") {
-        cloud_init(building, path, title, &bytes);
+        cloud_init(building, path, title, bytes);
     } else if bytes.trim_ascii_start().starts_with(b"{") {
-        ignition(building, path, title, &bytes, depth);
-    } else if encoding::is_mime(&bytes) {
-        inner(encoding::mime(&bytes), building);
+        ignition(building, path, title, bytes, depth);
+    } else if encoding::is_mime(bytes) {
+        inner(encoding::mime(bytes), building);
     } else {
         building.fault("FL1003", path, "", "neither a cloud-config nor an Ignition config");
     }
@@ -130,7 +130,7 @@ fn ignition(building: &mut Building<'_>, path: &str, title: &'static str, bytes:
 fn replace(building: &mut Building<'_>, path: &str, inside: &Resource, depth: usize) {
     let bytes = encoding::data_url(inside.source.as_deref().unwrap_or_default());
     match bytes.and_then(|bytes| inside.unpacked(bytes)) {
-        Ok(bytes) => unwrap(building, path, "inner document", bytes, depth + 1),
+        Ok(bytes) => unwrap(building, path, "inner document", &bytes, depth + 1),
         Err(why) => building.fault("FL1004", path, "ignition.config.replace", &why),
     }
 }
@@ -141,7 +141,7 @@ fn fetch(building: &mut Building<'_>, path: &str, elsewhere: &Resource, depth: u
         return;
     };
     match elsewhere.unpacked(bytes) {
-        Ok(bytes) => unwrap(building, &payload, "payload", bytes, depth + 1),
+        Ok(bytes) => unwrap(building, &payload, "payload", &bytes, depth + 1),
         Err(why) => building.fault("FL1004", path, "ignition.config.replace", &format!("{payload}: {why}")),
     }
 }
