@@ -298,6 +298,20 @@ fn secrets_that_are_spent_go_and_those_in_use_stay() {
     }
 }
 
+/// The credential that no RBAC restrains stays only where kubeadm made it, and could again.
+#[test]
+fn super_admin_goes_where_the_document_brought_it() {
+    const CONF: &str = "/etc/kubernetes/super-admin.conf";
+    for (example, stays) in [("ca-offline", false), ("ha-ubuntu", true)] {
+        let machine = Machine::of(example, "cp1");
+        machine.write("/proc/sys/kernel/hostname", 0o644, "cp1\n");
+        machine.write(CONF, 0o600, "secret");
+        succeeded(&machine.step("90-ready"));
+        assert_eq!(machine.exists(CONF), stays, "{example}");
+        assert!(!machine.exists("/etc/firelay/kubeconfig/super-admin.key"), "{example}");
+    }
+}
+
 #[test]
 fn what_cloud_init_writes_at_the_next_boot_goes_again() {
     let machine = Machine::new("worker-1");

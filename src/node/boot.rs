@@ -70,6 +70,8 @@ struct Context<'a> {
     kernel: Kernel,
     /// SELinux is to enforce, where nodes run so.
     enforcing: bool,
+    /// Directory of the API server's audit log, or nothing.
+    audit: &'a str,
 }
 
 /// Sources of packages in the place of the image's own.
@@ -176,7 +178,7 @@ pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
     })
 }
 
-fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
+fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
     let vip = match &plan.endpoint.provider {
         ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
         _ => None,
@@ -213,8 +215,14 @@ fn context<'a>(plan: &Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
         cni_plugins: brought(plan, node),
         crds: defines_kinds(plan),
         enforcing: enforcing(plan, node),
+        audit: audit(plan, node),
         cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
     }
+}
+
+fn audit<'p>(plan: &'p Plan, node: &NodePlan) -> &'p str {
+    let directory = plan.kubernetes.control_plane.audit_directory.as_deref();
+    directory.filter(|_| node.roles.control_plane).unwrap_or_default()
 }
 
 /// Whether SELinux is to enforce on a node.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
-    fields::GateSetting, images::Images, known, manifests, names, owned, phases, registration, report::Report,
+    fields::GateSetting, images::Images, known, manifests, names, owned, phases, pki, registration, report::Report,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -90,7 +90,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
     let profile = &release.profile;
     check_gates(kubernetes, release, report);
     phases::check(&kubernetes.skip_phases, profile, report);
-    let settings = control_plane::resolve(kubernetes, profile, report);
+    let settings = control_plane::resolve(kubernetes, pki::algorithm(spec), profile, report);
     control_plane::check_kubelet(kubernetes, report);
     registration::check(kubernetes, profile, report);
     kubernetes

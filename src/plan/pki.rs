@@ -24,10 +24,7 @@ pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut
 pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Report) -> PkiPlan {
     let pki = &spec.pki;
     let plan = PkiPlan {
-        algorithm: pki
-            .algorithm
-            .as_ref()
-            .map_or(Algorithm::EcdsaP256, |algorithm| algorithm.value),
+        algorithm: algorithm(spec),
         ca_validity: or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
         leaf_validity: or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
         backdate: or(pki.backdate.as_ref(), Duration::hours(24), report),
@@ -128,6 +125,12 @@ fn check_algorithm(algorithm: &Spanned<Algorithm>, release: &Release, report: &m
         let known = release.profile.encryption_algorithms.join(", ").to_lowercase();
         report.push(finding.at(algorithm.span).help(format!("algorithms: {known}")));
     }
+}
+
+/// The kind of all keys.
+pub(super) fn algorithm(spec: &Spec) -> Algorithm {
+    let said = spec.pki.algorithm.as_ref();
+    said.map_or(Algorithm::EcdsaP256, |algorithm| algorithm.value)
 }
 
 /// How named machines prove who they are.

@@ -71,7 +71,9 @@ pub enum Need {
     OneOf(Vec<String>),
     /// A list with all of these.
     Includes(Vec<String>),
-    /// A list of these alone.
+    /// A list with one of these.
+    IncludesOne(Vec<String>),
+    /// A list of these alone, and of one at least.
     Within(Vec<String>),
     /// A list without these.
     Without(Vec<String>),
@@ -163,11 +165,13 @@ impl Need {
             Some(Content::Sequence(items)) => items.iter().filter_map(name).collect(),
             _ => Vec::new(),
         };
-        let is_list = node.is_some_and(|node| matches!(node.content, Content::Sequence(_)));
         match self {
             Self::OneOf(values) => text.is_some_and(|text| values.iter().any(|value| value == text)),
             Self::Includes(values) => values.iter().all(|value| items.contains(&value.as_str())),
-            Self::Within(values) => is_list && items.iter().all(|item| values.iter().any(|value| value == item)),
+            Self::IncludesOne(values) => values.iter().any(|value| items.contains(&value.as_str())),
+            Self::Within(values) => {
+                !items.is_empty() && items.iter().all(|item| values.iter().any(|value| value == item))
+            }
             Self::Without(values) => !values.iter().any(|value| items.contains(&value.as_str())),
             Self::AtLeast(least) => text
                 .and_then(|text| text.parse().ok())

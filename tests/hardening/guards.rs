@@ -38,7 +38,7 @@ fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
 fn worse(need: &Need) -> Value {
     match need {
         Need::OneOf(_) | Need::Given(false) => json!("another"),
-        Need::Includes(_) => json!([]),
+        Need::Includes(_) | Need::IncludesOne(_) => json!([]),
         Need::Within(_) => json!(["another"]),
         Need::Without(values) => json!([values[0]]),
         Need::AtLeast(least) => json!(least.saturating_sub(1)),
@@ -80,6 +80,22 @@ fn whatever_is_guarded_can_be_lost_and_is_told() {
             "{path:?}: {labels:?}"
         );
     }
+}
+
+/// An empty list of what is allowed is read as no list: everything.
+#[test]
+fn an_empty_list_allows_everything() {
+    for weaker in [
+        "apiServer: { authentication: { anonymous: { enabled: true, conditions: [] } } }",
+        "tls: { cipherSuites: [] }",
+    ] {
+        let told = lost(&format!(
+            "security: {{ profile: hardened }}\nkubernetes: {{ {weaker} }}\n"
+        ));
+        assert_eq!(told.len(), 1, "{weaker}: {told:?}");
+    }
+    let stricter = "kubernetes: { apiServer: { encryption: { resources: [\"*.*\"] } } }";
+    assert_eq!(lost(&format!("security: {{ profile: hardened }}\n{stricter}\n")), []);
 }
 
 /// At the levels of roles, nodes and pools as well.

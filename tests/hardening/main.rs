@@ -105,6 +105,18 @@ fn every_control_is_in_the_documents_of_every_minor() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where SELinux enforces, the chain is started another way, and verify, with which a render ends, reads it nevertheless.
+#[test]
+fn a_cluster_that_enforces_is_rendered() {
+    let text = fs::read_to_string(example("hardened").spec).unwrap();
+    assert!(text.contains("\nos: debian-13\n"));
+    for os in ["rocky-9", "fedora-coreos"] {
+        let machines = rendered(&text.replace("\nos: debian-13\n", &format!("\nos: {os}\n")));
+        let unit = &machines["cp1"]["/etc/systemd/system/firelay.service"].1;
+        assert!(unit.contains("ExecStart=/usr/bin/env bash "), "{os}: {unit}");
+    }
+}
+
 /// A control is checked, or there is a reason why not; never both, never neither.
 #[test]
 fn no_control_is_without_a_check_or_a_reason() {

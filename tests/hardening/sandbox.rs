@@ -28,6 +28,49 @@ fn lay(files: &Files) -> tempfile::TempDir {
     directory
 }
 
+/// Options with which systemd makes a unit a mount namespace of its own (systemd.exec(5) of 257: "Sandboxing" and "Paths").
+const NAMESPACE: &[&str] = &[
+    "BindPaths",
+    "BindReadOnlyPaths",
+    "ExecPaths",
+    "ImagePolicy",
+    "InaccessiblePaths",
+    "MountFlags",
+    "MountImages",
+    "NoExecPaths",
+    "PrivateDevices",
+    "PrivateMounts",
+    "PrivateTmp",
+    "ProcSubset",
+    "ProtectControlGroups",
+    "ProtectHome",
+    "ProtectKernelLogs",
+    "ProtectKernelModules",
+    "ProtectKernelTunables",
+    "ProtectProc",
+    "ProtectSystem",
+    "ReadOnlyPaths",
+    "ReadWritePaths",
+    "RootDirectory",
+    "RootImage",
+    "TemporaryFileSystem",
+];
+
+/// What the chain mounts, by `mounts`, `disks` or a command of the user, is for the kubelet and its pods.
+#[test]
+fn the_chain_mounts_for_the_whole_machine() {
+    let machines = machines("1.36.4");
+    for node in ["founder", "worker", "rocky", "etcd"] {
+        let units = machines[node].iter();
+        let own = units.filter(|(path, _)| path.starts_with("/etc/systemd/system/firelay.service"));
+        let text: String = own.map(|(_, (_, text))| text.as_str()).collect();
+        assert!(text.contains("RestrictRealtime=yes"), "{node}: {text}");
+        let options: Vec<_> = text.lines().filter_map(|line| line.split_once('=')).collect();
+        let made: Vec<_> = options.iter().filter(|(name, _)| NAMESPACE.contains(name)).collect();
+        assert!(made.is_empty(), "{node}: {made:?}");
+    }
+}
+
 #[test]
 fn systemd_knows_every_line_and_finds_little_open() {
     let machines = machines("1.36.4");

@@ -29,6 +29,7 @@ pub const CASES: &[&str] = &[
 const JOIN: &str = "/usr/local/lib/firelay/steps/50-join";
 const ETCD: &str = "/usr/local/lib/firelay/steps/40-etcd";
 const ENV: &str = "/etc/firelay/node.env";
+const UNIT: &str = "/etc/systemd/system/firelay.service";
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 
 /// The trees of the examples, rendered once.
@@ -194,6 +195,29 @@ fn every_code_has_a_tampered_tree() {
             include_str!("order.rs").matches(&format!("\"{code}\"")).count() > 1,
             "{code}"
         );
+    }
+}
+
+#[test]
+fn a_chain_that_cannot_be_read() {
+    for machine in ["cp1", "worker-1"] {
+        let mut tree = tree("ha-ubuntu");
+        let driver = "ExecStart=/usr/local/lib/firelay/driver";
+        tamper(&mut tree, machine, UNIT, driver, &format!("{driver} --quiet"));
+        let message = found(&tree, "FL1058", &[machine]);
+        assert_eq!(
+            message,
+            format!("no steps of {machine} are found: {UNIT} starts none that can be read")
+        );
+        // An interpreter in front of it is what machines with SELinux have.
+        tamper(
+            &mut tree,
+            machine,
+            UNIT,
+            &format!("{driver} --quiet"),
+            "ExecStart=/usr/bin/env bash /usr/local/lib/firelay/driver",
+        );
+        assert_eq!(check(&tree), []);
     }
 }
 

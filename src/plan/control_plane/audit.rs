@@ -63,6 +63,7 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
                 .help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"),
         );
     }
+    settings.plan.audit_directory = Some(directory.to_owned());
     settings
         .api_server
         .volumes

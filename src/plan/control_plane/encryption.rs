@@ -1,7 +1,5 @@
 //! `kubernetes.apiServer.encryption`: encryption of objects in etcd.
 
-use std::collections::BTreeSet;
-
 use serde_json::Map;
 
 use super::{API_SERVER, Claim, Settings, document};
@@ -16,6 +14,18 @@ use crate::{
 const KEY: &str = "kubernetes.apiServer.encryption";
 /// What is encrypted where the spec names nothing.
 const SECRETS: &str = "secrets";
+/// What the API server keeps under another name or not as objects, and what to write instead
+/// (`validateResourceNames` in `k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go`).
+const NOT_STORED: [(&str, &str); 5] = [
+    (
+        "*.events.k8s.io",
+        "write events: they are kept in the group without a name",
+    ),
+    ("*.extensions", "remove it: Kubernetes has no such group any more"),
+    ("apiserveripinfo", "remove it: it has no API"),
+    ("serviceipallocations", "remove it: it has no API"),
+    ("servicenodeportallocations", "remove it: it has no API"),
+];
 
 pub(super) fn resolve(
     encryption: &Encryption,
@@ -41,28 +51,53 @@ pub(super) fn resolve(
 }
 
 fn check(resources: &[Spanned<String>], report: &mut Report) {
-    let mut seen = BTreeSet::new();
-    for resource in resources {
+    let names: Vec<&str> = resources.iter().map(|resource| resource.as_str()).collect();
+    for (at, resource) in resources.iter().enumerate() {
+        let finding = |message: &str| Diagnostic::error("FL0538", message).at(resource.span);
         if !is_resource(resource) {
-            let finding = Diagnostic::error("FL0538", "not a resource of Kubernetes").at(resource.span);
             report.push(
-                finding
+                finding("not a resource of Kubernetes")
                     .label("the API server does not start")
                     .help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
-        } else if !seen.insert(resource.as_str()) {
-            let finding = Diagnostic::error("FL0538", "a resource is encrypted twice").at(resource.span);
+        } else if let Some((_, instead)) = NOT_STORED.iter().find(|(pattern, _)| is_of(resource, pattern)) {
             report.push(
-                finding
+                finding("a resource that cannot be encrypted")
                     .label("the API server does not start")
+                    .help(*instead),
+            );
+        } else if names[..at].contains(&resource.as_str()) {
+            report.push(
+                finding("a resource is encrypted twice")
+                    .label("the API server does not start")
+                    .help("remove one of them"),
+            );
+        } else if let Some(wider) = names
+            .iter()
+            .find(|other| **other != resource.as_str() && is_of(resource, other))
+        {
+            report.push(
+                finding("a resource is encrypted twice")
+                    .label(format!("`{wider}` has it already, and the API server does not start"))
                     .help("remove one of them"),
             );
         }
     }
 }
 
+/// Resource and group, as `schema.ParseGroupResource` takes them apart.
+fn parsed(text: &str) -> (&str, &str) {
+    text.split_once('.').unwrap_or((text, ""))
+}
+
+/// Whether a pattern is of what a resource, or another pattern, is of.
+fn is_of(resource: &str, pattern: &str) -> bool {
+    let ((name, group), (names, groups)) = (parsed(resource), parsed(pattern));
+    (groups == "*" || groups == group) && (names == "*" || names == name)
+}
+
 /// `RESOURCE`, `RESOURCE.GROUP`, `*.GROUP` and `*.*`; `*.` is the group without a name
-/// (`k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go`).
+/// (`validateResourceNames`).
 fn is_resource(text: &str) -> bool {
     let word = |text: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
@@ -72,5 +107,26 @@ fn is_resource(text: &str) -> bool {
         None => word(text),
         Some(("*", group)) => group.is_empty() || group == "*" || word(group),
         Some((resource, group)) => word(resource) && word(group),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wider_pattern_has_what_a_narrower_one_has() {
+        for (resource, pattern, has) in [
+            ("secrets", "*.*", true),
+            ("deployments.apps", "*.*", true),
+            ("*.apps", "*.*", true),
+            ("secrets", "*.", true),
+            ("deployments.apps", "*.", false),
+            ("deployments.apps", "*.apps", true),
+            ("*.apps", "deployments.apps", false),
+            ("secrets", "*.apps", false),
+        ] {
+            assert_eq!(is_of(resource, pattern), has, "{resource} {pattern}");
+        }
     }
 }

@@ -9,7 +9,11 @@ mod encryption;
 mod tls;
 
 use super::{ConfigurationPlan, ControlPlanePlan, VolumePlan, report::Report};
-use crate::{profile::KubernetesProfile, spec::Kubernetes, yaml::Spanned};
+use crate::{
+    profile::KubernetesProfile,
+    spec::{Algorithm, Kubernetes},
+    yaml::Spanned,
+};
 
 pub(super) use arguments::check as check_arguments;
 pub(super) use tls::{check_kubelet, etcd as etcd_tls, taken};
@@ -59,7 +63,12 @@ pub(super) struct Settings {
 }
 
 /// Reads all keys.
-pub(super) fn resolve(kubernetes: &Kubernetes, profile: &KubernetesProfile, report: &mut Report) -> Settings {
+pub(super) fn resolve(
+    kubernetes: &Kubernetes,
+    algorithm: Algorithm,
+    profile: &KubernetesProfile,
+    report: &mut Report,
+) -> Settings {
     let mut settings = Settings::default();
     let api_server = &kubernetes.api_server;
     if let Some(audit) = &api_server.audit {
@@ -72,7 +81,7 @@ pub(super) fn resolve(kubernetes: &Kubernetes, profile: &KubernetesProfile, repo
     authorization::authenticate(&api_server.authentication, profile, &mut settings, report);
     authorization::authorize(&api_server.authorization, profile, &mut settings, report);
     scheduler(kubernetes, profile, &mut settings, report);
-    tls::resolve(&kubernetes.tls, profile, &mut settings, report);
+    tls::resolve(&kubernetes.tls, algorithm, profile, &mut settings, report);
     let gates = !kubernetes.feature_gates.is_empty();
     for settled in [
         &mut settings.api_server,

@@ -5,15 +5,24 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     plan::{known, report::Report},
     profile::KubernetesProfile,
-    spec::{Kubernetes, Tls, TlsVersion},
+    spec::{Algorithm, Kubernetes, Tls, TlsVersion},
 };
 
 const KEY: &str = "kubernetes.tls";
-/// What HTTP/2 asks for (RFC 9113 9.2.2), in the kind of firelay's certificates: Go's servers do not start without.
+/// What HTTP/2 asks for (RFC 9113 9.2.2), or Go's servers do not start; in the kind of the certificates' keys, or clients of
+/// TLS 1.2 find nothing in common.
 const NEEDED: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+/// The same for RSA keys.
+const NEEDED_BY_RSA: &str = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
 
-pub(super) fn resolve(tls: &Tls, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
-    check(tls, profile, report);
+pub(super) fn resolve(
+    tls: &Tls,
+    algorithm: Algorithm,
+    profile: &KubernetesProfile,
+    settings: &mut Settings,
+    report: &mut Report,
+) {
+    check(tls, algorithm, profile, report);
     let plan = &mut settings.plan;
     plan.tls_min_version = tls.min_version.as_ref().map(|version| version.value);
     plan.cipher_suites = tls.cipher_suites.iter().map(|suite| suite.value.clone()).collect();
@@ -53,7 +62,8 @@ fn suites(tls: &Tls) -> Option<String> {
     (!names.is_empty()).then(|| names.join(","))
 }
 
-fn check(tls: &Tls, profile: &KubernetesProfile, report: &mut Report) {
+fn check(tls: &Tls, algorithm: Algorithm, profile: &KubernetesProfile, report: &mut Report) {
+    let needed = if algorithm.is_rsa() { NEEDED_BY_RSA } else { NEEDED };
     for suite in tls
         .cipher_suites
         .iter()
@@ -77,12 +87,12 @@ fn check(tls: &Tls, profile: &KubernetesProfile, report: &mut Report) {
                 .label("TLS 1.3 has no choice of suites, and etcd does not start")
                 .help("remove cipherSuites"),
         );
-    } else if !tls.cipher_suites.iter().any(|suite| suite.as_str() == NEEDED) {
+    } else if !tls.cipher_suites.iter().any(|suite| suite.as_str() == needed) {
         let finding = Diagnostic::error("FL0522", "a suite is missing that HTTP/2 needs").at(first.span);
         report.push(
             finding
                 .label("the API server does not start")
-                .help(format!("add {NEEDED}")),
+                .help(format!("add {needed}")),
         );
     }
 }

@@ -74,6 +74,8 @@ pub struct ControlPlanePlan {
     pub configurations: Vec<ConfigurationPlan>,
     /// What is encrypted in etcd.
     pub encryption: Option<EncryptionPlan>,
+    /// Directory of the audit log, which is a file.
+    pub audit_directory: Option<String>,
     /// A server of audit events.
     pub audit_webhook: Option<AuditWebhookPlan>,
     /// Lowest version of TLS, when said.

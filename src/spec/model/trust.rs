@@ -42,6 +42,13 @@ pub enum Algorithm {
     Rsa4096,
 }
 
+impl Algorithm {
+    /// Keys of RSA; the others are of elliptic curves.
+    pub fn is_rsa(self) -> bool {
+        matches!(self, Self::Rsa2048 | Self::Rsa3072 | Self::Rsa4096)
+    }
+}
+
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -10,20 +10,26 @@ use super::{
     early,
     grammar::Grammar,
     graph::{At, Graph, Need},
+    reader::UNIT,
     run::Run,
 };
 
 /// What a render of all nodes leaves in a tree, and one of some does not.
 const OF_ALL: &str = "node-names";
 
+const LEAVE: &str =
+    "verify knows the waits of firelay's own steps; leave the unit and its scripts as they were rendered";
+
 /// Everything that is wrong with the order. In a tree of some machines, or with one that cannot be read, only what each has
 /// to do by itself is looked at.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let graph = Graph::of(&tree.machines, tree.manifest.founded);
-    let mut findings = unreadable(&graph);
+    let mut findings = unread(&graph);
+    let whole = findings.is_empty() && tree.machines.iter().all(|machine| machine.faults.is_empty());
+    findings.extend(unreadable(&graph));
     findings.extend(turns(&tree.machines));
     let all = tree.manifest.files.iter().any(|file| file.path == OF_ALL);
-    if !all || tree.machines.iter().any(|machine| !machine.faults.is_empty()) {
+    if !all || !whole {
         return findings;
     }
     let run = Run::of(&graph);
@@ -111,9 +117,22 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
     Some(finding.help("a founder that is replaced has to join; render its document again"))
 }
 
+/// Machines of which no step is found: of such a chain nobody could say anything, and so nothing wrong.
+fn unread(graph: &Graph<'_>) -> Vec<Finding> {
+    let chains = graph.chains.iter().filter(|chain| chain.steps.is_empty());
+    let readable = chains.filter(|chain| chain.machine.faults.is_empty());
+    let finding = |chain: &Chain<'_>| {
+        let message = format!(
+            "no steps of {} are found: {UNIT} starts none that can be read",
+            chain.machine.name
+        );
+        Finding::error("FL1058", &chain.machine.document, message).help(LEAVE)
+    };
+    readable.map(finding).collect()
+}
+
 /// Waits that no rule knows, and deadlines that are no numbers.
 fn unreadable(graph: &Graph<'_>) -> Vec<Finding> {
-    let help = "verify knows the waits of firelay's own steps; leave the scripts as they were rendered";
     let steps = graph
         .chains
         .iter()
@@ -123,14 +142,14 @@ fn unreadable(graph: &Graph<'_>) -> Vec<Finding> {
             let message = format!("nobody knows what ends the wait for `{}`", call.command.join(" "));
             Finding::error("FL1058", &chain.machine.document, message)
                 .at(step.path)
-                .help(help)
+                .help(LEAVE)
         };
         step.unknown.iter().map(call)
     });
     let endless = graph.waits().filter(|(_, wait, _)| wait.limit.is_none());
     let endless = endless.map(|(place, wait, _)| {
         let message = format!("the wait for {} has no deadline that can be read", wait.rule.title);
-        at(graph, place, "FL1058", message).help(help)
+        at(graph, place, "FL1058", message).help(LEAVE)
     });
     unknown.chain(endless).collect()
 }

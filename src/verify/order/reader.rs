@@ -13,11 +13,13 @@ use super::{
 };
 use crate::yaml;
 
-const UNIT: &str = "/etc/systemd/system/firelay.service";
+/// What runs the driver of the chain.
+pub(super) const UNIT: &str = "/etc/systemd/system/firelay.service";
 /// What steps source.
 const SOURCED: &[&str] = &["/etc/firelay/node.env", "/etc/etcd/etcd.env"];
 
-static EXEC: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ExecStart=(\S+)$"));
+/// The driver is the last word: an interpreter may stand before it.
+static EXEC: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^ExecStart=(?:\S+ )*(\S+)$"));
 static STEPS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^for step in (/\S+)/\*; do$"));
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$\{?([A-Z][A-Z0-9_]*)\}?"));
 static DURATION: LazyLock<Regex> = LazyLock::new(|| pattern(r"([0-9]+)(h|m|s)"));
