@@ -11,7 +11,7 @@ use crate::{
 const EXPOSED: [(&str, &str, u32); 3] = [
     ("etcd", "etcd.service", 25),
     ("founder", "firelay-certificate-renewal.service", 35),
-    ("founder", "firelay.service", 92),
+    ("founder", "firelay.service", 93),
 ];
 
 /// Lays the units of a machine below a directory of their own.

@@ -72,10 +72,7 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
                     .label("the API server does not start")
                     .help("remove one of them"),
             );
-        } else if let Some(wider) = names
-            .iter()
-            .find(|other| **other != resource.as_str() && is_of(resource, other))
-        {
+        } else if let Some(wider) = names.iter().find(|other| wider(other, resource)) {
             report.push(
                 finding("a resource is encrypted twice")
                     .label(format!("`{wider}` has it already, and the API server does not start"))
@@ -83,6 +80,10 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
             );
         }
     }
+}
+
+fn wider(other: &str, resource: &str) -> bool {
+    other != resource && is_resource(other) && is_of(resource, other)
 }
 
 /// Resource and group, as `schema.ParseGroupResource` takes them apart.
