@@ -96,7 +96,7 @@ fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
             // That the clock was another one shows in what is said about certificates that end soon,
             // alone; some hold for five years.
             assert_eq!(
-                said.contains("warning: the certificates of"),
+                said.contains("warning[FL1037]: it ends on"),
                 setting.clock == ELSEWHERE.clock && example.name != "ca-offline",
                 "{said}"
             );

@@ -248,8 +248,9 @@ fn too_open(holding: &Holding) -> Option<Finding> {
         wrapped: String::new(),
         code: "FL1086",
         message: format!(
-            "the document of {} is {exposure}, and may be {most} at the most",
-            machine.name
+            "whoever reads the document of {} {}, and `security.maxExposure` is {most}",
+            machine.name,
+            exposure.reader()
         ),
         help: format!(
             "it holds {}{more}; `delivery: {{ rung: pointer }}` keeps it from the platform, or raise `security.maxExposure`",

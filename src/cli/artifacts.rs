@@ -92,7 +92,8 @@ pub struct ArtifactsMirror {
 /// `artifacts check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It ends with 5 if anything is missing or wrong. Examples:\n  firelay artifacts check mirror\n  \
+    after_help = "It ends with 5 if anything is missing or wrong. --quick takes the server's word: one that answers every path with \
+                  200 and some bytes passes, as does a file with other bytes; nobody tells sizes beforehand. Examples:\n  firelay artifacts check mirror\n  \
                   firelay artifacts check http://files.example.com/mirror --images"
 )]
 pub struct ArtifactsCheck {
@@ -102,7 +103,7 @@ pub struct ArtifactsCheck {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Only whether each file is there: a server is asked with HEAD, and nothing is hashed
+    /// Only whether each file is there and not empty: a server is asked with HEAD, nothing is fetched, and no digest is proven
     #[arg(long)]
     pub quick: bool,
     /// Ask the registries for every image as well, by the mirrors and credentials of `runtime.registries`

@@ -120,7 +120,10 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     })?;
     let keep = match bundle.recipients.len() {
         0 => "keep it safe and out of version control: it is the cluster".to_owned(),
-        count => format!("sealed to {count} of which one has to open it: it is the cluster"),
+        1 => "it is the cluster, and only the identity of its one recipient opens it: keep that safe".to_owned(),
+        count => {
+            format!("it is the cluster, and the identity of any of its {count} recipients opens it: keep one safe")
+        }
     };
     streams::tell(format_args!(
         "wrote {} ({}); {keep}",

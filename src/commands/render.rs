@@ -4,7 +4,7 @@ mod report;
 
 use std::{borrow::Cow, collections::BTreeSet, path::Path};
 
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 
 use self::report::{Written, report};
 use super::{
@@ -25,9 +25,6 @@ use crate::{
     secrets::Bundle,
     spec::Beside,
 };
-
-/// A certificate that ends within this time is worth a word.
-const SOON: Duration = Duration::days(30);
 
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
@@ -80,7 +77,6 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     }
     save()?;
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
-    warn_of_expiry(&nodes, OffsetDateTime::now_utc());
     seed::warn_of_stale(&args.out)?;
     report(args, &project, &bundle, &nodes, &written)
 }
@@ -248,17 +244,4 @@ fn node_names(nodes: &[NodePlan]) -> String {
 
 fn put(tree: &TreeWriter, described: ManifestFile, bytes: &[u8]) -> Result<(), Failure> {
     tree.put(described, bytes).map_err(|error| Failure::io(&error))
-}
-
-fn warn_of_expiry(nodes: &[Written], now: OffsetDateTime) {
-    let Some(first) = nodes.iter().min_by_key(|node| node.expires) else {
-        return;
-    };
-    if first.expires < now + SOON {
-        streams::tell(format_args!(
-            "warning: the certificates of {} end on {}; they count from the day that the bundle was made",
-            first.node,
-            first.expires.date()
-        ));
-    }
 }

@@ -44,7 +44,7 @@ pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     let clear = is_clear(path);
     replace_bundle(path, &bundle)?;
     streams::tell(format_args!(
-        "sealed to {}; who has none of their identities has no cluster: firelay secrets show --identity FILE proves it",
+        "sealed to {}; without one of their identities the cluster is lost: firelay secrets show --identity FILE proves that yours opens it",
         count(bundle.recipients.len())
     ));
     if clear {

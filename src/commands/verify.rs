@@ -45,7 +45,8 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     }
 }
 
-/// Verifies what a render is about to put in place: a tree with an error never gets there. Warnings are left to the verb.
+/// Verifies what a render is about to put in place: a tree with an error never gets there. A warning is told once,
+/// with how often there is the same; notes are left to the verb.
 ///
 /// Machines wait for a clock inside of their certificates' validity. That of this machine may be wrong, so the bundle's day is
 /// the earliest that counts.
@@ -54,11 +55,39 @@ pub fn staged(out: &Path, writer: &TreeWriter, manifest: &Manifest, issued: Offs
     let now = OffsetDateTime::now_utc().max(issued);
     let verified = verify::verify_parts(manifest.to_json().as_bytes(), &fetch, out, now, verify::PART);
     let mut findings = verified.map_err(|error| Failure::io(&error))?.findings;
-    findings.retain(|finding| finding.level == Level::Error);
+    findings.retain(|finding| finding.level != Level::Note);
     if !findings.is_empty() {
-        streams::tell(text(&findings));
+        streams::tell(briefly(&findings));
     }
     verdict(out, Counts::of(&findings))
+}
+
+/// Every error, and of warnings that say the same the first.
+fn briefly(findings: &[Finding]) -> String {
+    let same = |one: &Finding, other: &Finding| one.code == other.code && one.message == other.message;
+    let mut texts = Vec::new();
+    for (at, finding) in findings.iter().enumerate() {
+        let warns = finding.level == Level::Warning;
+        if warns && findings[..at].iter().any(|earlier| same(earlier, finding)) {
+            continue;
+        }
+        let more = findings[at + 1..]
+            .iter()
+            .filter(|later| warns && same(later, finding))
+            .count();
+        texts.push(one(finding) + &elsewhere(more));
+    }
+    texts.join("\n")
+}
+
+fn elsewhere(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(
+            "   = note: the same in {}; firelay verify shows all\n",
+            counted(more, "other place")
+        ),
+    }
 }
 
 /// Exit code 5 for an error.

@@ -147,7 +147,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0610", "kernel parameter"),
     ("FL0611", "kernel module"),
     ("FL0612", "line of /etc/hosts"),
-    ("FL0613", "trusted certificate"),
+    ("FL0613", "certificate or key"),
     ("FL0614", "not the name of a package"),
     ("FL0615", "not a time zone"),
     ("FL0616", "mount"),

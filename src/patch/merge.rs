@@ -30,6 +30,7 @@ const RULES: Rules = Rules {
         ("extraEnvs", "name"),
     ],
     choices: &[],
+    keeps_removals: false,
 };
 
 /// Lays a patch over a tree. Whoever removes what is not there has missed, and that is an error.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use semver::Version;
 
 use super::{
-    RuntimePlan, artifacts,
+    RuntimePlan, artifacts, host,
     images::Images,
     kubernetes::{self, Release},
     names,
@@ -149,31 +149,10 @@ fn check_registry(registry: &Registry, report: &mut Report) {
 
 fn check_mirror(mirror: &Mirror, report: &mut Report) {
     artifacts::check_url(&mirror.url, report);
-    if let Some(ca) = mirror
-        .ca
-        .as_ref()
-        .filter(|ca| !ca.contains("-----BEGIN CERTIFICATE-----"))
-    {
-        let finding = Diagnostic::error("FL0506", "not a certificate")
-            .at(ca.span)
-            .label("PEM is needed");
-        report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
-    }
-    let client = mirror.client.as_ref();
-    if let Some(certificate) = client
-        .map(|client| &client.certificate)
-        .filter(|certificate| !certificate.contains("-----BEGIN CERTIFICATE-----"))
-    {
-        let finding = Diagnostic::error("FL0506", "not a certificate")
-            .at(certificate.span)
-            .label("PEM is needed");
-        report.push(finding.help("give the certificate itself as a block of text (`certificate: |`), not its path"));
-    }
-    if let Some(client) = client.filter(|client| !client.key.expose().contains("PRIVATE KEY-----")) {
-        let finding = Diagnostic::error("FL0506", "not a private key").at(client.certificate.span);
-        report.push(finding.label("the key that goes with this certificate is no PEM").help(
-            "give the key itself as a block of text (`key: |`), not its path; one with a passphrase cannot be read",
-        ));
+    mirror.ca.iter().for_each(|ca| host::check_certificates(ca, report));
+    if let Some(client) = &mirror.client {
+        host::check_certificates(&client.certificate, report);
+        host::check_key(&client.certificate, &client.key, report);
     }
     let username = mirror.auth.as_ref().map(|auth| &auth.username);
     if let Some(username) = username.filter(|name| name.contains(':')) {

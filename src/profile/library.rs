@@ -21,6 +21,7 @@ pub const SHIPPED: &str = "firelay's profiles/";
 const RULES: Rules = Rules {
     lists: &[("releases", "versions")],
     choices: &[],
+    keeps_removals: false,
 };
 
 /// Folders of profiles, and the key of each profile's name.

@@ -1,13 +1,12 @@
 //! Patches of the spec itself, laid before it is read.
 
 use super::{
-    RULES,
     layers::{INCLUDE, included_late},
     patches::{ALL, SpecPatch},
 };
 use crate::{
-    diagnostic::{Diagnostic, Severity, Span},
-    yaml::{self, Content, Fragment, Node, Pointer, Scalar},
+    diagnostic::{Diagnostic, Span},
+    yaml::{self, Content, Fragment, MISSED, Node, Pointer, Rules, Scalar},
 };
 
 /// The word that names the spec as a target.
@@ -16,7 +15,7 @@ const SPEC: &str = "spec";
 const ROLES: [&str; 3] = ["control-plane", "worker", "etcd"];
 
 /// The spec with its patches laid: those for all first, then those of roles, then those of nodes and pools.
-pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch]) -> (Node<'static>, Vec<Diagnostic>) {
+pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch], rules: &Rules) -> (Node<'static>, Vec<Diagnostic>) {
     let level = |patch: &&SpecPatch| match patch.folder.as_str() {
         ALL => 0,
         folder if ROLES.contains(&folder) => 1,
@@ -26,7 +25,7 @@ pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch]) -> (Node<'stat
     ordered.sort_by_key(level);
     let (mut root, mut findings) = (root, Vec::new());
     for patch in ordered {
-        match lay(&root, patch) {
+        match lay(&root, patch, rules, &mut findings) {
             Ok(changed) if changed.same(&root) => {
                 let finding = Diagnostic::warning("FL0707", "a patch that changes nothing");
                 let finding = finding
@@ -41,22 +40,27 @@ pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch]) -> (Node<'stat
     (root, findings)
 }
 
-fn lay(root: &Node<'static>, patch: &SpecPatch) -> Result<Node<'static>, Vec<Diagnostic>> {
+/// What is taken away where it is not keeps a patch from being laid, unless it may be in what the spec is laid over: then it is
+/// among the findings until that is known.
+fn lay(
+    root: &Node<'static>,
+    patch: &SpecPatch,
+    rules: &Rules,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Node<'static>, Vec<Diagnostic>> {
     let one = |finding: Diagnostic| vec![finding];
     check(patch).map_err(one)?;
     included(patch).map_err(one)?;
     let mut root = root.clone();
     let place = place(&mut root, patch).map_err(one)?;
     if let Some(Fragment(merge)) = &patch.change.merge {
-        let (merged, findings) = yaml::merge(place.clone(), merge, &RULES);
-        let missed = findings.into_iter().map(|finding| Diagnostic {
-            severity: Severity::Error,
-            ..finding
-        });
-        let missed: Vec<_> = missed.collect();
-        if !missed.is_empty() {
-            return Err(missed);
+        let (merged, missed) = yaml::merge(place.clone(), merge, rules);
+        let missed = missed.into_iter().map(Diagnostic::strict);
+        let (open, wrong): (Vec<_>, Vec<_>) = missed.partition(|one| rules.keeps_removals && one.code == MISSED);
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
+        findings.extend(open);
         *place = merged;
     }
     if let Some(operations) = &patch.change.json {

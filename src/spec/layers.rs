@@ -45,6 +45,13 @@ pub const RULES: Rules = Rules {
         ("yields", "path"),
     ],
     choices: &["network.cni"],
+    keeps_removals: false,
+};
+
+/// The same where a security profile lies below: what texts take away may be the profile's.
+const RULES_OVER: Rules = Rules {
+    keeps_removals: true,
+    ..RULES
 };
 
 /// Texts that have a syntax of their own in which `${…}` means something else: shell, manifests, patches.
@@ -229,24 +236,25 @@ impl Layers {
     /// One tree of all texts, with the findings that leave something to look into; else only findings.
     pub(super) fn compose(&self) -> Result<Composed<'_>, Vec<Diagnostic>> {
         let mut findings = self.findings.clone();
+        let rules = if self.under.is_some() { &RULES_OVER } else { &RULES };
         let trees = self.trees(&mut findings)?;
         let mut trees = trees.into_iter();
         let Some(mut tree) = trees.next() else {
             return Err(findings);
         };
         for over in trees {
-            let (root, merged) = yaml::merge(tree.root, &over.root, &RULES);
+            let (root, merged) = yaml::merge(tree.root, &over.root, rules);
             tree.root = root;
             findings.extend(merged);
         }
         let patches = PatchFiles::read(&self.source, &self.patches);
         findings.extend(patches.findings);
         if !patches.spec.is_empty() {
-            let (root, amiss) = amend::amended(tree.root.detached(), &patches.spec);
+            let (root, amiss) = amend::amended(tree.root.detached(), &patches.spec, rules);
             tree.root = root;
             findings.extend(amiss);
         }
-        self.assign(&mut tree, &mut findings);
+        self.assign(&mut tree, rules, &mut findings);
         let inserted = match &self.environment {
             Some(environment) => {
                 let (inserted, unset) = yaml::substitute(&mut tree.root, environment, SPARED);
@@ -259,9 +267,7 @@ impl Layers {
             }
         };
         if let Some(under) = &self.under {
-            let (root, weakened) = under.laid(&tree.root);
-            tree.root = root;
-            findings.extend(weakened);
+            tree.root = under.laid(&tree.root, &mut findings);
         }
         tree.findings = findings;
         Ok(Composed {
@@ -299,7 +305,7 @@ impl Layers {
         }
     }
 
-    fn assign<'s>(&'s self, tree: &mut Tree<'s>, findings: &mut Vec<Diagnostic>) {
+    fn assign<'s>(&'s self, tree: &mut Tree<'s>, rules: &Rules, findings: &mut Vec<Diagnostic>) {
         let Some((number, lengths)) = &self.set else { return };
         let text = &self.source.texts()[*number];
         let mut at = 0;
@@ -307,7 +313,7 @@ impl Layers {
             match Assignment::parse(&text.text[at..at + length], text.start + at) {
                 Ok(assignment) => findings.extend(match assignment.top() {
                     (INCLUDE, span) => Some(included_late(span, "name the file as a further SPEC")),
-                    _ => assignment.apply(&mut tree.root, &RULES).err(),
+                    _ => assignment.apply(&mut tree.root, rules).err(),
                 }),
                 Err(faults) => findings.extend(faults),
             }

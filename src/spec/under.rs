@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::layers::RULES;
 use crate::{
     diagnostic::{Diagnostic, Span},
-    yaml::{self, Content, Node},
+    yaml::{self, Content, MISSED, Node},
 };
 
 /// Where the kubelets' settings of the whole cluster stand.
@@ -86,16 +86,15 @@ pub enum Need {
 }
 
 impl Under {
-    /// A spec laid over the profile, with what weakens it (`FL0536`).
-    pub(super) fn laid<'s>(&self, over: &Node<'s>) -> (Node<'s>, Vec<Diagnostic>) {
-        // A key that is taken out where it is not needs no word: it is the spec's own way to say that it has none.
+    /// A spec laid over the profile. To the findings of its texts come those of what weakens it (`FL0536`).
+    pub(super) fn laid<'s>(&self, over: &Node<'s>, findings: &mut Vec<Diagnostic>) -> Node<'s> {
         let mut spec = self.spec.clone();
         for one in self.yields.iter().filter(|one| one.to.holds(over)) {
             take(&mut spec, &keys(&one.path));
         }
         let (mut root, merged) = yaml::merge(spec, over, &RULES);
-        let mut findings: Vec<_> = merged.into_iter().filter(|finding| finding.code != "FL0018").collect();
         root.span = over.span;
+        settle(findings, merged);
         let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();
         let idle = |guard: &&Guard| guard.unless.as_ref().is_some_and(|case| case.holds(&root));
         for guard in self.guards.iter().filter(|guard| !idle(guard)) {
@@ -106,7 +105,7 @@ impl Under {
             }
         }
         findings.extend(weak.into_iter().map(|(span, controls)| self.weakened(span, &controls)));
-        (root, findings)
+        root
     }
 
     /// One value may be what several controls are about.
@@ -117,6 +116,14 @@ impl Under {
             .label(controls.join("; "))
             .help("remove it, and the profile's own value counts; as it stands this is lost")
     }
+}
+
+/// What a text takes away where the texts below it have nothing is told only if the profile has nothing there either. That
+/// of the lowest text needs no word: it is the spec's own way to say that it has none.
+fn settle(findings: &mut Vec<Diagnostic>, merged: Vec<Diagnostic>) {
+    let (nowhere, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|finding| finding.code == MISSED);
+    findings.retain(|finding| finding.code != MISSED || nowhere.iter().any(|missed| missed.span == finding.span));
+    findings.extend(others);
 }
 
 /// Where a guard does not hold.

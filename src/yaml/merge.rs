@@ -16,6 +16,8 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, nearest};
 
+/// The code of what removes something that is not there.
+pub const MISSED: &str = "FL0018";
 /// The key of a directive.
 const DIRECTIVE: &str = "$patch";
 /// What a directive may say.
@@ -31,6 +33,8 @@ pub struct Rules {
     pub lists: &'static [(&'static str, &'static str)],
     /// Mappings of one entry that is a choice: another choice replaces it.
     pub choices: &'static [&'static str],
+    /// What removes something stays in the tree, because that will be laid over another in which it may be.
+    pub keeps_removals: bool,
 }
 
 impl Rules {
@@ -78,6 +82,9 @@ struct Merge<'r, 'n> {
 
 impl<'n> Merge<'_, 'n> {
     fn lay<'s>(&mut self, under: Node<'s>, over: &'n Node<'s>) -> Node<'s> {
+        if self.rules.keeps_removals && removes(&under) {
+            return self.fresh(over);
+        }
         match (under.content, &over.content) {
             (Content::Mapping(entries), Content::Mapping(_)) if self.wish(over) == Wish::Merge => {
                 if self.rules.is_choice(&self.path) && !same_choice(&entries, over) {
@@ -105,12 +112,14 @@ impl<'n> Merge<'_, 'n> {
             let wish = if is_null(value) { Wish::Delete } else { self.wish(value) };
             self.path.push(key.text().unwrap_or_default());
             match (at, wish) {
+                (Some(at), Wish::Delete) if self.rules.keeps_removals => entries[at] = (key.clone(), value.clone()),
                 (Some(at), Wish::Delete) => {
                     entries.remove(at);
                 }
                 (None, Wish::Delete) => {
                     let keys: Vec<_> = entries.iter().filter_map(|(key, _)| key.text()).collect();
                     self.missed(key, "key", &keys);
+                    entries.extend(self.removal(value).map(|value| (key.clone(), value)));
                 }
                 (Some(at), _) => {
                     let below = std::mem::replace(&mut entries[at].1, empty(value));
@@ -147,14 +156,27 @@ impl<'n> Merge<'_, 'n> {
                 (0, Wish::Delete) => {
                     let names: Vec<_> = row.nodes().filter_map(|node| node.get(key)?.text()).collect();
                     self.missed(named, key, &names);
+                    self.removal(item)
+                        .into_iter()
+                        .for_each(|item| row.push(Some(name.clone()), item));
                 }
-                (_, Wish::Delete) => row.remove(&name),
+                (_, Wish::Delete) => {
+                    row.remove(&name);
+                    self.removal(item)
+                        .into_iter()
+                        .for_each(|item| row.push(Some(name.clone()), item));
+                }
                 (1, Wish::Merge) if many.get(&name) == Some(&1) => row.change(&name, |below| self.lay(below, item)),
                 (0, _) => row.push(Some(name), self.fresh(item)),
                 _ => row.replace(name, self.fresh(item)),
             }
         }
         row.places.into_iter().flatten().collect()
+    }
+
+    /// What removes something, where it stays.
+    fn removal<'s>(&self, node: &Node<'s>) -> Option<Node<'s>> {
+        self.rules.keeps_removals.then(|| node.clone())
     }
 
     /// A node where there is nothing to lay it over: without directives, and without what would remove something.
@@ -171,7 +193,7 @@ impl<'n> Merge<'_, 'n> {
                         self.path.push(key.text().unwrap_or_default());
                         let kept = if is_null(value) {
                             self.missed(key, "key", &[]);
-                            None
+                            self.removal(value)
                         } else {
                             self.kept(key, value)
                         };
@@ -190,7 +212,7 @@ impl<'n> Merge<'_, 'n> {
     fn kept<'s>(&mut self, place: &Node<'_>, node: &'n Node<'s>) -> Option<Node<'s>> {
         if self.wish(node) == Wish::Delete {
             self.missed(place, "key", &[]);
-            return None;
+            return self.removal(node);
         }
         Some(self.fresh(node))
     }
@@ -243,7 +265,7 @@ pub(super) fn missed(at: &Node<'_>, key: &str, there: &[&str]) -> Diagnostic {
         None if key == "key" => "no such key below".to_owned(),
         None => format!("no element has this {key}"),
     };
-    let finding = Diagnostic::warning("FL0018", format!("{what} is removed where it is not"));
+    let finding = Diagnostic::warning(MISSED, format!("{what} is removed where it is not"));
     finding.at(at.span).label(label)
 }
 
@@ -258,6 +280,11 @@ fn written<'n, 's>(node: &'n Node<'s>) -> impl Iterator<Item = &'n (Node<'s>, No
 
 pub(super) fn is_null(node: &Node<'_>) -> bool {
     matches!(&node.content, Content::Scalar(scalar) if scalar.plain && resolve(&scalar.text) == Resolved::Null)
+}
+
+/// `null`, or what asks to be deleted.
+pub(super) fn removes(node: &Node<'_>) -> bool {
+    is_null(node) || node.get(DIRECTIVE).and_then(Node::text) == Some("delete")
 }
 
 /// `- $patch: replace`, alone.

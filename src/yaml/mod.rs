@@ -39,7 +39,7 @@ pub use environment::{Inserted, substitute, unsubstituted};
 pub use fragment::Fragment;
 pub use json_patch::{Operation, Verb, patch};
 pub use log::{Draft, Words};
-pub use merge::{Rules, merge};
+pub use merge::{MISSED, Rules, merge};
 pub use path::Assignment;
 pub use pointer::{Lost, Pointer};
 pub use scalar::quotable;

@@ -2,7 +2,7 @@
 
 use super::{
     fault::{MAX_DEPTH, too_deep},
-    merge::{Rules, is_null, missed},
+    merge::{Rules, is_null, missed, removes},
     scalar::kind,
     tree::{Content, Node, Scalar, Tree},
 };
@@ -61,7 +61,7 @@ impl<'s> Assignment<'s> {
             node = step.enter(node, Some(next), &mut path, rules)?;
         }
         if is_null(&self.value) {
-            return last.remove(node, &path, rules);
+            return last.remove(node, &path, &self.value, rules);
         }
         *last.enter(node, None, &mut path, rules)? = self.value.clone();
         Ok(())
@@ -77,7 +77,7 @@ impl<'s> Step<'s> {
         path: &mut Vec<&'s str>,
         rules: &Rules,
     ) -> Result<&'n mut Node<'s>, Diagnostic> {
-        if is_null(node) {
+        if removes(node) {
             node.content = Content::Mapping(Vec::new());
         }
         let misfit = self.misfit(node);
@@ -89,7 +89,7 @@ impl<'s> Step<'s> {
             Content::Mapping(entries) => {
                 path.push(self.name);
                 let at = entries.iter().position(|(key, _)| key.text() == Some(self.name));
-                let missing = at.is_none_or(|at| is_null(&entries[at].1));
+                let missing = at.is_none_or(|at| removes(&entries[at].1));
                 if let Some(next) = next.filter(|next| missing && next.is_element(path, rules)) {
                     return Err(next.no_list(path));
                 }
@@ -103,7 +103,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    fn remove(&self, node: &mut Node<'s>, path: &[&str], rules: &Rules) -> Result<(), Diagnostic> {
+    fn remove(&self, node: &mut Node<'s>, path: &[&str], value: &Node<'s>, rules: &Rules) -> Result<(), Diagnostic> {
         let misfit = self.misfit(node);
         match &mut node.content {
             Content::Sequence(items) if self.bracket => {
@@ -115,6 +115,8 @@ impl<'s> Step<'s> {
                 let keys: Vec<_> = entries.iter().filter_map(|(key, _)| key.text()).collect();
                 let finding = missed(&self.scalar(self.name), "key", &keys);
                 let at = entries.iter().position(|(key, _)| key.text() == Some(self.name));
+                let removal = rules.keeps_removals.then(|| (self.scalar(self.name), value.clone()));
+                entries.extend(removal);
                 entries.remove(at.ok_or(finding)?);
                 Ok(())
             }

@@ -139,3 +139,18 @@ fn the_handbook_tells_who_reads() {
         assert!(page.contains(&format!("| `{exposure}` |")), "{exposure}");
     }
 }
+
+/// What the page shows is what is said of the spec that it names.
+#[test]
+fn the_page_shows_what_is_said() {
+    let page = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();
+    let (_, shown) = page
+        .split_once("$ firelay audit out --secrets firelay.secrets.yaml\n")
+        .unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    let said = std::fs::read_to_string(root().join("tests/golden/audit/ha-ubuntu.txt")).unwrap();
+    let mut rest = said.lines();
+    for line in shown.lines().filter(|line| line.trim() != "…") {
+        assert!(rest.any(|said| said == line), "{line}\n{said}");
+    }
+}

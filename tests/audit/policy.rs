@@ -108,7 +108,9 @@ roles:
     let (code, text) = desk.render(&pointer("https://files.example.com"));
     assert_eq!(code, Some(5), "{text}");
     assert!(
-        text.contains("the document of cp1 is signs, and may be identity at the most"),
+        text.contains(
+            "whoever reads the document of cp1 can sign for the cluster, and `security.maxExposure` is identity"
+        ),
         "{text}"
     );
     let of_the_pool = SPEC.replace("{ name: burst, ", "{ name: burst, security: { maxExposure: public }, ");
@@ -116,7 +118,7 @@ roles:
     let rendered = output(firelay(&["render"]).current_dir(desk.0.path()), "firelay");
     assert_eq!(rendered.status.code(), Some(5), "{}", said(&rendered));
     assert!(
-        said(&rendered).contains("the document of burst is joins"),
+        said(&rendered).contains("whoever reads the document of burst can join the cluster"),
         "{}",
         said(&rendered)
     );
@@ -135,7 +137,7 @@ fn a_tree_is_judged_by_its_own_policy() {
     let audited = output(firelay(&["audit"]).current_dir(desk.0.path()), "firelay");
     assert_eq!(audited.status.code(), Some(5));
     assert!(
-        said(&audited).contains("error[FL1086]: the document of cp1 is signs"),
+        said(&audited).contains("error[FL1086]: whoever reads the document of cp1 can sign for the cluster"),
         "{}",
         said(&audited)
     );

@@ -205,6 +205,24 @@ fn images_are_copied_to_where_they_are_pulled() {
 }
 
 #[test]
+fn a_registry_to_copy_to_is_a_name_that_machines_pull_from() {
+    let desk = Desk::with_spec("ha-ubuntu");
+    let copied = |more: &[&str]| desk.run(&[&["artifacts", "images", "--copy-to"], more].concat());
+    let refused = copied(&["https://r.lan:5000"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused:?}");
+    assert!(refused.stderr.contains("--copy-to r.lan:5000"), "{refused:?}");
+    let note = "no machine pulls from r.lan:5000";
+    let unused = copied(&["r.lan:5000"]);
+    assert!(unused.code == 0 && unused.stderr.contains(note), "{unused:?}");
+    let rewrites = "--set=artifacts.imageRewrites={ registry.k8s.io: \"r.lan:5000/k8s\" }";
+    let mirror = "--set=runtime.registries=[{ host: _default, mirrors: [{ url: \"https://r.lan:5000\" }] }]";
+    for used in [rewrites, mirror] {
+        let copies = copied(&["r.lan:5000", used]);
+        assert!(copies.code == 0 && !copies.stderr.contains(note), "{copies:?}");
+    }
+}
+
+#[test]
 fn nothing_that_renders_or_checks_needs_a_network() {
     let desk = Desk::of("air-gapped");
     let offline = |arguments: &[&str]| {

@@ -107,3 +107,57 @@ fn a_kubelet_of_one_machine_is_looked_at_too() {
         assert_eq!(told.len(), 1, "{level}: {told:?}");
     }
 }
+
+/// What a security profile says of the files of Kubernetes, after texts, values that are set and patches over `base`.
+fn restricts(base: &str, over: &[&str], set: &[&str], patch: Option<&str>) -> (Option<bool>, Vec<&'static str>) {
+    let text = format!("security: {{ profile: hardened{base} }}\n");
+    let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    for (at, over) in over.iter().enumerate() {
+        let name = format!("{at}.yaml");
+        layers.add(&name, name.as_ref(), (*over).to_owned(), &mut |_| Err(String::new()));
+    }
+    if let Some(patch) = patch {
+        layers.patch("all", "patches/all/x.yaml", patch.to_owned());
+    }
+    layers.set(&set.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+    texts::lay_over(&mut layers, None).unwrap();
+    let (draft, _) = spec::draft(&layers);
+    let codes = draft.findings.iter().map(|finding| finding.code);
+    let codes = codes.filter(|code| ["FL0018", "FL0536"].contains(code)).collect();
+    let spec = draft.value.unwrap();
+    (spec.security.restrict_files.map(|it| it.value), codes)
+}
+
+#[test]
+fn null_takes_a_value_of_the_profile_away_wherever_it_stands() {
+    let none = "security: { restrictFiles: null }";
+    let lost = (None, vec!["FL0536"]);
+    let patch = "target: spec\nmerge: { security: { restrictFiles: null } }\n";
+    assert_eq!(restricts("", &[], &[], None), (Some(true), vec![]));
+    assert_eq!(restricts(", restrictFiles: null", &[], &[], None), lost);
+    assert_eq!(restricts("", &[none], &[], None), lost);
+    assert_eq!(restricts("", &[none, none], &[], None), lost);
+    assert_eq!(restricts("", &[], &["security.restrictFiles=null"], None), lost);
+    assert_eq!(restricts("", &[], &["security.restrictFiles="], None), lost);
+    assert_eq!(restricts("", &[], &[], Some(patch)), lost);
+    assert_eq!(restricts(", restrictFiles: true", &[none], &[], None), lost);
+    // What is laid over it counts again.
+    assert_eq!(
+        restricts("", &[none, "security: { restrictFiles: true }"], &[], None),
+        (Some(true), vec![])
+    );
+    assert_eq!(
+        restricts("", &[none], &["security.restrictFiles=true"], None),
+        (Some(true), vec![])
+    );
+}
+
+#[test]
+fn null_where_neither_the_texts_nor_the_profile_have_anything_is_told() {
+    let none = "security: { restrictFile: null }";
+    let told = (Some(true), vec!["FL0018"]);
+    let patch = "target: spec\nmerge: { security: { restrictFile: null } }\n";
+    assert_eq!(restricts("", &[none], &[], None), told);
+    assert_eq!(restricts("", &[], &["security.restrictFile=null"], None), told);
+    assert_eq!(restricts("", &[], &[], Some(patch)), told);
+}

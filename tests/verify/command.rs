@@ -150,3 +150,21 @@ fn a_render_with_an_error_puts_nothing_in_place() {
     assert!(said(&output).contains("FL1021"), "{}", said(&output));
     assert!(!directory.path().join("out/manifest.json").exists());
 }
+
+/// Warnings keep no tree from its place. Those that say the same are told once.
+#[test]
+fn a_render_tells_each_warning_once() {
+    let example = support::example("ha-ubuntu");
+    let directory = tempfile::tempdir().unwrap();
+    example.lay_folder(directory.path());
+    example.lay_bundle(&directory.path().join("firelay.secrets.yaml"));
+    let spec = directory.path().join("cluster.yaml");
+    std::fs::copy(&example.spec, &spec).unwrap();
+    let mut command = support::firelay_at("2027-11-10 00:00:00", &["render", "cluster.yaml"]);
+    let output = command.current_dir(directory.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr.matches("warning[FL1037]: it ends on").count(), 1, "{stderr}");
+    assert!(stderr.contains("   = note: the same in "), "{stderr}");
+    assert!(directory.path().join("out/manifest.json").exists());
+}

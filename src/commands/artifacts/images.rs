@@ -55,6 +55,8 @@ impl Image {
 
 /// Runs `artifacts images`.
 pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
+    let registry = args.copy_to.as_deref().map(|registry| registry.trim_end_matches('/'));
+    registry.map_or(Ok(()), refuse_url)?;
     let project = Project::load(&args.spec)?;
     let plan = &project.plan;
     let report = Report {
@@ -63,8 +65,9 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
         fetched: fetched(plan),
     };
     tell_unknown(&report.fetched);
-    if let Some(registry) = &args.copy_to {
-        return streams::data(&copies(&report.images, registry.trim_end_matches('/'))?);
+    if let Some(registry) = registry {
+        tell_unused(plan, &report.images, registry);
+        return streams::data(&copies(&report.images, registry)?);
     }
     match args.output {
         OutputFormat::Json => streams::json(&report),
@@ -75,6 +78,36 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
                 .map(|image| format!("{}\n", image.image))
                 .collect::<String>(),
         ),
+    }
+}
+
+/// Names of images have no scheme, and skopeo would take it for a part of the name.
+fn refuse_url(registry: &str) -> Result<(), Failure> {
+    match registry.split_once("://") {
+        Some((scheme, host)) => Err(Failure::Usage(format!(
+            "--copy-to takes a registry without {scheme}://, as images are named: --copy-to {host}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Says of a registry to which images go that no machine pulls from it.
+fn tell_unused(plan: &Plan, images: &[Image], registry: &str) {
+    let host = |place: &str| place.split('/').next().unwrap_or_default().to_owned();
+    let of_url = |url: &str| host(url.split_once("://").map_or(url, |(_, rest)| rest));
+    let servers = plan.runtime.registries.iter().flat_map(|own| {
+        let mirrors = own.mirrors.iter().map(|mirror| &mirror.url);
+        mirrors.chain(&own.server)
+    });
+    let named = servers.map(|url| of_url(url));
+    let pulled = images
+        .iter()
+        .map(|image| Reference::of(&image.image).registry.to_owned());
+    if !named.chain(pulled).any(|from| from == host(registry)) {
+        streams::tell(format_args!(
+            "note: no machine pulls from {registry}: name it in `runtime.registries`, or lead images there with \
+             `artifacts.imageRewrites`"
+        ));
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Nothing was rendered there.
-    #[error("there is no rendered tree at {}: make one with firelay render --out", path.display())]
+    #[error("there is no rendered tree at {0}: make one with firelay render --out {0}", path.display())]
     Missing {
         /// The output path.
         path: PathBuf,

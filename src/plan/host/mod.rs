@@ -28,6 +28,7 @@ pub use model::*;
 pub(super) use direct::Direct;
 pub(super) use lookup::check_names;
 pub(super) use servers::{check_dns, name_servers};
+pub(super) use trust::{check as check_certificates, check_key};
 
 /// What a machine's own settings are checked against.
 pub(super) struct Site<'a> {

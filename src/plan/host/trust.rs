@@ -1,9 +1,12 @@
-//! `trustedCas`.
+//! `trustedCas`, and whatever else is a certificate or its key as text.
 
-use x509_parser::pem::parse_x509_pem;
+use x509_parser::{
+    der_parser::parse_der,
+    pem::{Pem, parse_x509_pem},
+};
 
 use super::Site;
-use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
+use crate::{diagnostic::Diagnostic, plan::report::Report, secret::Secret, yaml::Spanned};
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
@@ -45,7 +48,7 @@ fn blocks(text: &str) -> Vec<String> {
 }
 
 /// Refuses what is not a row of certificates. A private key that was given by mistake is not shown.
-pub(super) fn check(text: &Spanned<String>, report: &mut Report) {
+pub(in crate::plan) fn check(text: &Spanned<String>, report: &mut Report) {
     let span = text.span;
     let blocks = blocks(text);
     if text.contains("PRIVATE KEY") {
@@ -53,13 +56,32 @@ pub(super) fn check(text: &Spanned<String>, report: &mut Report) {
         report.push(
             finding
                 .label("it would be on every machine")
-                .help("give the CA's certificate alone"),
+                .help("give the certificate alone"),
         );
     } else if blocks.is_empty() || !blocks.iter().all(|block| is_certificate(block)) {
         let finding = Diagnostic::error("FL0613", "not a certificate").at(span);
         let help = "give the content of a file that begins with -----BEGIN CERTIFICATE-----";
         report.push(finding.label("X.509 in PEM, one or more").help(help));
     }
+}
+
+/// Refuses what is not the key of a certificate, of which nothing is shown.
+pub(in crate::plan) fn check_key(certificate: &Spanned<String>, key: &Secret<String>, report: &mut Report) {
+    if !Pem::iter_from_buffer(key.expose().as_bytes())
+        .flatten()
+        .any(|pem| is_key(&pem))
+    {
+        let finding = Diagnostic::error("FL0613", "not a private key").at(certificate.span);
+        let help = "give the content of its file as a block of text (`key: |`); one with a passphrase cannot be read";
+        let label = "the key that goes with this certificate cannot be read";
+        report.push(finding.label(label).help(help));
+    }
+}
+
+/// One that is encrypted says so, or holds no DER.
+fn is_key(pem: &Pem) -> bool {
+    let plain = pem.label.ends_with("PRIVATE KEY") && !pem.label.starts_with("ENCRYPTED");
+    plain && parse_der(&pem.contents).is_ok_and(|(rest, _)| rest.is_empty())
 }
 
 fn is_certificate(block: &str) -> bool {

@@ -92,6 +92,17 @@ impl Exposure {
             Self::Signs => "signs for the cluster",
         }
     }
+
+    /// For people: what who reads such a document can do.
+    pub fn reader(self) -> &'static str {
+        match self {
+            Self::Public => "learns no secret",
+            Self::Identity => "can pass for this machine",
+            Self::Joins => "can join the cluster",
+            Self::Administers => "can administer the cluster",
+            Self::Signs => "can sign for the cluster",
+        }
+    }
 }
 
 impl fmt::Display for Exposure {

@@ -8,6 +8,7 @@ use crate::yaml::{Tree, draft};
 const RULES: Rules = Rules {
     lists: &[("nodes", "name"), ("kubelet.args", "name")],
     choices: &["cni"],
+    keeps_removals: false,
 };
 
 fn merged(under: &str, over: &str) -> (Value, Vec<Diagnostic>) {
@@ -161,6 +162,7 @@ fn long_lists_merge_in_their_order() {
     let rules = Rules {
         lists: &[("nodes", "name")],
         choices: &[],
+        keeps_removals: false,
     };
     let (merged, findings) = merge(under.root, &over.root, &rules);
     assert!(findings.is_empty());
