@@ -37,7 +37,8 @@ pub fn new(args: &SecretsNew) -> Result<(), Failure> {
 /// Runs `secrets seal`.
 pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     let (path, recipients) = (&args.secrets, recipients(&args.recipients)?);
-    let mut bundle = load_bundle(path, &args.identity, || {
+    let piped = "secrets seal --secrets - --recipient RECIPIENT > sealed.yaml";
+    let mut bundle = load_bundle(path, &args.identity, piped, || {
         "firelay secrets new --recipient RECIPIENT".to_owned()
     })?;
     bundle.recipients = recipients;
@@ -88,7 +89,7 @@ fn listed(text: &str) -> Vec<&str> {
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     let path = &args.secrets;
-    let bundle = load_bundle(path, &args.identity, || {
+    let bundle = load_bundle(path, &args.identity, "secrets show --secrets -", || {
         format!("firelay secrets new --secrets {}", shell_word(path))
     })?;
     let public = Public {
