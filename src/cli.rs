@@ -1,8 +1,11 @@
 //! The command line, as types: `firelay VERB [SPEC]`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 mod artifacts;
@@ -33,6 +36,23 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+impl Cli {
+    /// The arguments of the process. A variable that is set to nothing, as pipelines do for one that they lack, is none.
+    pub fn read() -> Self {
+        let matches = without_empty_variables(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+    }
+}
+
+fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(None::<&'static str>),
+        false => arg,
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// The verbs.

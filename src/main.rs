@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use firelay::{cli::Cli, commands};
 
 fn main() -> ExitCode {
     commands::raise();
-    let cli = Cli::parse();
+    let cli = Cli::read();
     match commands::run(&cli.verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

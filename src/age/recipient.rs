@@ -24,6 +24,10 @@ impl FromStr for Recipient {
         let text = text.trim();
         let mut words = text.split_ascii_whitespace();
         let (first, second) = (words.next().unwrap_or_default(), words.next());
+        // What stands behind a key is its comment: a second key there would be taken for sealed to, and is not.
+        if text.contains(['\n', '\r']) || words.any(|word| word == ssh::ED25519 || word == ssh::RSA) {
+            return Err("one recipient each; repeat --recipient".into());
+        }
         let kind = match (first, second) {
             (ssh::ED25519 | ssh::RSA, Some(key)) => ssh::Public::parse(key).map(Kind::Ssh)?,
             (ssh::ED25519 | ssh::RSA, None) => return Err("a whole line of authorized_keys or *.pub is wanted".into()),
@@ -56,5 +60,25 @@ impl Recipient {
             Kind::Ssh(key) => key.wrap(file_key, &ephemeral),
         };
         stanza.ok_or_else(|| Error::Recipient(self.text.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPh4Se8Mzv34rkyVs2FEMnnx3wuU9T+eRP4qfYUeXTYM";
+
+    #[test]
+    fn two_keys_are_not_one_recipient() {
+        assert!(format!("{KEY} me@desk\n").parse::<Recipient>().is_ok());
+        for between in ["\n", " me\n", "\r", " me "] {
+            let refused = format!("{KEY}{between}{KEY} you").parse::<Recipient>();
+            assert_eq!(
+                refused.err().as_deref(),
+                Some("one recipient each; repeat --recipient"),
+                "{between:?}"
+            );
+        }
     }
 }

@@ -54,7 +54,7 @@ fn counted(findings: usize) -> String {
 
 /// The bundle with which the tree was rendered: of another nothing would be found.
 fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundle, Failure> {
-    let bundle = load_bundle(path, identity, || "firelay secrets new".to_owned())?;
+    let bundle = load_bundle(path, identity, "audit --secrets -", || "firelay secrets new".to_owned())?;
     let (made, own) = (&files.manifest.bundle_fingerprint, bundle.fingerprint());
     if *made == own {
         return Ok(bundle);

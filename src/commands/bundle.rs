@@ -13,7 +13,7 @@ use super::{
     streams,
 };
 use crate::{
-    age::{self, Identity},
+    age::{self, Identity, Recipient},
     cli::{IdentityArg, Inputs},
     secrets::{self, Bundle, BundleText, Error},
 };
@@ -32,11 +32,17 @@ pub fn bundle_path(inputs: &Inputs) -> PathBuf {
     inputs.secrets.clone().unwrap_or_else(beside)
 }
 
-/// Reads a bundle, `-` from stdin; without one the help is the command that makes it.
-pub fn load_bundle(path: &Path, identity: &IdentityArg, command: impl FnOnce() -> String) -> Result<Bundle, Failure> {
+/// Reads a bundle, `-` from stdin; without one the help is the command that makes it. `piped` is the verb as it is typed
+/// with the bundle on its stdin.
+pub fn load_bundle(
+    path: &Path,
+    identity: &IdentityArg,
+    piped: &str,
+    command: impl FnOnce() -> String,
+) -> Result<Bundle, Failure> {
     let text = if path == Path::new("-") {
         BundleText::pipe("<stdin>", &mut io::stdin().lock())
-    } else if path.exists() {
+    } else if !is_missing(path) {
         BundleText::read(path)
     } else {
         return Err(Failure::Secrets(format!(
@@ -45,23 +51,35 @@ pub fn load_bundle(path: &Path, identity: &IdentityArg, command: impl FnOnce() -
             command()
         )));
     };
-    let text = text.map_err(|error| refused(path, &error))?;
+    let refused = |error| refused(path, piped, &error);
+    let text = text.map_err(refused)?;
     let identities = if text.sealed() {
         identities(identity)?
     } else {
         Vec::new()
     };
-    text.open(&identities).map_err(|error| refused(path, &error))
+    text.open(&identities).map_err(refused)
+}
+
+/// Whether nothing is there. A path that may not be walked may lead to a bundle.
+pub fn is_missing(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
 }
 
 /// Exit code 4, with what to do about it.
-fn refused(path: &Path, error: &Error) -> Failure {
-    let file = shell_word(path);
+fn refused(path: &Path, piped: &str, error: &Error) -> Failure {
+    let file = match path == Path::new("-") {
+        true => "FILE".to_owned(),
+        false => shell_word(path),
+    };
     let help = match error {
+        Error::Empty { .. } => {
+            Some("bring it back from a copy; if a command was to write it, look at what that says".to_owned())
+        }
         Error::Exposed { .. } => Some(format!("chmod 600 {file}")),
-        Error::Sops { .. } => Some(format!("sops -d {file} | firelay render --secrets -")),
+        Error::Sops { .. } => Some(format!("sops -d {file} | firelay {piped}")),
         Error::Open { source, .. } => Some(match source {
-            age::Error::Passphrase => format!("age -d {file} | firelay render --secrets -"),
+            age::Error::Passphrase => format!("age -d {file} | firelay {piped}"),
             age::Error::Damaged(_) => "bring back a copy that is whole: no part of it can be trusted".to_owned(),
             _ => format!("--identity FILE, or its path in FIRELAY_IDENTITY_FILE, or its text in {VARIABLE}"),
         }),
@@ -95,6 +113,11 @@ fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let unread = |error| Failure::Secrets(format!("cannot read the identity {}: {error}", path.display()));
     let file = File::open(path).map_err(unread)?;
     let metadata = file.metadata().map_err(unread)?;
+    let mut text = Zeroizing::new(Vec::with_capacity(LARGEST + 1));
+    file.take(LARGEST as u64).read_to_end(&mut text).map_err(unread)?;
+    if is_public(&text) {
+        return Err(Failure::Secrets(public_half(path)));
+    }
     if metadata.is_file() && secrets::exposed(&metadata) {
         return Err(Failure::Secrets(format!(
             "others than its owner can read the identity {}\n  = help: chmod 600 {}",
@@ -102,9 +125,25 @@ fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
             shell_word(path)
         )));
     }
-    let mut text = Zeroizing::new(Vec::with_capacity(LARGEST + 1));
-    file.take(LARGEST as u64).read_to_end(&mut text).map_err(unread)?;
     Ok(text)
+}
+
+/// Whether the first word of a file is a recipient's.
+fn is_public(text: &[u8]) -> bool {
+    let mut lines = std::str::from_utf8(text).unwrap_or_default().lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| line.parse::<Recipient>().is_ok())
+}
+
+fn public_half(path: &Path) -> String {
+    let private = match path.extension().is_some_and(|ending| ending == "pub") {
+        true => format!("the identity is {}", shell_word(&path.with_extension(""))),
+        false => "the identity is its private half".to_owned(),
+    };
+    format!(
+        "{} is a recipient, which opens nothing\n  = help: {private}",
+        path.display()
+    )
 }
 
 /// Saves a new bundle where none is.

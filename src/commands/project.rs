@@ -91,8 +91,8 @@ impl Project {
         })
     }
 
-    /// Loads the bundle.
-    pub fn bundle(&self, inputs: &Inputs) -> Result<Bundle, Failure> {
+    /// Loads the bundle, for a verb.
+    pub fn bundle(&self, inputs: &Inputs, verb: &str) -> Result<Bundle, Failure> {
         let path = bundle_path(inputs);
         let stdin = Path::new("-");
         if path == stdin && inputs.spec.specs.iter().any(|spec| spec == stdin) {
@@ -100,7 +100,8 @@ impl Project {
                 "stdin is the spec or the secrets, and `-` is given for both".to_owned(),
             ));
         }
-        let bundle = load_bundle(&path, &inputs.identity, || {
+        let piped = format!("{verb} --secrets -");
+        let bundle = load_bundle(&path, &inputs.identity, &piped, || {
             format!(
                 "{}\n  = help: or make it with the documents: {} --new-secrets",
                 command("secrets new", inputs),

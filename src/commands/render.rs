@@ -10,7 +10,7 @@ use self::report::{Written, report};
 use super::{
     assembly::{Assembly, for_each_node},
     audit,
-    bundle::{bundle_path, save_bundle},
+    bundle::{bundle_path, is_missing, save_bundle},
     failure::Failure,
     project::Project,
     seed, streams,
@@ -36,11 +36,11 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         ));
     }
     let path = bundle_path(&args.inputs);
-    let new = args.new_secrets && path != Path::new("-") && !path.exists();
+    let new = args.new_secrets && path != Path::new("-") && is_missing(&path);
     let bundle = if new {
         project.new_bundle()?
     } else {
-        project.bundle(&args.inputs)?
+        project.bundle(&args.inputs, "render")?
     };
     let assembly = Assembly::new(&project, &bundle, args.founded)?;
     still_valid(&project, &bundle, OffsetDateTime::now_utc())?;

@@ -37,7 +37,8 @@ pub fn new(args: &SecretsNew) -> Result<(), Failure> {
 /// Runs `secrets seal`.
 pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     let (path, recipients) = (&args.secrets, recipients(&args.recipients)?);
-    let mut bundle = load_bundle(path, &args.identity, || {
+    let piped = "secrets seal --secrets - --recipient RECIPIENT > sealed.yaml";
+    let mut bundle = load_bundle(path, &args.identity, piped, || {
         "firelay secrets new --recipient RECIPIENT".to_owned()
     })?;
     bundle.recipients = recipients;
@@ -62,19 +63,33 @@ fn count(recipients: usize) -> String {
 fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     let mut all: Vec<Recipient> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
-        let read = text.parse::<Recipient>();
-        let recipient = read.map_err(|problem| Failure::Usage(format!("--recipient {}: {problem}", at + 1)))?;
-        if all.iter().all(|known| known.to_string() != recipient.to_string()) {
-            all.push(recipient);
+        let refused = |problem| Failure::Usage(format!("--recipient {}: {problem}", at + 1));
+        let lines = listed(text);
+        if lines.is_empty() {
+            return Err(refused("holds none".to_owned()));
+        }
+        for line in lines {
+            let recipient = line.parse::<Recipient>().map_err(refused)?;
+            if all.iter().all(|known| known.to_string() != recipient.to_string()) {
+                all.push(recipient);
+            }
         }
     }
     Ok(all)
 }
 
+/// One a line, as in authorized_keys and in what `cat *.pub` prints.
+fn listed(text: &str) -> Vec<&str> {
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
+}
+
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     let path = &args.secrets;
-    let bundle = load_bundle(path, &args.identity, || {
+    let bundle = load_bundle(path, &args.identity, "secrets show --secrets -", || {
         format!("firelay secrets new --secrets {}", shell_word(path))
     })?;
     let public = Public {

@@ -108,10 +108,11 @@ fn identity(args: &Serve) -> Result<Option<BootServer>, Failure> {
     } else {
         args.name.clone()
     };
-    let bundle = args
-        .secrets
-        .as_deref()
-        .map(|path| load_bundle(path, &args.identity, || "firelay secrets new".to_owned()));
+    let bundle = args.secrets.as_deref().map(|path| {
+        load_bundle(path, &args.identity, "serve --secrets -", || {
+            "firelay secrets new".to_owned()
+        })
+    });
     let bundle = bundle.transpose()?;
     let issued = BootServer::issue(bundle.as_ref(), &names, OffsetDateTime::now_utc(), &mut getrandom::fill);
     issued.map(Some).map_err(|error| Failure::io(&error))

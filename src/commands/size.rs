@@ -72,7 +72,7 @@ impl<'a> Takes<'a> {
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = project.bundle(&args.inputs)?;
+    let bundle = project.bundle(&args.inputs, "size")?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;

@@ -8,6 +8,9 @@ use super::{
     veil::{hide, told, veiled},
 };
 
+/// Said once, at the first excerpt in which there is something hidden.
+const HIDDEN: &str = "`*` stands for what may be a secret: it is in your file, and is not shown";
+
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
     let findings = &told(source, findings)[..];
@@ -18,12 +21,17 @@ pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
         .map(|text| without_hidden(text, findings))
         .collect();
     let pages = Pages::new(source, shown.iter().map(String::as_str));
+    let whole = Pages::new(source, source.texts().iter().map(|text| text.text.as_str()));
+    let first = findings
+        .iter()
+        .position(|finding| pages.excerpt(finding) != whole.excerpt(finding));
     let mut out = String::new();
     for (index, finding) in findings.iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }
-        out.push_str(&render_one(&renderer, &pages, finding));
+        let note = (first == Some(index)).then_some(HIDDEN);
+        out.push_str(&render_one(&renderer, &pages, finding, note));
         out.push('\n');
     }
     out
@@ -70,9 +78,15 @@ impl<'a> Pages<'a> {
             span,
         })
     }
+
+    /// The line that a finding shows.
+    fn excerpt(&self, finding: &Diagnostic) -> Option<String> {
+        let within = self.find(finding)?;
+        Some(Shown::new(within.text, within.lines, within.span?).line)
+    }
 }
 
-fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic) -> String {
+fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic, note: Option<&str>) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -87,14 +101,9 @@ fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic) -> S
         Some(shown) => title.element(shown.snippet(name, &finding.label)),
         None => title.element(Origin::path(name)),
     };
-    renderer.render(&[with_help(group, finding.help.as_deref())])
-}
-
-fn with_help<'a>(group: Group<'a>, help: Option<&'a str>) -> Group<'a> {
-    match help {
-        Some(help) => group.element(Level::HELP.message(help)),
-        None => group,
-    }
+    let help = finding.help.as_deref().map(|help| Level::HELP.message(help));
+    let note = note.map(|note| Level::NOTE.message(note));
+    renderer.render(&[help.into_iter().chain(note).fold(group, Group::element)])
 }
 
 /// The one line that a finding shows. The whole text is not handed to the renderer, which would read it per finding.
@@ -262,6 +271,8 @@ error[FL0008]: two
   |
 2 | passphrase: **
   | ^^^^^^^^^^
+  |
+  = note: `*` stands for what may be a secret: it is in your file, and is not shown
 
 error[FL0005]: three
 --> c.yaml

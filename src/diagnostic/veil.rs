@@ -4,13 +4,15 @@
 //! more is hidden, never less. Hidden bytes become as many `*`, so that offsets stay true; lines stay lines.
 
 mod forms;
+mod shapes;
 
 use std::ops::Range;
 
 use super::{Diagnostic, Source, Span};
 
 pub(super) use forms::hide;
-use forms::{closing, is_assignment, is_header, mask_users};
+use forms::{closing, is_assignment, is_header};
+use shapes::{mask_keys, mask_users};
 
 /// Keys whose values are secrets wherever they stand.
 const SECRET: &[&str] = &["password", "passwordHash", "token", "staticPodURLHeader"];
@@ -19,7 +21,7 @@ const OWN: &[&str] = &["content", "query"];
 /// Keys below which every value is hidden, and keys are shown.
 const BELOW: &[&str] = &["stringData"];
 /// As of [`BELOW`], in a spec and its patches: a `data` is a Secret's as likely as a ConfigMap's.
-const OWN_BELOW: &[&str] = &["commands", "data", "Environment", "headers"];
+const OWN_BELOW: &[&str] = &["auth", "client", "commands", "data", "Environment", "headers"];
 /// Lists of which the `value` of each element is hidden.
 const LISTS: &[&str] = &["extraEnvs"];
 /// As of [`LISTS`], in a spec and its patches.
@@ -133,6 +135,7 @@ impl<'t> Veil<'t> {
         for range in std::mem::take(&mut self.hidden) {
             hide(&mut out, range.start, range.end);
         }
+        mask_keys(&mut out);
         mask_users(&mut out);
         out
     }
@@ -210,7 +213,10 @@ impl<'t> Veil<'t> {
         let below = below.unwrap_or(Within::Nothing);
         let valued = key.text == VALUE || key.text.ends_with(".value");
         let listed = within == Within::List || (below == Within::List && key.assigned);
-        let hidden = within == Within::All || parts().any(|part| self.secret(part)) || (listed && valued);
+        // Within one another such keys are shown, with nothing of theirs.
+        let hidden = (within == Within::All && below != Within::All)
+            || parts().any(|part| self.secret(part))
+            || (listed && valued);
         let flow = key.assigned || self.in_flow(line, key.start);
         if hidden || (key.assigned && below == Within::All) {
             return self.hide(key, to, line, flow);

@@ -150,9 +150,12 @@ impl Document {
     }
 }
 
+/// Of one that was recorded with several lines, only the first was sealed to.
 fn recipients(texts: &[String]) -> Result<Vec<age::Recipient>, Problem> {
     let read = |text: &String| {
-        text.parse()
+        let first = text.lines().next().unwrap_or_default();
+        first
+            .parse()
             .map_err(|_| ("recipients", "one is neither age1… nor an SSH public key"))
     };
     texts.iter().map(read).collect()
@@ -246,6 +249,14 @@ mod tests {
         assert!(refusal(&dedented).starts_with("s.yaml:"));
         assert!(refusal("hunter2").starts_with("s.yaml:1:1: "));
         assert!(refusal(&text.replace("kind: Secrets", "kind: Cluster")).ends_with("kind: is not Secrets"));
+    }
+
+    #[test]
+    fn of_a_recipient_of_several_lines_the_first_is_read() {
+        let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPh4Se8Mzv34rkyVs2FEMnnx3wuU9T+eRP4qfYUeXTYM";
+        let bundle = Bundle::parse("s", &format!("{}recipients:\n- |-\n  {key} a\n  {key} b\n", text())).unwrap();
+        let listed: Vec<_> = bundle.recipients.iter().map(ToString::to_string).collect();
+        assert_eq!(listed, [format!("{key} a")]);
     }
 
     #[test]

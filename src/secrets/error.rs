@@ -50,6 +50,12 @@ pub enum Error {
         /// File.
         name: String,
     },
+    /// There is nothing in it.
+    #[error("{name} is empty: that is no bundle")]
+    Empty {
+        /// File.
+        name: String,
+    },
     /// It is not text.
     #[error("{name} is neither YAML nor sealed")]
     NoText {

@@ -1,15 +1,14 @@
-//! The bundle's file: mode 0600 before it has content, and replaced only by the same bundle, whole.
+//! The bundle's file read: clear or sealed, and in clear only if others than its owner may not.
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
 };
 
-use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
-use super::{Bundle, Error, Random};
+use super::{Bundle, Error};
 use crate::age::{self, Identity};
 
 /// Far more than any bundle.
@@ -66,8 +65,8 @@ impl BundleText {
     /// YAML or JSON as SOPS leaves it: values `ENC[…]`, and a key `sops` with their MAC.
     fn is_sops(&self) -> bool {
         let text = String::from_utf8_lossy(&self.bytes);
-        let key = |line: &str| line == "sops:" || line.trim_start().starts_with("\"sops\":");
-        text.lines().any(key) && text.contains("ENC[")
+        let json = text.trim_start().starts_with('{') && text.contains("\"sops\":");
+        (json || text.lines().any(|line| line == "sops:")) && text.contains("ENC[")
     }
 
     /// The bundle, opened with an identity if it is sealed.
@@ -81,52 +80,12 @@ impl BundleText {
             .transpose()
             .map_err(|source| Error::Open { name: name(), source })?;
         let bytes = opened.as_ref().unwrap_or(&self.bytes);
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err(Error::Empty { name: name() });
+        }
         let text = std::str::from_utf8(bytes).map_err(|_| Error::NoText { name: name() })?;
         Bundle::parse(&self.name, text)
     }
-}
-
-/// Writes a bundle to a file that must not exist yet. The file appears under its name complete and readable by its
-/// owner alone, or not at all.
-pub fn save_new(path: &Path, bundle: &Bundle, random: &mut Random<'_>) -> Result<(), Error> {
-    let text = bundle.to_file(random)?;
-    let saved = written(path, text.expose()).and_then(|file| file.persist_noclobber(path).map_err(|error| error.error));
-    saved.map(drop).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => Error::Exists { path: path.into() },
-        _ => Error::Write {
-            path: path.into(),
-            source,
-        },
-    })
-}
-
-/// Puts a bundle in the place of what was read from a file: of the file itself, where the path is a link.
-pub fn replace(path: &Path, bundle: &Bundle, random: &mut Random<'_>) -> Result<(), Error> {
-    let text = bundle.to_file(random)?;
-    let saved = fs::canonicalize(path).and_then(|path| {
-        let file = written(&path, text.expose())?;
-        file.persist(&path).map_err(|error| error.error)
-    });
-    saved.map(drop).map_err(|source| Error::Write {
-        path: path.into(),
-        source,
-    })
-}
-
-/// A file beside `path` that is not there yet under its name. `tempfile` creates with mode 0600, before there is content.
-fn written(path: &Path, text: &str) -> io::Result<NamedTempFile> {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    // Without this the error would name the temporary file, which nobody asked for.
-    fs::metadata(directory)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".firelay-secrets-")
-        .tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    Ok(file)
 }
 
 /// Whether others than a file's owner may read or write it.
@@ -146,7 +105,7 @@ pub fn exposed(_: &fs::Metadata) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::secrets::bundle::tests::bundle;
+    use crate::secrets::{bundle::tests::bundle, replace, save_new};
 
     const RECIPIENT: &str = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
 
@@ -154,33 +113,6 @@ mod tests {
     fn fill(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         bytes.fill(7);
         Ok(())
-    }
-
-    #[test]
-    fn a_saved_bundle_loads_and_is_never_overwritten() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("firelay.secrets.yaml");
-        let bundle = bundle();
-        save_new(&path, &bundle, &mut fill).unwrap();
-        let loaded = BundleText::read(&path).unwrap().open(&[]).unwrap();
-        assert_eq!(loaded.fingerprint(), bundle.fingerprint());
-        fs::write(&path, "mine").unwrap();
-        assert!(matches!(save_new(&path, &bundle, &mut fill), Err(Error::Exists { .. })));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_in_the_way_is_not_followed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("firelay.secrets.yaml");
-        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        assert!(matches!(
-            save_new(&path, &bundle(), &mut fill),
-            Err(Error::Exists { .. })
-        ));
-        assert!(!directory.path().join("elsewhere").exists());
     }
 
     #[cfg(unix)]
@@ -203,20 +135,6 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
-    #[cfg(unix)]
-    #[test]
-    fn behind_a_link_the_file_itself_is_replaced() {
-        let directory = tempfile::tempdir().unwrap();
-        let (path, link) = (directory.path().join("bundle"), directory.path().join("link"));
-        save_new(&path, &bundle(), &mut fill).unwrap();
-        std::os::unix::fs::symlink("bundle", &link).unwrap();
-        let mut sealed = bundle();
-        sealed.recipients = vec![RECIPIENT.parse().unwrap()];
-        replace(&link, &sealed, &mut fill).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(age::is_sealed(&fs::read(&path).unwrap()));
-    }
-
     #[test]
     fn what_sops_left_is_known() {
         let read = |text: &str| BundleText::pipe("s", &mut text.as_bytes()).unwrap().open(&[]);
@@ -226,7 +144,18 @@ mod tests {
             read("{\n\t\"kind\": \"ENC[x]\",\n\t\"sops\": {}\n}\n"),
             Err(Error::Sops { .. })
         ));
+        let line = "{\"kind\": \"ENC[x]\", \"sops\":{\"mac\":\"ENC[x]\"}}";
+        assert!(matches!(read(line), Err(Error::Sops { .. })));
         assert!(matches!(read("sops: none\n"), Err(Error::Syntax(_))));
+        assert!(matches!(read("a: ENC[x]\nb: '\"sops\":'\n"), Err(Error::Syntax(_))));
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_spec_to_start_from() {
+        for text in ["", " \n\n"] {
+            let opened = BundleText::pipe("s", &mut text.as_bytes()).unwrap().open(&[]);
+            assert!(matches!(opened, Err(Error::Empty { .. })));
+        }
     }
 
     #[test]

@@ -8,10 +8,12 @@ mod error;
 mod file;
 mod key;
 mod random;
+mod write;
 
 pub use authority::{Authority, OpenAuthority};
 pub use bundle::{Bundle, BundleRequest, derivation};
 pub use error::Error;
-pub use file::{BundleText, exposed, replace, save_new};
+pub use file::{BundleText, exposed};
 pub use key::{PrivateKey, to_pem};
 pub use random::Random;
+pub use write::{replace, save_new};

@@ -108,3 +108,17 @@ fn a_bundle_of_another_algorithm_is_not_ignored() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn a_bundle_that_cannot_be_reached_is_not_missing() {
+    let desk = Desk::of("single-node");
+    let beyond = "cluster.yaml/firelay.secrets.yaml";
+    for verb in [&["secrets", "show"][..], &["size"], &["render", "--new-secrets"]] {
+        let ran = desk.run(&[verb, &["-s", beyond]].concat());
+        assert_eq!(ran.code, 4, "{ran:?}");
+        assert!(
+            ran.stderr.contains("cannot read the secrets") && !ran.stderr.contains("make one"),
+            "{ran:?}"
+        );
+    }
+}

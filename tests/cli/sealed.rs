@@ -1,6 +1,10 @@
 //! A bundle sealed with age: opened by `age` itself and by firelay, refused in words, and worth the same bytes.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    process::Command,
+};
 
 use crate::desk::{Desk, Ran};
 use crate::support::{example, firelay, output, pipe, succeed, tree};
@@ -176,6 +180,151 @@ fn sealing_anew_leaves_the_others_outside() {
             .code,
         0
     );
+}
+
+#[test]
+fn every_line_of_a_recipient_is_one() {
+    let keys = |desk: &Desk| ["a", "b"].map(|name| ssh_key(desk, name, ED25519)).join("\n# and\n\n");
+    for (desk, verb) in [
+        (Desk::of("single-node"), "seal"),
+        (Desk::with_spec("single-node"), "new"),
+    ] {
+        let ran = desk.run(&["secrets", verb, "--recipient", &format!("{}\n", keys(&desk))]);
+        assert!(ran.code == 0 && ran.stderr.contains("sealed to 2 "), "{ran:?}");
+        for identity in ["a", "b"] {
+            let shown = desk.run(&["secrets", "show", "-i", identity]);
+            assert_eq!(
+                (shown.code, shown.stdout.matches("sealed to:").count()),
+                (0, 2),
+                "{shown:?}"
+            );
+        }
+    }
+    let desk = Desk::of("single-node");
+    let before = desk.everything();
+    for (recipient, said) in [
+        ("# none\n", "holds none"),
+        (&keys(&desk).replace('\n', " "), "one recipient each"),
+    ] {
+        let ran = desk.run(&["secrets", "seal", "--recipient", recipient]);
+        assert!(
+            ran.code == 2 && ran.stderr.contains(&format!("--recipient 1: {said}")),
+            "{ran:?}"
+        );
+    }
+    assert!(before.iter().all(|(name, entry)| desk.everything()[name] == *entry));
+}
+
+/// Ends `firelay secrets new` in the midst of a write, with what `strace` is told to do to it.
+fn struck(desk: &Desk, inject: &[&str]) -> Option<i32> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "/dev/null", "-e", "trace=fsync,linkat"]);
+    for what in inject {
+        command.args(["-e", &format!("inject={what}")]);
+    }
+    command.args([env!("CARGO_BIN_EXE_firelay"), "secrets", "new"]);
+    let status = command.current_dir(desk.directory.path()).status().unwrap();
+    // strace ends by the signal that ended what it traced.
+    status.signal()
+}
+
+fn listed(desk: &Desk) -> Vec<String> {
+    let everything = desk.everything();
+    everything.into_keys().filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn nothing_is_left_of_a_bundle_that_was_interrupted() {
+    const WITHOUT: &str = "linkat:error=EOPNOTSUPP:when=1";
+    for (signal, number) in [("SIGKILL", 9), ("SIGINT", 2)] {
+        let desk = Desk::with_spec("single-node");
+        let ended = struck(&desk, &[&format!("fsync:signal={signal}:when=1")]);
+        assert_eq!(ended, Some(number));
+        assert_eq!(listed(&desk), ["cluster.yaml"]);
+    }
+    // Where no file is without a name, signals wait for the end of the write.
+    for (signal, number) in [("SIGINT", 2), ("SIGTERM", 15)] {
+        let desk = Desk::with_spec("single-node");
+        let ended = struck(&desk, &[WITHOUT, &format!("fsync:signal={signal}:when=2")]);
+        assert_eq!(ended, Some(number));
+        assert_eq!(listed(&desk), ["cluster.yaml", BUNDLE]);
+        assert_eq!(desk.run(&["secrets", "show"]).code, 0);
+    }
+}
+
+#[test]
+fn a_variable_that_is_set_to_nothing_is_not_set() {
+    let desk = Desk::of("single-node");
+    for variable in [
+        "FIRELAY_IDENTITY",
+        "FIRELAY_IDENTITY_FILE",
+        "FIRELAY_SECRETS",
+        "FIRELAY_PROFILES",
+    ] {
+        for verb in [&["secrets", "show"][..], &["size"], &["check"], &["profile", "list"]] {
+            let ran = Ran::of(&desk.command(verb).env(variable, "").output().unwrap());
+            assert_eq!(ran.code, 0, "{variable} {verb:?}: {ran:?}");
+        }
+    }
+    // Nobody types nothing and means the usual.
+    assert_eq!(desk.run(&["size", "--secrets", ""]).code, 2);
+}
+
+#[test]
+fn who_cannot_open_a_bundle_is_told_how_for_the_verb_that_ran() {
+    let desk = sealed();
+    let sops = "kind: ENC[AES256_GCM,data:x]\nsops:\n  mac: ENC[x]\n";
+    desk.write("sops.yaml", sops);
+    let one_line = "{\"kind\":\"ENC[x]\",\"sops\":{\"mac\":\"ENC[x]\"}}";
+    let recipient = run(&desk, "age-keygen", &["-y", "key.txt"]);
+    let seal = ["secrets", "seal", "-r", recipient.trim(), "-s"];
+    let pipe = "sops -d sops.yaml | firelay";
+    for (ran, help) in [
+        (
+            desk.run(&[&seal[..], &["sops.yaml"]].concat()),
+            format!("{pipe} secrets seal --secrets - --recipient RECIPIENT"),
+        ),
+        (
+            desk.run(&["secrets", "show", "-s", "sops.yaml"]),
+            format!("{pipe} secrets show --secrets -\n"),
+        ),
+        (
+            desk.run(&["size", "-s", "sops.yaml"]),
+            format!("{pipe} size --secrets -\n"),
+        ),
+        (
+            desk.run(&["render", "-s", "sops.yaml"]),
+            format!("{pipe} render --secrets -\n"),
+        ),
+        (
+            desk.pipe(&["secrets", "show", "-s", "-"], one_line.as_bytes()),
+            "sops -d FILE | firelay secrets show --secrets -".into(),
+        ),
+        (
+            desk.pipe(&["render", "-s", "-"], b""),
+            "bring it back from a copy".into(),
+        ),
+    ] {
+        assert!(
+            ran.code == 4 && ran.stderr.contains(&format!("= help: {help}")),
+            "{help}: {ran:?}"
+        );
+    }
+    ssh_key(&desk, "ed", ED25519);
+    desk.write("ours", recipient.trim());
+    for (file, help) in [
+        ("ed.pub", "the identity is ed\n"),
+        ("ours", "the identity is its private half\n"),
+    ] {
+        let ran = desk.run(&["secrets", "show", "-i", file]);
+        assert!(
+            ran.code == 4
+                && ran
+                    .stderr
+                    .ends_with(&format!("is a recipient, which opens nothing\n  = help: {help}")),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

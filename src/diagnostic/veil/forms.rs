@@ -61,17 +61,3 @@ pub(in crate::diagnostic) fn hide(text: &mut String, start: usize, end: usize) {
         text.replace_range(start..end, &stars);
     }
 }
-
-/// Hides user names and passwords of URLs.
-pub(super) fn mask_users(text: &mut String) {
-    let mut from = 0;
-    while let Some(found) = text[from..].find("://") {
-        let start = from + found + 3;
-        let rest = &text[start..];
-        let url = &rest[..rest.find([' ', '\t', '\n', '"', '\'']).unwrap_or(rest.len())];
-        if let Some(at) = url.rfind('@') {
-            hide(text, start, start + at);
-        }
-        from = start;
-    }
-}
