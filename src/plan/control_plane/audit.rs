@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{API_SERVER, Claim, Settings, add_file, document, mounted};
 use crate::{
     diagnostic::Diagnostic,
-    plan::{AuditWebhookPlan, artifacts, report::Report},
+    plan::{AuditWebhookPlan, artifacts, host, report::Report},
     profile::KubernetesProfile,
     spec::{Audit, AuditLog, AuditWebhook},
     yaml::Spanned,
@@ -72,16 +72,7 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
 
 fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> AuditWebhookPlan {
     artifacts::check_url(&webhook.server, report);
-    if let Some(ca) = webhook
-        .ca
-        .as_ref()
-        .filter(|ca| !ca.contains("-----BEGIN CERTIFICATE-----"))
-    {
-        let finding = Diagnostic::error("FL0524", "not a certificate")
-            .at(ca.span)
-            .label("PEM is needed");
-        report.push(finding.help("give the certificate itself as a block of text (`ca: |`), not its path"));
-    }
+    webhook.ca.iter().for_each(|ca| host::check_certificates(ca, report));
     AuditWebhookPlan {
         path,
         server: webhook.server.value.clone(),
