@@ -226,6 +226,24 @@ fn sources_of_packages_take_the_place_of_those_of_the_image() {
 }
 
 #[test]
+fn apt_reads_the_source_of_a_directory_without_releases() {
+    for (suites, place) in [("[./]", "./"), ("[trixie/], components: []", "trixie/")] {
+        let source = format!("{{ name: own, url: 'http://mirror.lan/debian', suites: {suites} }}");
+        let machine = with_sources("debian-13", &source);
+        let path = "/etc/apt/sources.list.d/firelay-own.sources";
+        let text = machine.read(path);
+        let head = format!("Types: deb\nURIs: http://mirror.lan/debian\nSuites: {place}\nSigned-By: ");
+        assert!(text.starts_with(&head), "{text}");
+        let mut apt = Command::new("apt-get");
+        apt.args(["update", "--print-uris"]);
+        apt.arg(format!("--option=Dir::Etc::SourceList={}", machine.at(path).display()));
+        let uris = support::succeed(apt.arg("--option=Dir::Etc::SourceParts=/dev/null"), "apt");
+        let release = format!("'http://mirror.lan/debian/{place}InRelease' ");
+        assert!(uris.starts_with(&release), "{uris}");
+    }
+}
+
+#[test]
 fn dnf_and_zypper_are_told_of_a_repository_and_its_key() {
     let machine = with_sources("rocky-9", "{ name: base, url: 'http://mirror.lan/rocky' }");
     let head = "[firelay-base]\nname=firelay-base\nbaseurl=http://mirror.lan/rocky\nenabled=1\ngpgcheck=1\n";

@@ -42,9 +42,9 @@ fn whole(client: &Client, file: &Wanted) -> Option<Fault> {
 }
 
 fn fault(refusal: Refusal) -> Fault {
-    if refusal.absent {
-        Fault::Missing
-    } else {
-        Fault::Unknown(refusal.what)
+    match refusal {
+        Refusal { absent: true, .. } => Fault::Missing,
+        Refusal { silent: true, what, .. } => Fault::Silent(what),
+        Refusal { what, .. } => Fault::Unknown(what),
     }
 }

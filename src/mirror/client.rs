@@ -36,7 +36,9 @@ pub struct Client {
     http: Option<Agent>,
     https: Option<Agent>,
     proxies: Proxies,
+    /// Whom HTTPS trusts. Nobody asks for them before it is needed: a mirror of ours often has neither.
     roots: Vec<Certificate<'static>>,
+    verified: bool,
 }
 
 /// A request that came to nothing.
@@ -47,6 +49,8 @@ pub(super) struct Refusal {
     pub(super) passing: bool,
     /// The server's own word: there is no such file.
     pub(super) absent: bool,
+    /// Nobody answered.
+    pub(super) silent: bool,
 }
 
 /// What is asked for.
@@ -73,6 +77,7 @@ impl Client {
             https: through("https_proxy", &proxies.https)?,
             proxies,
             roots,
+            verified: true,
         })
     }
 
@@ -93,6 +98,7 @@ impl Client {
             https: None,
             proxies: Proxies::default(),
             roots,
+            verified: server.verified,
         })
     }
 
@@ -110,6 +116,9 @@ impl Client {
     /// Any answer, of whatever status.
     pub(super) fn send(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Refusal> {
         let uri: Uri = url.parse().map_err(|_| Refusal::lasting("not a URL"))?;
+        if uri.scheme_str() == Some("https") && self.verified && self.roots.is_empty() {
+            return Err(Refusal::silent(&Error::NoAuthorities.to_string()));
+        }
         let agent = self.agent(&uri);
         let mut request = match method {
             Method::Get => agent.get(uri),
@@ -127,9 +136,9 @@ impl Client {
         match answer.status().as_u16() {
             200 | 206 | 416 => Ok(answer),
             status => Err(Refusal {
-                what: format!("the server answers {}", answer.status()),
                 passing: matches!(status, 408 | 425 | 429 | 500..),
                 absent: matches!(status, 404 | 410),
+                ..Refusal::lasting(&format!("the server answers {}", answer.status()))
             }),
         }
     }
@@ -141,6 +150,14 @@ impl Refusal {
             what: what.to_owned(),
             passing: false,
             absent: false,
+            silent: false,
+        }
+    }
+
+    fn silent(what: &str) -> Self {
+        Self {
+            silent: true,
+            ..Self::lasting(what)
         }
     }
 
@@ -165,7 +182,7 @@ impl Refusal {
         let what = error.to_string();
         Self {
             passing: !lasting && !what.contains("certificate"),
-            ..Self::lasting(&what)
+            ..Self::silent(&what)
         }
     }
 }
@@ -203,9 +220,6 @@ fn roots(further: Option<(&str, &[u8])>) -> Result<Vec<Certificate<'static>>, Er
     let mut roots: Vec<_> = system.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
     if let Some((name, pem)) = further {
         roots.extend(certificates(name, pem)?);
-    }
-    if roots.is_empty() {
-        return Err(Error::NoAuthorities);
     }
     Ok(roots)
 }

@@ -52,15 +52,15 @@ impl Part {
 pub(super) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &Progress) -> Result<u64, Refusal> {
     let part = Part::of(path);
     let begun = part.begun();
-    receive(client, &wanted.url, &part, begun.as_ref(), progress)?;
+    let measured = receive(client, &wanted.url, &part, begun.as_ref(), progress)?;
     let (sha256, bytes) = digest_of(&part.bytes).map_err(|error| disk(&part.bytes, &error))?;
     if sha256 != wanted.sha256 {
         part.remove();
         progress.took_back(bytes);
         let what = format!("it has sha256 {sha256}, expected {}", wanted.sha256);
-        // A part of another version may have been gone on with.
+        // A part of another version may have been gone on with, and without a length the end may not be the end.
         return Err(Refusal {
-            passing: begun.is_some(),
+            passing: begun.is_some() || !measured,
             ..Refusal::lasting(&what)
         });
     }
@@ -69,21 +69,23 @@ pub(super) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &
 }
 
 /// Asks for what is missing of the version that is there; a server that has another one, or cannot do it, sends all.
+/// Whether the answer said where it ends.
 fn receive(
     client: &Client,
     url: &str,
     part: &Part,
     begun: Option<&(u64, String)>,
     progress: &Progress,
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let range = begun.map(|(length, version)| (format!("bytes={length}-"), version.as_str()));
     let mut headers = vec![("accept-encoding", "identity")];
     if let Some((range, version)) = &range {
         headers.extend([("range", range.as_str()), ("if-range", version)]);
     }
     let mut answer = client.ask(Method::Get, url, &headers)?;
+    let begins = |offset| starts_at(field(answer.headers(), header::CONTENT_RANGE), offset);
     let offset = begun.map_or(0, |(length, _)| *length);
-    let goes_on = answer.status() == 206 && starts_at(field(answer.headers(), header::CONTENT_RANGE), offset);
+    let goes_on = answer.status() == 206 && begun.is_some() && begins(offset);
     if answer.status() != 200 && !goes_on {
         part.remove();
         return Err(Refusal::passing("the server sends another part than it was asked for"));
@@ -91,7 +93,10 @@ fn receive(
     let version = validator(&answer);
     progress.goes_on(if goes_on { offset } else { 0 });
     let file = open(part, goes_on, version.as_deref()).map_err(|error| disk(&part.bytes, &error))?;
-    copy(&mut answer.body_mut().as_reader(), file, &part.bytes, progress)
+    let measures = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+    let measured = measures.iter().any(|name| answer.headers().contains_key(name));
+    copy(&mut answer.body_mut().as_reader(), file, &part.bytes, progress)?;
+    Ok(measured)
 }
 
 /// A strong validator: an entity tag, or the date where there is none.

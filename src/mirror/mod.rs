@@ -27,7 +27,7 @@ pub use client::{Client, Error as ClientError};
 pub use fill::{Filled, Orders, Outcome, fill};
 pub use inspect::inspect;
 pub use reference::Reference;
-pub use registry::{Endpoint, serves};
+pub use registry::{Endpoint, Lack, serves};
 
 /// A file that a mirror has to hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +68,8 @@ pub enum Fault {
     Empty,
     /// It cannot be told, and why.
     Unknown(String),
+    /// Nobody answers, and why.
+    Silent(String),
 }
 
 /// Lower-case hex SHA-256 of all that is left to read, and the number of bytes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Deserialize;
-use ureq::http::header::WWW_AUTHENTICATE;
+use ureq::http::header::{HeaderName, WWW_AUTHENTICATE};
 
 use super::{
     Reference,
@@ -17,6 +17,9 @@ use crate::secret::Secret;
 const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
                          application/vnd.docker.distribution.manifest.list.v2+json, \
                          application/vnd.docker.distribution.manifest.v2+json";
+
+/// Of what it answers with.
+const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
 /// A server that may have an image.
 #[derive(Clone, Debug)]
@@ -42,16 +45,31 @@ struct Token {
     access_token: Option<Secret<String>>,
 }
 
+/// Nobody has an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What each says.
+    pub said: String,
+    /// None of them answers.
+    pub silent: bool,
+}
+
 /// Whether one of the servers has an image; else what each says.
-pub fn serves(client: &Client, endpoints: &[Endpoint], image: &Reference<'_>) -> Result<(), String> {
-    let mut said = Vec::new();
+pub fn serves(client: &Client, endpoints: &[Endpoint], image: &Reference<'_>) -> Result<(), Lack> {
+    let mut refusals = Vec::new();
     for endpoint in endpoints {
         match head(client, endpoint, image) {
             Ok(()) => return Ok(()),
-            Err(refusal) => said.push(format!("{}: {}", endpoint.url, refusal.what)),
+            Err(refusal) => refusals.push((endpoint, refusal)),
         }
     }
-    Err(said.join("; "))
+    let said = refusals
+        .iter()
+        .map(|(endpoint, refusal)| format!("{}: {}", endpoint.url, refusal.what));
+    Err(Lack {
+        said: said.collect::<Vec<_>>().join("; "),
+        silent: refusals.iter().all(|(_, refusal)| refusal.silent),
+    })
 }
 
 fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(), Refusal> {
@@ -73,12 +91,22 @@ fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(
         answer = ask(Some(&token))?;
     }
     match answer.status().as_u16() {
-        200 => Ok(()),
+        200 => meant(image, field(answer.headers(), DIGEST)),
         401 | 403 => Err(Refusal::lasting(&format!(
             "{}: it asks for other credentials",
             answer.status()
         ))),
         _ => Err(Refusal::lasting(&answer.status().to_string())),
+    }
+}
+
+/// A registry that names another digest than it was asked for has another image there.
+fn meant(image: &Reference<'_>, given: Option<&str>) -> Result<(), Refusal> {
+    match (image.digest, given) {
+        (Some(pinned), Some(given)) if pinned != given => {
+            Err(Refusal::lasting(&format!("it has another image there: {given}")))
+        }
+        _ => Ok(()),
     }
 }
 

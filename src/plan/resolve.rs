@@ -132,6 +132,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         patches,
     };
     addons::settle(&mut plan, spec, &store, report);
+    artifacts::check_apart(spec, &plan, report);
     images::check(spec, &plan, report);
     node_names::check_found(&rows, &plan.nodes, report);
     kubelet::check_approval(spec, &plan.implied, report);

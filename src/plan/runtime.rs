@@ -145,6 +145,18 @@ fn check_registry(registry: &Registry, report: &mut Report) {
     }
     registry.server.iter().for_each(|url| artifacts::check_url(url, report));
     registry.mirrors.iter().for_each(|mirror| check_mirror(mirror, report));
+    check_once(&registry.mirrors, report);
+}
+
+/// A URL is a table of hosts.toml. Of a file with the same one twice containerd takes no mirror at all.
+fn check_once(mirrors: &[Mirror], report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for mirror in mirrors {
+        if !seen.insert(mirror.url.trim_end_matches('/')) {
+            let finding = Diagnostic::error("FL0506", "a mirror is given twice").at(mirror.url.span);
+            report.push(finding.label("the same URL of the same registry"));
+        }
+    }
 }
 
 fn check_mirror(mirror: &Mirror, report: &mut Report) {

@@ -9,7 +9,8 @@ use std::{
 use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::request::{Request, decoded};
+use super::request::Request;
+use crate::plan::decoded;
 
 /// Most characters of a path that are written down.
 const MOST_CHARACTERS: usize = 200;

@@ -1,5 +1,7 @@
 //! A request, as far as this server reads it: GET or HEAD without a body (RFC 9112).
 
+use crate::plan::decoded;
+
 /// Most bytes of a request's line and headers.
 pub const MOST_BYTES: usize = 8 << 10;
 
@@ -92,20 +94,4 @@ fn segments(path: &str) -> Option<Vec<String>> {
 
 fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.chars().any(|it| it.is_control() || matches!(it, '/' | '\\'))
-}
-
-/// Percent-decoding, once (RFC 3986 §2.1).
-pub(super) fn decoded(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            let (high, low) = (digit()?, digit()?);
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

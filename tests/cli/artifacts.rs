@@ -153,8 +153,11 @@ fn archives_of_images_add_up_by_level_and_belong_to_the_mirror() {
 fn a_bill_of_materials_names_everything_with_its_digest_and_is_the_same_each_time() {
     let desk = Desk::with_spec("air-gapped");
     let artifacts = format!("--set=artifacts.imageDigests={{ \"{FLANNEL}\": \"{DIGEST}\" }}");
+    // Of the same name and bytes, at two places.
+    let archive = |place: &str| format!("{{ url: 'http://{place}/all.tar', sha256: '{}' }}", "1".repeat(64));
+    let archives = format!("--set=artifacts.imageArchives=[{}, {}]", archive("a"), archive("b"));
     let spdx = || {
-        let mut command = desk.command(&["artifacts", "list", "--output", "spdx", &artifacts]);
+        let mut command = desk.command(&["artifacts", "list", "--output", "spdx", &artifacts, &archives]);
         crate::desk::Ran::of(&command.env("SOURCE_DATE_EPOCH", "1700000000").output().unwrap())
     };
     let first = spdx();
@@ -163,7 +166,9 @@ fn a_bill_of_materials_names_everything_with_its_digest_and_is_the_same_each_tim
     assert_eq!(document["spdxVersion"], "SPDX-2.3");
     assert_eq!(document["creationInfo"]["created"], "2023-11-14T22:13:20Z");
     let packages = document["packages"].as_array().unwrap();
-    let listed = desk.run(&["artifacts", "list", "--output", "json", &artifacts]).json();
+    let listed = desk
+        .run(&["artifacts", "list", "--output", "json", &artifacts, &archives])
+        .json();
     let count = |key: &str| listed[key].as_array().unwrap().len();
     assert_eq!(packages.len(), count("files") + count("images"));
     let ids: BTreeSet<_> = packages

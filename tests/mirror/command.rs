@@ -1,6 +1,10 @@
 //! `artifacts mirror` and `check` as they are typed, with a catalog whose files are on a server of ours.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::{Value, json};
 
@@ -40,19 +44,19 @@ fn profiles(site: &Site, base: &str, directory: &Path) {
     .unwrap();
 }
 
-struct Desk {
-    site: Site,
+pub struct Desk {
+    pub site: Site,
     directory: tempfile::TempDir,
 }
 
 impl Desk {
-    fn new(site: Site) -> Self {
+    pub fn new(site: Site) -> Self {
         let base = site.url.clone();
         Self::with(site, &base)
     }
 
     /// The files are said to be elsewhere.
-    fn with(site: Site, base: &str) -> Self {
+    pub fn with(site: Site, base: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("own")).unwrap();
         fs::write(directory.path().join("ca.pem"), &site.ca).unwrap();
@@ -61,14 +65,41 @@ impl Desk {
         Self { site, directory }
     }
 
-    fn command(&self, verb: &[&str]) -> Command {
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    /// More of the spec.
+    pub fn add(&self, more: &Value) {
+        let spec = fs::read_to_string(example("single-node").spec).unwrap();
+        let more = more.as_object().unwrap().iter();
+        let more: String = more.map(|(key, value)| format!("\n{key}: {value}\n")).collect();
+        fs::write(self.at("cluster.yaml"), spec + &more).unwrap();
+    }
+
+    /// Another URL of something in the catalog.
+    pub fn publish_at(&self, name: &str, url: &str) {
+        let path = self.at("own/catalog.yaml");
+        let mut catalog: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        catalog["artifacts"][name]["url"] = url.into();
+        fs::write(&path, catalog.to_string()).unwrap();
+    }
+
+    /// The files that machines fetch.
+    pub fn listed(&self) -> Vec<Value> {
+        let listed = succeed(&mut self.command(&["list", "--output", "json"]), "firelay");
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed["files"].as_array().unwrap().clone()
+    }
+
+    pub fn command(&self, verb: &[&str]) -> Command {
         let mut command = firelay(&["artifacts"]);
         command.args(verb).args(["cluster.yaml", "--profiles", "own"]);
         command.current_dir(self.directory.path());
         command
     }
 
-    fn ended(&self, verb: &[&str], code: i32) -> String {
+    pub fn ended(&self, verb: &[&str], code: i32) -> String {
         let ended = output(&mut self.command(verb), "firelay");
         assert_eq!(ended.status.code(), Some(code), "{}", said(&ended));
         said(&ended)
@@ -132,6 +163,35 @@ fn a_plan_is_commands_that_fill_the_same_mirror_and_asks_nobody() {
     );
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.as_array().unwrap().len(), plan.lines().count());
+}
+
+#[test]
+fn a_plan_ends_at_the_first_file_that_does_not_come_or_is_another_one() {
+    for option in ["-e", "-u"] {
+        let desk = Desk::new(Site::plain());
+        let plan = succeed(&mut desk.command(&["mirror", "m", "--plan"]), "firelay");
+        let run = || {
+            let mut shell = Command::new("sh");
+            shell
+                .args([option, "-c", &plan])
+                .current_dir(desk.directory.path())
+                .env("no_proxy", "*");
+            output(&mut shell, "curl")
+        };
+        let first = desk.listed()[0]["url"].as_str().unwrap().to_owned();
+        let (path, file) = (first[desk.site.url.len()..].to_owned(), format!("m/{}", &first[7..]));
+        let page = desk.site.pages.lock().unwrap().remove(&path).unwrap();
+        assert!(!run().status.success() && !desk.at(&file).exists(), "404");
+        let evil = Page {
+            bytes: b"evil".to_vec(),
+            ..page.clone()
+        };
+        desk.site.put(&path, evil);
+        assert!(!run().status.success() && !desk.at(&file).exists(), "evil");
+        desk.site.put(&path, page);
+        assert!(run().status.success() && desk.at(&file).exists());
+        desk.ended(&["check", "m"], 0);
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! A mirror is filled from servers that break off, lie, are slow or have another version, and is proved to be whole.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod asked;
 mod command;
 mod containerd;
+mod names;
 mod registry;
 mod site;
 #[path = "../support/mod.rs"]
@@ -149,6 +151,47 @@ fn wrong_bytes_leave_nothing_behind_and_are_not_asked_for_again() {
 }
 
 #[test]
+fn an_end_that_may_not_be_the_end_is_asked_for_again_and_no_more_often_than_that() {
+    let (site, directory) = (Site::plain(), tempfile::tempdir().unwrap());
+    let endless = Page {
+        endless: true,
+        ..page()
+    };
+    let sha256 = site.put(
+        "/a",
+        Page {
+            cuts: 2,
+            ..endless.clone()
+        },
+    );
+    assert_eq!(one(&site, directory.path(), &sha256, ORDERS), Outcome::Fetched(200_000));
+    assert_eq!(site.asked().len(), 3);
+    site.put("/b", endless);
+    let other = wanted(&site, "b", &crate::sha256(b"other"));
+    let failed = filled(&[other], directory.path(), ORDERS);
+    assert!(
+        matches!(&failed[0], Outcome::Failed(why) if why.starts_with("it has sha256")),
+        "{failed:?}"
+    );
+    assert_eq!(site.asked().len(), 4);
+}
+
+#[test]
+fn a_part_that_nobody_asked_for_is_none() {
+    let (site, directory) = (Site::plain(), tempfile::tempdir().unwrap());
+    let partial = Page {
+        partial: true,
+        ..page()
+    };
+    let sha256 = site.put("/a", partial);
+    let said = one(&site, directory.path(), &sha256, ONCE);
+    assert_eq!(
+        said,
+        Outcome::Failed("the server sends another part than it was asked for".into())
+    );
+}
+
+#[test]
 fn what_passes_is_tried_again_and_what_does_not_is_not() {
     let (site, directory) = (Site::plain(), tempfile::tempdir().unwrap());
     let sha256 = site.put(
@@ -272,5 +315,5 @@ fn every_fault_of_a_directory_and_of_a_server_is_found() {
         url: "http://127.0.0.1:1/a".into(),
         ..all[0].clone()
     };
-    assert!(matches!(&ask(&client, &[gone], false, 1)[0].what, Fault::Unknown(_)));
+    assert!(matches!(&ask(&client, &[gone], false, 1)[0].what, Fault::Silent(_)));
 }

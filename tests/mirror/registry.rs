@@ -38,8 +38,9 @@ fn mirrors_are_asked_in_order_with_their_authority_and_credentials() {
     assert_eq!(asked.method, "HEAD");
     let pair = BASE64_STANDARD.encode("puller:hunter2");
     assert_eq!(asked.headers["authorization"], format!("Basic {pair}"));
-    let said = serves(&client, &both[..1], &image).unwrap_err();
-    assert_eq!(said, format!("{}: 404 Not Found", empty.url));
+    let lack = serves(&client, &both[..1], &image).unwrap_err();
+    assert_eq!(lack.said, format!("{}: 404 Not Found", empty.url));
+    assert!(!lack.silent);
     full.put(
         "/v2/pause/manifests/3.10",
         Page {
@@ -47,7 +48,7 @@ fn mirrors_are_asked_in_order_with_their_authority_and_credentials() {
             ..Page::default()
         },
     );
-    let said = serves(&client, &both[1..], &image).unwrap_err();
+    let said = serves(&client, &both[1..], &image).unwrap_err().said;
     assert!(
         said.contains("asks for other credentials") && !said.contains("hunter2"),
         "{said}"
@@ -70,8 +71,8 @@ fn an_authority_that_nobody_named_is_not_trusted_unless_nothing_is_verified() {
         ca: None,
         ..endpoint(&site, "x")
     };
-    let said = serves(&client, std::slice::from_ref(&unknown), &image).unwrap_err();
-    assert!(said.contains("certificate"), "{said}");
+    let lack = serves(&client, std::slice::from_ref(&unknown), &image).unwrap_err();
+    assert!(lack.said.contains("certificate") && lack.silent, "{lack:?}");
     assert_eq!(
         serves(
             &client,
@@ -83,4 +84,28 @@ fn an_authority_that_nobody_named_is_not_trusted_unless_nothing_is_verified() {
         ),
         Ok(())
     );
+}
+
+#[test]
+fn an_image_that_is_pinned_has_to_have_its_digest() {
+    let site = Site::plain();
+    let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
+    let (pinned, other) = (digest("a"), digest("b"));
+    let name = format!("registry.k8s.io/pause@{pinned}");
+    let asked = |given: Option<&String>| {
+        let page = Page {
+            digest: given.cloned(),
+            ..Page::default()
+        };
+        site.put(&format!("/v2/pause/manifests/{pinned}"), page);
+        let plain = Endpoint {
+            ca: None,
+            ..endpoint(&site, "hunter2")
+        };
+        serves(&Client::new(None).unwrap(), &[plain], &Reference::of(&name))
+    };
+    assert_eq!(asked(None), Ok(()));
+    assert_eq!(asked(Some(&pinned)), Ok(()));
+    let lack = asked(Some(&other)).unwrap_err();
+    assert_eq!(lack.said, format!("{}: it has another image there: {other}", site.url));
 }

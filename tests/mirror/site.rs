@@ -32,6 +32,12 @@ pub struct Page {
     pub authorization: Option<String>,
     /// Waits before the answer.
     pub slow: Duration,
+    /// Its end is that of the connection: no `Content-Length`.
+    pub endless: bool,
+    /// It is said to be a part, whoever asks.
+    pub partial: bool,
+    /// `Docker-Content-Digest`.
+    pub digest: Option<String>,
 }
 
 /// A request as it came.
@@ -217,7 +223,9 @@ fn page_reply(page: &Page, request: &Asked) -> (String, Vec<u8>) {
     let from = request.headers.get("range").filter(|_| page.ranges);
     let from = from.filter(|_| request.headers.get("if-range").map(String::as_str) == page.etag);
     let from = from.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
-    let (status, range, body) = match from {
+    let digest = page.digest.iter();
+    let digest: String = digest.map(|it| format!("Docker-Content-Digest: {it}\r\n")).collect();
+    let (status, range, body) = match from.or(page.partial.then_some(0)) {
         Some(from) => {
             let (last, all) = (page.bytes.len() - 1, page.bytes.len());
             let range = format!("Content-Range: bytes {from}-{last}/{all}\r\n");
@@ -225,9 +233,8 @@ fn page_reply(page: &Page, request: &Asked) -> (String, Vec<u8>) {
         }
         None => (200, String::new(), page.bytes.clone()),
     };
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nConnection: close\r\n{tag}{kind}{range}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let length = if page.endless { "" } else { &length };
+    let head = format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{tag}{kind}{digest}{range}{length}\r\n");
     (head, body)
 }

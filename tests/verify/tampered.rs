@@ -229,6 +229,16 @@ pub const CASES: &[Case] = &[
             format!("{text}---\na: [\n")
         });
     }),
+    case(
+        "FL1024",
+        "mirror of a registry that is there twice",
+        "air-gapped",
+        |tree| {
+            tree.edit_file("w1", "/etc/containerd/certs.d/docker.io/hosts.toml", |text| {
+                format!("{text}{text}")
+            });
+        },
+    ),
     case("FL1025", "field of the kubelet", "ha-ubuntu", |tree| {
         tree.replace(
             "cp1",

@@ -1,16 +1,19 @@
 //! `artifacts check`: what a mirror lacks.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use serde::Serialize;
 
-use super::{client, images, inventory};
+use super::{
+    client, images,
+    inventory::{self, File},
+};
 use crate::{
     cli::{ArtifactsCheck, OutputFormat},
     commands::{failure::Failure, project::Project, streams},
     mirror::{self, Client, Endpoint, Fault, Problem, Reference, Wanted},
     plan::Plan,
-    spec::Mirror,
+    spec::{Mirror, MirrorCapability},
 };
 
 /// `--output json`.
@@ -27,26 +30,41 @@ struct Row {
     /// `missing`, `digest`, `empty` or `unknown`.
     what: &'static str,
     text: String,
+    /// Nobody answered.
+    #[serde(skip)]
+    silent: bool,
 }
 
 /// Runs the verb.
 pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
-    refuse_secret(&args.place)?;
+    let server = server(&args.place)?;
     let project = Project::load(&args.spec)?;
-    let client = client(&args.fetching)?;
-    let (mut looked, mut rows) = files(&project.plan, &client, args);
+    let inventory = inventory::of(&project.plan);
+    let (mut looked, mut rows) = match &server {
+        Some(base) => on_server(&inventory, base, &client(&args.fetching)?, args),
+        None => in_directory(&inventory, args),
+    };
     if args.images {
-        let (images, lacking) = in_registries(&project, &client)?;
+        let (images, lacking) = in_registries(&project, &client(&args.fetching)?)?;
         looked += images;
         rows.extend(lacking);
     }
+    report(args, looked, rows)
+}
+
+/// What was found, and how that ends: where nobody answered at all, nothing is known.
+fn report(args: &ArtifactsCheck, looked: usize, rows: Vec<Row>) -> Result<(), Failure> {
     let wrong = rows.len();
+    let silent = rows.iter().filter(|row| row.silent).count();
     match args.output {
         OutputFormat::Json => streams::json(&Report { looked, problems: rows })?,
         OutputFormat::Text => {
             let lines = rows.iter().map(|row| format!("{}: {}\n", row.place, row.text));
             streams::data(&lines.collect::<String>())?;
         }
+    }
+    if silent == looked && looked > 0 {
+        return Err(Failure::Io(format!("nothing of {} could be asked", args.place)));
     }
     if wrong > 0 {
         return Err(Failure::Policy(format!("{} lacks {wrong} of {looked}", args.place)));
@@ -55,59 +73,69 @@ pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A password would stand in every line of the report, and no machine has it.
-fn refuse_secret(place: &str) -> Result<(), Failure> {
-    let host = place.split_once("://").and_then(|(_, rest)| rest.split('/').next());
-    match host {
-        Some(host) if host.contains('@') => Err(Failure::Usage(
-            "a mirror is asked without a user name and password, as machines ask it".to_owned(),
-        )),
-        _ => Ok(()),
+/// The URL of a place that is one; everything else is a directory.
+fn server(place: &str) -> Result<Option<String>, Failure> {
+    let Some((scheme, rest)) = place.split_once("://") else {
+        return Ok(None);
+    };
+    // RFC 3986 §3.1.
+    let scheme = scheme.to_ascii_lowercase();
+    if !["http", "https"].contains(&scheme.as_str()) {
+        let text = format!("{scheme}:// cannot be asked: give a directory, or a URL with http:// or https://");
+        return Err(Failure::Usage(text));
     }
+    // A password would stand in every line of the report, and no machine has it.
+    if rest.split('/').next().is_some_and(|host| host.contains('@')) {
+        let text = "a mirror is asked without a user name and password, as machines ask it";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    Ok(Some(format!("{scheme}://{}", rest.trim_end_matches('/'))))
 }
 
-/// Files of the mirror, and behind a URL also those that machines fetch elsewhere.
-fn files(plan: &Plan, client: &Client, args: &ArtifactsCheck) -> (usize, Vec<Row>) {
-    let parallel = args.fetching.parallel.into();
-    let all = inventory::of(plan);
-    let base = args.place.trim_end_matches('/');
-    let remote = base.starts_with("http://") || base.starts_with("https://");
-    let mut wanted = Vec::new();
-    for file in &all {
-        match file.wanted(|path| format!("{base}/{path}")) {
-            Some(file) => wanted.push(file),
-            None if remote => wanted.push(Wanted {
-                path: String::new(),
-                url: file.url.clone(),
-                sha256: file.sha256.clone(),
-            }),
-            None => streams::tell(format_args!(
-                "note: {} is not of the mirror and was not looked at",
-                file.url
-            )),
-        }
-    }
-    wanted.sort();
-    wanted.dedup();
-    let problems = if remote {
-        mirror::ask(client, &wanted, args.quick, parallel)
-    } else {
-        mirror::inspect(&wanted, Path::new(&args.place), args.quick, parallel)
-    };
+/// As machines ask, also for those that they fetch elsewhere.
+fn on_server(files: &[File], base: &str, client: &Client, args: &ArtifactsCheck) -> (usize, Vec<Row>) {
+    let wanted = files.iter().map(|file| Wanted {
+        path: file.path.clone().unwrap_or_default(),
+        url: match &file.asked {
+            Some(asked) => format!("{base}/{asked}"),
+            None => file.url.clone(),
+        },
+        sha256: file.sha256.clone(),
+    });
+    let wanted = once(wanted);
+    let problems = mirror::ask(client, &wanted, args.quick, args.fetching.parallel.into());
     (wanted.len(), problems.into_iter().map(row).collect())
 }
 
+fn in_directory(files: &[File], args: &ArtifactsCheck) -> (usize, Vec<Row>) {
+    for file in files.iter().filter(|file| file.path.is_none()) {
+        let url = &file.url;
+        streams::tell(format_args!("note: {url} is not of the mirror and was not looked at"));
+    }
+    let wanted = once(files.iter().filter_map(|file| file.wanted(String::new())));
+    let (directory, parallel) = (Path::new(&args.place), args.fetching.parallel.into());
+    let problems = mirror::inspect(&wanted, directory, args.quick, parallel);
+    (wanted.len(), problems.into_iter().map(row).collect())
+}
+
+fn once(wanted: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
+    let wanted: BTreeSet<_> = wanted.collect();
+    wanted.into_iter().collect()
+}
+
 fn row(problem: Problem) -> Row {
+    let silent = matches!(problem.what, Fault::Silent(_));
     let (what, text) = match problem.what {
         Fault::Missing => ("missing", "not there".to_owned()),
         Fault::Digest(sha256) => ("digest", format!("another file: it has sha256 {sha256}")),
         Fault::Empty => ("empty", "an empty file".to_owned()),
-        Fault::Unknown(why) => ("unknown", why),
+        Fault::Unknown(why) | Fault::Silent(why) => ("unknown", why),
     };
     Row {
         place: problem.place,
         what,
         text,
+        silent,
     }
 }
 
@@ -118,10 +146,11 @@ fn in_registries(project: &Project, client: &Client) -> Result<(usize, Vec<Row>)
     for image in &images {
         let name = Reference::of(&image.image);
         let asked = mirror::serves(client, &endpoints(&project.plan, &name), &name);
-        rows.extend(asked.err().map(|text| Row {
+        rows.extend(asked.err().map(|lack| Row {
             place: image.image.clone(),
-            what: "missing",
-            text,
+            what: if lack.silent { "unknown" } else { "missing" },
+            text: lack.said,
+            silent: lack.silent,
         }));
     }
     Ok((images.len(), rows))
@@ -132,7 +161,8 @@ fn endpoints(plan: &Plan, image: &Reference<'_>) -> Vec<Endpoint> {
     let registries = &plan.runtime.registries;
     let of = |host: &str| registries.iter().find(|registry| registry.host.as_str() == host);
     let own = of(image.registry).or_else(|| of("_default"));
-    let mirrors = own.iter().flat_map(|registry| &registry.mirrors).map(endpoint);
+    let mirrors = own.iter().flat_map(|registry| &registry.mirrors);
+    let mirrors = mirrors.filter(|mirror| is_asked(mirror, image)).map(endpoint);
     let server = own.and_then(|registry| registry.server.as_ref());
     let server = Endpoint {
         url: server.map_or_else(|| image.server(), |server| server.value.clone()),
@@ -148,6 +178,16 @@ fn endpoints(plan: &Plan, image: &Reference<'_>) -> Vec<Endpoint> {
         all.push(server);
     }
     all
+}
+
+/// containerd looks for tags where it may resolve, and for digests where it may pull (core/remotes/docker/resolver.go).
+fn is_asked(mirror: &Mirror, image: &Reference<'_>) -> bool {
+    let needed = match image.digest {
+        Some(_) => MirrorCapability::Pull,
+        None => MirrorCapability::Resolve,
+    };
+    let mut given = mirror.capabilities.iter();
+    mirror.capabilities.is_empty() || given.any(|capability| capability.value == needed)
 }
 
 fn endpoint(mirror: &Mirror) -> Endpoint {

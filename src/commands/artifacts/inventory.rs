@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     mirror::Wanted,
-    plan::{ManifestSource, Plan, path_of},
+    plan::{self, ManifestSource, Plan},
     spec::Arch,
 };
 
@@ -41,17 +41,19 @@ pub(super) struct File {
     /// Where it lies in a mirror; absent for what machines fetch elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
+    /// What machines ask of the mirror for it, behind its URL.
+    #[serde(skip)]
+    pub(super) asked: Option<String>,
     /// Names of machines and pools that fetch it.
     pub(super) nodes: BTreeSet<String>,
 }
 
 impl File {
     /// As a mirror has to hold it, with where it is fetched from; `None` for what lies elsewhere.
-    pub(super) fn wanted(&self, url: impl FnOnce(&str) -> String) -> Option<Wanted> {
-        let path = self.path.clone()?;
+    pub(super) fn wanted(&self, url: String) -> Option<Wanted> {
         Some(Wanted {
-            url: url(&path),
-            path,
+            path: self.path.clone()?,
+            url,
             sha256: self.sha256.clone(),
         })
     }
@@ -74,17 +76,21 @@ impl Files {
 pub(super) fn of(plan: &Plan) -> Vec<File> {
     let mut files = Files::default();
     for node in &plan.nodes {
-        let file = |kind, name: &str, url: &str, sha256: &str, upstream: Option<&String>| File {
-            kind,
-            name: name.to_owned(),
-            version: None,
-            architectures: [node.arch].into(),
-            sha256: sha256.to_owned(),
-            size: None,
-            url: url.to_owned(),
-            upstream: upstream.cloned(),
-            path: place(plan, url, upstream.map(String::as_str)),
-            nodes: [node.name.clone()].into(),
+        let file = |kind, name: &str, url: &str, sha256: &str, upstream: Option<&String>| {
+            let asked = plan::below_mirror(plan.mirror.as_deref(), url, upstream.map(String::as_str));
+            File {
+                kind,
+                name: name.to_owned(),
+                version: None,
+                architectures: [node.arch].into(),
+                sha256: sha256.to_owned(),
+                size: None,
+                url: url.to_owned(),
+                upstream: upstream.cloned(),
+                path: asked.map(plan::file_of),
+                asked: asked.map(str::to_owned),
+                nodes: [node.name.clone()].into(),
+            }
         };
         for artifact in &node.artifacts {
             let upstream = artifact.upstream.as_ref();
@@ -115,10 +121,4 @@ pub(super) fn of(plan: &Plan) -> Vec<File> {
         )
     });
     files
-}
-
-/// What upstream publishes lies below its host and path; what the user has put behind the mirror's URL, below that.
-fn place(plan: &Plan, url: &str, upstream: Option<&str>) -> Option<String> {
-    let own = || url.strip_prefix(plan.mirror.as_ref()?.as_str())?.strip_prefix('/');
-    upstream.map(path_of).or_else(own).map(str::to_owned)
 }

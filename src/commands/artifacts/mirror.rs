@@ -20,6 +20,7 @@ use crate::{
         streams,
     },
     mirror::{self, Filled, Orders, Outcome, Wanted},
+    plan,
 };
 
 /// Before the second try of a file.
@@ -64,17 +65,22 @@ impl<'a> Row<'a> {
 /// Runs the verb.
 pub fn run(args: &ArtifactsMirror) -> Result<(), Failure> {
     let project = Project::load(&args.spec)?;
+    if let Some([one, other]) = plan::crossed(&project.plan) {
+        return Err(Failure::Usage(format!(
+            "{one} and {other} would be the same file of a mirror"
+        )));
+    }
     let files = inventory::of(&project.plan);
     tell_own(&files);
     let mut wanted: Vec<_> = files
         .iter()
-        .filter_map(|file| file.wanted(|_| file.upstream.clone().unwrap_or_default()))
-        .filter(|file| !file.url.is_empty())
+        .filter_map(|file| file.wanted(file.upstream.clone()?))
         .collect();
     wanted.sort();
-    wanted.dedup();
+    // The same file may have several URLs that differ in their query.
+    wanted.dedup_by(|one, other| (&one.path, &one.sha256) == (&other.path, &other.sha256));
     if args.plan {
-        return plan(&wanted, args);
+        return commands(&wanted, args);
     }
     let filled = fill(&wanted, args)?;
     let failed: Vec<_> = filled.iter().filter_map(failure).collect();
@@ -134,8 +140,8 @@ fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Filled>, Failur
     filled.map_err(|error| Failure::file("fill", &args.mirror, &error))
 }
 
-/// Commands for a shell with curl, one line each, or the list.
-fn plan(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
+/// Commands for a shell with curl, one line each, or the list. A file has its name when it is right.
+fn commands(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
     if args.output == OutputFormat::Json {
         let list = wanted.iter().map(|file| Planned {
             path: &file.path,
@@ -145,16 +151,18 @@ fn plan(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
         return streams::json(&list.collect::<Vec<_>>());
     }
     let line = |file: &Wanted| {
-        let path = shell_word(&args.mirror.join(&file.path));
-        let url = shell_word(Path::new(&file.url));
-        let sum = shell_word(Path::new(&format!(
-            "{}  {}",
-            file.sha256,
-            args.mirror.join(&file.path).display()
-        )));
+        let path = args.mirror.join(&file.path);
+        let part = format!("{}.part", path.display());
+        let sum = shell_word(Path::new(&format!("{}  {part}", file.sha256)));
+        let (path, part, url) = (
+            shell_word(&path),
+            shell_word(Path::new(&part)),
+            shell_word(Path::new(&file.url)),
+        );
+        // A command before `&&` ends no shell, -e or not.
         format!(
-            "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {path}.part {url} && \
-             mv {path}.part {path} && echo {sum} | sha256sum --check --quiet\n"
+            "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {part} {url} && \
+             printf '%s\\n' {sum} | sha256sum --check --quiet && mv {part} {path} || exit 1\n"
         )
     };
     streams::data(&wanted.iter().map(line).collect::<String>())

@@ -1,5 +1,7 @@
 //! A bill of materials: SPDX 2.3 as JSON (spdx.github.io/spdx-spec/v2.3), with package URLs (package-url/purl-spec).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -90,7 +92,8 @@ pub(super) fn now() -> Result<String, Failure> {
 
 /// The files and images of a cluster. Its name follows from what it lists, so that the same list has the same.
 pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created: &str) -> Document {
-    let packages: Vec<_> = files.iter().map(of_file).chain(images.iter().map(of_image)).collect();
+    let mut packages: Vec<_> = files.iter().map(of_file).chain(images.iter().map(of_image)).collect();
+    number(&mut packages);
     let described = packages.iter().map(|package| Relationship {
         spdx_element_id: "SPDXRef-DOCUMENT",
         relationship_type: "DESCRIBES",
@@ -114,6 +117,20 @@ pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created:
         },
         relationships: described.collect(),
         packages,
+    }
+}
+
+/// An identifier stands for one package: the second of the same has a number behind it.
+fn number(packages: &mut [Package]) {
+    let mut taken = BTreeSet::new();
+    for package in packages {
+        let first = package.id.clone();
+        for next in 2.. {
+            if taken.insert(package.id.clone()) {
+                break;
+            }
+            package.id = format!("{first}-{next}");
+        }
     }
 }
 

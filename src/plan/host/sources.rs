@@ -38,15 +38,12 @@ pub(super) fn resolve(
 fn plan(source: &PackageSource, debian: bool) -> PackageSourcePlan {
     let texts = |list: &[Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
     let components = texts(&source.components);
+    let defaulted = components.is_empty() && debian && !source.suites.iter().any(is_flat);
     PackageSourcePlan {
         name: source.name.value.clone(),
         url: source.url.trim_end_matches('/').to_owned(),
         suites: texts(&source.suites),
-        components: if components.is_empty() && debian {
-            vec!["main".to_owned()]
-        } else {
-            components
-        },
+        components: if defaulted { vec!["main".to_owned()] } else { components },
         key: source.key.as_ref().map(|key| key.trim().to_owned() + "\n"),
     }
 }
@@ -56,6 +53,7 @@ fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
     let odd = source.suites.first().or(source.components.first());
     let finding = |at: Span| Diagnostic::error("FL0317", "not a source of packages for this system").at(at);
     match (form, odd) {
+        (SourceForm::Repo, None) => None,
         (SourceForm::Repo, Some(odd)) => Some(
             finding(odd.span)
                 .label("dnf and zypper know neither suites nor components")
@@ -66,8 +64,25 @@ fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
                 .label("apt needs to know the release")
                 .help("write suites: [NAME], as the image's own sources do: `grep -rh Suites /etc/apt/sources.list.d`"),
         ),
-        _ => None,
+        (SourceForm::Deb822, _) => mixed(source, finding),
     }
+}
+
+/// One entry is either of releases with components or of directories without: of anything else apt refuses the whole file.
+fn mixed(source: &PackageSource, finding: impl Fn(Span) -> Diagnostic) -> Option<Diagnostic> {
+    let flat = source.suites.iter().find(|suite| is_flat(suite))?;
+    let help = "a suite that ends with / is a directory with Packages in it; give releases (`trixie`) in a source of their own";
+    let release = source.suites.iter().find(|suite| !is_flat(suite));
+    let (odd, label) = match (release, source.components.first()) {
+        (Some(release), _) => (release, format!("a release, beside the directory {}", flat.value)),
+        (None, odd) => (odd?, format!("the directory {} has no components", flat.value)),
+    };
+    Some(finding(odd.span).label(label).help(help))
+}
+
+/// sources.list(5): an exact path, where Packages lies.
+fn is_flat(suite: &Spanned<String>) -> bool {
+    suite.ends_with('/')
 }
 
 /// Checks what needs no machine.

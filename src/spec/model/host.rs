@@ -50,7 +50,7 @@ pub struct PackageSource {
     pub name: Spanned<String>,
     /// Where it is: for apt what stands before `dists/`, for dnf and zypper what stands before `repodata/`.
     pub url: Spanned<String>,
-    /// For apt: the releases, `trixie`, `trixie-updates`.
+    /// For apt: the releases, `trixie`, `trixie-updates`; or directories that end with `/`, `./`, which have no components.
     #[serde(default)]
     pub suites: Vec<Spanned<String>>,
     /// For apt: the parts of each release; `[main]` if absent.

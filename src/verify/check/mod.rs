@@ -105,7 +105,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Machine(references::check),
     },
     Check {
-        proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version",
+        proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version, and containerd's is TOML",
         codes: &["FL1024", "FL1025", "FL1026"],
         of: Of::Machine(configs::check),
     },

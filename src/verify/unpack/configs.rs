@@ -10,9 +10,12 @@ use crate::{
 /// Objects for the API server, which judges them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
 
-/// Every document in every file that has an `apiVersion`, and what is no YAML.
+/// containerd's own configuration and that of its registries.
+const CONTAINERD: &str = "/etc/containerd/";
+
+/// Every document in every file that has an `apiVersion`, and what is no YAML or TOML.
 pub(super) fn read(machine: &Machine) -> (Vec<Config>, Vec<Finding>) {
-    let (mut configs, mut faults) = (Vec::new(), Vec::new());
+    let (mut configs, mut faults) = (Vec::new(), no_toml(machine));
     for (path, _, bytes) in machine.root.files() {
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| is_config(path, text)) else {
             continue;
@@ -40,6 +43,22 @@ pub(super) fn read(machine: &Machine) -> (Vec<Config>, Vec<Finding>) {
         }
     }
     (configs, faults)
+}
+
+/// containerd goes on without the mirrors of a hosts.toml that it cannot read. Lines are not shown: there may be a password in them.
+fn no_toml(machine: &Machine) -> Vec<Finding> {
+    let files = machine
+        .root
+        .below(CONTAINERD)
+        .filter(|(path, _)| path.ends_with(".toml"));
+    let wrong = files.filter_map(|(path, _)| {
+        let text = machine.text(path)?;
+        let why = toml::de::DeTable::parse(text).err()?;
+        let before = text.get(..why.span().unwrap_or_default().start).unwrap_or_default();
+        let message = format!("not TOML: line {}: {}", before.matches('\n').count() + 1, why.message());
+        Some(Finding::error("FL1024", machine.document_of(path), message).at(path))
+    });
+    wrong.collect()
 }
 
 fn is_config(path: &str, text: &str) -> bool {
