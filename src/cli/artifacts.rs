@@ -92,7 +92,7 @@ pub struct ArtifactsMirror {
 /// `artifacts check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It ends with 5 if anything is missing or wrong. --quick takes the server's word: one that answers every path with \
+    after_help = "It ends with 5 if anything is missing or wrong, with 1 if nobody answers. --quick takes the server's word: one that answers every path with \
                   200 and some bytes passes, as does a file with other bytes; nobody tells sizes beforehand. Examples:\n  firelay artifacts check mirror\n  \
                   firelay artifacts check http://files.example.com/mirror --images"
 )]
