@@ -61,6 +61,19 @@ pub fn staged(out: &Path, writer: &TreeWriter, manifest: &Manifest, issued: Offs
     verdict(out, Counts::of(&findings))
 }
 
+/// Tells what a drawing of the tree lacks; exit code 5 if it lacks something.
+pub fn undrawn(out: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    streams::tell(text(findings));
+    let errors = counted(findings.len(), "error");
+    Err(Failure::Policy(format!(
+        "{} is not drawn as a whole: {errors}",
+        out.display()
+    )))
+}
+
 /// Exit code 5 for an error.
 fn verdict(out: &Path, counts: Counts) -> Result<(), Failure> {
     if counts.errors == 0 {
