@@ -1,24 +1,31 @@
 //! `graph`: who waits for whom in a rendered tree, drawn.
 
-use super::{failure::Failure, streams};
+use super::{failure::Failure, streams, verify};
 use crate::{
     cli::{Graph, GraphFormat, OutputFormat},
     graph as drawing,
-    verify::{Tree, order::Picture},
+    verify::{
+        Tree,
+        order::{self, Picture},
+    },
 };
 
-/// Runs the verb.
+/// Runs the verb. What can be read is drawn, and what cannot is told.
 pub fn run(args: &Graph) -> Result<(), Failure> {
     let tree = Tree::open(&args.out).map_err(|error| Failure::io(&error))?;
-    let picture = Picture::of(&tree);
+    draw(args, &Picture::of(&tree))?;
+    verify::undrawn(&args.out, &order::unread(&tree))
+}
+
+fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {
     if args.output == OutputFormat::Json {
-        return streams::json(&picture);
+        return streams::json(picture);
     }
     let drawn = match args.format {
-        GraphFormat::Text => Ok(drawing::text(&picture)),
-        GraphFormat::Dot => drawing::dot(&picture),
-        GraphFormat::Mermaid => drawing::mermaid(&picture),
-        GraphFormat::Svg => drawing::svg(&picture),
+        GraphFormat::Text => Ok(drawing::text(picture)),
+        GraphFormat::Dot => drawing::dot(picture),
+        GraphFormat::Mermaid => drawing::mermaid(picture),
+        GraphFormat::Svg => drawing::svg(picture),
     };
     streams::data(&drawn.map_err(|error| Failure::io(&error))?)
 }

@@ -90,6 +90,19 @@ fn elsewhere(more: usize) -> String {
     }
 }
 
+/// Tells what a drawing of the tree lacks; exit code 5 if it lacks something.
+pub fn undrawn(out: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    streams::tell(text(findings));
+    let errors = counted(findings.len(), "error");
+    Err(Failure::Policy(format!(
+        "{} is not drawn as a whole: {errors}",
+        out.display()
+    )))
+}
+
 /// Exit code 5 for an error.
 fn verdict(out: &Path, counts: Counts) -> Result<(), Failure> {
     if counts.errors == 0 {

@@ -1,6 +1,6 @@
 //! What the documents of a tree say of the cluster as a whole. One document has it, the others are judged by it.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use ipnet::IpNet;
 use serde_json::Value;
@@ -12,6 +12,8 @@ use super::{Bytes, Machine, Tree};
 pub(super) struct Cluster {
     /// `api.example.com:6443`.
     pub(super) endpoint: Option<String>,
+    /// `FL_ENDPOINT` of most machines.
+    pub(super) asked: Option<String>,
     /// The first address of the first range of Services, which is the API server's.
     pub(super) service: Option<IpAddr>,
     /// `cluster.local`.
@@ -45,11 +47,17 @@ impl Cluster {
             .and_then(|config| config.pointer("/apiServer/certSANs"))
             .and_then(Value::as_array);
         Self {
-            endpoint: endpoint.or_else(|| {
+            endpoint: endpoint.clone().or_else(|| {
                 tree.machines
                     .iter()
                     .find_map(|machine| variable(machine, "FL_ENDPOINT"))
             }),
+            asked: usual(
+                tree.machines
+                    .iter()
+                    .filter_map(|machine| variable(machine, "FL_ENDPOINT")),
+                endpoint.as_deref(),
+            ),
             service: text("/networking/serviceSubnet").and_then(|ranges| first(ranges.split(',').next()?)),
             domain: text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned(),
             names: names
@@ -67,6 +75,23 @@ impl Cluster {
         let (host, _) = self.endpoint.as_ref()?.rsplit_once(':')?;
         Some(host.trim_start_matches('[').trim_end_matches(']'))
     }
+}
+
+/// The value that the cluster says, if any machine has it, or else that of most.
+fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let most = || {
+        counts
+            .iter()
+            .max_by_key(|(_, count)| **count)
+            .map(|(value, _)| value.as_str())
+    };
+    said.filter(|said| counts.contains_key(*said))
+        .or_else(most)
+        .map(str::to_owned)
 }
 
 /// The first address of a range behind the range's own.
@@ -93,9 +118,12 @@ pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<By
         .map(|(bytes, _)| (*bytes).clone())
 }
 
+/// Where the variables of the chain are.
+pub(super) const ENV: &str = "/etc/firelay/node.env";
+
 /// A variable of the chain, without its quotes; `None` for one that is empty.
 pub(super) fn variable(machine: &Machine, name: &str) -> Option<String> {
-    let text = machine.text("/etc/firelay/node.env")?;
+    let text = machine.text(ENV)?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;

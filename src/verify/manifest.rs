@@ -1,5 +1,7 @@
 //! `manifest.json` as somebody reads it who knows its format and nothing of what wrote it.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 /// The whole of it.
@@ -19,6 +21,9 @@ pub struct Manifest {
     pub founded: bool,
     /// Every file of the tree but `manifest.json`.
     pub files: Vec<Described>,
+    /// Names of all nodes and pools that have files, also where `files` are those of a part.
+    #[serde(skip)]
+    pub machines: BTreeSet<String>,
 }
 
 /// What `manifest.json` says of a file.
@@ -74,6 +79,7 @@ impl Manifest {
             cluster: self.cluster.clone(),
             kubernetes_version: self.kubernetes_version.clone(),
             founded: self.founded,
+            machines: self.machines.clone(),
         }
     }
 }

@@ -16,6 +16,7 @@ pub(super) struct Provided {
     commands: String,
     pub(super) foreign: Vec<String>,
     pub(super) shell: Vec<String>,
+    pub(super) sourced: Vec<String>,
     pub(super) path_keys: Vec<String>,
     pub(super) mounted: Vec<String>,
     units: Vec<Unit>,
@@ -71,8 +72,8 @@ impl Path {
     }
 }
 
-/// The machine has a step of this name: `50-join`.
-fn has_step(machine: &Machine, step: &str) -> bool {
+/// The machine has a step of this name: `join` for `50-join`.
+pub(super) fn has_step(machine: &Machine, step: &str) -> bool {
     let ending = format!("-{step}");
     machine
         .root
@@ -99,6 +100,7 @@ impl Provided {
         path.rsplit('/').next().is_some_and(named) && !words.any(named)
     }
 
+    /// The machine has a step of this name: `join` for `50-join`.
     /// The file is firelay's own.
     pub(super) fn is_own(&self, path: &str) -> bool {
         self.own.iter().any(|part| path.contains(part.as_str()))

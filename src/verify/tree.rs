@@ -141,7 +141,10 @@ pub(super) fn manifest(out: &Path) -> Result<Vec<u8>, Error> {
 
 /// The manifest, if it is one that can be read.
 pub(super) fn parsed(manifest: &[u8]) -> Result<Manifest, Error> {
-    let manifest: Manifest = serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
+    let mut manifest: Manifest =
+        serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
+    let machines = manifest.files.iter().filter_map(Described::machine);
+    manifest.machines = machines.map(str::to_owned).collect();
     if (manifest.api_version.as_str(), manifest.kind.as_str()) == READABLE {
         return Ok(manifest);
     }

@@ -168,3 +168,26 @@ fn a_render_tells_each_warning_once() {
     assert!(stderr.contains("   = note: the same in "), "{stderr}");
     assert!(directory.path().join("out/manifest.json").exists());
 }
+
+/// A document that cannot be unpacked, and a chain that cannot be read, are not drawn without a word.
+#[test]
+fn a_drawing_says_what_it_lacks() {
+    let mut unread = Tampered::of("ha-ubuntu");
+    unread.put("nodes/worker-1/user-data.gz.b64", b"H4sI****".to_vec());
+    let mut without = Tampered::of("ha-ubuntu");
+    without.remove("worker-1", "/usr/local/lib/firelay/driver");
+    for (tree, code) in [(unread, "error[FL1003]"), (without, "error[FL1058]")] {
+        let directory = laid(&tree);
+        let output = firelay(&["graph", "out"])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        assert!(
+            said.contains(code) && said.contains("out is not drawn as a whole"),
+            "{said}"
+        );
+        assert!(String::from_utf8(output.stdout).unwrap().contains("\nworker-1"));
+    }
+}

@@ -16,14 +16,17 @@ use firelay::{
     },
 };
 
-use crate::support::{
-    self, Example, examples,
-    golden::{Golden, blessing},
+use crate::{
+    support::{
+        self, Example, examples,
+        golden::{Golden, blessing},
+    },
+    tampering::NOW,
 };
 
 /// The codes of the order.
 pub const CASES: &[&str] = &[
-    "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058",
+    "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
 ];
 
 const JOIN: &str = "/usr/local/lib/firelay/steps/50-join";
@@ -486,11 +489,159 @@ fn a_wait_that_nobody_can_judge() {
         "nobody knows what ends the wait for `rises`"
     );
     let mut tree = self::tree("ha-ubuntu");
-    variable(&mut tree, "worker-1", "FL_WAIT", "soon");
-    assert_eq!(
-        found(&tree, "FL1058", &["worker-1"]),
-        "the wait for a clock that is right has no deadline that can be read"
-    );
+    for limit in ["soon", "18446744073709551615"] {
+        variable(&mut tree, "worker-1", "FL_WAIT", limit);
+        assert_eq!(
+            found(&tree, "FL1058", &["worker-1"]),
+            "the wait for a clock that is right has no deadline that can be read"
+        );
+    }
+}
+
+const STEPS: &str = "/usr/local/lib/firelay/steps";
+
+#[test]
+fn a_chain_without_a_step() {
+    for (example, machine, step) in [
+        ("ha-ubuntu", "worker-1", "10-prepare"),
+        ("ha-ubuntu", "worker-1", "20-artifacts"),
+        ("ha-ubuntu", "worker-1", "30-runtime"),
+        ("ha-ubuntu", "cp1", "70-addons"),
+        ("ha-ubuntu", "cp2", "90-ready"),
+        ("local-endpoint", "w1", "60-endpoint"),
+        ("kube-vip", "cp2", "60-endpoint"),
+    ] {
+        let mut tree = tree(example);
+        write(&mut tree, machine, &format!("{STEPS}/{step}"), None);
+        let findings = check(&tree);
+        let name = step.split_once('-').unwrap().1;
+        let lacks = findings.iter().find(|finding| finding.code == "FL1059").unwrap();
+        assert_eq!(lacks.message, format!("{machine} has no step {name}"), "{findings:#?}");
+        assert_eq!(lacks.level, Level::Error);
+    }
+    // The spec says it of all machines, and a tree of several renders may have it on some.
+    let mut tree = tree("hardened");
+    let without = tree.machines[0].name.clone();
+    write(&mut tree, &without, &format!("{STEPS}/85-restrict"), None);
+    found(&tree, "FL1059", &[&without]);
+    assert_eq!(check(&tree)[0].level, Level::Warning);
+}
+
+#[test]
+fn a_chain_in_another_order() {
+    for (from, to, message) in [
+        (
+            "50-join",
+            "25-join",
+            "step join runs before step runtime, and has to come after it",
+        ),
+        (
+            "90-ready",
+            "05-ready",
+            "step ready runs before step prepare, and has to come after it",
+        ),
+    ] {
+        let mut tree = tree("ha-ubuntu");
+        let machine = tree
+            .machines
+            .iter_mut()
+            .find(|machine| machine.name == "worker-2")
+            .unwrap();
+        let entry = machine.root.entries.remove(&format!("{STEPS}/{from}")).unwrap();
+        machine.root.entries.insert(format!("{STEPS}/{to}"), entry);
+        let findings = check(&tree);
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.code == "FL1059" && finding.message == message),
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_step_without_what_it_works_by() {
+    for (example, machine, file) in [
+        ("ha-ubuntu", "worker-1", "/etc/containerd/config.toml"),
+        ("local-endpoint", "w1", "/etc/firelay/endpoint/haproxy.cfg"),
+    ] {
+        let mut tree = tree(example);
+        write(&mut tree, machine, file, None);
+        let message = found(&tree, "FL1059", &[machine]);
+        assert!(
+            message.ends_with(&format!(" works by {file}, which nothing puts there")),
+            "{message}"
+        );
+        assert_eq!(check(&tree)[0].level, Level::Error);
+        // Commands of the user's may bring it.
+        let machine = tree.machines.iter_mut().find(|own| own.name == machine).unwrap();
+        let entry = machine.root.entries[ENV].clone();
+        machine
+            .root
+            .entries
+            .insert("/etc/firelay/commands/first".to_owned(), entry);
+        assert_eq!(check(&tree)[0].level, Level::Warning);
+    }
+}
+
+/// The user's steps stand between firelay's.
+#[test]
+fn steps_of_the_users_commands_are_not_judged() {
+    let mut tree = tree("ha-ubuntu");
+    for step in ["17-first", "45-before", "80-after"] {
+        let machine = tree
+            .machines
+            .iter_mut()
+            .find(|machine| machine.name == "worker-2")
+            .unwrap();
+        let mut entry = machine.root.entries[JOIN].clone();
+        entry.what = What::File(Arc::from(*b"#!/bin/bash\ntrue\n"));
+        machine.root.entries.insert(format!("{STEPS}/{step}"), entry);
+    }
+    assert_eq!(check(&tree), []);
+}
+
+#[test]
+fn every_step_is_in_the_chain_of_the_grammar() {
+    let grammar: serde_json::Value = firelay::yaml::parse(
+        "waits.yaml",
+        &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
+    )
+    .unwrap();
+    let chain: Vec<_> = grammar["chain"].as_array().unwrap().iter().collect();
+    let names: BTreeSet<_> = chain.iter().map(|rule| rule["step"].as_str().unwrap()).collect();
+    let templates = fs::read_dir(support::root().join("templates/boot/steps")).unwrap();
+    let names_of = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    for file in templates.map(|entry| names_of(entry.unwrap().path())) {
+        let step = file.split_once('-').map_or(file.as_str(), |(_, step)| step);
+        let step = if step.starts_with("join-") { "join" } else { step };
+        assert!(step == "commands" || names.contains(step), "{step}");
+    }
+    for name in TREES.keys() {
+        for machine in &tree(name).machines {
+            let steps = machine
+                .root
+                .entries
+                .keys()
+                .filter_map(|path| path.split_once("/steps/"));
+            for (_, file) in steps {
+                assert!(names.contains(file.split_once('-').unwrap().1), "{file}");
+            }
+        }
+    }
+}
+
+/// A small document that does not start what fetches the whole one.
+#[test]
+fn a_pointer_that_nobody_follows() {
+    let mut tree = tree("pointer-s3");
+    let machine = tree.machines.iter_mut().find(|machine| machine.name == "cp1").unwrap();
+    machine
+        .commands
+        .retain(|words| !words.contains(&"firelay-fetch.service".to_owned()));
+    let findings = firelay::verify::check(&tree, NOW);
+    assert_eq!(codes(&findings), BTreeSet::from(["FL1020"]), "{findings:#?}");
+    assert!(findings[0].path.as_deref().unwrap().ends_with("/firelay-fetch.service"));
 }
 
 /// Whatever a script has become, something can be said and drawn.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use firelay::verify::Level;
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use serde_json::json;
 use time::{Duration, OffsetDateTime, macros::datetime};
@@ -12,17 +13,19 @@ use crate::{
     tampering::{NOW, Tampered},
 };
 
+type Tamper = fn(&mut Tampered);
+
 /// A tree that is tampered with.
 pub struct Case {
     /// What has to be found.
     pub code: &'static str,
     name: &'static str,
     example: &'static str,
-    tamper: fn(&mut Tampered),
+    tamper: Tamper,
     now: OffsetDateTime,
 }
 
-const fn case(code: &'static str, name: &'static str, example: &'static str, tamper: fn(&mut Tampered)) -> Case {
+const fn case(code: &'static str, name: &'static str, example: &'static str, tamper: Tamper) -> Case {
     Case {
         code,
         name,
@@ -32,6 +35,7 @@ const fn case(code: &'static str, name: &'static str, example: &'static str, tam
     }
 }
 
+const ENV: &str = "/etc/firelay/node.env";
 const LIB: &str = "/usr/local/lib/firelay";
 
 pub const CASES: &[Case] = &[
@@ -93,6 +97,19 @@ pub const CASES: &[Case] = &[
         assert_ne!(text, other);
         tree.put("nodes/cp1/user-data", other.into_bytes());
     }),
+    case("FL1009", "tree without machines", "ha-ubuntu", |tree| {
+        tree.manifest["files"] = json!([]);
+    }),
+    case("FL1009", "machine without a document", "ha-ubuntu", |tree| {
+        let files = tree.manifest["files"].as_array_mut().unwrap();
+        files.retain(|file| file["node"] != "cp3");
+    }),
+    case("FL1009", "version that is none", "ha-ubuntu", |tree| {
+        tree.manifest["kubernetesVersion"] = json!("x");
+    }),
+    case("FL1009", "version that kubeadm is not told", "ha-ubuntu", |tree| {
+        tree.manifest["kubernetesVersion"] = json!("1.30.0");
+    }),
     case("FL1010", "schema of cloud-init", "ha-ubuntu", |tree| {
         tree.edit("worker-1", |config| config["hostname"] = json!(["worker-1"]));
     }),
@@ -129,7 +146,8 @@ pub const CASES: &[Case] = &[
         tree.add("worker-1", "/etc/../a", "a");
     }),
     case("FL1016", "unit without its program", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", &format!("{LIB}/driver"));
+        let unit = "/etc/systemd/system/containerd.service";
+        tree.replace("worker-1", unit, "/usr/local/bin/containerd", "/usr/local/bin/absent");
     }),
     case("FL1016", "program that nobody fetches", "ha-ubuntu", |tree| {
         tree.edit_file("worker-1", "/etc/firelay/artifacts", |text| {
@@ -138,6 +156,24 @@ pub const CASES: &[Case] = &[
                 .map(|line| format!("{line}\n"))
                 .collect()
         });
+    }),
+    case("FL1016", "path that is relative", "ha-ubuntu", |tree| {
+        let unit = "/etc/systemd/system/containerd.service";
+        tree.replace(
+            "worker-1",
+            unit,
+            "ExecStart=\"/usr/local/bin/containerd\"",
+            "ExecStart=bin/containerd",
+        );
+    }),
+    case("FL1016", "name without a path", "ha-ubuntu", |tree| {
+        let unit = "/etc/systemd/system/containerd.service";
+        tree.replace(
+            "worker-1",
+            unit,
+            "ExecStart=\"/usr/local/bin/containerd\"",
+            "ExecStart=nope",
+        );
     }),
     case("FL1017", "program without its bit", "ha-ubuntu", |tree| {
         tree.permit("worker-1", &format!("{LIB}/driver"), "0644");
@@ -185,6 +221,34 @@ pub const CASES: &[Case] = &[
             "[Install]\nWantedBy=multi-user.target\n",
             "",
         );
+    }),
+    case("FL1020", "document that starts nothing", "ha-ubuntu", |tree| {
+        tree.edit("worker-1", |config| {
+            config.as_object_mut().unwrap().remove("runcmd");
+        });
+    }),
+    case("FL1020", "chain for the next boot", "ha-ubuntu", |tree| {
+        tree.edit("cp2", |config| {
+            config["runcmd"] = json!([["systemctl", "enable", "firelay.service"]]);
+        });
+    }),
+    case("FL1020", "chain that Ignition does not enable", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| {
+            let mut units = config["systemd"]["units"].as_array_mut().unwrap().iter_mut();
+            let unit = units.find(|unit| unit["name"] == "firelay.service").unwrap();
+            unit["enabled"] = json!(false);
+        });
+    }),
+    case("FL1020", "kubelet that is masked", "ha-ubuntu", |tree| {
+        tree.edit("worker-1", |config| {
+            let commands = config["runcmd"].as_array_mut().unwrap();
+            commands.insert(0, json!(["systemctl", "mask", "kubelet.service"]));
+        });
+    }),
+    case("FL1021", "variables that bash cannot read", "ha-ubuntu", |tree| {
+        tree.edit_file("worker-1", "/etc/firelay/node.env", |text| {
+            format!("{text}FL_MORE='a\n")
+        });
     }),
     case("FL1021", "broken script", "ha-ubuntu", |tree| {
         tree.edit_file("worker-1", &format!("{LIB}/steps/50-join"), |text| {
@@ -271,6 +335,25 @@ pub const CASES: &[Case] = &[
             );
         },
     ),
+    case("FL1028", "units that come after each other", "ha-ubuntu", |tree| {
+        order(tree, "firelay.service", "After=kubelet.service");
+        order(tree, "kubelet.service", "After=firelay.service");
+    }),
+    case("FL1028", "unit before what it comes after", "ha-ubuntu", |tree| {
+        order(tree, "firelay.service", "Before=network-online.target");
+    }),
+    case("FL1028", "unit after itself", "ha-ubuntu", |tree| {
+        order(tree, "firelay.service", "After=firelay.service");
+    }),
+    case("FL1028", "kubelet before containerd", "ha-ubuntu", |tree| {
+        let after = "After=network-online.target containerd.service";
+        let before = "After=network-online.target\nBefore=containerd.service";
+        tree.replace("worker-1", "/etc/systemd/system/kubelet.service", after, before);
+    }),
+    case("FL1028", "kubelet at any time", "ha-ubuntu", |tree| {
+        let unit = "/etc/systemd/system/kubelet.service";
+        tree.replace("worker-1", unit, "\nAfter=network-online.target containerd.service", "");
+    }),
     case("FL1030", "certificate that is none", "ha-ubuntu", |tree| {
         let text = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
         tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| text.to_owned());
@@ -386,7 +469,62 @@ pub const CASES: &[Case] = &[
             tree.edit_file("cp2", &path, |_| other);
         }
     }),
+    case("FL1041", "another endpoint", "ha-ubuntu", |tree| {
+        tree.replace("worker-1", ENV, "api.prod.example.com", "api.example.com");
+    }),
+    case("FL1041", "another host of the endpoint", "ha-ubuntu", |tree| {
+        tree.replace(
+            "worker-1",
+            ENV,
+            "FL_ENDPOINT_HOST='api.prod.example.com'",
+            "FL_ENDPOINT_HOST='api.example.com'",
+        );
+    }),
+    case("FL1041", "variables of another node", "ha-ubuntu", |tree| {
+        tree.replace("worker-1", ENV, "FL_NODE='worker-1'", "FL_NODE='worker-2'");
+    }),
+    case("FL1041", "name of one machine for a pool", "local-endpoint", |tree| {
+        tree.replace("burst", ENV, "FL_NODE=''", "FL_NODE='burst'");
+    }),
+    case("FL1041", "registration of another node", "ha-ubuntu", |tree| {
+        let path = "/etc/firelay/kubeadm/join.yaml";
+        tree.edit_file("worker-1", path, |text| {
+            assert!(text.contains("worker-1"));
+            text.replace("worker-1", "worker-2")
+        });
+    }),
+    case("FL1041", "name of another host", "ha-ubuntu", |tree| {
+        tree.edit("worker-1", |config| config["hostname"] = json!("worker-2"));
+    }),
+    case("FL1041", "name of another host of Ignition", "ha-flatcar", |tree| {
+        tree.edit_file("w1", "/etc/hostname", |_| "w2\n".to_owned());
+    }),
+    case("FL1041", "times that are over", "ha-ubuntu", |tree| {
+        variable(tree, "worker-1", "FL_NOT_AFTER", "1000");
+        variable(tree, "worker-1", "FL_NOT_BEFORE", "0");
+    }),
+    case("FL1041", "times that are none", "ha-ubuntu", |tree| {
+        variable(tree, "worker-1", "FL_NOT_AFTER", "never");
+    }),
 ];
+
+/// A line more in a unit's first section on worker-1.
+fn order(tree: &mut Tampered, unit: &str, line: &str) {
+    let path = format!("/etc/systemd/system/{unit}");
+    tree.replace("worker-1", &path, "[Unit]\n", &format!("[Unit]\n{line}\n"));
+}
+
+fn variable(tree: &mut Tampered, node: &str, name: &str, value: &str) {
+    tree.edit_file(node, ENV, |text| {
+        let set = |line: &str| match line.starts_with(&format!("{name}=")) {
+            true => format!("{name}='{value}'\n"),
+            false => format!("{line}\n"),
+        };
+        let changed: String = text.lines().map(set).collect();
+        assert_ne!(changed, text);
+        changed
+    });
+}
 
 fn client<'a>(name: &'a str, organization: Option<&'a str>) -> Wanted<'a> {
     Wanted {
@@ -447,6 +585,52 @@ fn what_is_tampered_with_is_found_and_nothing_else() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What the user's own parts may be the reason of is told, and refused by nobody.
+#[test]
+fn what_the_user_may_mean_is_a_warning() {
+    let own = "/etc/systemd/system/kubelet.service.d/20-own.conf";
+    let warned: [(&str, Tamper); 6] = [
+        ("FL1009", |tree| tree.manifest["kubernetesVersion"] = json!("1.30.0")),
+        ("FL1016", |tree| {
+            let unit = "/etc/systemd/system/containerd.service";
+            tree.replace(
+                "worker-1",
+                unit,
+                "ExecStart=\"/usr/local/bin/containerd\"",
+                "ExecStart=containerd",
+            );
+        }),
+        ("FL1028", |tree| order(tree, "firelay.service", "After=firelay.service")),
+        ("FL1028", |tree| {
+            let unit = "/etc/systemd/system/kubelet.service";
+            tree.replace("worker-1", unit, "\nAfter=network-online.target containerd.service", "");
+        }),
+        ("FL1028", |tree| {
+            let text = "[Unit]\nBefore=containerd.service\n";
+            tree.add("worker-1", "/etc/systemd/system/kubelet.service.d/20-own.conf", text);
+        }),
+        ("FL1028", |tree| {
+            let unit = |other: &str| format!("[Unit]\nAfter={other}.service\n[Service]\nExecStart=sleep 1\n");
+            tree.add("worker-1", "/etc/systemd/system/own-a.service", &unit("own-b"));
+            tree.add("worker-1", "/etc/systemd/system/own-b.service", &unit("own-a"));
+        }),
+    ];
+    for (code, tamper) in warned {
+        let mut tree = Tampered::of("ha-ubuntu");
+        tamper(&mut tree);
+        let findings = tree.findings(NOW);
+        assert!(!findings.is_empty(), "{code}");
+        for finding in findings {
+            assert_eq!((finding.code, finding.level), (code, Level::Warning), "{finding:?}");
+        }
+    }
+    let mut tree = Tampered::of("ha-ubuntu");
+    let unit = "[Unit]\nAfter=kubelet.service\n[Service]\nExecStart=bash -c true\n";
+    tree.add("worker-1", "/etc/systemd/system/own.service", unit);
+    tree.add("worker-1", own, "[Unit]\nAfter=own-first.mount\n");
+    assert_eq!(tree.findings(NOW), []);
 }
 
 #[test]

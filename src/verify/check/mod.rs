@@ -5,14 +5,17 @@ mod configs;
 mod files;
 mod ignition;
 mod kubeconfigs;
+mod machines;
 mod names;
 mod paths;
 mod references;
 mod schema;
 mod scripts;
+mod sequence;
 mod settings;
 mod shared;
 mod units;
+mod values;
 
 use rayon::prelude::*;
 use time::OffsetDateTime;
@@ -60,6 +63,11 @@ pub const CHECKS: &[Check] = &[
         of: Of::Tree(files::whole),
     },
     Check {
+        proves: "every machine of which the tree tells has its document, for a version of Kubernetes",
+        codes: &["FL1009"],
+        of: Of::Tree(machines::check),
+    },
+    Check {
         proves: "every document can be unpacked, on whatever rung it is, and its payload is the one that it names",
         codes: &["FL1003", "FL1004", "FL1006"],
         of: Of::Machine(files::read),
@@ -90,9 +98,14 @@ pub const CHECKS: &[Check] = &[
         of: Of::Machine(paths::check),
     },
     Check {
-        proves: "what units start and read is there and can be run, and the units that they name exist",
+        proves: "what units start and read is there and can be run, the units that they name exist, and the chain is started",
         codes: &["FL1016", "FL1017", "FL1018", "FL1019", "FL1020"],
         of: Of::Machine(units::check),
+    },
+    Check {
+        proves: "units come up in an order that holds at every boot",
+        codes: &["FL1028"],
+        of: Of::Machine(sequence::check),
     },
     Check {
         proves: "bash reads every shell script",
@@ -132,14 +145,19 @@ pub const CHECKS: &[Check] = &[
         of: Of::Tree(kubeconfigs::check),
     },
     Check {
+        proves: "each machine has its own name, the cluster's endpoint, and times within its certificates",
+        codes: &["FL1041"],
+        of: Of::Machine(values::check),
+    },
+    Check {
         proves: "all machines have the same authorities",
         codes: &["FL1040"],
         of: Of::Tree(shared::check),
     },
     Check {
-        proves: "every wait of the first boot ends in time, one machine founds, and control planes join in turn",
+        proves: "the chain has its steps in their order, every wait of the first boot ends in time, one machine founds, and control planes join in turn",
         codes: &[
-            "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058",
+            "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
         ],
         of: Of::Tree(|known| order::check(known.tree)),
     },

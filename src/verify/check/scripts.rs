@@ -79,7 +79,10 @@ fn bash(script: &[u8]) -> io::Result<Option<String>> {
 
 /// Every shell script among the files, and every line for a shell among the commands.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
-    let scripts = machine.root.files().filter(|(path, _, bytes)| is_shell(path, bytes));
+    let scripts = machine
+        .root
+        .files()
+        .filter(|(path, _, bytes)| is_shell(path, bytes) || PROVIDED.sourced.iter().any(|own| own == path));
     let mut findings: Vec<_> = scripts
         .filter_map(|(path, _, bytes)| {
             let said = known.shell.read(bytes)?;

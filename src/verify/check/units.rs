@@ -1,14 +1,14 @@
-//! What units start and read, and whom they name.
+//! What units start and read, whom they name, and that the chain is started.
 
-use super::Known;
+use super::{Known, sequence::FACTS};
 use crate::verify::{
-    Finding, Machine, What,
-    provided::PROVIDED,
+    Finding, Format, Machine, What,
+    provided::{PROVIDED, has_step},
     unit::{Assignment, assignments, words},
 };
 
 /// Where units are laid.
-const UNITS: &str = "/etc/systemd/system/";
+pub(super) const UNITS: &str = "/etc/systemd/system/";
 
 /// Every unit, every drop-in, and every program among the files.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
@@ -31,6 +31,7 @@ pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
         );
     }
     findings.extend(machine.enabled.iter().filter_map(|unit| enabled(machine, unit)));
+    findings.extend(beginning(machine));
     findings.extend(programs(machine));
     findings
 }
@@ -75,6 +76,7 @@ impl Unit<'_> {
             return Vec::new();
         };
         let mut findings = Vec::new();
+        findings.extend(self.relative(key, program));
         if program.starts_with('/') && !PROVIDED.has(self.machine, program) {
             let message = format!("{key} starts {program}, which nothing puts there");
             let help = "lay the program, let the step artifacts fetch it, or name the one that the image has";
@@ -91,6 +93,25 @@ impl Unit<'_> {
             missing.map(|path| self.finding("FL1018", format!("{key} names {path}, which nothing puts there"))),
         );
         findings
+    }
+
+    /// systemd takes a name, which it looks for by itself, or a whole path (systemd.service(5), "Command lines").
+    fn relative(&self, key: &str, program: &str) -> Option<Finding> {
+        let starts = |sign: char| program.starts_with(sign);
+        if program.is_empty() || starts('/') || starts('%') || starts('$') {
+            return None;
+        }
+        if program.contains('/') {
+            let message = format!("{key} starts {program}, which is neither a name nor a whole path");
+            return Some(self.finding("FL1016", message).help("write the whole path"));
+        }
+        // Own units name whole paths; a patch may know better what the image has.
+        PROVIDED.is_own(self.path).then(|| {
+            let message = format!("{key} starts {program}, which only the image could have");
+            Finding::warning("FL1016", self.document, message)
+                .at(self.path)
+                .help("write the whole path")
+        })
     }
 
     /// One without a hyphen has to be there.
@@ -129,7 +150,7 @@ fn is_path(text: &str) -> bool {
     text.starts_with('/') && !text.contains(['%', '$', '*', '?', '['])
 }
 
-fn has_unit(machine: &Machine, name: &str) -> bool {
+pub(super) fn has_unit(machine: &Machine, name: &str) -> bool {
     let other = [".mount", ".device", ".slice", ".scope", ".swap"];
     let template = name.split_once('@').map(|(start, rest)| {
         let ending = rest.rsplit_once('.').map_or("service", |(_, ending)| ending);
@@ -155,6 +176,45 @@ fn enabled(machine: &Machine, unit: &str) -> Option<Finding> {
         _ => return None,
     };
     Some(Finding::error("FL1020", document, wrong).at(path))
+}
+
+/// What begins the chain is enabled and started, and nothing is masked that a step starts.
+fn beginning(machine: &Machine) -> Vec<Finding> {
+    // What could not be read was told of.
+    if machine.layers.is_empty() || !machine.faults.is_empty() {
+        return Vec::new();
+    }
+    let begin = FACTS.begin.iter();
+    let begin = begin.filter(|begin| begin.with.as_ref().is_none_or(|file| machine.root.has(file)));
+    let units: Vec<_> = begin.map(|begin| begin.unit.as_str()).collect();
+    let steps = FACTS.steps.iter().filter(|started| has_step(machine, &started.step));
+    let steps = steps.filter(|started| machine.masked.contains(&started.unit));
+    let masked = steps.map(|started| (started.unit.as_str(), "a step starts it, and the document masks it"));
+    let idle = units.iter().enumerate().filter_map(|(number, unit)| {
+        let is_masked = machine.masked.contains(*unit);
+        let is_enabled = machine.enabled.contains(*unit);
+        let is_started = number > 0 || machine.format == Format::Ignition || starts(machine, unit);
+        match (is_masked, is_enabled, is_started) {
+            (true, false, _) => Some((*unit, "it begins the chain, and the document masks it")),
+            (false, false, _) => Some((*unit, "it begins the chain, and nothing enables it")),
+            (_, _, false) => Some((*unit, "it begins the chain, and no command of the first boot starts it")),
+            _ => None,
+        }
+    });
+    let finding = |(unit, message): (&str, &str)| {
+        Finding::error("FL1020", &machine.document, message)
+            .at(format!("{UNITS}{unit}"))
+            .help("render the document again: without it the machine boots and does nothing more")
+    };
+    masked.chain(idle).map(finding).collect()
+}
+
+/// `systemctl start` or `systemctl enable --now`.
+fn starts(machine: &Machine, unit: &str) -> bool {
+    machine.commands.iter().any(|words| {
+        let has = |word: &str| words.iter().any(|own| own == word);
+        has("systemctl") && has(unit) && (has("start") || has("restart") || (has("enable") && has("--now")))
+    })
 }
 
 /// Files that begin with `#!` are run by somebody.

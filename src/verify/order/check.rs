@@ -12,6 +12,7 @@ use super::{
     graph::{At, Graph, Need},
     reader::UNIT,
     run::Run,
+    steps,
 };
 
 /// What a render of all nodes leaves in a tree, and one of some does not.
@@ -24,9 +25,10 @@ const LEAVE: &str =
 /// to do by itself is looked at.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let graph = Graph::of(&tree.machines, tree.manifest.founded);
-    let mut findings = unread(&graph);
+    let mut findings = without_steps(&graph);
     let whole = findings.is_empty() && tree.machines.iter().all(|machine| machine.faults.is_empty());
     findings.extend(unreadable(&graph));
+    findings.extend(steps::check(&graph.chains));
     findings.extend(turns(&tree.machines));
     let all = tree.manifest.files.iter().any(|file| file.path == OF_ALL);
     if !all || !whole {
@@ -37,6 +39,15 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(without_provider(&graph));
     findings.extend(circles(&graph, &run));
     findings.extend(early::check(&graph, &run));
+    findings
+}
+
+/// What is not in a drawing of the tree: documents that cannot be unpacked, and machines of which no step is found.
+pub fn unread(tree: &Tree) -> Vec<Finding> {
+    let graph = Graph::of(&tree.machines, tree.manifest.founded);
+    let faults = tree.machines.iter().flat_map(|machine| &machine.faults);
+    let mut findings: Vec<_> = tree.faults.iter().chain(faults).cloned().collect();
+    findings.extend(without_steps(&graph));
     findings
 }
 
@@ -118,7 +129,7 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
 }
 
 /// Machines of which no step is found: of such a chain nobody could say anything, and so nothing wrong.
-fn unread(graph: &Graph<'_>) -> Vec<Finding> {
+fn without_steps(graph: &Graph<'_>) -> Vec<Finding> {
     let chains = graph.chains.iter().filter(|chain| chain.steps.is_empty());
     let readable = chains.filter(|chain| chain.machine.faults.is_empty());
     let finding = |chain: &Chain<'_>| {

@@ -12,6 +12,8 @@ static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| embedded("waits.yaml", incl
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Grammar {
+    /// Steps in their order.
+    pub chain: Vec<StepRule>,
     /// What scripts wait for.
     pub waits: Vec<WaitRule>,
     /// What ends waits.
@@ -30,6 +32,40 @@ pub struct Grammar {
     pub steps: BTreeMap<String, Estimate>,
     /// What estimates are reckoned with.
     pub pace: Pace,
+}
+
+/// A step that machines may have.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StepRule {
+    /// Its name without its number.
+    pub step: String,
+    /// Whose machines have it; all if empty.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// They cannot do without.
+    #[serde(default)]
+    pub needed: bool,
+    /// Only where this is laid.
+    pub file: Option<String>,
+    /// Only where this variable is not empty.
+    pub set: Option<String>,
+    /// Machines of a role have it all or none.
+    #[serde(default)]
+    pub alike: bool,
+    /// What it works by.
+    #[serde(default)]
+    pub works: Vec<WorkRule>,
+}
+
+/// A file that a step works by.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkRule {
+    /// The file.
+    pub file: String,
+    /// Only where this one is laid.
+    pub beside: Option<String>,
 }
 
 /// A kind of wait.

@@ -16,7 +16,8 @@ mod picture;
 mod reader;
 mod run;
 mod script;
+mod steps;
 
-pub use check::check;
+pub use check::{check, unread};
 pub use picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span};
 pub use reader::unknown_calls;

@@ -150,7 +150,12 @@ impl<'a> Reader<'a, '_> {
         let at = rule.at.as_ref().and_then(|name| self.variables.get(name));
         Some(Wait {
             rule,
-            limit: self.expanded(&call.limit).parse().ok(),
+            // bash reckons with signed numbers: one beyond them is over at once.
+            limit: self
+                .expanded(&call.limit)
+                .parse::<i64>()
+                .ok()
+                .and_then(|limit| limit.try_into().ok()),
             at: at.map_or(asked, |text| hosts(text)),
         })
     }
