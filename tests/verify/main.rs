@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod command;
+mod legal;
 mod order;
 mod pair;
 mod reading;

@@ -15,6 +15,7 @@ mod shared;
 mod units;
 
 use rayon::prelude::*;
+use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED};
@@ -188,7 +189,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
             Of::Machine(run) => run(machine, &known),
             Of::Tree(_) => Vec::new(),
         });
-        found.map(|finding| weighed(machine, finding))
+        found.map(|finding| weighed(machine, &known, finding))
     }));
     findings
 }
@@ -196,14 +197,47 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
 /// Codes of what nobody seems to put there.
 const ABSENT: [&str; 5] = ["FL1016", "FL1018", "FL1019", "FL1022", "FL1023"];
 
-/// The user may bring what no document shows: what his own files refer to, and anything by his own commands.
-fn weighed(machine: &Machine, finding: Finding) -> Finding {
-    let own = finding.path.as_deref().is_some_and(|path| PROVIDED.is_own(path));
-    if !ABSENT.contains(&finding.code) || (own && !PROVIDED.has_commands(machine)) {
+/// Codes of what is wrong within a file, for those who read or run it.
+const WITHIN: [&str; 5] = ["FL1017", "FL1021", "FL1024", "FL1025", "FL1026"];
+
+/// The user may bring what no document shows, and files of his own that are meant for others than firelay takes them to be.
+fn weighed(machine: &Machine, known: &Known<'_>, finding: Finding) -> Finding {
+    let matters = || finding.path.as_deref().is_none_or(|path| known.matters(path));
+    let is_certain = if ABSENT.contains(&finding.code) {
+        !PROVIDED.may_bring(machine, finding.code) && matters()
+    } else {
+        !WITHIN.contains(&finding.code) || matters()
+    };
+    if is_certain {
         return finding;
     }
     Finding {
-        level: Level::Warning,
+        level: finding.level.max(Level::Warning),
         ..finding
     }
+}
+
+impl Known<'_> {
+    /// A mistake in the file keeps a machine from coming up: it is firelay's own, or configuration of Kubernetes names it.
+    fn matters(&self, path: &str) -> bool {
+        let configs = self.tree.machines.iter().flat_map(|machine| &machine.configs);
+        let mut readers = configs.filter(|config| PROVIDED.is_read(&config.path) && config.path != path);
+        PROVIDED.is_own(path) || readers.any(|config| names(&config.value, path))
+    }
+}
+
+/// A value is the path, or the directory that it is in.
+fn names(value: &Value, path: &str) -> bool {
+    match value {
+        Value::String(text) => path.strip_prefix(text.as_str()).is_some_and(is_within),
+        Value::Array(items) => items.iter().any(|item| names(item, path)),
+        Value::Object(entries) => entries.values().any(|value| names(value, path)),
+        _ => false,
+    }
+}
+
+/// What is left of a path is nothing, or a name.
+fn is_within(rest: &str) -> bool {
+    let name = rest.strip_prefix('/');
+    rest.is_empty() || name.is_some_and(|name| !name.contains('/'))
 }
