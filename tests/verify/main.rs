@@ -5,6 +5,7 @@ mod command;
 mod legal;
 mod order;
 mod pair;
+mod pairs;
 mod reading;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,6 +4,7 @@ mod certificates;
 mod configs;
 mod files;
 mod ignition;
+mod keys;
 mod kubeconfigs;
 mod names;
 mod paths;
@@ -32,6 +33,7 @@ pub struct Known<'a> {
     pub now: OffsetDateTime,
     pub(super) shell: &'a Shell,
     pub(super) read: &'a references::Read,
+    authorities: keys::Authorities,
 }
 
 /// What a check looks at.
@@ -116,7 +118,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Machine(settings::check),
     },
     Check {
-        proves: "certificates are signed by their authority, fit their key and their use, and hold now and for 30 days",
+        proves: "certificates are there with their keys, signed by their authority, fit their use, and hold now and for 30 days",
         codes: &[
             "FL1030", "FL1031", "FL1032", "FL1034", "FL1035", "FL1036", "FL1037", "FL1039",
         ],
@@ -136,6 +138,11 @@ pub const CHECKS: &[Check] = &[
         proves: "all machines have the same authorities",
         codes: &["FL1040"],
         of: Of::Tree(shared::check),
+    },
+    Check {
+        proves: "no machine but control planes has the key of an authority or the one that signs service accounts",
+        codes: &["FL1041"],
+        of: Of::Machine(keys::check),
     },
     Check {
         proves: "every wait of the first boot ends in time, one machine founds, and control planes join in turn",
@@ -178,6 +185,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
         now,
         shell: &seen.shell,
         read: &seen.read,
+        authorities: keys::authorities(tree),
     };
     let of_tree = CHECKS.iter().flat_map(|check| match check.of {
         Of::Tree(run) => run(&known),
