@@ -137,6 +137,7 @@ fn files_that_kubernetes_reads_have_to_be_right() {
 #[test]
 fn specs_that_bring_more_are_rendered() {
     for more in [
+        "patches:\n  - target: { unit: kubelet.service }\n    merge: { Unit: { Requires: iscsid.service } }\n",
         "packages: [open-iscsi]\npatches:\n  - target: { unit: kubelet.service }\n    merge: { Unit: { Requires: iscsid.service } }\n",
         "patches:\n  - target: { unit: containerd.service }\n    merge: { Service: { EnvironmentFile: /etc/environment } }\n",
         "commands:\n  before:\n    - |\n      shopt -s extglob\n      rm -rf /srv/!(keep)\n",

@@ -203,7 +203,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
 }
 
 /// Codes of what nobody seems to put there.
-const ABSENT: [&str; 5] = ["FL1016", "FL1018", "FL1019", "FL1022", "FL1023"];
+const ABSENT: [&str; 4] = ["FL1016", "FL1018", "FL1022", "FL1023"];
 
 /// Codes of what is wrong within a file, for those who read or run it.
 const WITHIN: [&str; 5] = ["FL1017", "FL1021", "FL1024", "FL1025", "FL1026"];
