@@ -224,7 +224,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1038", "kubeconfig that leads nowhere"),
     ("FL1039", "private key that others can read"),
     ("FL1040", "authorities that differ between machines"),
-    ("FL1041", "authority's key on a machine that is no control plane"),
+    ("FL1042", "authority's key on a machine that is no control plane"),
     ("FL1051", "nobody founds the cluster"),
     ("FL1052", "more than one machine founds"),
     ("FL1053", "founder that does not ask"),

@@ -402,11 +402,11 @@ pub const CASES: &[Case] = &[
             tree.edit_file("cp2", &path, |_| other);
         }
     }),
-    case("FL1041", "authority's key on a worker", "ha-ubuntu", |tree| {
+    case("FL1042", "authority's key on a worker", "ha-ubuntu", |tree| {
         key_elsewhere(tree, "cp1", "/etc/firelay/pki/ca.key", "worker-1");
     }),
     case(
-        "FL1041",
+        "FL1042",
         "key of service accounts on a member of etcd",
         "external-etcd",
         |tree| {

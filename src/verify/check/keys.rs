@@ -61,7 +61,7 @@ fn one(machine: &Machine, path: &str, text: &str, known: &Known<'_>) -> Vec<Find
         .map(|shown| {
             let message = format!("the private key of {shown}, on a machine that is no control plane");
             let help = "take it away, and make a new authority if anybody has seen the document";
-            Finding::error("FL1041", machine.document_of(path), message)
+            Finding::error("FL1042", machine.document_of(path), message)
                 .at(path)
                 .help(help)
         })

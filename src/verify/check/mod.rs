@@ -141,7 +141,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         proves: "no machine but control planes has the key of an authority or the one that signs service accounts",
-        codes: &["FL1041"],
+        codes: &["FL1042"],
         of: Of::Machine(keys::check),
     },
     Check {
