@@ -29,22 +29,30 @@ pub(super) struct Pem {
     pub(super) der: Vec<u8>,
 }
 
+impl Pem {
+    /// It is a private key.
+    pub(super) fn is_private(&self) -> bool {
+        self.label.ends_with("PRIVATE KEY")
+    }
+}
+
 /// The blocks of a text, in order.
 pub(super) fn pem(text: &str) -> Result<Vec<Pem>, String> {
-    let mut blocks = Vec::new();
-    for part in text.split("-----BEGIN ").skip(1) {
+    blocks(text).collect()
+}
+
+fn blocks(text: &str) -> impl Iterator<Item = Result<Pem, String>> {
+    text.split("-----BEGIN ").skip(1).map(|part| {
         let (label, rest) = part.split_once("-----").ok_or("a block without a name")?;
         let end = format!("-----END {label}-----");
         let (body, _) = rest
             .split_once(&end)
             .ok_or_else(|| format!("a block {label} without an end"))?;
-        let der = base64(body.as_bytes())?;
-        blocks.push(Pem {
+        Ok(Pem {
             label: label.to_owned(),
-            der,
-        });
-    }
-    Ok(blocks)
+            der: base64(body.as_bytes())?,
+        })
+    })
 }
 
 /// What a certificate says.
@@ -163,8 +171,18 @@ fn algorithm(identifier: &str, key: usize) -> Option<&'static dyn VerificationAl
 /// The bits of the public key that belongs to the first private key of a text.
 pub(super) fn public_bits(text: &str) -> Result<Vec<u8>, String> {
     let blocks = pem(text)?;
-    let block = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"));
+    let block = blocks.iter().find(|block| block.is_private());
     let der = &block.ok_or("no private key in it")?.der;
+    public_half(der).ok_or_else(|| "not a private key of P-256, P-384 or RSA".to_owned())
+}
+
+/// The same of every private key of a text, whatever else is in it.
+pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
+    let keys = blocks(text).flatten().filter(Pem::is_private);
+    keys.filter_map(|block| public_half(&block.der)).collect()
+}
+
+fn public_half(der: &[u8]) -> Option<Vec<u8>> {
     let elliptic = [&ECDSA_P256_SHA256_ASN1_SIGNING, &ECDSA_P384_SHA384_ASN1_SIGNING]
         .into_iter()
         .find_map(|algorithm| {
@@ -177,9 +195,7 @@ pub(super) fn public_bits(text: &str) -> Result<Vec<u8>, String> {
             .ok()?;
         Some(pair.public_key().as_ref().to_vec())
     };
-    elliptic
-        .or_else(rsa)
-        .ok_or_else(|| "not a private key of P-256, P-384 or RSA".to_owned())
+    elliptic.or_else(rsa)
 }
 
 /// The bits of the first public key of a text.

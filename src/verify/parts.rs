@@ -1,13 +1,13 @@
 //! A tree part by part, so that one of thousands of machines does not have to be in memory.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use time::OffsetDateTime;
 
 use super::{
     Finding, Manifest, Tree,
     check::{Seen, part},
-    tree::{Error, Fetch, manifest, parsed},
+    tree::{Error, Fetch, file, manifest, parsed},
 };
 
 /// Machines that are looked at together, beside those that all others need.
@@ -29,7 +29,7 @@ pub struct Verified {
 
 /// Verifies the tree in a directory.
 pub fn verify(out: &Path, now: OffsetDateTime) -> Result<Verified, Error> {
-    verify_parts(&manifest(out)?, &|name| fs::read(out.join(name)), out, now, PART)
+    verify_parts(&manifest(out)?, &|name| file(&out.join(name)), out, now, PART)
 }
 
 /// Verifies a tree whose files come from elsewhere, so many machines at a time. Control planes and etcd members are beside each

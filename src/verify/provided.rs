@@ -12,8 +12,10 @@ use super::Machine;
 pub(super) struct Provided {
     paths: Vec<Path>,
     own: Vec<String>,
+    carried: String,
+    readers: Vec<String>,
     fetched: Vec<String>,
-    commands: String,
+    bringing: Vec<Bringing>,
     pub(super) foreign: Vec<String>,
     pub(super) shell: Vec<String>,
     pub(super) sourced: Vec<String>,
@@ -40,6 +42,15 @@ struct Unit {
     name: String,
     #[allow(dead_code)]
     by: String,
+}
+
+/// Something of the user's that may bring more than the documents show, and which findings then are not certain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bringing {
+    step: Option<String>,
+    below: Option<String>,
+    codes: Vec<String>,
 }
 
 /// Where the chain's list of what it fetches is.
@@ -100,16 +111,27 @@ impl Provided {
         path.rsplit('/').next().is_some_and(named) && !words.any(named)
     }
 
-    /// The machine has a step of this name: `join` for `50-join`.
     /// The file is firelay's own.
     pub(super) fn is_own(&self, path: &str) -> bool {
-        self.own.iter().any(|part| path.contains(part.as_str()))
+        self.own.iter().any(|start| path.starts_with(start.as_str())) && !path.starts_with(&self.carried)
     }
 
-    /// The user's commands run on the machine, and may bring anything.
-    pub(super) fn has_commands(&self, machine: &Machine) -> bool {
-        let mut paths = machine.root.entries.range(self.commands.clone()..);
-        paths.next().is_some_and(|(path, _)| path.starts_with(&self.commands))
+    /// Programs of Kubernetes read the file, or it is one of those that they may be told of.
+    pub(super) fn is_read(&self, path: &str) -> bool {
+        self.readers.iter().any(|start| path.starts_with(start.as_str()))
+    }
+
+    /// The user's commands or packages may bring what a finding of this code misses.
+    pub(super) fn may_bring(&self, machine: &Machine, code: &str) -> bool {
+        let mut bringing = self
+            .bringing
+            .iter()
+            .filter(|bringing| bringing.codes.iter().any(|own| own == code));
+        bringing.any(|bringing| {
+            let is_step = bringing.step.as_ref().is_some_and(|step| has_step(machine, step));
+            let is_laid = |start: &String| machine.root.below(start).next().is_some();
+            is_step || bringing.below.as_ref().is_some_and(is_laid)
+        })
     }
 
     /// Something is there whose path begins so.

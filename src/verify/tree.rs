@@ -84,7 +84,7 @@ pub struct Tree {
 impl Tree {
     /// Reads the tree in a directory.
     pub fn open(out: &Path) -> Result<Self, Error> {
-        Self::read(&manifest(out)?, &|name| fs::read(out.join(name)), out)
+        Self::read(&manifest(out)?, &|name| file(&out.join(name)), out)
     }
 
     /// Reads a tree whose files come from elsewhere; `out` is for messages only.
@@ -130,10 +130,26 @@ impl Tree {
     }
 }
 
+/// Most bytes of a file of a tree: over the manifest of a hundred thousand machines, under what a machine has.
+const MOST: u64 = 256 << 20;
+
+/// The bytes of a file. What is none would be waited for, and one without end would fill the memory.
+pub(super) fn file(path: &Path) -> io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if found.len() > MOST {
+        let message = format!("{} bytes, more than any file of a tree has", found.len());
+        return Err(io::Error::other(message));
+    }
+    fs::read(path)
+}
+
 /// The bytes of the manifest in a directory.
 pub(super) fn manifest(out: &Path) -> Result<Vec<u8>, Error> {
     let path = out.join(MANIFEST);
-    fs::read(&path).map_err(|source| match source.kind() {
+    file(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::None { path: out.to_owned() },
         _ => Error::Read { path, source },
     })

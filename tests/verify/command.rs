@@ -116,6 +116,26 @@ fn what_is_no_tree_cannot_be_read() {
     }
 }
 
+/// Whoever opened them would wait for ever, or fill the memory.
+#[test]
+fn what_is_no_plain_file_is_not_read() {
+    let directory = laid(&Tampered::of("single-node"));
+    let names = directory.path().join("out/node-names");
+    let refused = |words: &str| {
+        let mut command = Command::new("timeout");
+        let command = command.args(["60", env!("CARGO_BIN_EXE_firelay"), "verify", "out"]);
+        let output = command.current_dir(directory.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains(words), "{}", said(&output));
+    };
+    std::fs::remove_file(&names).unwrap();
+    assert!(Command::new("mkfifo").arg(&names).status().unwrap().success());
+    refused("node-names: not a regular file");
+    std::fs::remove_file(&names).unwrap();
+    std::fs::File::create(&names).unwrap().set_len(6 << 30).unwrap();
+    refused("node-names: 6442450944 bytes, more than");
+}
+
 #[test]
 fn without_bash_scripts_are_not_looked_at() {
     let directory = laid(&Tampered::of("single-node"));

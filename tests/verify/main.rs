@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod command;
+mod legal;
 mod order;
 mod pair;
+mod pairs;
 mod reading;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use firelay::verify::Level;
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
-use serde_json::json;
+use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime, macros::datetime};
 
 use crate::{
@@ -66,6 +66,16 @@ pub const CASES: &[Case] = &[
         let mut bytes = tree.files["nodes/w1/payload.ign"].clone();
         bytes.push(b' ');
         tree.put("nodes/w1/payload.ign", bytes);
+    }),
+    case("FL1003", "document of padding", "ha-ubuntu", |tree| {
+        tree.put("nodes/worker-1/user-data.gz.b64", b"=".to_vec());
+        tree.put("nodes/worker-2/user-data.gz.b64", b"====".to_vec());
+    }),
+    case("FL1004", "pointer of Ignition to another place", "pointer-s3", |tree| {
+        pointer(tree, |replace| replace["source"] = json!("s3://example-payloads/other"));
+    }),
+    case("FL1004", "pointer of Ignition without a digest", "pointer-s3", |tree| {
+        pointer(tree, |replace| replace["verification"] = json!({}));
     }),
     case("FL1004", "payload at another place", "pointer-s3", |tree| {
         tree.described("nodes/cp1/payload.json.gz.age")["url"] = json!("s3://example-payloads/other");
@@ -358,6 +368,9 @@ pub const CASES: &[Case] = &[
         let text = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
         tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| text.to_owned());
     }),
+    case("FL1030", "certificate that is empty", "ha-ubuntu", |tree| {
+        tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| "\n".to_owned());
+    }),
     case("FL1031", "certificate of another authority", "ha-ubuntu", |tree| {
         let mut other = Tampered::of("external-etcd");
         for ending in ["crt", "key"] {
@@ -377,6 +390,9 @@ pub const CASES: &[Case] = &[
     case("FL1032", "public key of another", "ha-ubuntu", |tree| {
         let other = Tampered::of("external-etcd").text("cp1", "/etc/firelay/pki/sa.key");
         tree.edit_file("cp2", "/etc/firelay/pki/sa.key", |_| other);
+    }),
+    case("FL1032", "key without its certificate", "ha-ubuntu", |tree| {
+        tree.remove("cp2", "/etc/firelay/pki/apiserver.crt");
     }),
     case("FL1033", "another range of Services", "ha-ubuntu", |tree| {
         tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
@@ -423,6 +439,16 @@ pub const CASES: &[Case] = &[
             ..client("front-proxy-client", None)
         };
         reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+    }),
+    case("FL1036", "certificate that ended, behind a text", "ha-ubuntu", |tree| {
+        let wanted = Wanted {
+            length: Duration::minutes(30),
+            ..client("front-proxy-client", None)
+        };
+        reissue(tree, "front-proxy-client", Some("front-proxy-ca"), &wanted);
+        tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |text| {
+            format!("Certificate:\n    Data:\n{text}")
+        });
     }),
     case("FL1036", "certificate that is to come", "ha-ubuntu", |tree| {
         let wanted = Wanted {
@@ -506,6 +532,17 @@ pub const CASES: &[Case] = &[
     case("FL1041", "times that are none", "ha-ubuntu", |tree| {
         variable(tree, "worker-1", "FL_NOT_AFTER", "never");
     }),
+    case("FL1042", "authority's key on a worker", "ha-ubuntu", |tree| {
+        key_elsewhere(tree, "cp1", "/etc/firelay/pki/ca.key", "worker-1");
+    }),
+    case(
+        "FL1042",
+        "key of service accounts on a member of etcd",
+        "external-etcd",
+        |tree| {
+            key_elsewhere(tree, "cp1", "/etc/firelay/pki/sa.key", "etcd1");
+        },
+    ),
 ];
 
 /// A line more in a unit's first section on worker-1.
@@ -524,6 +561,22 @@ fn variable(tree: &mut Tampered, node: &str, name: &str, value: &str) {
         assert_ne!(changed, text);
         changed
     });
+}
+
+/// Changes the small document of a node with Ignition.
+fn pointer(tree: &mut Tampered, change: fn(&mut Value)) {
+    let path = "nodes/w1/config.ign.pointer";
+    let mut config: Value = serde_json::from_slice(&tree.files[path]).unwrap();
+    change(&mut config["ignition"]["config"]["replace"]);
+    tree.put(path, config.to_string().into_bytes());
+}
+
+/// Lays a private key in a file of another machine, among other things.
+fn key_elsewhere(tree: &mut Tampered, from: &str, path: &str, to: &str) {
+    let key = tree.text(from, path);
+    let text = format!("copied by hand\n-----BEGIN NOTHING-----\n-----END NOTHING-----\n{key}");
+    tree.add(to, "/srv/copy", &text);
+    tree.permit(to, "/srv/copy", "0600");
 }
 
 fn client<'a>(name: &'a str, organization: Option<&'a str>) -> Wanted<'a> {

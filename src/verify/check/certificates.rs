@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::Known;
+use super::{Known, files::is_unpacked};
 use crate::verify::{
     Entry, Finding, Level, Machine,
     certificate::{Certificate, bits, pem, public_bits},
@@ -17,6 +17,12 @@ const DIRECTORY: &str = "/etc/firelay/";
 /// Its directories in which firelay has its own; what else there is the user brought.
 const OWN: [&str; 4] = ["pki/", "etcd/", "kubelet/", "kubeconfig/"];
 
+/// How a block of PEM begins.
+const BEGIN: &str = "-----BEGIN ";
+
+/// What a machine has that runs etcd as a unit.
+const MEMBER: &str = "/etc/etcd/etcd.env";
+
 /// What ends sooner than this is worth a word.
 const SOON: Duration = Duration::days(30);
 
@@ -25,7 +31,7 @@ const SOON: Duration = Duration::days(30);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Table {
     pub(super) certificates: Vec<Row>,
-    public_keys: Vec<PublicKey>,
+    pub(super) public_keys: Vec<PublicKey>,
     pub(super) shared: Vec<String>,
 }
 
@@ -33,15 +39,30 @@ pub(super) struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
-    path: String,
+    pub(super) path: String,
     by: Option<String>,
     cn: Option<String>,
     o: Option<String>,
     #[serde(default, rename = "use")]
     uses: Vec<Use>,
     #[serde(default)]
-    authority: bool,
+    pub(super) authority: bool,
     pub(super) names: Option<Names>,
+    /// Roles of machines that have to have it.
+    #[serde(default)]
+    on: Vec<String>,
+    /// They have to with etcd of this kind alone.
+    etcd: Option<Etcd>,
+}
+
+/// Where etcd runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Etcd {
+    /// In static pods of the control planes.
+    Stacked,
+    /// As units.
+    External,
 }
 
 /// What it is shown for.
@@ -61,11 +82,13 @@ pub(super) enum Names {
     Node,
 }
 
+/// A public key, and the private one that it belongs to.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PublicKey {
-    path: String,
+pub(super) struct PublicKey {
+    pub(super) path: String,
     key: String,
+    on: Vec<String>,
 }
 
 /// The table that is built in.
@@ -79,32 +102,75 @@ impl Row {
     }
 }
 
+impl Row {
+    /// A machine has to have it.
+    fn is_needed(&self, machine: &Machine, known: &Known<'_>) -> bool {
+        is_one_of(machine, &self.on) && self.etcd.is_none_or(|etcd| etcd == Etcd::of(known))
+    }
+}
+
+/// The machine has one of the roles, as far as it could be unpacked. A pool's machines have no name yet, and get nothing.
+fn is_one_of(machine: &Machine, roles: &[String]) -> bool {
+    !machine.pool && is_unpacked(machine) && roles.iter().any(|role| machine.is(role))
+}
+
+impl Etcd {
+    fn of(known: &Known<'_>) -> Self {
+        if known.tree.machines.iter().any(|machine| machine.root.has(MEMBER)) {
+            Self::External
+        } else {
+            Self::Stacked
+        }
+    }
+}
+
 /// Every certificate and key of a machine.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, entry, bytes) in machine.root.files() {
-        let Some(text) = std::str::from_utf8(bytes)
-            .ok()
-            .filter(|text| text.starts_with("-----BEGIN "))
-        else {
-            continue;
-        };
-        let file = File { machine, path, text };
-        findings.extend(file.every(entry, known.now));
+    for (path, entry, bytes) in machine.root.files().filter(|(path, _, bytes)| is_pem(path, bytes)) {
+        let text = &String::from_utf8_lossy(bytes);
+        findings.extend(File { machine, path, text }.every(entry, known.now));
     }
     for row in &TABLE.certificates {
-        let path = row.path();
-        if let Some(text) = machine.text(&path) {
-            let file = File {
-                machine,
-                path: &path,
-                text,
-            };
-            findings.extend(file.expected(row));
-        }
+        let path = &row.path();
+        findings.extend(match machine.text(path) {
+            Some(text) => File { machine, path, text }.expected(row),
+            None => lacking(machine, path, row, known).into_iter().collect(),
+        });
     }
     findings.extend(TABLE.public_keys.iter().filter_map(|pair| public_key(machine, pair)));
     findings
+}
+
+/// The file is to be read as PEM: it is one of firelay's, or a block begins at one of its lines. Scripts have texts.
+fn is_pem(path: &str, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let has_block = || text.contains(BEGIN) && text.lines().any(|line| line.starts_with(BEGIN));
+    is_own(path) || (!text.starts_with("#!") && has_block())
+}
+
+/// firelay makes it; what else there is the user brought.
+fn is_own(path: &str) -> bool {
+    let rest = path.strip_prefix(DIRECTORY).unwrap_or_default();
+    OWN.iter().any(|directory| rest.starts_with(directory))
+}
+
+/// A certificate that is not there, and should be by its key or by what the machine is.
+fn lacking(machine: &Machine, path: &str, row: &Row, known: &Known<'_>) -> Option<Finding> {
+    let key = key_of(path).filter(|key| machine.root.has(key));
+    let message = match key {
+        Some(key) => format!("the certificate of {key} is not there"),
+        None if row.is_needed(machine, known) => {
+            format!("the certificate is not there, and {} needs it", machine.name)
+        }
+        None => return None,
+    };
+    Some(Finding::error("FL1032", machine.document_of(path), message).at(path))
+}
+
+/// Where the key of a certificate is that has one of its own.
+fn key_of(path: &str) -> Option<String> {
+    path.strip_suffix(".crt").map(|start| format!("{start}.key"))
 }
 
 /// A file in PEM.
@@ -121,10 +187,12 @@ impl File<'_> {
 
     /// An error in what the cluster stands on; of what the user brought it is only told.
     fn grave(&self, code: &'static str, message: String) -> Finding {
-        let rest = self.path.strip_prefix(DIRECTORY).unwrap_or_default();
-        let own = OWN.iter().any(|directory| rest.starts_with(directory));
         Finding {
-            level: if own { Level::Error } else { Level::Warning },
+            level: if is_own(self.path) {
+                Level::Error
+            } else {
+                Level::Warning
+            },
             ..self.error(code, message)
         }
     }
@@ -135,6 +203,9 @@ impl File<'_> {
             Ok(blocks) => blocks,
             Err(why) => return vec![self.grave("FL1030", why)],
         };
+        if blocks.is_empty() {
+            return vec![self.grave("FL1030", "neither a certificate nor a key is in it".to_owned())];
+        }
         let mut findings = Vec::new();
         let is_private = blocks.iter().any(|block| block.label.ends_with("PRIVATE KEY"));
         if is_private && entry.mode & 0o077 != 0 {
@@ -243,7 +314,7 @@ impl File<'_> {
 
     /// The key stands in the same file or in one of the same name. An authority's may be elsewhere.
     fn key(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
-        let beside = self.path.strip_suffix(".crt").map(|start| format!("{start}.key"));
+        let beside = key_of(self.path);
         let path = beside.as_deref().unwrap_or(self.path);
         let Some(text) = self.machine.text(path) else {
             return (!row.authority).then(|| self.error("FL1032", format!("its key {path} is not there")));
@@ -256,13 +327,25 @@ impl File<'_> {
 fn public_key(machine: &Machine, pair: &PublicKey) -> Option<Finding> {
     let at = |name: &str| format!("{DIRECTORY}{name}");
     let (path, key) = (at(&pair.path), at(&pair.key));
-    let public = machine.text(&path)?;
-    let private = machine.text(&key)?;
-    let fits = bits(public).is_ok_and(|public| public_bits(private).is_ok_and(|private| private == public));
-    (!fits).then(|| {
-        let message = format!("it does not belong to {key}");
-        Finding::error("FL1032", machine.document_of(&path), message).at(path)
-    })
+    let wrong = |path: &str, message: String| {
+        let finding = Finding::error("FL1032", machine.document_of(path), message);
+        Some(finding.at(path))
+    };
+    match (machine.text(&path), machine.text(&key)) {
+        (Some(public), Some(private)) => {
+            let fits = bits(public).is_ok_and(|public| public_bits(private).is_ok_and(|private| private == public));
+            if fits {
+                return None;
+            }
+            wrong(&path, format!("it does not belong to {key}"))
+        }
+        (Some(_), None) => wrong(&key, format!("the private key of {path} is not there")),
+        (None, Some(_)) => wrong(&path, format!("the public key of {key} is not there")),
+        (None, None) if is_one_of(machine, &pair.on) => {
+            wrong(&key, format!("the key is not there, and {} needs it", machine.name))
+        }
+        (None, None) => None,
+    }
 }
 
 fn subject(name: &str, organizations: &[String]) -> String {

@@ -6,10 +6,14 @@ use super::Known;
 use crate::verify::{
     Config, Finding, Machine,
     kinds::{KINDS, Wrong, minor},
+    provided::PROVIDED,
 };
 
 /// What kubeadm calls its patches of the kubelet's configuration; they have no `kind` of their own.
 const KUBELET_PATCH: &str = "kubeletconfiguration";
+
+/// A kind that no list has.
+const UNKNOWN: &str = "FL1024";
 
 /// Every document.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
@@ -30,9 +34,9 @@ fn judge(config: &Config, minor: (u64, u64)) -> Vec<Wrong> {
         KINDS.judge(kind, &config.value, minor)
     } else if KINDS.has_group(version) {
         vec![Wrong {
-            code: "FL1024",
+            code: UNKNOWN,
             place: String::new(),
-            message: format!("{version} has no kind {kind:?}"),
+            message: format!("{version} has no kind {kind:?} that is known here"),
             help: None,
         }]
     } else if name.starts_with(KUBELET_PATCH) && !name.contains("+json") {
@@ -48,7 +52,13 @@ fn finding(document: &str, path: &str, wrong: Wrong) -> Finding {
     } else {
         format!("{}: ", wrong.place)
     };
-    let finding = Finding::error(wrong.code, document, format!("{place}{}", wrong.message)).at(path);
+    // Which kinds there are is told by a list, and that may lack one.
+    let level = if wrong.code == UNKNOWN && !PROVIDED.is_own(path) {
+        Finding::warning
+    } else {
+        Finding::error
+    };
+    let finding = level(wrong.code, document, format!("{place}{}", wrong.message)).at(path);
     match wrong.help {
         Some(help) => finding.help(help),
         None => finding,

@@ -37,6 +37,11 @@ pub(super) fn read(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     machine.faults.clone()
 }
 
+/// What the machine would have is known; what could not be unpacked was told of.
+pub(super) fn is_unpacked(machine: &Machine) -> bool {
+    !machine.layers.is_empty() && !machine.faults.iter().any(|fault| UNREAD.contains(&fault.code))
+}
+
 /// What is handed over is within its limit, and was counted right: as it is sent, before base64 or after it.
 pub(super) fn fits(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -50,8 +55,13 @@ pub(super) fn fits(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
             .encoding
             .as_deref()
             .is_some_and(|encoding| encoding.ends_with("base64"));
-        let padding = bytes.iter().rev().take_while(|byte| **byte == b'=').count() as u64;
-        let decoded = if is_base64 { sent / 4 * 3 - padding } else { sent };
+        // Four letters stand for three bytes, of which two may be padding.
+        let padding = bytes.iter().rev().take(2).filter(|byte| **byte == b'=').count() as u64;
+        let decoded = if is_base64 {
+            (sent / 4 * 3).saturating_sub(padding)
+        } else {
+            sent
+        };
         let path = &file.described.path;
         if ![sent, decoded, sent.div_ceil(3) * 4].contains(&counted) {
             let message = format!("manifest.json counts {counted} bytes, the file has {sent}");
@@ -73,9 +83,7 @@ pub(super) fn copies(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         let name = file.described.path.strip_prefix(&directory);
         matches!(name, Some("user-data" | "config.ign")) && file.described.attribute.is_none()
     };
-    // What could not be unpacked was told of.
-    let is_read = !machine.faults.iter().any(|fault| UNREAD.contains(&fault.code));
-    let Some(copy) = machine.files.iter().find(is_copy).filter(|_| is_read) else {
+    let Some(copy) = machine.files.iter().find(is_copy).filter(|_| is_unpacked(machine)) else {
         return Vec::new();
     };
     let (Some(bytes), Some(read)) = (&copy.bytes, &machine.innermost) else {

@@ -6,12 +6,15 @@ use sha2::{Digest, Sha256};
 use super::Known;
 use crate::{
     verify::{
-        Finding, Machine, TreeFile,
+        Config, Finding, Machine, TreeFile,
         certificate::{Certificate, pem, public_bits},
         unpack::base64,
     },
     yaml,
 };
+
+/// Parts of a kubeconfig by which it leads somewhere.
+const LEADING: [&str; 3] = ["clusters", "contexts", "current-context"];
 
 /// The kubeconfigs that lie beside the documents, those on machines, and what joins by a token.
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
@@ -23,7 +26,7 @@ pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     let machines = known.tree.machines.iter();
     beside
         .flat_map(|file| one(file, known))
-        .chain(machines.flat_map(|machine| on_machine(machine).into_iter().chain(by_token(machine, known))))
+        .chain(machines.flat_map(|machine| on_machine(machine, known).into_iter().chain(by_token(machine, known))))
         .collect()
 }
 
@@ -117,14 +120,22 @@ fn current(config: &Value) -> Option<(&Value, &Value)> {
     ))
 }
 
-/// A kubeconfig on a machine may be for any server; it has to be whole.
-fn on_machine(machine: &Machine) -> Vec<Finding> {
+/// A kubeconfig on a machine may be for any server; it has to be whole. One of users alone is whole: webhooks of admission are
+/// found by the names in it.
+fn on_machine(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let configs = machine.configs.iter().filter(|config| config.is("Config"));
-    let broken = configs.filter(|config| current(&config.value).is_none());
+    let has = |config: &Config, key: &str| config.value.get(key).is_some_and(|value| !value.is_null());
+    let leading = configs.filter(|config| LEADING.iter().any(|key| has(config, key)));
+    let broken = leading.filter(|config| current(&config.value).is_none());
     broken
         .map(|config| {
             let message = "current-context does not lead to a cluster and a user";
-            Finding::error("FL1038", machine.document_of(&config.path), message).at(&config.path)
+            let level = if known.matters(&config.path) {
+                Finding::error
+            } else {
+                Finding::warning
+            };
+            level("FL1038", machine.document_of(&config.path), message.to_owned()).at(&config.path)
         })
         .collect()
 }

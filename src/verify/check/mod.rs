@@ -4,6 +4,7 @@ mod certificates;
 mod configs;
 mod files;
 mod ignition;
+mod keys;
 mod kubeconfigs;
 mod machines;
 mod names;
@@ -18,6 +19,7 @@ mod units;
 mod values;
 
 use rayon::prelude::*;
+use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED};
@@ -34,6 +36,7 @@ pub struct Known<'a> {
     pub now: OffsetDateTime,
     pub(super) shell: &'a Shell,
     pub(super) read: &'a references::Read,
+    authorities: keys::Authorities,
 }
 
 /// What a check looks at.
@@ -128,7 +131,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Machine(settings::check),
     },
     Check {
-        proves: "certificates are signed by their authority, fit their key and their use, and hold now and for 30 days",
+        proves: "certificates are there with their keys, signed by their authority, fit their use, and hold now and for 30 days",
         codes: &[
             "FL1030", "FL1031", "FL1032", "FL1034", "FL1035", "FL1036", "FL1037", "FL1039",
         ],
@@ -153,6 +156,11 @@ pub const CHECKS: &[Check] = &[
         proves: "all machines have the same authorities",
         codes: &["FL1040"],
         of: Of::Tree(shared::check),
+    },
+    Check {
+        proves: "no machine but control planes has the key of an authority or the one that signs service accounts",
+        codes: &["FL1042"],
+        of: Of::Machine(keys::check),
     },
     Check {
         proves: "the chain has its steps in their order, every wait of the first boot ends in time, one machine founds, and control planes join in turn",
@@ -195,6 +203,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
         now,
         shell: &seen.shell,
         read: &seen.read,
+        authorities: keys::authorities(tree),
     };
     let of_tree = CHECKS.iter().flat_map(|check| match check.of {
         Of::Tree(run) => run(&known),
@@ -206,22 +215,55 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen) -> Vec<Finding
             Of::Machine(run) => run(machine, &known),
             Of::Tree(_) => Vec::new(),
         });
-        found.map(|finding| weighed(machine, finding))
+        found.map(|finding| weighed(machine, &known, finding))
     }));
     findings
 }
 
 /// Codes of what nobody seems to put there.
-const ABSENT: [&str; 5] = ["FL1016", "FL1018", "FL1019", "FL1022", "FL1023"];
+const ABSENT: [&str; 4] = ["FL1016", "FL1018", "FL1022", "FL1023"];
 
-/// The user may bring what no document shows: what his own files refer to, and anything by his own commands.
-fn weighed(machine: &Machine, finding: Finding) -> Finding {
-    let own = finding.path.as_deref().is_some_and(|path| PROVIDED.is_own(path));
-    if !ABSENT.contains(&finding.code) || (own && !PROVIDED.has_commands(machine)) {
+/// Codes of what is wrong within a file, for those who read or run it.
+const WITHIN: [&str; 5] = ["FL1017", "FL1021", "FL1024", "FL1025", "FL1026"];
+
+/// The user may bring what no document shows, and files of his own that are meant for others than firelay takes them to be.
+fn weighed(machine: &Machine, known: &Known<'_>, finding: Finding) -> Finding {
+    let matters = || finding.path.as_deref().is_none_or(|path| known.matters(path));
+    let is_certain = if ABSENT.contains(&finding.code) {
+        !PROVIDED.may_bring(machine, finding.code) && matters()
+    } else {
+        !WITHIN.contains(&finding.code) || matters()
+    };
+    if is_certain {
         return finding;
     }
     Finding {
-        level: Level::Warning,
+        level: finding.level.max(Level::Warning),
         ..finding
     }
+}
+
+impl Known<'_> {
+    /// A mistake in the file keeps a machine from coming up: it is firelay's own, or configuration of Kubernetes names it.
+    fn matters(&self, path: &str) -> bool {
+        let configs = self.tree.machines.iter().flat_map(|machine| &machine.configs);
+        let mut readers = configs.filter(|config| PROVIDED.is_read(&config.path) && config.path != path);
+        PROVIDED.is_own(path) || readers.any(|config| names(&config.value, path))
+    }
+}
+
+/// A value is the path, or the directory that it is in.
+fn names(value: &Value, path: &str) -> bool {
+    match value {
+        Value::String(text) => path.strip_prefix(text.as_str()).is_some_and(is_within),
+        Value::Array(items) => items.iter().any(|item| names(item, path)),
+        Value::Object(entries) => entries.values().any(|value| names(value, path)),
+        _ => false,
+    }
+}
+
+/// What is left of a path is nothing, or a name.
+fn is_within(rest: &str) -> bool {
+    let name = rest.strip_prefix('/');
+    rest.is_empty() || name.is_some_and(|name| !name.contains('/'))
 }

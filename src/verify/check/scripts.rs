@@ -44,10 +44,24 @@ impl Shell {
     }
 }
 
-/// Lets bash read a script without running it. What it says may quote a line, so only the place is told.
+/// A word in scripts that turn on further patterns by themselves, which a bash that only reads does not do.
+const PATTERNS: &str = "extglob";
+
+/// What bash has against a script, whichever way it may be set when it comes to it.
 fn bash(script: &[u8]) -> io::Result<Option<String>> {
+    let said = refusal(&["-n"], script)?;
+    let mut words = script.windows(PATTERNS.len());
+    if said.is_some() && words.any(|word| word == PATTERNS.as_bytes()) {
+        let other = refusal(&["-O", PATTERNS, "-n"], script)?;
+        return Ok(other.and(said));
+    }
+    Ok(said)
+}
+
+/// Lets bash read a script without running it. What it says may quote a line, so only the place is told.
+fn refusal(arguments: &[&str], script: &[u8]) -> io::Result<Option<String>> {
     let mut child = Command::new("bash")
-        .arg("-n")
+        .args(arguments)
         .env("LC_ALL", "C")
         .env_remove("BASH_ENV")
         .env_remove("SHELLOPTS")

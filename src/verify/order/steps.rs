@@ -6,6 +6,8 @@ use super::{
     grammar::{Grammar, StepRule},
 };
 
+/// The code of files that a script refers to and that are not there.
+const MISSING: &str = "FL1022";
 const AGAIN: &str = "render the document again; a step is left out by the spec alone";
 
 /// Every chain. One without any step was told of.
@@ -57,7 +59,7 @@ fn missing(chain: &Chain<'_>) -> impl Iterator<Item = Finding> {
 /// The user's commands may bring a file before the step.
 fn without_files(chain: &Chain<'_>) -> impl Iterator<Item = Finding> {
     let rules = rules(chain).filter(|rule| chain.has(&rule.step));
-    let level = match PROVIDED.has_commands(chain.machine) {
+    let level = match PROVIDED.may_bring(chain.machine, MISSING) {
         true => Level::Warning,
         false => Level::Error,
     };

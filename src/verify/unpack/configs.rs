@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    verify::{Config, Finding, Machine},
+    verify::{Config, Finding, Machine, provided::PROVIDED},
     yaml,
 };
 
@@ -61,10 +61,10 @@ fn no_toml(machine: &Machine) -> Vec<Finding> {
     wrong.collect()
 }
 
+/// A `.conf` is configuration of anybody; only those of Kubernetes are YAML.
 fn is_config(path: &str, text: &str) -> bool {
-    let named = [".yaml", ".yml", ".conf", ".kubeconfig", ".json"]
-        .iter()
-        .any(|ending| path.ends_with(ending));
+    let is = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
+    let named = is(&[".yaml", ".yml", ".kubeconfig", ".json"]) || (PROVIDED.is_read(path) && is(&[".conf"]));
     named && (text.contains("apiVersion") || path.contains("/patches/"))
 }
 

@@ -116,6 +116,11 @@ impl Resource {
         self.source.as_deref().is_none_or(|source| source.starts_with("data:"))
     }
 
+    /// It says which bytes they are.
+    pub(super) fn has_digest(&self) -> bool {
+        self.verification.hash.is_some()
+    }
+
     /// The bytes, given those that lie at the source, unpacked and compared to the digest.
     pub(super) fn unpacked(&self, fetched: Vec<u8>) -> Result<Vec<u8>, String> {
         let bytes = match self.compression.as_deref() {

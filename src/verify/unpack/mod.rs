@@ -22,6 +22,9 @@ use super::{
 
 pub(super) use self::encoding::base64;
 
+/// Where an Ignition config says what takes its place.
+const REPLACE: &str = "ignition.config.replace";
+
 /// Documents within each other before it is given up.
 const MOST_LAYERS: usize = 4;
 
@@ -131,7 +134,7 @@ fn replace(building: &mut Building<'_>, path: &str, inside: &Resource, depth: us
     let bytes = encoding::data_url(inside.source.as_deref().unwrap_or_default());
     match bytes.and_then(|bytes| inside.unpacked(bytes)) {
         Ok(bytes) => unwrap(building, path, "inner document", &bytes, depth + 1),
-        Err(why) => building.fault("FL1004", path, "ignition.config.replace", &why),
+        Err(why) => building.fault("FL1004", path, REPLACE, &why),
     }
 }
 
@@ -140,9 +143,29 @@ fn fetch(building: &mut Building<'_>, path: &str, elsewhere: &Resource, depth: u
     let Some((payload, bytes)) = payload(building, path) else {
         return;
     };
+    let mut fault = |message: &str| building.fault("FL1004", path, REPLACE, message);
+    if !elsewhere.has_digest() {
+        fault("it names no digest, so whatever lies there becomes the machine");
+    }
     match elsewhere.unpacked(bytes) {
-        Ok(bytes) => unwrap(building, &payload, "payload", &bytes, depth + 1),
-        Err(why) => building.fault("FL1004", path, "ignition.config.replace", &format!("{payload}: {why}")),
+        Ok(bytes) => {
+            lies_there(building, path, REPLACE, elsewhere.source.as_deref());
+            unwrap(building, &payload, "payload", &bytes, depth + 1);
+        }
+        Err(why) => fault(&format!("{payload}: {why}")),
+    }
+}
+
+/// A small document points at the place of which the manifest says that the payload lies there.
+fn lies_there(building: &mut Building<'_>, path: &str, place: &str, url: Option<&str>) {
+    let payload = building.machine.files.iter().find(|file| file.described.url.is_some());
+    let Some(described) = payload.map(|file| &file.described) else {
+        return;
+    };
+    let (url, lies) = (url.unwrap_or_default(), described.url.as_deref().unwrap_or_default());
+    if url != lies {
+        let message = format!("it points at {url}; manifest.json has {} lie at {lies}", described.path);
+        building.fault("FL1004", path, place, &message);
     }
 }
 
@@ -184,19 +207,7 @@ fn follow(building: &mut Building<'_>, path: &str) {
         );
         return building.fault("FL1004", path, POINTER, &message);
     }
-    let lies = building
-        .machine
-        .files
-        .iter()
-        .find_map(|file| file.described.url.as_deref());
-    if lies != Some(&pointer.url) {
-        let message = format!(
-            "it points at {}; manifest.json has {payload} lie at {}",
-            pointer.url,
-            lies.unwrap_or_default()
-        );
-        building.fault("FL1004", path, POINTER, &message);
-    }
+    lies_there(building, path, POINTER, Some(&pointer.url));
     match pointer.unpacked(&bytes) {
         Ok(json) => {
             building.begin(&payload, "payload", None, Value::Null);
