@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rcgen::PublicKeyData;
 use x509_parser::{
     certificate::X509Certificate,
+    extensions::ParsedExtension,
     prelude::{FromDer, SubjectPublicKeyInfo},
 };
 
@@ -50,6 +51,9 @@ pub(super) struct Certificate {
     pub(super) client: bool,
     /// Common name of who signed it.
     pub(super) issuer: String,
+    /// What it calls its own key, and that of who signed it.
+    pub(super) key_id: Option<Vec<u8>>,
+    pub(super) issuer_key_id: Option<Vec<u8>>,
 }
 
 impl Contents {
@@ -126,7 +130,7 @@ impl Contents {
 }
 
 impl Certificate {
-    fn new(certificate: &X509Certificate<'_>) -> Self {
+    pub(super) fn new(certificate: &X509Certificate<'_>) -> Self {
         let common_name = |name: &x509_parser::x509::X509Name<'_>| {
             let first = name.iter_common_name().find_map(|name| name.as_str().ok());
             first.unwrap_or_default().to_owned()
@@ -134,6 +138,7 @@ impl Certificate {
         let subject = certificate.subject();
         let organizations = subject.iter_organization().filter_map(|name| name.as_str().ok());
         let usage = certificate.extended_key_usage().ok().flatten();
+        let (key_id, issuer_key_id) = key_ids(certificate);
         Self {
             authority: certificate.is_ca(),
             common_name: common_name(subject),
@@ -141,8 +146,23 @@ impl Certificate {
             // Without the extension any use is right (RFC 5280 §4.2.1.12).
             client: usage.is_none_or(|usage| usage.value.client_auth || usage.value.any),
             issuer: common_name(certificate.issuer()),
+            key_id,
+            issuer_key_id,
         }
     }
+}
+
+/// The identifiers of its own key and of the one that signed it (RFC 5280 §4.2.1.1, §4.2.1.2).
+fn key_ids(certificate: &X509Certificate<'_>) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    let (mut own, mut issuer) = (None, None);
+    for extension in certificate.extensions() {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(id) => own = Some(id.0.to_vec()),
+            ParsedExtension::AuthorityKeyIdentifier(id) => issuer = id.key_identifier.as_ref().map(|id| id.0.to_vec()),
+            _ => {}
+        }
+    }
+    (own, issuer)
 }
 
 /// The characters of base64 and hex alone: line breaks, colons, quotes and continuations between them are nothing.

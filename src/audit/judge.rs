@@ -87,7 +87,7 @@ pub struct Audit {
 
 /// Judges the files of machines and those of none. `shared` has what the tree holds for people or tools.
 pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Document]) -> Audit {
-    let book = Book::of(&machines);
+    let book = Book::of(catalogue, &machines);
     let mut findings = Vec::new();
     for file in shared {
         findings.extend(book.of_no_machine(catalogue, file));
@@ -98,7 +98,7 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
             .iter()
             .map(|file| (file, book.secrets(catalogue, &file.contents)));
         let all: Vec<_> = all.collect();
-        findings.extend(Rule::new(&machine, &all).findings());
+        findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
         findings.extend(machine.files.iter().filter_map(unread));
         let holding = hold(&machine, &all);
         findings.extend(too_open(&holding));
@@ -123,10 +123,12 @@ struct Rule<'a> {
     /// It has what it needs to join without a token.
     certified: bool,
     founds: bool,
+    /// A token that was found is the bundle's.
+    searched: bool,
 }
 
 impl<'a> Rule<'a> {
-    fn new(machine: &'a MachineFiles, all: &'a [(&'a Document, Found)]) -> Self {
+    fn new(machine: &'a MachineFiles, all: &'a [(&'a Document, Found)], searched: bool) -> Self {
         let mut first = BTreeMap::new();
         for (file, found) in all {
             for (secret, wrapped) in found {
@@ -137,15 +139,15 @@ impl<'a> Rule<'a> {
         let kubelet = first
             .keys()
             .any(|secret| secret.title == KUBELET && secret.holder == own);
-        let founds = machine
-            .files
-            .iter()
-            .any(|file| file.contents.marks.contains_key(&Mark::Founds));
+        let mut files = machine.files.iter();
+        let founds = machine.roles.contains(&Role::ControlPlane)
+            && files.any(|file| file.contents.marks.contains_key(&Mark::Founds));
         Self {
             machine,
             first,
             certified: kubelet || !machine.roles.iter().any(|role| *role != Role::Etcd),
             founds,
+            searched,
         }
     }
 
@@ -179,10 +181,15 @@ impl<'a> Rule<'a> {
             Holder::Machine(owner) if owner != name => {
                 Some(("FL1082", format!("{name} holds a key of {owner}: {title}"), whose))
             }
-            Holder::Joiners if self.certified && !self.founds => Some((
+            Holder::Joiners if self.certified && !self.founds && self.searched => Some((
                 "FL1083",
                 format!("{name} holds the bootstrap token, and joins without it"),
                 "take it out of `files`, `commands`, `manifests` and patches; only pools and the founder need it",
+            )),
+            Holder::Joiners if self.certified && !self.founds => Some((
+                "FL1083",
+                format!("{name} holds a token in kubeadm's form, and joins without one"),
+                "take it out; if it is another cluster's, name the bundle with --secrets: then only its own token is looked for",
             )),
             Holder::Machine(_) | Holder::Joiners if secret.exposure <= Exposure::Joins => None,
             Holder::Machine(_) | Holder::Etcd if control_plane || etcd => None,

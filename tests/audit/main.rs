@@ -7,6 +7,7 @@ mod examples;
 mod held_out;
 mod policy;
 mod rendered;
+mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod tampered;

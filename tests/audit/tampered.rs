@@ -120,13 +120,13 @@ fn pkcs8(pem: &str) -> String {
 }
 
 /// A worker beside a control plane of an example.
-struct Beside {
-    catalogue: Catalogue,
+pub struct Beside {
+    pub catalogue: Catalogue,
     control_plane: MachineFiles,
 }
 
 impl Beside {
-    fn new(tree: &Rendered, with_bundle: bool) -> Self {
+    pub fn new(tree: &Rendered, with_bundle: bool) -> Self {
         let known = with_bundle.then(|| Known::of_bundle(&tree.bundle(), ["cp1", "w1", "w2"], false));
         let catalogue = Catalogue::new(known.unwrap_or_default());
         let bytes = fs::read(tree.at("out/nodes/cp1/user-data")).unwrap();
@@ -138,7 +138,7 @@ impl Beside {
     }
 
     /// Code and message of what is found where the worker's document has these bytes in it.
-    fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
+    pub fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
         let document = [b"#cloud-config\nruncmd: [[true]]\n", bytes, b"\n"].concat();
         let worker = machine(&self.catalogue, "w1", Role::Worker, &document);
         let audited = audit(&self.catalogue, vec![self.control_plane.clone(), worker], &[]);
@@ -147,7 +147,7 @@ impl Beside {
     }
 }
 
-fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> MachineFiles {
+pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> MachineFiles {
     let path = format!("nodes/{name}/user-data");
     let contents = Contents::read(catalogue, bytes);
     MachineFiles {
