@@ -12,7 +12,7 @@ use x509_parser::{
 use super::{
     der::{self, Thing},
     known::Catalogue,
-    layers::{Wrap, unescaped, unpack},
+    layers::{Unread, Wrap, is_text, unescaped, unpack},
     recognise,
 };
 
@@ -29,8 +29,8 @@ pub struct Contents {
     pub(super) publics: BTreeSet<Vec<u8>>,
     /// Secrets that are recognised by what stands around them, and in what.
     pub(super) marks: BTreeMap<recognise::Mark, String>,
-    /// Not everything that is packed in it was searched.
-    pub(super) cut: bool,
+    /// Why not everything that is in it was searched, if it was not.
+    pub(super) unread: Option<Unread>,
 }
 
 /// A private key that was found.
@@ -60,8 +60,7 @@ impl Contents {
     /// Searches a file for the secrets of a catalogue, and for whatever else is one by its looks.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        let whole = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
-        contents.cut = !whole;
+        contents.unread = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
         contents
     }
 
@@ -71,8 +70,7 @@ impl Contents {
             self.known.entry(number).or_insert_with(told);
         };
         catalogue.find(&squeezed(layer), &mut note);
-        let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-        let text = layer.iter().all(plain);
+        let text = is_text(layer);
         // Of text nothing but base64 and hex can hold a secret, and both outlive that.
         if !text {
             catalogue.find(layer, &mut note);

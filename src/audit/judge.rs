@@ -91,6 +91,7 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
     let mut findings = Vec::new();
     for file in shared {
         findings.extend(book.of_no_machine(catalogue, file));
+        findings.extend(unread(file));
     }
     let hold = |machine: MachineFiles| {
         let all = machine
@@ -100,6 +101,7 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
         let all: Vec<_> = all.collect();
         findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
         findings.extend(machine.files.iter().filter_map(unread));
+        findings.extend(undelivered(&machine));
         let holding = hold(&machine, &all);
         findings.extend(too_open(&holding));
         Holding {
@@ -217,9 +219,9 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
         Store::of(scheme).is_some_and(|store| !store.auth)
     };
     let opens = match &machine.payload {
-        Some(payload) if asks_for_more(payload) => given,
-        Some(_) => everything.clone(),
-        None => given,
+        Some(payload) if asks_for_more(payload) && !machine.given.is_empty() => given,
+        None if !machine.given.is_empty() => given,
+        _ => everything.clone(),
     };
     let beyond = |secret: &Secret| machine.payload.is_some() && !opens.contains(secret);
     Holding {
@@ -231,12 +233,29 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
 
 /// A file that was not searched to its end.
 fn unread(file: &Document) -> Option<Finding> {
-    file.contents.cut.then(|| Finding {
+    let unread = file.contents.unread?;
+    let (message, help) = unread.told();
+    Some(Finding {
         document: file.path.clone(),
         wrapped: String::new(),
         code: "FL1087",
-        message: "this file unpacks to more than was searched".to_owned(),
-        help: "look at what is packed in it: no document that a machine can use grows so much".to_owned(),
+        message: message.to_owned(),
+        help: help.to_owned(),
+    })
+}
+
+/// A machine of which the manifest names no document: nobody can say what it is given.
+fn undelivered(machine: &MachineFiles) -> Option<Finding> {
+    let first = machine.files.first().filter(|_| machine.given.is_empty())?;
+    Some(Finding {
+        document: first.path.clone(),
+        wrapped: String::new(),
+        code: "FL1088",
+        message: format!(
+            "the manifest does not tell which file is the document of {}",
+            machine.name
+        ),
+        help: "render the tree anew; all files of the machine were taken for its document".to_owned(),
     })
 }
 

@@ -16,19 +16,19 @@ use firelay::{
 use crate::{rendered::Rendered, support::said};
 
 /// The DER of a PEM text.
-fn der(pem: &str) -> Vec<u8> {
+pub fn der(pem: &str) -> Vec<u8> {
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     STANDARD.decode(body).unwrap()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -385,7 +385,12 @@ fn nothing_that_is_unpacked_goes_on_for_ever() {
 /// Every code of these findings is said by one of the tests here.
 #[test]
 fn every_code_is_said() {
-    let said = [everything(), crate::policy::refused(), "error[FL1087]".to_owned()].concat();
+    let said = [
+        everything(),
+        crate::policy::refused(),
+        "error[FL1087] error[FL1088]".to_owned(),
+    ]
+    .concat();
     let codes = firelay::diagnostic::CODES.iter().map(|(code, _)| *code);
     for code in codes.filter(|code| ("FL1081".."FL1099").contains(code)) {
         assert!(said.contains(&format!("error[{code}]")), "{code}");
