@@ -59,7 +59,7 @@ fn utf16(text: &str, big: bool) -> Vec<u8> {
 }
 
 /// What was written, by name.
-fn packings(pem: &str) -> Vec<(&'static str, Vec<u8>)> {
+pub fn packings(pem: &str) -> Vec<(&'static str, Vec<u8>)> {
     let packed = gzip(pem.as_bytes());
     let base64 = STANDARD.encode(&packed);
     let of_urls = URL_SAFE_NO_PAD.encode(&packed);

@@ -202,7 +202,8 @@ def base64_of(run):
 
 
 def base32_of(run):
-    return base64.b32decode(run[: len(run) // 8 * 8], casefold=True)
+    whole = run[: len(run) - (len(run) % 8 in (1, 3, 6))]
+    return base64.b32decode(whole + b"=" * (-len(whole) % 8), casefold=True)
 
 
 def decoded(run):
@@ -325,14 +326,14 @@ def main(tree, bundle):
         founder = any(path.endswith("/kubeadm/init.yaml") for path, _ in contents)
         held = set()
         for path, content in contents:
-            for layer in layers(content):
-                flat = b"".join(layer.split())
-                for title, owner, values in secrets:
-                    if title in held or not any(value in layer or value in flat for value in values):
-                        continue
-                    held.add(title)
-                    if not may(owner, name, given["roles"], given.get("pool", False), founder):
-                        wrong.append(f"{name}: {title} in {path}")
+            unpacked = list(layers(content))
+            text = b"\0".join(unpacked + [b"".join(layer.split()) for layer in unpacked])
+            for title, owner, values in secrets:
+                if not any(value in text for value in values):
+                    continue
+                held.add(title)
+                if not may(owner, name, given["roles"], given.get("pool", False), founder):
+                    wrong.append(f"{name}: {title} in {path}")
         report[name] = {"files": len(contents), "held": sorted(held)}
     json.dump({"machines": report, "wrong": wrong}, sys.stdout)
 
