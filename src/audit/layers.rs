@@ -149,8 +149,10 @@ impl Unpacking<'_> {
 
     /// What is written sign by sign.
     fn signs(&mut self, bytes: &[u8], text: &[u8]) {
-        if bytes.contains(&b'\\') {
-            self.within(Wrap::Escapes, decode::escapes(bytes));
+        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
+        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
+        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
+            self.within(Wrap::Escapes, decode::escapes(text));
         }
         for list in decode::numbers(text) {
             self.within(Wrap::Numbers, Some(list));

@@ -163,9 +163,12 @@ fn push(plain: &mut Vec<u8>, byte: u8) -> usize {
     1
 }
 
+/// What a word means as a byte.
+type Reading = fn(&[u8]) -> Option<u8>;
+
 /// Bytes one by one: `0x1f, 0x8b`, `1f 8b`, `1f:8b`, `31, 139`.
 pub(super) fn numbers(text: &[u8]) -> Vec<Bytes> {
-    let readings: [fn(&[u8]) -> Option<u8>; 3] = [
+    let readings: [Reading; 3] = [
         |token| number(token.strip_prefix(b"0x").or(token.strip_prefix(b"0X"))?, 16),
         |token| number(token, 16).filter(|_| token.len() == 2),
         |token| number(token, 10),
