@@ -6,7 +6,8 @@ use super::{
     contents::{Certificate, Contents},
     finding::Finding,
     judge::{Document, MachineFiles},
-    known::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
+    known::{Authority, Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
+    recognise::Mark,
     secret::{Holder, Secret},
 };
 use crate::spec::{Exposure, Role};
@@ -28,10 +29,12 @@ pub(super) struct Book {
     certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
     /// Public keys that stand by themselves on control planes.
     publics: BTreeSet<Vec<u8>>,
+    /// The cluster's CAs. Every cluster of kubeadm has one that is called `kubernetes`: the name tells nothing.
+    authorities: BTreeSet<Authority>,
 }
 
 impl Book {
-    pub(super) fn of(machines: &[MachineFiles]) -> Self {
+    pub(super) fn of(catalogue: &Catalogue, machines: &[MachineFiles]) -> Self {
         let mut all = Contents::default();
         let mut publics = BTreeSet::new();
         for machine in machines {
@@ -45,9 +48,14 @@ impl Book {
                 }
             }
         }
+        let authorities = match &catalogue.authorities[..] {
+            [] => shown(machines),
+            known => known.iter().cloned().collect(),
+        };
         Self {
             certificates: all.certificates,
             publics,
+            authorities,
         }
     }
 
@@ -62,10 +70,14 @@ impl Book {
             (secret, key.wrapped.clone())
         });
         let mut found: Found = keys.chain(known).collect();
+        let searched = catalogue.is_of_a_bundle();
+        let tokens = found.keys().any(|secret| secret.holder == Holder::Joiners);
         for (mark, wrapped) in &contents.marks {
             // What was searched for and found needs not be recognised.
-            let same = |secret: &Secret| found.keys().any(|found| found.title == secret.title);
-            if let Some(secret) = mark.secret().filter(|secret| !same(secret)) {
+            let same = |secret: &Secret| {
+                *mark == Mark::Token && tokens || found.keys().any(|found| found.title == secret.title)
+            };
+            if let Some(secret) = mark.secret(searched).filter(|secret| !same(secret)) {
                 found.insert(secret, wrapped.clone());
             }
         }
@@ -78,7 +90,7 @@ impl Book {
         match self.certificates.get(public) {
             Some(certificates) => certificates
                 .iter()
-                .map(of_certificate)
+                .map(|certificate| self.of_certificate(public, certificate))
                 .max()
                 .unwrap_or_else(|| own("key of yours".to_owned())),
             None if self.publics.contains(public) => {
@@ -100,33 +112,49 @@ impl Book {
         };
         secrets.into_iter().map(finding).collect()
     }
+
+    fn of_certificate(&self, public: &[u8], certificate: &Certificate) -> Secret {
+        let Certificate {
+            authority,
+            common_name,
+            client,
+            issuer,
+            ..
+        } = certificate;
+        let is_ours = self.authorities.iter().any(|own| own.public == public);
+        let of = |exposure, title: &str, holder| Secret::new(exposure, title, holder);
+        let ours = self.authorities.iter().any(|own| own.signed(certificate));
+        let node = common_name.strip_prefix(NODE).filter(|_| ours);
+        match (node, client) {
+            _ if *authority && is_ours => of(Exposure::Signs, &ca(common_name), Holder::ControlPlanes),
+            _ if *authority && CAS.contains(&common_name.as_str()) => {
+                let title = format!("{} of another cluster", ca(common_name));
+                of(Exposure::Signs, &title, Holder::Anybody)
+            }
+            _ if *authority => of(Exposure::Signs, &ca(common_name), Holder::Anybody),
+            (Some(node), true) => of(Exposure::Identity, KUBELET, Holder::Machine(node.to_owned())),
+            (Some(node), false) => of(Exposure::Identity, KUBELET_SERVING, Holder::Machine(node.to_owned())),
+            _ if !ours => of(Exposure::Identity, &format!("key of {common_name}"), Holder::Anybody),
+            (None, false) => of(Exposure::Identity, common_name, Holder::ControlPlanes),
+            _ if common_name == HEALTH_CHECK => of(Exposure::Administers, common_name, Holder::Etcd),
+            // Members are called as their machines are; all other clients of etcd are kube-something.
+            _ if issuer == ETCD_CA && !common_name.starts_with("kube-") => {
+                of(Exposure::Administers, ETCD_MEMBER, Holder::Machine(common_name.clone()))
+            }
+            _ => of(Exposure::Administers, common_name, Holder::ControlPlanes),
+        }
+    }
 }
 
-fn of_certificate(certificate: &Certificate) -> Secret {
-    let Certificate {
-        authority,
-        common_name,
-        client,
-        issuer,
-        ..
-    } = certificate;
-    let of = |exposure, title: &str, holder| Secret::new(exposure, title, holder);
-    let ours = CAS.contains(&issuer.as_str());
-    let node = common_name.strip_prefix(NODE).filter(|_| ours);
-    match (node, client) {
-        _ if *authority && CAS.contains(&common_name.as_str()) => {
-            of(Exposure::Signs, &ca(common_name), Holder::ControlPlanes)
-        }
-        _ if *authority => of(Exposure::Signs, &ca(common_name), Holder::Anybody),
-        (Some(node), true) => of(Exposure::Identity, KUBELET, Holder::Machine(node.to_owned())),
-        (Some(node), false) => of(Exposure::Identity, KUBELET_SERVING, Holder::Machine(node.to_owned())),
-        _ if !ours => of(Exposure::Identity, &format!("key of {common_name}"), Holder::Anybody),
-        (None, false) => of(Exposure::Identity, common_name, Holder::ControlPlanes),
-        _ if common_name == HEALTH_CHECK => of(Exposure::Administers, common_name, Holder::Etcd),
-        // Members are called as their machines are; all other clients of etcd are kube-something.
-        _ if issuer == ETCD_CA && !common_name.starts_with("kube-") => {
-            of(Exposure::Administers, ETCD_MEMBER, Holder::Machine(common_name.clone()))
-        }
-        _ => of(Exposure::Administers, common_name, Holder::ControlPlanes),
-    }
+/// Without a bundle: the CAs that control planes and members of etcd hold, or whoever there is.
+fn shown(machines: &[MachineFiles]) -> BTreeSet<Authority> {
+    let trusted = |machine: &&MachineFiles| machine.roles.iter().any(|role| *role != Role::Worker);
+    let any = machines.iter().any(|machine| trusted(&machine));
+    let holders = machines.iter().filter(|machine| !any || trusted(machine));
+    let files = holders.flat_map(|machine| &machine.files);
+    let certificates = files.flat_map(|file| &file.contents.certificates);
+    let all = certificates.flat_map(|(public, of_key)| of_key.iter().map(move |certificate| (public, certificate)));
+    let own = all.filter(|(_, certificate)| certificate.authority && CAS.contains(&certificate.common_name.as_str()));
+    own.map(|(public, certificate)| Authority::new(public, certificate))
+        .collect()
 }

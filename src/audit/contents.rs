@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rcgen::PublicKeyData;
 use x509_parser::{
     certificate::X509Certificate,
+    extensions::ParsedExtension,
     prelude::{FromDer, SubjectPublicKeyInfo},
 };
 
 use super::{
     der::{self, Thing},
     known::Catalogue,
-    layers::{Wrap, unescaped, unpack},
+    layers::{Unread, Wrap, is_text, unescaped, unpack},
     recognise,
 };
 
@@ -28,8 +29,8 @@ pub struct Contents {
     pub(super) publics: BTreeSet<Vec<u8>>,
     /// Secrets that are recognised by what stands around them, and in what.
     pub(super) marks: BTreeMap<recognise::Mark, String>,
-    /// Not everything that is packed in it was searched.
-    pub(super) cut: bool,
+    /// Why not everything that is in it was searched, if it was not.
+    pub(super) unread: Option<Unread>,
 }
 
 /// A private key that was found.
@@ -50,14 +51,16 @@ pub(super) struct Certificate {
     pub(super) client: bool,
     /// Common name of who signed it.
     pub(super) issuer: String,
+    /// What it calls its own key, and that of who signed it.
+    pub(super) key_id: Option<Vec<u8>>,
+    pub(super) issuer_key_id: Option<Vec<u8>>,
 }
 
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for whatever else is one by its looks.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        let whole = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
-        contents.cut = !whole;
+        contents.unread = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
         contents
     }
 
@@ -67,8 +70,7 @@ impl Contents {
             self.known.entry(number).or_insert_with(told);
         };
         catalogue.find(&squeezed(layer), &mut note);
-        let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-        let text = layer.iter().all(plain);
+        let text = is_text(layer);
         // Of text nothing but base64 and hex can hold a secret, and both outlive that.
         if !text {
             catalogue.find(layer, &mut note);
@@ -126,7 +128,7 @@ impl Contents {
 }
 
 impl Certificate {
-    fn new(certificate: &X509Certificate<'_>) -> Self {
+    pub(super) fn new(certificate: &X509Certificate<'_>) -> Self {
         let common_name = |name: &x509_parser::x509::X509Name<'_>| {
             let first = name.iter_common_name().find_map(|name| name.as_str().ok());
             first.unwrap_or_default().to_owned()
@@ -134,6 +136,7 @@ impl Certificate {
         let subject = certificate.subject();
         let organizations = subject.iter_organization().filter_map(|name| name.as_str().ok());
         let usage = certificate.extended_key_usage().ok().flatten();
+        let (key_id, issuer_key_id) = key_ids(certificate);
         Self {
             authority: certificate.is_ca(),
             common_name: common_name(subject),
@@ -141,8 +144,23 @@ impl Certificate {
             // Without the extension any use is right (RFC 5280 §4.2.1.12).
             client: usage.is_none_or(|usage| usage.value.client_auth || usage.value.any),
             issuer: common_name(certificate.issuer()),
+            key_id,
+            issuer_key_id,
         }
     }
+}
+
+/// The identifiers of its own key and of the one that signed it (RFC 5280 §4.2.1.1, §4.2.1.2).
+fn key_ids(certificate: &X509Certificate<'_>) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    let (mut own, mut issuer) = (None, None);
+    for extension in certificate.extensions() {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(id) => own = Some(id.0.to_vec()),
+            ParsedExtension::AuthorityKeyIdentifier(id) => issuer = id.key_identifier.as_ref().map(|id| id.0.to_vec()),
+            _ => {}
+        }
+    }
+    (own, issuer)
 }
 
 /// The characters of base64 and hex alone: line breaks, colons, quotes and continuations between them are nothing.

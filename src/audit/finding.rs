@@ -2,6 +2,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::judge::Audit;
+
 /// Something that is where it must not be. No text of it holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +18,19 @@ pub struct Finding {
     pub message: String,
     /// What to do about it.
     pub help: String,
+}
+
+impl Finding {
+    /// A tree without machines holds no secret, and is no tree that was rendered.
+    pub fn of_no_machines(audit: &Audit) -> Option<Self> {
+        audit.machines.is_empty().then(|| Self {
+            document: "manifest.json".to_owned(),
+            wrapped: String::new(),
+            code: "FL1088",
+            message: "the manifest names no machine".to_owned(),
+            help: "render the tree anew: nothing was searched".to_owned(),
+        })
+    }
 }
 
 /// Findings that are told; of a thousand alike the first say what is wrong.

@@ -87,10 +87,11 @@ pub struct Audit {
 
 /// Judges the files of machines and those of none. `shared` has what the tree holds for people or tools.
 pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Document]) -> Audit {
-    let book = Book::of(&machines);
+    let book = Book::of(catalogue, &machines);
     let mut findings = Vec::new();
     for file in shared {
         findings.extend(book.of_no_machine(catalogue, file));
+        findings.extend(unread(file));
     }
     let hold = |machine: MachineFiles| {
         let all = machine
@@ -98,8 +99,9 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
             .iter()
             .map(|file| (file, book.secrets(catalogue, &file.contents)));
         let all: Vec<_> = all.collect();
-        findings.extend(Rule::new(&machine, &all).findings());
+        findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
         findings.extend(machine.files.iter().filter_map(unread));
+        findings.extend(undelivered(&machine));
         let holding = hold(&machine, &all);
         findings.extend(too_open(&holding));
         Holding {
@@ -123,10 +125,12 @@ struct Rule<'a> {
     /// It has what it needs to join without a token.
     certified: bool,
     founds: bool,
+    /// A token that was found is the bundle's.
+    searched: bool,
 }
 
 impl<'a> Rule<'a> {
-    fn new(machine: &'a MachineFiles, all: &'a [(&'a Document, Found)]) -> Self {
+    fn new(machine: &'a MachineFiles, all: &'a [(&'a Document, Found)], searched: bool) -> Self {
         let mut first = BTreeMap::new();
         for (file, found) in all {
             for (secret, wrapped) in found {
@@ -137,15 +141,15 @@ impl<'a> Rule<'a> {
         let kubelet = first
             .keys()
             .any(|secret| secret.title == KUBELET && secret.holder == own);
-        let founds = machine
-            .files
-            .iter()
-            .any(|file| file.contents.marks.contains_key(&Mark::Founds));
+        let mut files = machine.files.iter();
+        let founds = machine.roles.contains(&Role::ControlPlane)
+            && files.any(|file| file.contents.marks.contains_key(&Mark::Founds));
         Self {
             machine,
             first,
             certified: kubelet || !machine.roles.iter().any(|role| *role != Role::Etcd),
             founds,
+            searched,
         }
     }
 
@@ -179,10 +183,15 @@ impl<'a> Rule<'a> {
             Holder::Machine(owner) if owner != name => {
                 Some(("FL1082", format!("{name} holds a key of {owner}: {title}"), whose))
             }
-            Holder::Joiners if self.certified && !self.founds => Some((
+            Holder::Joiners if self.certified && !self.founds && self.searched => Some((
                 "FL1083",
                 format!("{name} holds the bootstrap token, and joins without it"),
                 "take it out of `files`, `commands`, `manifests` and patches; only pools and the founder need it",
+            )),
+            Holder::Joiners if self.certified && !self.founds => Some((
+                "FL1083",
+                format!("{name} holds a token in kubeadm's form, and joins without one"),
+                "take it out; if it is another cluster's, name the bundle with --secrets: then only its own token is looked for",
             )),
             Holder::Machine(_) | Holder::Joiners if secret.exposure <= Exposure::Joins => None,
             Holder::Machine(_) | Holder::Etcd if control_plane || etcd => None,
@@ -210,9 +219,9 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
         Store::of(scheme).is_some_and(|store| !store.auth)
     };
     let opens = match &machine.payload {
-        Some(payload) if asks_for_more(payload) => given,
-        Some(_) => everything.clone(),
-        None => given,
+        Some(payload) if asks_for_more(payload) && !machine.given.is_empty() => given,
+        None if !machine.given.is_empty() => given,
+        _ => everything.clone(),
     };
     let beyond = |secret: &Secret| machine.payload.is_some() && !opens.contains(secret);
     Holding {
@@ -224,12 +233,29 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
 
 /// A file that was not searched to its end.
 fn unread(file: &Document) -> Option<Finding> {
-    file.contents.cut.then(|| Finding {
+    let unread = file.contents.unread?;
+    let (message, help) = unread.told();
+    Some(Finding {
         document: file.path.clone(),
         wrapped: String::new(),
         code: "FL1087",
-        message: "this file unpacks to more than was searched".to_owned(),
-        help: "look at what is packed in it: no document that a machine can use grows so much".to_owned(),
+        message: message.to_owned(),
+        help: help.to_owned(),
+    })
+}
+
+/// A machine of which the manifest names no document: nobody can say what it is given.
+fn undelivered(machine: &MachineFiles) -> Option<Finding> {
+    let first = machine.files.first().filter(|_| machine.given.is_empty())?;
+    Some(Finding {
+        document: first.path.clone(),
+        wrapped: String::new(),
+        code: "FL1088",
+        message: format!(
+            "the manifest does not tell which file is the document of {}",
+            machine.name
+        ),
+        help: "render the tree anew; all files of the machine were taken for its document".to_owned(),
     })
 }
 

@@ -6,6 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use x509_parser::pem::parse_x509_pem;
 
 use super::{
+    contents::Certificate,
     needles::Needles,
     recognise,
     secret::{Holder, Secret},
@@ -26,6 +27,32 @@ pub struct Known {
     pub secret: Secret,
     /// Bytes that are in every form of it: the scalar of a key, the secret half of a token.
     value: secret::Secret<Vec<u8>>,
+    /// The CA whose key it is, if it is one's that machines trust.
+    authority: Option<Authority>,
+}
+
+/// A CA of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Authority {
+    pub(super) public: Vec<u8>,
+    common_name: String,
+    key_id: Option<Vec<u8>>,
+}
+
+impl Authority {
+    pub(super) fn new(public: &[u8], certificate: &Certificate) -> Self {
+        Self {
+            public: public.to_vec(),
+            common_name: certificate.common_name.clone(),
+            key_id: certificate.key_id.clone(),
+        }
+    }
+
+    /// By the identifier of its key; one without any is known by its name alone.
+    pub(super) fn signed(&self, certificate: &Certificate) -> bool {
+        let same = self.key_id.is_none() || self.key_id == certificate.issuer_key_id;
+        same && self.common_name == certificate.issuer
+    }
 }
 
 /// Keys of machines by their paths below `/etc/firelay`, with the common name in the certificate.
@@ -91,8 +118,11 @@ const RSA_END: usize = 64;
 
 impl Known {
     fn new(exposure: Exposure, title: impl Into<String>, holder: Holder, value: secret::Secret<Vec<u8>>) -> Self {
-        let secret = Secret::new(exposure, title, holder);
-        Self { secret, value }
+        Self {
+            secret: Secret::new(exposure, title, holder),
+            value,
+            authority: None,
+        }
     }
 
     /// Everything that a bundle holds, and the keys that it gives to these machines. With an etcd of its own no machine holds
@@ -135,9 +165,13 @@ fn roots(bundle: &Bundle, external_etcd: bool) -> Vec<Known> {
         let value = secret_part(pem)?;
         Some(Known::new(Exposure::Signs, title, holder, value))
     };
-    let cas = cas.into_iter().filter_map(|(authority, nobody)| {
-        let name = common_name(&authority.certificate)?;
-        key(ca(&name), holder(nobody), authority.key.expose())
+    let cas = cas.into_iter().filter_map(|(root, nobody)| {
+        let authority = authority(&root.certificate)?;
+        let known = key(ca(&authority.common_name), holder(nobody), root.key.expose())?;
+        Some(Known {
+            authority: Some(authority),
+            ..known
+        })
     });
     let account = key(
         SERVICE_ACCOUNT.to_owned(),
@@ -158,6 +192,7 @@ fn texts(bundle: &Bundle) -> Vec<Known> {
         Known {
             secret: recognise::token(),
             value: secret::Secret::new(half.as_bytes().to_vec()),
+            authority: None,
         },
         known(
             Exposure::Signs,
@@ -231,11 +266,11 @@ fn secret_part(pem: &str) -> Option<secret::Secret<Vec<u8>>> {
     Some(secret::Secret::new(part.to_vec()))
 }
 
-fn common_name(pem: &str) -> Option<String> {
+fn authority(pem: &str) -> Option<Authority> {
     let (_, block) = parse_x509_pem(pem.as_bytes()).ok()?;
     let certificate = block.parse_x509().ok()?;
-    let name = certificate.subject().iter_common_name().next()?;
-    Some(name.as_str().ok()?.to_owned())
+    let public = &certificate.public_key().subject_public_key.data;
+    Some(Authority::new(public, &Certificate::new(&certificate)))
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -248,6 +283,8 @@ fn hex(text: &str) -> Vec<u8> {
 pub struct Catalogue {
     /// By their numbers.
     pub(super) secrets: Vec<Secret>,
+    /// The CAs of the bundle.
+    pub(super) authorities: Vec<Authority>,
     needles: Needles,
     /// Numbers by value.
     numbers: HashMap<Vec<u8>, usize>,
@@ -264,8 +301,14 @@ impl Catalogue {
                 .enumerate()
                 .map(|(number, value)| (value, number))
                 .collect(),
+            authorities: known.iter().filter_map(|known| known.authority.clone()).collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),
         }
+    }
+
+    /// It has the secrets of a bundle: what is none of them is of another cluster.
+    pub(super) fn is_of_a_bundle(&self) -> bool {
+        !self.secrets.is_empty()
     }
 
     pub(super) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {

@@ -1,20 +1,26 @@
-//! Everything that can be unpacked from bytes, however deep: gzip, base64 in one line or in many, hex, percent-encoding.
+//! Everything that can be unpacked from bytes, whatever is wrapped in what.
 
-use std::{fmt, io::Read};
+mod blocks;
+mod decode;
+mod streams;
 
-use base64::{
-    Engine,
-    alphabet::{Alphabet, STANDARD, URL_SAFE},
-    engine::{
-        DecodePaddingMode,
-        general_purpose::{GeneralPurpose, GeneralPurposeConfig},
-    },
+use std::{
+    collections::HashSet,
+    fmt,
+    hash::{BuildHasher, RandomState},
 };
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
+
 use zeroize::Zeroizing;
 
-/// Wrappings within each other that are looked into. A document of firelay has five at the most.
-const DEPTH: usize = 8;
+pub(super) use self::decode::unescaped;
+use self::{
+    blocks::{blocks, lines},
+    streams::{Stream, streams},
+};
+
+/// Wrappings within each other that are looked into. A document of firelay has five at the most, and base64 around base64
+/// grows a key to more than any platform takes before there are so many.
+const DEPTH: usize = 32;
 
 /// Bytes that are unpacked from any file, and how often its own size if that is more: a bomb ends there.
 const LEAST: usize = 16 << 20;
@@ -27,76 +33,152 @@ const SHORTEST: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wrap {
     Gzip,
+    Zlib,
     Base64,
+    Base32,
     Hex,
     Percent,
+    Escapes,
+    Numbers,
+    Utf16,
 }
 
 impl fmt::Display for Wrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gzip => "gzip",
+            Self::Zlib => "zlib",
             Self::Base64 => "base64",
+            Self::Base32 => "base32",
             Self::Hex => "hex",
             Self::Percent => "percent-encoding",
+            Self::Escapes => "escapes",
+            Self::Numbers => "a list of bytes",
+            Self::Utf16 => "UTF-16",
         })
     }
 }
 
-/// Shows the bytes, and everything that is packed in them, with what each was wrapped in, the outermost first. Tells whether
-/// that was all.
-pub(super) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> bool {
+/// Why not everything was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unread {
+    /// It unpacks to too much.
+    Grows,
+    /// More is wrapped in more.
+    Deep,
+    /// The file itself is too large.
+    Large,
+    /// It is a pipe, a device, or a link to nowhere or to a directory.
+    NoFile,
+}
+
+impl Unread {
+    /// What is wrong, and what to do about it.
+    pub(super) fn told(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Grows => (
+                "this file unpacks to more than was searched",
+                "look at what is packed in it: no document that a machine can use grows so much",
+            ),
+            Self::Deep => (
+                "this file is packed deeper than was searched",
+                "look at what is packed in it: nothing that a machine can use is wrapped so often",
+            ),
+            Self::Large => (
+                "this file is larger than was searched",
+                "look at what is in it, and take it out of the tree: no platform takes a document of that size",
+            ),
+            Self::NoFile => (
+                "this is no file, and was not searched",
+                "take it out of the tree: pipes, devices, and links to directories or to nowhere belong into none",
+            ),
+        }
+    }
+}
+
+/// Shows the bytes, and everything that is packed in them, with what each was wrapped in, the outermost first. Tells why
+/// that was not all, if it was not.
+pub(super) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> Option<Unread> {
     let mut unpacking = Unpacking {
         left: LEAST.max(bytes.len().saturating_mul(TIMES)),
-        cut: false,
+        unread: None,
         wraps: Vec::new(),
+        seen: HashSet::new(),
+        hasher: RandomState::new(),
         see,
     };
     unpacking.visit(bytes);
-    !unpacking.cut
+    unpacking.unread
+}
+
+/// Only what text is made of, so that nothing that needs other bytes begins in it.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    bytes.iter().all(plain)
 }
 
 struct Unpacking<'s> {
     left: usize,
-    cut: bool,
+    unread: Option<Unread>,
     wraps: Vec<Wrap>,
+    /// What was unpacked already: a block and its lines, or base64 and hex, may come to the same.
+    seen: HashSet<u64>,
+    hasher: RandomState,
     see: &'s mut dyn FnMut(&[Wrap], &[u8]),
 }
 
 impl Unpacking<'_> {
     fn visit(&mut self, bytes: &[u8]) {
         (self.see)(&self.wraps, bytes);
-        if self.wraps.len() == DEPTH {
-            return;
-        }
-        self.gzip(bytes);
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            return;
+        if !is_text(bytes) {
+            self.streams(bytes);
+            for text in decode::utf16(bytes) {
+                self.within(Wrap::Utf16, Some(text));
+            }
         }
         let escaped = bytes.contains(&b'\\').then(|| unescaped(bytes));
         let text = escaped.as_ref().map_or(bytes, |text| text.as_slice());
-        self.words(text);
-        for run in lines(text) {
-            self.within(Wrap::Base64, decode_base64(&run, &STANDARD));
+        for word in runs(text, SHORTEST, is_coded) {
+            self.word(word);
+        }
+        for block in lines(text).into_iter().chain(blocks(text)) {
+            self.word(&block);
+        }
+        self.signs(bytes, text);
+    }
+
+    /// What is written sign by sign.
+    fn signs(&mut self, bytes: &[u8], text: &[u8]) {
+        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
+        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
+        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
+            self.within(Wrap::Escapes, decode::escapes(text));
+        }
+        for list in decode::numbers(text) {
+            self.within(Wrap::Numbers, Some(list));
         }
         if text.contains(&b'%') {
             for word in runs(text, SHORTEST, |byte| byte > b' ' && !b"\"'<>".contains(&byte)) {
-                self.within(Wrap::Percent, decode_percent(word));
+                self.within(Wrap::Percent, decode::percent(word));
             }
         }
     }
 
-    /// base64 in both alphabets, and hex, in one piece.
-    fn words(&mut self, text: &[u8]) {
+    /// base64 in both alphabets, base32 and hex, in one piece.
+    fn word(&mut self, word: &[u8]) {
         let of_urls = |byte: &u8| b"-_".contains(byte);
-        for word in runs(text, SHORTEST, |byte| is_base64(byte) || of_urls(&byte)) {
-            if word.iter().any(of_urls) {
-                self.within(Wrap::Base64, decode_base64(word, &URL_SAFE));
+        if word.iter().any(of_urls) {
+            self.within(Wrap::Base64, decode::base64(word));
+        }
+        for run in runs(word, SHORTEST, |byte| !of_urls(&byte)) {
+            self.within(Wrap::Base64, decode::base64(run));
+            for digits in runs(run, 2 * SHORTEST, |byte| byte.is_ascii_hexdigit()) {
+                self.within(Wrap::Hex, decode::hex(digits));
             }
-            for run in runs(word, SHORTEST, is_base64) {
-                self.within(Wrap::Base64, decode_base64(run, &STANDARD));
-                for digits in runs(run, 2 * SHORTEST, |byte| byte.is_ascii_hexdigit()) {
-                    self.within(Wrap::Hex, decode_hex(digits));
+            for letters in [b'A'..=b'Z', b'a'..=b'z'] {
+                let of_base32 = |byte: u8| letters.contains(&byte) || matches!(byte, b'2'..=b'7');
+                for run in runs(run, 2 * SHORTEST, of_base32) {
+                    self.within(Wrap::Base32, decode::base32(run));
                 }
             }
         }
@@ -106,138 +188,59 @@ impl Unpacking<'_> {
         let Some(bytes) = bytes.filter(|bytes| bytes.len() + 8 >= SHORTEST) else {
             return;
         };
-        if bytes.len() >= self.left {
-            self.cut = true;
+        if !self.seen.insert(self.hasher.hash_one(bytes.as_slice())) {
             return;
         }
-        self.left -= bytes.len();
+        if self.wraps.len() == DEPTH {
+            self.unread.get_or_insert(Unread::Deep);
+            return;
+        }
+        if !self.spend(bytes.len()) {
+            return;
+        }
         self.wraps.push(wrap);
         self.visit(&bytes);
         self.wraps.pop();
     }
 
-    /// Wherever it begins: a seed image has its files between other bytes.
-    fn gzip(&mut self, bytes: &[u8]) {
-        let starts = bytes
-            .windows(3)
-            .enumerate()
-            .filter(|(_, magic)| *magic == [0x1f, 0x8b, 8]);
-        for (at, _) in starts {
-            let plain = inflated(MultiGzDecoder::new(&bytes[at..]), self.left);
-            self.within(Wrap::Gzip, plain);
+    /// Whether that much may still be done.
+    fn spend(&mut self, bytes: usize) -> bool {
+        let enough = bytes < self.left;
+        if enough {
+            self.left -= bytes;
+        } else {
+            self.unread.get_or_insert(Unread::Grows);
         }
-        if let [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] = bytes {
-            let plain = inflated(ZlibDecoder::new(bytes), self.left);
-            self.within(Wrap::Gzip, plain);
+        enough
+    }
+
+    /// Wherever they begin: a seed image has its files between other bytes.
+    fn streams(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while let Some((start, stream)) = streams(&bytes[at..]) {
+            let begin = at + start;
+            let inflated = stream.inflate(&bytes[begin..], self.left);
+            // What was read costs as well, or streams that begin at every byte and give nothing would go on for long.
+            if !self.spend(inflated.read) {
+                return;
+            }
+            at = begin + if inflated.ended { inflated.read.max(1) } else { 1 };
+            let wrap = match stream {
+                Stream::Gzip => Wrap::Gzip,
+                Stream::Zlib => Wrap::Zlib,
+            };
+            self.within(wrap, Some(inflated.plain));
         }
     }
 }
 
-/// Line breaks and slashes as JSON and quoted YAML write them, as they are meant.
-pub(super) fn unescaped(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut text = Zeroizing::new(Vec::with_capacity(bytes.len()));
-    let mut rest = bytes.iter().copied().peekable();
-    while let Some(byte) = rest.next() {
-        let meant = match (byte, rest.peek()) {
-            (b'\\', Some(b'n' | b'r')) => Some(b'\n'),
-            (b'\\', Some(b't')) => Some(b'\t'),
-            (b'\\', Some(b'/')) => Some(b'/'),
-            (b'\\', Some(b'"')) => Some(b'"'),
-            _ => None,
-        };
-        text.push(meant.unwrap_or(byte));
-        if meant.is_some() {
-            rest.next();
-        }
-    }
-    text
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/".contains(&byte)
+/// Of base64 in either alphabet; base32 and hex are among them.
+fn is_coded(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
 /// Longest runs of bytes of a kind.
 fn runs(text: &[u8], shortest: usize, of: impl Fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
     text.split(move |byte| !of(*byte))
         .filter(move |run| run.len() >= shortest)
-}
-
-/// Runs of base64 that go over several lines, with and without the end of the line before: `key: AAAA`.
-fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
-    let mut found = Vec::new();
-    let mut block = Zeroizing::new(Vec::new());
-    let (mut before, mut many) = (0, false);
-    for line in text.split(|byte| *byte == b'\n').chain([&b"."[..]]) {
-        let line = trimmed(line);
-        if !line.is_empty() && line.iter().all(|byte| is_base64(*byte)) {
-            many = many || !block.is_empty();
-            block.extend_from_slice(line);
-            continue;
-        }
-        if many && before > 0 {
-            found.push(Zeroizing::new(block[before..].to_vec()));
-        }
-        if many {
-            found.push(std::mem::take(&mut block));
-        }
-        let tail = line.iter().rposition(|byte| !is_base64(*byte)).map_or(0, |at| at + 1);
-        *block = line[tail..].to_vec();
-        (before, many) = (block.len(), false);
-    }
-    found
-}
-
-/// Without what stands around a line of a text: blanks, quotes, continuations, padding.
-fn trimmed(line: &[u8]) -> &[u8] {
-    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'\\=,".contains(byte);
-    let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
-    let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |at| at + 1);
-    &line[start..end]
-}
-
-/// A character too many is left out: it may belong to what stands behind.
-fn decode_base64(run: &[u8], alphabet: &Alphabet) -> Option<Zeroizing<Vec<u8>>> {
-    let config = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
-    let whole = run.len() - usize::from(run.len() % 4 == 1);
-    let decoded = GeneralPurpose::new(alphabet, config).decode(&run[..whole]);
-    decoded.ok().map(Zeroizing::new)
-}
-
-fn decode_hex(run: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = run
-        .chunks_exact(2)
-        .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
-    pairs.collect::<Option<Vec<_>>>().map(Zeroizing::new)
-}
-
-/// `None` if nothing is encoded.
-fn decode_percent(word: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    let mut plain = Zeroizing::new(Vec::with_capacity(word.len()));
-    let (mut at, mut encoded) = (0, false);
-    while let Some(byte) = word.get(at) {
-        let digits = word.get(at + 1..at + 3).filter(|_| *byte == b'%').and_then(decode_hex);
-        match digits.as_deref().map(Vec::as_slice) {
-            Some([meant]) => {
-                plain.push(*meant);
-                encoded = true;
-                at += 3;
-            }
-            _ => {
-                plain.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    encoded.then_some(plain)
-}
-
-/// As much as can be unpacked before an error: what stands behind the end is none of it.
-fn inflated(packed: impl Read, most: usize) -> Option<Zeroizing<Vec<u8>>> {
-    let mut plain = Zeroizing::new(Vec::new());
-    let _ = packed.take(most as u64).read_to_end(&mut plain);
-    (!plain.is_empty()).then_some(plain)
 }

@@ -34,7 +34,9 @@ fn head(report: &Report) -> String {
         Some(bundle) => format!("searched for every secret of the bundle {bundle}"),
         None => "without a bundle: what shows by itself".to_owned(),
     };
-    format!("{}: {} documents; {how}\n\n", report.cluster, report.documents.len())
+    let count = report.documents.len();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{}: {count} document{plural}; {how}\n\n", report.cluster)
 }
 
 /// `A` to `Z`, then `AA`.
@@ -52,7 +54,10 @@ fn documents(groups: &[Vec<&Row>], columns: &[String]) -> String {
     let mut text = String::new();
     for ((group, names), column) in groups.iter().zip(names).zip(columns) {
         let Some(row) = group.first() else { continue };
-        let taken = format!("{}, {}", row.platform, row.attribute);
+        let taken = match row.file.as_str() {
+            "" => "no document in the manifest".to_owned(),
+            _ => format!("{}, {}", row.platform, row.attribute),
+        };
         let _ = writeln!(
             text,
             "{column:>4}  {names:<width$}  {taken:<32}  {}",

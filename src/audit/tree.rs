@@ -2,7 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    ffi::OsStr,
+    fs::{self, DirEntry, FileType},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -12,6 +14,7 @@ use super::{
     contents::Contents,
     judge::{Document, MachineFiles},
     known::Catalogue,
+    layers::Unread,
 };
 use crate::{
     delivery::{
@@ -41,6 +44,12 @@ pub enum Error {
 
 /// Files that hold secrets for people or tools, not for machines.
 const FOR_PEOPLE: [&str; 2] = ["admin.kubeconfig", SecretVariables::PATH];
+
+/// Where the files of nodes lie.
+const NODES: &str = "nodes";
+
+/// No document that a platform takes comes near.
+const LARGEST: u64 = 16 << 20;
 
 /// What is in a tree, before it is searched.
 pub struct Files {
@@ -73,18 +82,19 @@ impl Files {
     /// Every machine with what is in its files, and the files of none.
     pub fn read(&self, catalogue: &Catalogue) -> Result<(Vec<MachineFiles>, Vec<Document>), Error> {
         let mut machines = machines(&self.manifest.files);
-        let mut shared = BTreeSet::from(["manifest.json".to_owned()]);
-        let mut files: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        let mut shared = BTreeSet::from([PathBuf::from("manifest.json")]);
+        let mut files: BTreeMap<&str, BTreeSet<PathBuf>> = BTreeMap::new();
         for file in &self.manifest.files {
             match &file.node {
-                Some(node) => drop(files.entry(node).or_default().insert(file.path.clone())),
+                Some(node) => drop(files.entry(node).or_default().insert(file.path.clone().into())),
                 None if FOR_PEOPLE.contains(&file.path.as_str()) => {}
-                None => drop(shared.insert(file.path.clone())),
+                None => drop(shared.insert(file.path.clone().into())),
             }
         }
         for (node, paths) in &mut files {
-            paths.extend(self.below(&format!("nodes/{node}"))?);
+            paths.extend(self.below(&Path::new(NODES).join(node))?);
         }
+        shared.extend(self.strays(&files)?);
         machines.par_iter_mut().try_for_each(|machine| {
             let paths = files.get(machine.name.as_str()).into_iter().flatten();
             machine.files = paths
@@ -96,33 +106,83 @@ impl Files {
         Ok((machines, shared.collect::<Result<_, _>>()?))
     }
 
-    fn document(&self, catalogue: &Catalogue, path: &str) -> Result<Document, Error> {
-        let whole = self.root.join(path);
-        let bytes = fs::read(&whole).map_err(|source| Error::Read { path: whole, source })?;
+    fn document(&self, catalogue: &Catalogue, path: &Path) -> Result<Document, Error> {
+        let contents = contents(catalogue, &self.root.join(path)).map_err(failed(&self.root.join(path)))?;
         Ok(Document {
-            path: path.to_owned(),
-            contents: Contents::read(catalogue, &bytes),
+            path: path.to_string_lossy().into_owned(),
+            contents,
         })
     }
 
-    /// Files of a directory, also those that no manifest names.
-    fn below(&self, directory: &str) -> Result<Vec<String>, Error> {
-        let whole = self.root.join(directory);
-        let failed = |source| Error::Read {
-            path: whole.clone(),
-            source,
+    /// What lies at the top and among the nodes, and is no node's.
+    fn strays(&self, files: &BTreeMap<&str, BTreeSet<PathBuf>>) -> Result<BTreeSet<PathBuf>, Error> {
+        // An image or a link that somebody laid beside the nodes is nobody's document.
+        let is_small = |path: &PathBuf| {
+            let file = fs::metadata(self.root.join(path));
+            file.is_ok_and(|file| file.is_file() && file.len() <= LARGEST)
         };
+        let top = self.entries(Path::new(""))?.into_iter().map(|(path, _)| path);
+        let mut found: BTreeSet<_> = top.filter(is_small).collect();
+        let of_a_node = |path: &Path| {
+            path.file_name()
+                .and_then(OsStr::to_str)
+                .is_some_and(|name| files.contains_key(name))
+        };
+        for (path, kind) in self.entries(Path::new(NODES)).unwrap_or_default() {
+            match kind.is_dir() {
+                true if of_a_node(&path) => {}
+                true => found.extend(self.below(&path)?),
+                false => drop(found.insert(path)),
+            }
+        }
+        found.retain(|path| !FOR_PEOPLE.iter().any(|own| path == Path::new(own)));
+        Ok(found)
+    }
+
+    /// Everything below a directory but directories, also what no manifest names. Links are not followed to directories.
+    fn below(&self, directory: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&whole).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let path = format!("{directory}/{}", entry.file_name().to_string_lossy());
-            match entry.file_type().map_err(failed)? {
-                kind if kind.is_dir() => found.extend(self.below(&path)?),
-                kind if kind.is_file() => found.push(path),
-                _ => {}
+        for (path, kind) in self.entries(directory)? {
+            match kind.is_dir() {
+                true => found.extend(self.below(&path)?),
+                false => found.push(path),
             }
         }
         Ok(found)
+    }
+
+    fn entries(&self, directory: &Path) -> Result<Vec<(PathBuf, FileType)>, Error> {
+        let whole = self.root.join(directory);
+        let entries = fs::read_dir(&whole).and_then(|entries| {
+            let kind = |entry: io::Result<DirEntry>| {
+                let entry = entry?;
+                Ok((directory.join(entry.file_name()), entry.file_type()?))
+            };
+            entries.map(kind).collect()
+        });
+        entries.map_err(failed(&whole))
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What is in a file, or a note that nobody looked: a pipe would never end.
+fn contents(catalogue: &Catalogue, path: &Path) -> io::Result<Contents> {
+    let of = |unread| Contents {
+        unread: Some(unread),
+        ..Contents::default()
+    };
+    match fs::metadata(path) {
+        Ok(file) if !file.is_file() => Ok(of(Unread::NoFile)),
+        Ok(file) if file.len() > LARGEST => Ok(of(Unread::Large)),
+        Ok(_) => fs::read(path).map(|bytes| Contents::read(catalogue, &bytes)),
+        Err(_) if fs::symlink_metadata(path).is_ok() => Ok(of(Unread::NoFile)),
+        Err(error) => Err(error),
     }
 }
 

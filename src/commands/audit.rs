@@ -33,7 +33,8 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
         .map(|bundle| Known::of_bundle(bundle, files.names(), files.external_etcd()));
     let catalogue = Catalogue::new(known.unwrap_or_default());
     let (machines, shared) = files.read(&catalogue).map_err(|error| Failure::io(&error))?;
-    let audit = audit::audit(&catalogue, machines, &shared);
+    let mut audit = audit::audit(&catalogue, machines, &shared);
+    audit.findings.extend(Finding::of_no_machines(&audit));
     let profile = |name: &str| profiles.platform.get(name).map(|profile| (**profile).clone());
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
     let report = Report::new(&files.manifest.cluster, fingerprint, audit, profile);

@@ -244,4 +244,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1085", "secret in a file of no machine"),
     ("FL1086", "document that opens more than the spec allows"),
     ("FL1087", "file that was not searched to its end"),
+    ("FL1088", "machine of which the manifest names no document"),
 ];

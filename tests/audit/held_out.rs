@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
 
 use crate::{
+    packed::packings,
     rendered::Rendered,
     support::{examples, output, root, said},
 };
@@ -75,5 +77,30 @@ fn the_search_finds_what_was_put_there() {
     let found = search(&tree)["wrong"].to_string();
     for wrong in ["arm1: CA kubernetes in ", "arm2: token in "] {
         assert!(found.contains(wrong), "{found}");
+    }
+}
+
+/// However it is packed.
+#[test]
+fn the_search_unpacks_what_an_audit_unpacks() {
+    let tree = Rendered::of("mixed");
+    let packings = packings(tree.bundle().kubernetes.key.expose());
+    let entry = |(name, bytes): &(&str, Vec<u8>)| {
+        let content = STANDARD.encode(bytes);
+        json!({"path": format!("/{name}"), "encoding": "b64", "content": content})
+    };
+    let files: Vec<_> = packings.iter().map(entry).collect();
+    let document = format!("#cloud-config\n{}", json!({ "write_files": files }));
+    let report = tree.report(true);
+    let mut rows = report["documents"].as_array().unwrap().iter();
+    let given = rows.find(|row| row["node"] == "arm1").unwrap()["file"]
+        .as_str()
+        .unwrap();
+    std::fs::write(tree.at("out").join(given), document).unwrap();
+    let found = search(&tree)["wrong"].clone();
+    let found: Vec<_> = found.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for (name, _) in packings {
+        let wrong = format!("arm1: CA kubernetes in /{name}");
+        assert!(found.contains(&wrong.as_str()), "{name}: {found:#?}");
     }
 }

@@ -5,8 +5,11 @@
 
 mod examples;
 mod held_out;
+mod packed;
 mod policy;
 mod rendered;
+mod strangers;
+mod strays;
 #[path = "../support/mod.rs"]
 mod support;
 mod tampered;

@@ -16,19 +16,19 @@ use firelay::{
 use crate::{rendered::Rendered, support::said};
 
 /// The DER of a PEM text.
-fn der(pem: &str) -> Vec<u8> {
+pub fn der(pem: &str) -> Vec<u8> {
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     STANDARD.decode(body).unwrap()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -120,13 +120,13 @@ fn pkcs8(pem: &str) -> String {
 }
 
 /// A worker beside a control plane of an example.
-struct Beside {
-    catalogue: Catalogue,
+pub struct Beside {
+    pub catalogue: Catalogue,
     control_plane: MachineFiles,
 }
 
 impl Beside {
-    fn new(tree: &Rendered, with_bundle: bool) -> Self {
+    pub fn new(tree: &Rendered, with_bundle: bool) -> Self {
         let known = with_bundle.then(|| Known::of_bundle(&tree.bundle(), ["cp1", "w1", "w2"], false));
         let catalogue = Catalogue::new(known.unwrap_or_default());
         let bytes = fs::read(tree.at("out/nodes/cp1/user-data")).unwrap();
@@ -138,7 +138,7 @@ impl Beside {
     }
 
     /// Code and message of what is found where the worker's document has these bytes in it.
-    fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
+    pub fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
         let document = [b"#cloud-config\nruncmd: [[true]]\n", bytes, b"\n"].concat();
         let worker = machine(&self.catalogue, "w1", Role::Worker, &document);
         let audited = audit(&self.catalogue, vec![self.control_plane.clone(), worker], &[]);
@@ -147,7 +147,7 @@ impl Beside {
     }
 }
 
-fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> MachineFiles {
+pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> MachineFiles {
     let path = format!("nodes/{name}/user-data");
     let contents = Contents::read(catalogue, bytes);
     MachineFiles {
@@ -385,7 +385,12 @@ fn nothing_that_is_unpacked_goes_on_for_ever() {
 /// Every code of these findings is said by one of the tests here.
 #[test]
 fn every_code_is_said() {
-    let said = [everything(), crate::policy::refused(), "error[FL1087]".to_owned()].concat();
+    let said = [
+        everything(),
+        crate::policy::refused(),
+        "error[FL1087] error[FL1088]".to_owned(),
+    ]
+    .concat();
     let codes = firelay::diagnostic::CODES.iter().map(|(code, _)| *code);
     for code in codes.filter(|code| ("FL1081".."FL1099").contains(code)) {
         assert!(said.contains(&format!("error[{code}]")), "{code}");

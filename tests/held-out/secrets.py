@@ -15,10 +15,12 @@ import hashlib
 import hmac
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import urllib.parse
+import zlib
 
 import yaml
 
@@ -191,26 +193,108 @@ def document(path, data):
 # --- the search
 
 
-def layers(content, depth=4):
-    """A content, and what its own base64 holds: kubeconfigs and files that carry files."""
-    yield content
-    if depth == 0:
-        return
-    words = content.replace(b'"', b" ").replace(b"'", b" ").split()
-    joined = b"".join(line.strip() for line in content.splitlines() if not line.startswith(b"-----"))
-    for word in [*words, joined]:
-        if len(word) < 24:
+CODED = rb"[A-Za-z0-9+/_-]"
+
+
+def base64_of(run):
+    whole = run[: len(run) - (len(run) % 4 == 1)].translate(bytes.maketrans(b"-_", b"+/"))
+    return base64.b64decode(whole + b"=" * (-len(whole) % 4))
+
+
+def base32_of(run):
+    whole = run[: len(run) - (len(run) % 8 in (1, 3, 6))]
+    return base64.b32decode(whole + b"=" * (-len(whole) % 8), casefold=True)
+
+
+def decoded(run):
+    """What a run of letters may be."""
+    for pattern, read in [
+        (rb"[A-Za-z0-9+/_-]{24,}", base64_of),
+        (rb"[A-Za-z0-9+/]{24,}", base64_of),
+        (rb"[0-9A-Fa-f]{48,}", lambda digits: bytes.fromhex(digits[: len(digits) // 2 * 2].decode())),
+        (rb"[A-Z2-7]{40,}", base32_of),
+        (rb"[a-z2-7]{40,}", base32_of),
+    ]:
+        for found in re.findall(pattern, run):
+            try:
+                yield read(found)
+            except ValueError:
+                pass
+
+
+def joined(pieces):
+    """Runs that follow each other between the same, or as long as each other; the last may be shorter."""
+    split = [re.fullmatch(rb"(.*?)(%b{16,})(.*)" % CODED, piece, re.S) for piece in pieces]
+    block, last = b"", None
+    for piece, parts in zip([*pieces, b""], [*split, None]):
+        if parts and last and (parts[1] == last[1] or len(parts[2]) == len(last[2])):
+            block += parts[2]
+        else:
+            if last and piece.startswith(last[1]):
+                block += re.match(rb"%b*" % CODED, piece[len(last[1]) :])[0]
+            yield block
+            block = parts[2] if parts else b""
+        last = parts
+    yield block
+
+
+def inflated(content):
+    for start in re.finditer(rb"\x1f\x8b\x08|[\x08\x18\x28\x38\x48\x58\x68\x78][\x00-\xff]", content):
+        at, head = start.start(), start[0]
+        if len(head) == 2 and (int.from_bytes(head, "big") % 31 or head[1] & 0x20):
             continue
         try:
-            inner = base64.b64decode(word + b"=" * (-len(word) % 4), validate=True)
-        except ValueError:
-            continue
-        if inner[:2] == b"\x1f\x8b":
-            try:
-                inner = gzip.decompress(inner)
-            except (OSError, EOFError):
-                pass
-        yield from layers(inner, depth - 1)
+            yield zlib.decompressobj(31 if len(head) == 3 else 15).decompress(content[at:], 1 << 24)
+        except zlib.error:
+            pass
+
+
+def escapes(text):
+    def meant(found):
+        digits = found[1] or found[2] or found[3]
+        if digits:
+            return bytes([int(digits, 8 if found[3] else 16)])
+        return {b"n": b"\n", b"r": b"\r", b"t": b"\t"}.get(found[4], found[4])
+
+    return re.sub(rb"\\(?:x([0-9A-Fa-f]{2})|u00([0-9A-Fa-f]{2})|([0-3][0-7]{0,2})|(.))", meant, text)
+
+
+def numbers(text):
+    between = rb"[\s,:;(){}\[\]\"']+"
+    for pattern, base in [(rb"0[xX][0-9A-Fa-f]{2}", 16), (rb"[0-9A-Fa-f]{2}", 16), (rb"[0-9]{1,3}", 10)]:
+        for found in re.findall(rb"(?<![^\s,:;(){}\[\]\"'])%b(?:%b%b){23,}" % (pattern, between, pattern), text):
+            values = [int(number, base) for number in re.findall(pattern, found)]
+            if max(values) < 256:
+                yield bytes(values)
+
+
+def inner(content):
+    """What a content may hold, one wrapping less."""
+    lines = [line.rstrip() for line in content.split(b"\n")]
+    words = re.split(rb"[\s,;]+", content)
+    whole = [line.strip(b" \t\r\"'\\=,") for line in lines]
+    whole = [line if re.fullmatch(rb"%b+" % CODED, line) and line.strip(b"-_") else b" " for line in whole]
+    for run in [content, *joined(lines), *joined(words), *b"".join(whole).split()]:
+        yield from decoded(run)
+    yield from inflated(content)
+    yield from numbers(content)
+    yield from (text[::2] for text in re.findall(rb"(?:[\t\n\r -~]\0){24,}", content))
+    yield from (text[1::2] for text in re.findall(rb"(?:\0[\t\n\r -~]){24,}", content))
+    if b"\\" in content:
+        yield escapes(content)
+    if b"%" in content:
+        yield urllib.parse.unquote_to_bytes(content)
+
+
+def layers(content, depth=32, seen=None):
+    """A content, and what is packed in it: kubeconfigs, and files that carry files."""
+    seen = set() if seen is None else seen
+    if content in seen or len(content) < 16 or depth < 0:
+        return
+    seen.add(content)
+    yield content
+    for packed in inner(content):
+        yield from layers(packed, depth - 1, seen)
 
 
 def may(secret_owner, machine, roles, pool, founder):
@@ -242,14 +326,14 @@ def main(tree, bundle):
         founder = any(path.endswith("/kubeadm/init.yaml") for path, _ in contents)
         held = set()
         for path, content in contents:
-            for layer in layers(content):
-                flat = b"".join(layer.split())
-                for title, owner, values in secrets:
-                    if title in held or not any(value in layer or value in flat for value in values):
-                        continue
-                    held.add(title)
-                    if not may(owner, name, given["roles"], given.get("pool", False), founder):
-                        wrong.append(f"{name}: {title} in {path}")
+            unpacked = list(layers(content))
+            text = b"\0".join(unpacked + [b"".join(layer.split()) for layer in unpacked])
+            for title, owner, values in secrets:
+                if not any(value in text for value in values):
+                    continue
+                held.add(title)
+                if not may(owner, name, given["roles"], given.get("pool", False), founder):
+                    wrong.append(f"{name}: {title} in {path}")
         report[name] = {"files": len(contents), "held": sorted(held)}
     json.dump({"machines": report, "wrong": wrong}, sys.stdout)
 
