@@ -1,9 +1,12 @@
-//! No bytes in the place of a document, or of the manifest, make `verify` panic, hang or eat memory.
+//! No bytes in the place of a document, or of the manifest, make `verify` or `audit` panic, hang or eat memory.
 #![no_main]
 
 use std::{io, path::Path};
 
-use firelay::verify::{Tree, check};
+use firelay::{
+    audit::{Catalogue, Contents},
+    verify::{Tree, check},
+};
 use libfuzzer_sys::fuzz_target;
 use time::OffsetDateTime;
 
@@ -24,6 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         b'i' => manifest(IGNITION).into_bytes(),
         _ => document.to_vec(),
     };
+    Contents::read(&Catalogue::new(Vec::new()), document);
     let fetch = |_: &str| -> io::Result<Vec<u8>> { Ok(document.to_vec()) };
     if let Ok(tree) = Tree::read(&manifest, &fetch, Path::new("out")) {
         check(&tree, OffsetDateTime::UNIX_EPOCH);
