@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use firelay::{node::control_plane, plan::Plan, secret::Secret};
 use serde_json::{Value, json};
 
@@ -46,11 +47,22 @@ fn the_server_of_audit_events_is_a_kubeconfig() {
         .find(|file| file.path.ends_with("audit-webhook.yaml"))
         .unwrap();
     let webhook: Value = firelay::yaml::parse("webhook", &webhook.content).unwrap();
-    let ca = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBQUEKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
-    assert_eq!(
-        webhook["clusters"][0]["cluster"],
-        json!({ "server": "https://audit.example.com/events", "certificate-authority-data": ca })
-    );
+    let cluster = &webhook["clusters"][0]["cluster"];
+    assert_eq!(cluster["server"], "https://audit.example.com/events");
+    let ca = STANDARD
+        .decode(cluster["certificate-authority-data"].as_str().unwrap())
+        .unwrap();
+    let given = plan
+        .kubernetes
+        .control_plane
+        .audit_webhook
+        .as_ref()
+        .unwrap()
+        .ca
+        .as_ref()
+        .unwrap();
+    assert!(given.starts_with("-----BEGIN CERTIFICATE-----\nMIIB"), "{given}");
+    assert_eq!(String::from_utf8(ca).unwrap(), *given);
     assert_eq!(webhook["users"][0]["user"], json!({ "token": "hunter2" }));
 }
 
