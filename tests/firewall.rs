@@ -26,9 +26,10 @@ cd "$1"
 for port in 53 80 443; do ip netns exec ${id}service python3 -m http.server --bind :: $port >/dev/null 2>&1 & done
 ip netns exec ${id}pod python3 -m http.server --bind :: 8080 >/dev/null 2>&1 &
 get() { ip netns exec $id$1 curl --noproxy '*' -sS -g -o /dev/null -m 5 "$2" 2>/dev/null && echo "$1 $2 yes" || echo "$1 $2 no"; }
-for try in {1..50}; do [ "$(get node http://169.254.169.254:53)" != "node http://169.254.169.254:53 yes" ] || break; sleep 0.1; done
 all() { for at in pod node; do for host in 169.254.169.254 '[fd00:ec2::254]'; do for port in 53 80 443; do get $at "http://$host:$port"; done; done; done
   for host in 10.9.0.2 '[fd09::2]'; do get service "http://$host:8080"; done; }
+# Until all of them listen.
+for try in {1..50}; do [[ $(all) == *" no"* ]] || break; sleep 0.1; done
 all
 echo ---
 ip netns exec ${id}node nft -f "$2"

@@ -162,11 +162,27 @@ fn lies_there(building: &mut Building<'_>, path: &str, place: &str, url: Option<
     let Some(described) = payload.map(|file| &file.described) else {
         return;
     };
-    let (url, lies) = (url.unwrap_or_default(), described.url.as_deref().unwrap_or_default());
-    if url != lies {
+    // A query may be a signature: it stands in the document alone, and in no message.
+    let url = url.unwrap_or_default().split('?').next().unwrap_or_default();
+    let lies = described.url.as_deref().unwrap_or_default();
+    if !is_same_place(url, lies) {
         let message = format!("it points at {url}; manifest.json has {} lie at {lies}", described.path);
         building.fault("FL1004", path, place, &message);
     }
+}
+
+/// One URL, or a store's own, `azure://account/box/name`, as its server has it: `https://account.blob.core.windows.net/box/name`.
+fn is_same_place(url: &str, lies: &str) -> bool {
+    let served = url.starts_with("https://") && !lies.starts_with("http");
+    let ((host, path), (store, name)) = (place(url), place(lies));
+    let within = host.strip_prefix(store).is_some_and(|rest| rest.starts_with('.'));
+    url == lies || (served && within && path == name)
+}
+
+/// Host and path of a URL.
+fn place(url: &str) -> (&str, &str) {
+    let place = url.split_once("://").map_or(url, |(_, place)| place);
+    place.split_once('/').unwrap_or((place, ""))
 }
 
 /// The one payload of the node, which is told of where it is missing.
