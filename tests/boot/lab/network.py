@@ -1,12 +1,19 @@
 """The network that the machines are on: a bridge, DHCP, DNS, time, a load balancer, and the recorder of the stand-ins."""
 
+import http.client
 import socket
+import ssl
 import struct
 import subprocess
 import threading
 import time
 
 from . import ADDRESSES, HOST, run, until
+
+
+SERVERS = ("cp1", "cp2", "cp3")
+# Those of the servers whose /readyz answered 200 when it was asked last.
+READY = set()
 
 
 def start(directory, record, time=True, script=None):
@@ -29,6 +36,8 @@ def start(directory, record, time=True, script=None):
     assert server.poll() is None, f"dnsmasq ended: {(directory / 'dnsmasq.log').read_text()}"
     listener = socket.create_server((HOST, 6443), backlog=100)
     threading.Thread(target=accept, args=(listener,), daemon=True).start()
+    for name in SERVERS:
+        threading.Thread(target=check, args=(name,), daemon=True).start()
     threading.Thread(target=listen, args=(directory, record), daemon=True).start()
     if time:
         tell_time()
@@ -48,9 +57,27 @@ def accept(listener):
         threading.Thread(target=balance, args=(client,), daemon=True).start()
 
 
+def check(name):
+    """The health check that firelay asks of a load balancer: one that accepts while it joins is not ready for long."""
+    while True:
+        (READY.add if is_ready(name) else READY.discard)(name)
+        time.sleep(5)
+
+
+def is_ready(name):
+    connection = http.client.HTTPSConnection(ADDRESSES[name], 6443, context=ssl._create_unverified_context(), timeout=3)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
 def balance(client):
-    """A network load balancer: the first control plane that accepts."""
-    for name in ("cp1", "cp2", "cp3"):
+    """A network load balancer: the first control plane that is ready, or, while none is, the first that accepts."""
+    for name in sorted(SERVERS, key=lambda name: name not in READY):
         try:
             server = socket.create_connection((ADDRESSES[name], 6443), timeout=1)
             break

@@ -362,10 +362,24 @@ def join_control_plane(admin, cluster, registration, address):
     log("this node has joined the cluster as a control plane")
 
 
+def etcd_hosts(admin):
+    """Where the members run. kubeadm asks until it is told (util/etcd, getRawEtcdEndpointsFromPodAnnotation)."""
+    hosts = []
+
+    def ask():
+        status, pods = admin.call("GET", "/api/v1/namespaces/kube-system/pods?labelSelector=component%3Detcd")
+        if status != 200:
+            raise Refused(f"HTTP {status} {pods}")
+        hosts[:] = [pod["status"]["hostIP"] for pod in pods["items"]]
+        return hosts
+
+    wait("the pods of etcd", 60, ask)
+    return hosts
+
+
 def join_etcd(admin, cluster, name, address):
     """Adds this node's member as a learner, starts it, and promotes it once it has caught up."""
-    _, pods = admin.call("GET", "/api/v1/namespaces/kube-system/pods?labelSelector=component%3Detcd")
-    others = [f"https://{pod['status']['hostIP']}:2379" for pod in pods["items"] if pod["status"]["hostIP"] != address]
+    others = [f"https://{host}:2379" for host in etcd_hosts(admin) if host != address]
     etcd, own = Etcd(others), f"https://{address}:2380"
     added = etcd.call("/v3/cluster/member/add", {"peerURLs": [own], "isLearner": True})
     log(f"[etcd] added as a learner to {len(added['members']) - 1} members")
