@@ -1,5 +1,7 @@
 //! What texts mean that are no bytes as they are.
 
+use std::borrow::Cow;
+
 use base64::{
     Engine,
     alphabet::STANDARD,
@@ -8,6 +10,7 @@ use base64::{
         general_purpose::{GeneralPurpose, GeneralPurposeConfig},
     },
 };
+use percent_encoding::percent_decode;
 use zeroize::Zeroizing;
 
 use super::SHORTEST;
@@ -92,16 +95,10 @@ fn number(digits: &[u8], base: u32) -> Option<u8> {
 
 /// `None` if nothing is encoded.
 pub(super) fn percent(word: &[u8]) -> Option<Bytes> {
-    let mut plain = Zeroizing::new(Vec::with_capacity(word.len()));
-    let (mut at, mut encoded) = (0, false);
-    while let Some(byte) = word.get(at) {
-        let digits = word.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let meant = digits.and_then(|digits| number(digits, 16));
-        plain.push(meant.unwrap_or(*byte));
-        at += if meant.is_some() { 3 } else { 1 };
-        encoded |= meant.is_some();
+    match percent_decode(word).into() {
+        Cow::Owned(plain) => Some(Zeroizing::new(plain)),
+        Cow::Borrowed(_) => None,
     }
-    encoded.then_some(plain)
 }
 
 /// What `\x2b`, `\u002b` and `\053` mean, in any language that has them; `None` if there is none.

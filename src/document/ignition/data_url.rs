@@ -1,31 +1,34 @@
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::document::{base64, base64_len};
 
+/// All but what stands for itself: RFC 3986's `pchar` and `/`, less the percent sign and the apostrophe. Ignition's reader
+/// refuses all others of ASCII but `?`, which would start a query.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'@');
+
 /// A `data:` URL (RFC 2397), percent-encoded or base64, whichever is shorter.
 pub(super) fn data_url(content: &str) -> String {
-    let escapes = content.bytes().filter(|byte| !is_url_data(*byte)).count();
-    if content.len() + 2 * escapes <= ";base64".len() + base64_len(content.len()) {
-        percent_encoded(content)
+    let escaped = utf8_percent_encode(content, ESCAPED).to_string();
+    if escaped.len() <= ";base64".len() + base64_len(content.len()) {
+        format!("data:,{escaped}")
     } else {
         format!("data:;base64,{}", base64(content.as_bytes()))
     }
-}
-
-fn percent_encoded(content: &str) -> String {
-    let mut url = String::from("data:,");
-    for byte in content.bytes() {
-        if is_url_data(byte) {
-            url.push(byte.into());
-        } else {
-            write!(url, "%{byte:02X}").expect("writing to memory does not fail");
-        }
-    }
-    url
-}
-
-/// Bytes that stand for themselves: RFC 3986's `pchar` and `/`, less the percent sign and the apostrophe. Ignition's reader
-/// refuses all others of ASCII but `?`, which would start a query.
-fn is_url_data(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&()*+,/:;=@".contains(&byte)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
+
 use crate::{
     diagnostic::Diagnostic,
     plan::{ManifestSource, Plan, report::Report},
@@ -45,20 +47,11 @@ pub fn file_of(asked: &str) -> String {
     decoded(path).unwrap_or_else(|| path.to_owned())
 }
 
-/// Percent-decoding, once (RFC 3986 §2.1).
+/// Percent-decoding, once (RFC 3986 §2.1); `None` for a broken escape, and for what is no UTF-8 then.
 pub fn decoded(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            let (high, low) = (digit()?, digit()?);
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    let whole = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    let plain = percent_decode_str(part).decode_utf8().ok()?;
+    part.split('%').skip(1).all(whole).then(|| plain.into_owned())
 }
 
 /// Two sources of different files that would have to be the same file of a mirror.

@@ -8,6 +8,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use flate2::read::MultiGzDecoder;
+use percent_encoding::percent_decode_str;
 
 /// Most bytes that anything may unpack to: far over any document, far under what a machine has.
 const MOST: u64 = 64 << 20;
@@ -59,20 +60,12 @@ pub(super) fn data_url(url: &str) -> Result<Vec<u8>, String> {
 }
 
 fn percent_decoded(text: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(value.ok_or("a data: URL with a broken escape")?);
-        rest = &after[2..];
+    let whole = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if text.split('%').skip(1).all(whole) {
+        Ok(percent_decode_str(text).collect())
+    } else {
+        Err("a data: URL with a broken escape".to_owned())
     }
-    Ok(bytes)
 }
 
 /// The body of a MIME message of one part (RFC 2045), decoded.
