@@ -62,6 +62,13 @@ pub struct Journal {
     ledger: Ledger,
 }
 
+impl Drop for Journal {
+    /// Closing alone would not do: a process that was just forked elsewhere in the program has the file open, too.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 impl Journal {
     /// Opens the file, or makes one that only its owner reads. A last line without its end tells of what did not happen any
     /// more, and goes.
