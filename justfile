@@ -4,7 +4,7 @@ ci:
 
 # Rewrite the golden files after looking at what changed.
 bless:
-    FIRELAY_BLESS=1 cargo test --no-fail-fast --test errors --test golden --test cli --test manifests --test platforms --test schema
+    FIRELAY_BLESS=1 cargo test --no-fail-fast --test spec --test render
 
 # Wall time, memory and bytes for 10 to 5,000 nodes, beside as many OpenSSL key pairs.
 bench:
@@ -26,8 +26,8 @@ fuzz TARGET='spec' SECONDS='600':
 
 # Render every plugin and add-on in every mode that it declares, and look at what the objects refer to.
 manifests:
-    cargo test --test manifests
+    cargo test --test render manifests::
 
 # Let Terraform itself, which has to be installed, evaluate the modules over a rendered tree.
 terraform:
-    cargo test --test terraform -- --ignored
+    cargo test --test spec terraform:: -- --ignored

@@ -1,0 +1,172 @@
+//! The script of the add-on certificate-renewal, run with stand-ins for kubeadm, crictl and the API servers.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use crate::support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use firelay::template;
+use serde_json::{Value, json};
+use support::{said, succeed};
+
+/// Says what it is called with; answers as the test has written beside it.
+const STAND_IN: &str = r#"#!/bin/bash
+here=${0%/*}
+name=${0##*/}
+echo "$name $*" >>"$here/../calls"
+[ ! -e "$here/../$name.sh" ] || . "$here/../$name.sh"
+"#;
+
+/// One Monday a month; every day.
+const MONTHLY: &str = "Mon *-*-1,2,3,4,5,6,7 03:00:00";
+const DAILY: &str = "daily";
+const DAY: u64 = 86400;
+
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new(calendar: &str, addresses: &[&str]) -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(machine.at("bin")).unwrap();
+        for name in ["kubeadm", "crictl", "curl", "sleep"] {
+            machine.write(&format!("bin/{name}"), STAND_IN);
+        }
+        let control_planes: Vec<_> = addresses
+            .iter()
+            .map(|address| json!({ "addresses": [address] }))
+            .collect();
+        let context =
+            json!({ "p": { "calendar": calendar, "days": 7 }, "cluster": { "controlPlanes": control_planes } });
+        machine.write("renew", &machine.script(&context));
+        machine.write(
+            "controller-manager.conf",
+            "clusters:\n- cluster:\n    server: https://10.0.0.12:6443\n",
+        );
+        machine
+    }
+
+    /// The script with this directory in the place of /etc/kubernetes, and the stand-ins before everything else.
+    fn script(&self, context: &Value) -> String {
+        let text = template::render("addons/certificate-renewal/renew.sh.j2", context).unwrap();
+        assert!(
+            text.contains("PATH=/usr/local/bin:") && text.contains("/etc/kubernetes/"),
+            "{text}"
+        );
+        let bin = self.at("bin");
+        text.replace("PATH=", &format!("PATH={}:", bin.display()))
+            .replace("/etc/kubernetes", &self.0.path().display().to_string())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        fs::write(self.at(name), content).unwrap();
+        fs::set_permissions(self.at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn run(&self) -> Output {
+        Command::new("bash").arg(self.at("renew")).output().unwrap()
+    }
+
+    /// What was called, without waiting.
+    fn calls(&self) -> Vec<String> {
+        let calls = fs::read_to_string(self.at("calls")).unwrap();
+        let said = calls.lines().filter(|line| !line.starts_with("sleep"));
+        said.map(ToOwned::to_owned).collect()
+    }
+}
+
+fn ending(machine: &Machine) {
+    machine.write(
+        "kubeadm.sh",
+        "case $* in *jsonpath*) echo apiserver front-proxy-client ;; esac\n",
+    );
+    machine.write("crictl.sh", "case $* in *kube-apiserver*) echo 4711 ;; esac\n");
+}
+
+#[test]
+fn what_holds_longer_than_to_the_next_look_is_left_alone() {
+    for (calendar, longest) in [(MONTHLY, 36), (DAILY, 1)] {
+        let machine = Machine::new(calendar, &["10.0.0.11"]);
+        let output = machine.run();
+        assert!(output.status.success(), "{}", said(&output));
+        let calls = machine.calls();
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        let (_, rest) = calls[0].split_once("residualTime<").unwrap();
+        let seconds: u64 = rest.split('.').next().unwrap().parse().unwrap();
+        assert!(
+            seconds >= 7 * DAY && seconds <= (longest + 7) * DAY,
+            "{calendar}: {seconds}"
+        );
+    }
+}
+
+#[test]
+fn what_ends_is_renewed_when_every_api_server_answers() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11", "fd00::12"]);
+    ending(&machine);
+    let output = machine.run();
+    assert!(output.status.success(), "{}", said(&output));
+    let calls = machine.calls();
+    let place = |part: &str| calls.iter().position(|call| call.contains(part));
+    let order = [
+        place("https://10.0.0.11:6443/readyz"),
+        place("https://[fd00::12]:6443/readyz"),
+        place("kubeadm certs renew all"),
+        place("crictl pods --namespace kube-system --name ^etcd-"),
+        place("crictl rmp --force 4711"),
+        place("https://10.0.0.12:6443/readyz"),
+        place("crictl pods --namespace kube-system --name ^kube-scheduler-"),
+    ];
+    assert!(order.iter().all(Option::is_some), "{calls:#?}");
+    assert!(
+        order[0] < order[1] && order[1] < order[2] && order[2] < order[3],
+        "{calls:#?}"
+    );
+    assert!(order[3] < order[4] && order[4] < order[6], "{calls:#?}");
+}
+
+#[test]
+fn nothing_is_renewed_while_an_api_server_is_away() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11", "10.0.0.13"]);
+    ending(&machine);
+    machine.write("curl.sh", "case $* in *10.0.0.13*) exit 7 ;; esac\n");
+    let output = machine.run();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("10.0.0.13"), "{}", said(&output));
+    assert!(!machine.calls().iter().any(|call| call.contains("renew")));
+}
+
+/// systemd reads the calendar, and shellcheck the script.
+#[test]
+fn the_units_and_the_script_are_well_formed() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11"]);
+    let mut shellcheck = Command::new("shellcheck");
+    succeed(shellcheck.arg(machine.at("renew")), "shellcheck");
+    let context = json!({ "p": { "calendar": MONTHLY, "delay": 10 }, "cluster": { "controlPlanes": [{}, {}, {}] } });
+    let directory = machine.at("units");
+    fs::create_dir(&directory).unwrap();
+    for unit in ["service", "timer"] {
+        let name = format!("addons/certificate-renewal/renew.{unit}.j2");
+        let text = template::render(&name, &context).unwrap();
+        fs::write(directory.join(format!("renew.{unit}")), text).unwrap();
+    }
+    assert!(
+        fs::read_to_string(directory.join("renew.timer"))
+            .unwrap()
+            .contains("RandomizedDelaySec=30min")
+    );
+    verify(&directory.join("renew.timer"));
+}
+
+fn verify(unit: &Path) {
+    let mut verify = Command::new("systemd-analyze");
+    succeed(verify.args(["verify", "--man=no"]).arg(unit), "systemd");
+}

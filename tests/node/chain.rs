@@ -1,0 +1,627 @@
+//! What a node does when its machine is not as it should be, and what it leaves behind, shown with the rendered shell.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::support;
+
+use std::{
+    process::{Command, Output},
+    sync::{Arc, Mutex},
+};
+
+use support::{
+    machine::{Machine, driver, failed, serve, succeeded},
+    said,
+};
+
+/// A clock that stands on a day on which the certificates hold.
+const DATE: &str = "[ \"$*\" != +%s ] || set -- -ud 2026-12-01 +%s\nexec /bin/date \"$@\"";
+
+/// A machine on which prepare succeeds.
+fn healthy(example: &str, node: &str, address: &str) -> Machine {
+    nursed(Machine::of(example, node), node, address)
+}
+
+/// Makes it one.
+fn nursed(machine: Machine, node: &str, address: &str) -> Machine {
+    machine.write("/proc/meminfo", 0o644, "MemTotal:        4000000 kB\nMemFree: 1 kB\n");
+    let trie = format!("Local:\n     |-- {address}\n        /32 host LOCAL\n");
+    machine.write("/proc/net/fib_trie", 0o644, &trie);
+    machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+    machine.write("/proc/sys/kernel/osrelease", 0o644, "6.1.0-50-amd64\n");
+    machine.write("/run/systemd/system/x", 0o644, "");
+    machine.stand_in("stat", "echo cgroup2fs");
+    machine.stand_in("date", DATE);
+    machine
+}
+
+/// The step fails with this reason: on the console, in the status file, and before anything of kubeadm's.
+fn refused(machine: &Machine, output: &Output, reason: &str) {
+    let said = failed(output);
+    let last = said.lines().last().unwrap();
+    assert!(last.contains(&format!("state=failed error=\"{reason}")), "{said}");
+    let status = machine.status();
+    assert!(status["lastError"].as_str().unwrap().starts_with(reason), "{status}");
+    assert_eq!(status["state"], "failed");
+    assert!(!machine.exists("/etc/kubernetes/kubelet.conf"));
+    assert!(
+        !machine.calls().iter().any(|call| call.starts_with("kubeadm")),
+        "{:?}",
+        machine.calls()
+    );
+}
+
+#[test]
+fn a_healthy_machine_is_prepared() {
+    let machine = healthy("ha-ubuntu", "worker-1", "10.0.0.21");
+    succeeded(&machine.step("10-prepare"));
+    assert_eq!(
+        machine.read("/etc/hosts"),
+        "127.0.0.1 localhost\n10.0.0.21 worker-1 # firelay-self\n"
+    );
+    assert!(machine.calls().contains(&"swapoff -a".to_owned()));
+}
+
+#[test]
+fn what_a_machine_lacks_is_said() {
+    type Break = (&'static str, fn(&Machine));
+    let broken: [Break; 5] = [
+        (
+            "this machine has 488 MiB of memory, a worker node needs 900",
+            |machine| {
+                machine.write("/proc/meminfo", 0o644, "MemTotal: 500000 kB\n");
+            },
+        ),
+        ("cgroup v1 is mounted; Kubernetes needs cgroup v2", |machine| {
+            machine.stand_in("stat", "echo tmpfs");
+        }),
+        ("swap is still on: /dev/sda2 partition", |machine| {
+            machine.write("/proc/swaps", 0o644, "Filename\n/dev/sda2 partition\n");
+        }),
+        (
+            "gave up after 300s waiting for address 10.0.0.21: no interface has 10.0.0.21",
+            |machine| {
+                machine.write("/proc/net/fib_trie", 0o644, "|-- 10.0.0.210\n  /32 host LOCAL\n");
+            },
+        ),
+        ("kernel 4.18 is too old, Kubernetes needs 5.4", |machine| {
+            machine.write("/proc/sys/kernel/osrelease", 0o644, "4.18.0-553.el8\n");
+        }),
+    ];
+    for (reason, breaks) in broken {
+        let machine = healthy("ha-ubuntu", "worker-1", "10.0.0.21");
+        breaks(&machine);
+        refused(&machine, &machine.step("10-prepare"), reason);
+    }
+}
+
+/// What the spec asks of the network may need a newer kernel than Kubernetes does.
+#[test]
+fn a_mode_of_the_network_asks_for_its_kernel() {
+    for (example, running, reason) in [
+        ("ha-flatcar", "5.5.0", "kernel 5.5 is too old, flannel needs 5.6"),
+        (
+            "dual-stack",
+            "5.10.0",
+            "kernel 5.10 is too old, kube-proxy's nftables mode needs 5.13",
+        ),
+    ] {
+        let machine = healthy(example, "w1", "10.1.0.21");
+        machine.write("/proc/sys/kernel/osrelease", 0o644, &format!("{running}\n"));
+        refused(&machine, &machine.step("10-prepare"), reason);
+    }
+}
+
+/// What is fetched has all of them; without one of its own no pod would start on such a machine.
+#[test]
+fn an_image_with_its_own_binaries_must_have_the_network_plugins_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    let ours = support::example("ha-ubuntu");
+    let preinstalled = "artifacts: { source: preinstalled, binDir: /usr/local/bin }\n";
+    std::fs::write(&spec, std::fs::read_to_string(&ours.spec).unwrap() + preinstalled).unwrap();
+    let out = directory.path().join("out");
+    support::render(&support::Example { spec, ..ours }, &out);
+    let machine = Machine::with(&support::read_tree(&out)["worker-1"], "http://");
+    let machine = nursed(machine, "worker-1", "10.0.0.21");
+    for plugin in ["bridge", "host-local", "loopback"] {
+        machine.write(&format!("/opt/cni/bin/{plugin}"), 0o755, "");
+    }
+    let missing = machine.at("/opt/cni/bin/portmap");
+    let reason = format!(
+        "{} is not on this machine; the network plugin needs it",
+        missing.display()
+    );
+    refused(&machine, &machine.step("10-prepare"), &reason);
+    machine.write("/opt/cni/bin/portmap", 0o755, "");
+    succeeded(&machine.step("10-prepare"));
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_said() {
+    let machine = Machine::new("worker-1");
+    machine.set("WAIT", "20");
+    machine.set("ENDPOINT", "no-such-name.invalid:6443");
+    let said = machine.step("50-join");
+    refused(
+        &machine,
+        &said,
+        "gave up after 20s waiting for http://no-such-name.invalid:6443: curl: (6) Could not resolve host",
+    );
+}
+
+#[test]
+fn swap_that_came_back_stops_the_join_and_is_turned_off_by_the_next_try() {
+    let machine = Machine::new("worker-1");
+    machine.write("/proc/swaps", 0o644, "Filename\n/dev/zram0 partition\n");
+    machine.write("/var/lib/firelay/10-prepare.done", 0o644, "");
+    let output = machine.run_with("50-join", "lay");
+    refused(&machine, &output, "swap is on again: /dev/zram0 partition");
+    assert!(!machine.exists("/var/lib/firelay/10-prepare.done"));
+    machine.set("SWAP", "keep");
+    succeeded(&machine.run_with("50-join", "lay"));
+}
+
+#[test]
+fn a_reboot_asserts_again() {
+    let machine = Machine::new("cp1");
+    let steps = machine.at("/usr/local/lib/firelay/steps");
+    std::fs::remove_dir_all(steps).unwrap();
+    for (name, rest) in [("10-prepare", "true"), ("20-artifacts", "true"), ("50-join", "exit 1")] {
+        let root = machine.root().display();
+        let script = format!("#!/bin/bash\necho {name} >>{root}/ran\n{rest}\n");
+        machine.write(&format!("/usr/local/lib/firelay/steps/{name}"), 0o755, &script);
+    }
+    failed(&driver(&machine));
+    failed(&driver(&machine));
+    machine.boot("second");
+    failed(&driver(&machine));
+    let ran = machine.read("/ran");
+    assert_eq!(
+        ran.split_whitespace().collect::<Vec<_>>(),
+        [
+            "10-prepare",
+            "20-artifacts",
+            "50-join",
+            "50-join",
+            "10-prepare",
+            "50-join"
+        ]
+    );
+}
+
+// Who asks.
+
+/// An API server that answers everybody's questions, but those of a node with one status.
+fn joining(example: &str, node: &str, status: u16) -> (Machine, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let host = serve(Box::new(move |_, path, _| {
+        log.lock().unwrap().push(path.to_owned());
+        let own = path.starts_with("/api/v1/nodes/") || path == "/version";
+        (if own { status } else { 200 }, b"{}".to_vec())
+    }));
+    let machine = Machine::of(example, node);
+    machine.set("ENDPOINT", &host);
+    (machine, asked)
+}
+
+#[test]
+fn a_node_that_is_not_accepted_does_not_join() {
+    for (example, node, step, what) in [
+        ("ha-ubuntu", "worker-1", "certificate", "/api/v1/nodes/worker-1"),
+        ("mixed", "burst", "token", "/version"),
+    ] {
+        let (machine, asked) = joining(example, node, 401);
+        if node == "burst" {
+            machine.write("/proc/sys/kernel/hostname", 0o644, "burst-1\n");
+        }
+        let reason = format!("gave up after 60s waiting for the API server to accept this node's {step}: HTTP 401");
+        refused(&machine, &machine.step("50-join"), &reason);
+        assert_eq!(asked.lock().unwrap().last().unwrap(), what);
+    }
+}
+
+#[test]
+fn a_worker_that_is_accepted_joins() {
+    for (example, node, status) in [("ha-ubuntu", "worker-1", 404), ("mixed", "burst", 200)] {
+        let (machine, _) = joining(example, node, status);
+        machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+        machine.stand_in("kubeadm", "echo 'error: far enough'\nexit 1");
+        let said = failed(&machine.step("50-join"));
+        assert!(said.contains("kubeadm join: error: far enough"), "{said}");
+    }
+}
+
+#[test]
+fn a_token_is_no_argument() {
+    let (machine, _) = joining("mixed", "burst", 200);
+    machine.write("/proc/sys/kernel/hostname", 0o644, "burst\n");
+    machine.stand_in("curl", "cat >>\"${0%/*}/header\" </dev/stdin\nprintf 200");
+    succeeded(&machine.run_with("50-join", "accepted"));
+    let header = machine.read("/usr/local/bin/header");
+    let token = header.trim().strip_prefix("Authorization: Bearer ").unwrap();
+    assert_eq!((token.len(), token.find('.')), (23, Some(6)), "{header}");
+    assert!(machine.read("/etc/firelay/kubeadm/join.yaml").contains(token));
+    assert!(!machine.calls().join("\n").contains(token));
+}
+
+// What stays.
+
+/// What cloud-init writes at every boot, as seen with 25.1 and NoCloud.
+const COPIES: [&str; 6] = [
+    "/var/lib/cloud/instances/i-1/user-data.txt",
+    "/var/lib/cloud/instances/i-1/user-data.txt.i",
+    "/var/lib/cloud/instances/i-1/cloud-config.txt",
+    "/var/lib/cloud/instances/i-1/obj.pkl",
+    "/var/lib/cloud/instances/i-1/scripts/runcmd",
+    "/run/cloud-init/combined-cloud-config.json",
+];
+
+fn lay_copies(machine: &Machine) {
+    for path in COPIES {
+        machine.write(path, 0o600, "secret");
+    }
+    machine.write("/var/lib/cloud/instances/i-1/boot-finished", 0o644, "");
+}
+
+fn copies(machine: &Machine) -> Vec<&str> {
+    COPIES.into_iter().filter(|path| machine.exists(path)).collect()
+}
+
+#[test]
+fn secrets_that_are_spent_go_and_those_in_use_stay() {
+    for (example, node, gone, kept) in [
+        (
+            "ha-ubuntu",
+            "cp1",
+            "/etc/firelay/kubeadm/init.yaml",
+            "/etc/firelay/kubeadm/join.yaml",
+        ),
+        (
+            "mixed",
+            "burst",
+            "/etc/firelay/kubeadm/join.yaml",
+            "/etc/firelay/pki/ca.crt",
+        ),
+    ] {
+        let machine = Machine::of(example, node);
+        machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+        machine.write("/run/ignition.json", 0o600, "{}");
+        lay_copies(&machine);
+        assert!(machine.exists(gone), "{node}");
+        succeeded(&machine.step("90-ready"));
+        assert!(!machine.exists(gone) && machine.exists(kept), "{node}");
+        let by_ignition = node == "burst";
+        assert_eq!(copies(&machine).is_empty(), !by_ignition, "{node}");
+        assert_eq!(machine.exists("/run/ignition.json"), !by_ignition, "{node}");
+        assert_eq!(machine.status()["state"], "ready");
+    }
+}
+
+/// The credential that no RBAC restrains stays only where kubeadm made it, and could again.
+#[test]
+fn super_admin_goes_where_the_document_brought_it() {
+    const CONF: &str = "/etc/kubernetes/super-admin.conf";
+    for (example, stays) in [("ca-offline", false), ("ha-ubuntu", true)] {
+        let machine = Machine::of(example, "cp1");
+        machine.write("/proc/sys/kernel/hostname", 0o644, "cp1\n");
+        machine.write(CONF, 0o600, "secret");
+        succeeded(&machine.step("90-ready"));
+        assert_eq!(machine.exists(CONF), stays, "{example}");
+        assert!(!machine.exists("/etc/firelay/kubeconfig/super-admin.key"), "{example}");
+    }
+}
+
+#[test]
+fn what_cloud_init_writes_at_the_next_boot_goes_again() {
+    let machine = Machine::new("worker-1");
+    machine.write("/var/lib/firelay/complete", 0o644, "");
+    lay_copies(&machine);
+    machine.boot("second");
+    assert_eq!(succeeded(&driver(&machine)), "");
+    assert!(copies(&machine).is_empty());
+    assert!(machine.exists("/var/lib/cloud/instances/i-1/boot-finished"));
+    assert_eq!(machine.calls(), ["cloud-init status --wait"]);
+}
+
+// Back to the beginning.
+
+fn reset(machine: &Machine, arguments: &[&str]) -> Output {
+    let path = ["/usr/local/bin/firelay-reset", "/opt/bin/firelay-reset"];
+    let path = path.into_iter().find(|path| machine.exists(path)).unwrap();
+    let mut command = Command::new(machine.at(path));
+    support::output(command.env_clear().args(arguments), "bash")
+}
+
+#[test]
+fn a_reset_asks_first() {
+    let machine = Machine::new("worker-1");
+    let output = reset(&machine, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("firelay-reset --yes"));
+    assert_eq!(machine.calls(), [""; 0]);
+}
+
+/// A node as it is once it is ready.
+fn ready(example: &str, node: &str) -> Machine {
+    let machine = Machine::of(example, node);
+    machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+    succeeded(&machine.step("90-ready"));
+    for mark in [
+        "10-prepare.done",
+        "complete",
+        "joined",
+        "tried",
+        "joining",
+        "runc-0123456789abcdef",
+    ] {
+        machine.write(&format!("/var/lib/firelay/{mark}"), 0o644, "");
+    }
+    std::fs::remove_file(machine.at("/calls")).ok();
+    machine
+}
+
+#[test]
+fn a_reset_leaves_what_was_fetched_and_lets_the_chain_run_again() {
+    let machine = ready("ha-ubuntu", "worker-1");
+    let said = succeeded(&reset(&machine, &["--yes"]));
+    assert!(
+        said.ends_with("Reset. 'systemctl start firelay' or a reboot runs the chain again.\n"),
+        "{said}"
+    );
+    assert!(said.contains("step=reset state=running on=\"kubeadm reset\""), "{said}");
+    let mut left: Vec<_> = std::fs::read_dir(machine.at("/var/lib/firelay"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["runc-0123456789abcdef", "status.json"]);
+    assert_eq!(
+        machine.calls(),
+        [
+            "systemctl stop firelay",
+            "kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock",
+            "systemctl disable kubelet",
+        ]
+    );
+    assert_eq!(machine.status()["state"], "reset");
+}
+
+#[test]
+fn what_was_spent_comes_back_with_the_document() {
+    let founder = ready("ha-ubuntu", "cp1");
+    let text = succeeded(&reset(&founder, &["--yes"]));
+    assert!(
+        text.contains("Reset. Reboot: cloud-init lays the document again"),
+        "{text}"
+    );
+    assert_eq!(founder.calls().last().unwrap(), "cloud-init clean");
+    let pool = ready("mixed", "burst");
+    let text = succeeded(&reset(&pool, &["--yes"]));
+    assert!(
+        text.contains("The token is spent: provision the machine again."),
+        "{text}"
+    );
+    let founder = ready("ha-flatcar", "cp1");
+    let text = succeeded(&reset(&founder, &["--yes"]));
+    assert!(
+        text.contains("'systemctl start firelay' joins the cluster that runs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_founder_founds_no_second_time() {
+    let machine = ready("ha-flatcar", "cp1");
+    succeeded(&reset(&machine, &["--yes"]));
+    machine.set("WAIT", "20");
+    machine.set("ENDPOINT", "127.0.0.1:1");
+    machine.set("PEERS", "");
+    let said = failed(&machine.step("50-join"));
+    assert!(
+        said.contains("gave up after 20s waiting for http://127.0.0.1:1"),
+        "{said}"
+    );
+    assert!(machine.exists("/var/lib/firelay/joining") && !machine.exists("/var/lib/firelay/founding"));
+}
+
+#[test]
+fn a_member_of_etcd_loses_its_data() {
+    let machine = ready("external-etcd", "etcd1");
+    machine.write("/var/lib/etcd/member/wal", 0o600, "");
+    let said = succeeded(&reset(&machine, &["--yes"]));
+    assert!(!machine.exists("/var/lib/etcd/member"), "{said}");
+    assert!(machine.exists("/var/lib/etcd"));
+    assert_eq!(
+        machine.calls(),
+        ["systemctl stop firelay", "systemctl disable --now etcd"]
+    );
+}
+
+// The cluster.
+
+const NODES: &str = "cp1 True 10.0.0.11\ncp2 False 10.0.0.12,fd00::12\nworker-1 True 10.0.0.21 <none>\n";
+const WORKLOADS: &str = "\
+kube-system coredns 2 <none> 2 <none>
+kube-system kube-proxy <none> 3 <none> 2
+kube-flannel kube-flannel-ds <none> 3 <none> 3
+shop cart 5 <none> <none> <none>
+";
+
+/// cp1 after it joined; each machine of `down` does not answer.
+fn cluster(down: &str) -> Machine {
+    let machine = Machine::new("cp1");
+    succeeded(&machine.run_with("50-join", "lay"));
+    machine.write("/nodes", 0o644, NODES);
+    machine.write("/workloads", 0o644, WORKLOADS);
+    let root = machine.root().display();
+    machine.stand_in(
+        "kubectl",
+        &format!("case $* in *' nodes') cat {root}/nodes ;; *' deployments,daemonsets '*) cat {root}/workloads ;; *) exit 9 ;; esac"),
+    );
+    machine.stand_in(
+        "curl",
+        &format!("[[ $* != *{down}* ]] || {{ echo 'curl: (7) refused' && exit 7; }}"),
+    );
+    machine.stand_in("date", DATE);
+    machine
+}
+
+fn status(machine: &Machine, arguments: &[&str]) -> Output {
+    let mut command = Command::new(machine.at("/usr/local/bin/firelay-status"));
+    support::output(command.env_clear().arg("--cluster").args(arguments), "bash")
+}
+
+#[test]
+fn the_cluster_is_told_thing_by_thing() {
+    let machine = cluster("//10.0.0.12:6443/readyz");
+    let text = failed(&status(&machine, &[]));
+    for line in [
+        "ok  node        cp1                               \"Ready: True\"",
+        "NOT node        cp2                               \"Ready: False\"",
+        "ok  node        worker-1                          \"Ready: True\"",
+        "ok  api-server  http://10.0.0.11:6443/readyz      \"answers\"",
+        "NOT api-server  http://10.0.0.12:6443/readyz      \"curl: (7) refused\"",
+        "ok  etcd        http://10.0.0.12:2379/health      \"answers\"",
+        "ok  add-on      kube-system/coredns               \"2 of 2 available\"",
+        "NOT add-on      kube-system/kube-proxy            \"2 of 3 available\"",
+        "ok  add-on      kube-flannel/kube-flannel-ds      \"3 of 3 available\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("cart") && !text.contains("worker-1:"), "{text}");
+    for (certificate, days) in [
+        ("pki/apiserver.crt", 354),
+        ("pki/etcd/peer.crt", 354),
+        ("pki/ca.crt", 3639),
+    ] {
+        let path = machine.at(&format!("/etc/kubernetes/{certificate}"));
+        let line = format!("{} \"{days} days left\"", path.display());
+        assert!(text.contains(&line), "{line}\n{text}");
+    }
+    let path = machine.at("/var/lib/kubelet/pki/kubelet-client-current.pem");
+    assert!(
+        text.contains(&format!("{} \"354 days left\"", path.display())),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cluster_that_is_well_exits_0_and_one_that_misses_a_node_does_not() {
+    let machine = cluster("nothing");
+    machine.write("/nodes", 0o644, &NODES.replace("False", "True"));
+    machine.write("/workloads", 0o644, &WORKLOADS.replace("<none> 2\n", "<none> 3\n"));
+    machine.write("/names", 0o644, "cp1\ncp2\nworker-1\n");
+    let names = machine.at("/names").display().to_string();
+    succeeded(&status(&machine, &["--expect", &names]));
+    machine.write("/names", 0o644, "cp1\ncp2\ncp3\nworker-1\n");
+    let text = failed(&status(&machine, &["--expect", &names, "--output", "json"]));
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let broken: Vec<_> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["ok"] == false)
+        .collect();
+    let expected = serde_json::json!({"ok": false, "kind": "node", "name": "cp3", "detail": "not registered"});
+    assert_eq!(broken, [&expected]);
+    assert!(
+        !machine.exists("/var/lib/firelay/status.json"),
+        "a finding is not the node's own state"
+    );
+}
+
+#[test]
+fn an_api_server_that_is_away_is_a_finding() {
+    let machine = cluster("6443");
+    machine.stand_in("kubectl", "echo 'The connection to the server was refused' >&2\nexit 1");
+    let text = failed(&status(&machine, &[]));
+    assert!(
+        text.contains("NOT node        all                               \"The connection to the server was refused\""),
+        "{text}"
+    );
+    assert!(text.contains("NOT add-on      all"), "{text}");
+    assert!(text.contains("days left"), "{text}");
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused() {
+    let machine = cluster("nothing");
+    for arguments in [
+        &["--output", "yaml"][..],
+        &["--expect"],
+        &["--expect", "/no/such/file"],
+        &["--all"],
+    ] {
+        assert_eq!(status(&machine, arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    let worker = Machine::new("worker-1");
+    let output = status(&worker, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--cluster is not on this node"));
+}
+
+// The handbook.
+
+/// What stands literally in a text of the shell, between its expansions; `…` in the handbook.
+fn literals(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut depth = 0;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek()) {
+            ('$', Some('(' | '{')) | ('{', Some('{' | '%')) => {
+                // An expression of a template ends with two braces, all else with one.
+                depth += if (character, characters.next()) == ('{', Some('{')) {
+                    2
+                } else {
+                    1
+                };
+                plain.push('\n');
+            }
+            ('(' | '{', _) if depth > 0 => depth += 1,
+            (')' | '}', _) if depth > 0 => depth -= 1,
+            ('%', Some('}')) => {}
+            ('$', _) => {
+                while characters
+                    .next_if(|next| next.is_alphanumeric() || *next == '_')
+                    .is_some()
+                {}
+                plain.push('\n');
+            }
+            _ if depth > 0 => {}
+            _ => plain.push(character),
+        }
+    }
+    plain
+        .lines()
+        .map(str::trim)
+        .filter(|text| text.len() > 3)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_handbook_has_every_message() {
+    let handbook = std::fs::read_to_string(support::root().join("docs/boot.md")).unwrap();
+    let said_by = "(fail|report [a-z]+|wait_for [^ ]+|poll [^ ]+|aloud|echo) \"[^\"]*\"";
+    let mut grep = Command::new("grep");
+    // What commands for people print stands there by itself.
+    grep.args([
+        "-rhoE",
+        said_by,
+        "templates/boot",
+        "--exclude=firelay-*",
+        "--exclude=cluster-status.j2",
+    ]);
+    let messages = support::succeed(grep.current_dir(support::root()), "grep");
+    assert!(messages.lines().count() > 50, "{messages}");
+    for message in messages.lines() {
+        let start = message.find(" \"").unwrap();
+        let start = message[start + 2..].find(" \"").map_or(start, |next| start + 2 + next);
+        let text = &message[start + 2..];
+        for literal in literals(text.trim_end_matches('"')) {
+            assert!(handbook.contains(&literal), "{literal:?} of {message}");
+        }
+    }
+}

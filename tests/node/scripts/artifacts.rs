@@ -1,0 +1,151 @@
+//! Artifacts.
+
+use super::support::machine::{Machine, failed, mode, serve, succeeded};
+use sha2::Digest;
+use sha2::Sha256;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Archives as upstream packs them: with `./` and with a directory.
+fn archive(member: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("bin")).unwrap();
+    for name in ["bridge", "bin/ctr", "bin/other"] {
+        let path = directory.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\necho {name}\n")).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    fs::write(directory.path().join("LICENSE"), "no program").unwrap();
+    let mut tar = Command::new("tar");
+    let output = super::support::output(tar.args(["-cz", "-C"]).arg(directory.path()).arg(member), "tar");
+    assert!(output.status.success());
+    output.stdout
+}
+
+#[test]
+fn artifacts_are_checked_before_anything_is_put_in_place() {
+    let machine = Machine::new("cp1");
+    let bodies: BTreeMap<&str, Vec<u8>> = [
+        ("/bridge.tgz", archive(".")),
+        ("/ctr.tgz", archive("bin")),
+        ("/runc", b"#!/bin/sh\n".to_vec()),
+    ]
+    .into();
+    let sums: Vec<_> = bodies.values().map(|body| sha256(body)).collect();
+    let broken = Arc::new(Mutex::new(true));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (is_broken, log) = (Arc::clone(&broken), Arc::clone(&asked));
+    let host = serve(Box::new(move |_, path, _| {
+        log.lock().unwrap().push(path.to_owned());
+        match bodies.get(path) {
+            Some(_) if path == "/runc" && *is_broken.lock().unwrap() => (200, b"#!/bin/bad\n".to_vec()),
+            Some(body) => (200, body.clone()),
+            None => (404, Vec::new()),
+        }
+    }));
+    let list = format!(
+        "cni-plugins {} tar-gz http://{host}/bridge.tgz {cni} bridge\ncontainerd {} tar-gz http://{host}/ctr.tgz {bin} bin/ctr\nrunc {} binary http://{host}/runc {bin} runc\n",
+        sums[0],
+        sums[1],
+        sums[2],
+        cni = machine.at("/opt/cni/bin").display(),
+        bin = machine.at("/usr/local/bin").display(),
+    );
+    machine.write("/etc/firelay/artifacts", 0o644, &list);
+    machine.set("WAIT", "12");
+
+    let said = failed(&machine.step("20-artifacts"));
+    let expected = format!(
+        "gave up after 12s waiting for http://{host}/runc: http://{host}/runc has sha256 {}, expected {}",
+        sha256(b"#!/bin/bad\n"),
+        sums[2]
+    );
+    assert_eq!(machine.status()["lastError"], expected, "{said}");
+    assert!(!machine.exists("/opt/cni/bin/bridge") && !machine.exists("/usr/local/bin/ctr"));
+
+    *broken.lock().unwrap() = false;
+    succeeded(&machine.step("20-artifacts"));
+    for (path, content) in [
+        ("/opt/cni/bin/bridge", "echo bridge"),
+        ("/usr/local/bin/ctr", "echo bin/ctr"),
+        ("/usr/local/bin/runc", "#!/bin/sh"),
+    ] {
+        assert!(machine.read(path).contains(content));
+        assert_eq!(mode(&machine.at(path)), 0o755, "{path}");
+    }
+    for directory in ["/opt/cni/bin", "/usr/local/bin"] {
+        let names: Vec<_> = fs::read_dir(machine.at(directory))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| !name.to_str().unwrap().contains("firelay.") && name != "other" && name != "LICENSE"),
+            "{names:?}"
+        );
+    }
+    let fetched = asked.lock().unwrap().len();
+    assert_eq!(
+        asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|path| *path == "/bridge.tgz")
+            .count(),
+        1,
+        "a checked file is not fetched again"
+    );
+    succeeded(&machine.step("20-artifacts"));
+    assert_eq!(
+        asked.lock().unwrap().len(),
+        fetched,
+        "what is installed is not fetched again"
+    );
+}
+
+#[test]
+fn an_archive_without_the_member_is_refused_by_name() {
+    let machine = Machine::new("cp1");
+    let body = archive("bin");
+    let sum = sha256(&body);
+    let host = serve(Box::new(move |_, _, _| (200, body.clone())));
+    let bin = machine.at("/usr/local/bin");
+    machine.write(
+        "/etc/firelay/artifacts",
+        0o644,
+        &format!("x {sum} tar-gz http://{host}/x {} bin/missing\n", bin.display()),
+    );
+    let said = failed(&machine.step("20-artifacts"));
+    assert!(said.contains("bin/missing: Not found in archive"), "{said}");
+    assert!(!machine.exists(&format!("/var/lib/firelay/x-{sum}")));
+}
+
+#[test]
+fn an_import_goes_on_at_the_archive_that_failed() {
+    let machine = Machine::new("cp1");
+    let root = machine.root().display().to_string();
+    machine.write("/etc/firelay/images", 0o644, "aaa http://x/a\nbbb http://x/b\n");
+    for sum in ["aaa", "bbb"] {
+        machine.write(&format!("/var/lib/firelay/cache/{sum}"), 0o644, "");
+    }
+    for name in ["systemctl", "crictl"] {
+        machine.program(name, "#!/bin/bash\n");
+    }
+    let ctr = format!("#!/bin/bash\necho \"${{@: -1}}\" >>{root}/imported\n[[ $* != *bbb || -e {root}/well ]]\n");
+    machine.program("ctr", &ctr);
+    failed(&machine.step("30-runtime"));
+    machine.write("/well", 0o644, "");
+    succeeded(&machine.step("30-runtime"));
+    let imported = machine.read("/imported").replace(&root, "");
+    let cache = "/var/lib/firelay/cache";
+    assert_eq!(imported, format!("{cache}/aaa\n{cache}/bbb\n{cache}/bbb\n"));
+}

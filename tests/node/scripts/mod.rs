@@ -1,0 +1,13 @@
+//! The shell that nodes run, run here: the rendered files below a directory of their own, in a time of their own.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod artifacts;
+mod driver;
+mod kubeadm;
+mod lease;
+mod name;
+mod report;
+mod restrict;
+mod settings;
+mod stale_member;
+use crate::support;

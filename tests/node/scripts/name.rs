@@ -1,0 +1,254 @@
+//! The endpoint's name.
+
+use super::support::machine::{Machine, failed, mode, serve, succeeded};
+use super::support::said;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// An API server of which every path answers; returns its port.
+fn any_api() -> String {
+    let host = serve(Box::new(|_, _, _| (200, b"ok".to_vec())));
+    host.rsplit(':').next().unwrap().to_owned()
+}
+
+/// What a node's /etc/hosts says of a name.
+fn leads(machine: &Machine, host: &str) -> Vec<String> {
+    let hosts = machine.read("/etc/hosts");
+    let lines = hosts.lines().filter(|line| line.contains(host));
+    lines.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+const LOCAL: &str = "api.local.example.com";
+const VIP: &str = "api.vip.example.com";
+
+#[test]
+fn a_joiner_is_led_to_a_control_plane_that_answers() {
+    for node in ["w1", "cp2"] {
+        let machine = Machine::of("local-endpoint", node);
+        machine.set("PEERS", &format!("http://127.0.0.9:1 http://127.0.0.1:{}", any_api()));
+        let founded = r#"wait_for 60 "the API" founded"#;
+        succeeded(&machine.run_with("50-join", founded));
+        assert_eq!(leads(&machine, LOCAL), ["127.0.0.1"], "{node}");
+        assert!(
+            !machine.exists("/slept") || !machine.read("/slept").contains('5'),
+            "{node} waited"
+        );
+        // Then it dies, and another answers.
+        let answers = r"ready() { [[ $1 == *fd00* ]]; }
+                         api() { [[ $* == *//\[fd00::11\]:6443/api/*/cluster-info ]]; }";
+        machine.set("PEERS", "http://127.0.0.1:6443 http://[fd00::11]:6443");
+        succeeded(&machine.run_with("50-join", &format!("{answers}\n{founded}")));
+        assert_eq!(leads(&machine, LOCAL), ["fd00::11"], "{node}");
+    }
+}
+
+#[test]
+fn a_worker_prefers_the_address_of_kube_vip_and_a_control_plane_its_peers() {
+    let asked = |node| {
+        let machine = Machine::of("kube-vip", node);
+        succeeded(&machine.run_with("50-join", "ready() { echo \"$1\" >&2; return 1; }\nfounded || :"))
+    };
+    let [cp1, cp3, vip] = ["11", "13", "10"].map(|last| format!("http://10.5.0.{last}:6443\n"));
+    assert_eq!(asked("cp2"), format!("{cp1}{cp3}{vip}"));
+    assert!(asked("w1").starts_with(&format!("{vip}{cp1}")));
+}
+
+#[test]
+fn a_control_plane_that_waits_its_turn_changes_to_one_that_answers() {
+    let machine = Machine::of("local-endpoint", "cp2");
+    let said = succeeded(
+        &machine.run_with(
+            "50-join",
+            r#"ready() { [[ $1 == *10.6.0.13* ]]; }
+           api() { :; }
+           take_lease() { [[ $(</etc/hosts) == *"10.6.0.13 api.local"* ]] && echo taken >&3; }
+           hosts endpoint 10.6.0.11 "$FL_ENDPOINT_HOST"
+           wait_for 60 "the turn" led take_lease"#
+                .replace("/etc/hosts", machine.at("/etc/hosts").to_str().unwrap())
+                .as_str(),
+        ),
+    );
+    assert_eq!(said, "taken\n");
+}
+
+/// The name leads to the founder itself, where an API server may answer that is no cluster yet.
+#[test]
+fn a_founder_asks_others_and_not_the_name_that_leads_to_itself() {
+    for (example, host) in [("kube-vip", VIP), ("local-endpoint", LOCAL)] {
+        let machine = Machine::of(example, "cp1");
+        machine.set("ENDPOINT", &format!("127.0.0.1:{}", any_api()));
+        let peers = machine.read("/etc/firelay/node.env");
+        assert_eq!(
+            peers.contains("http://10.5.0.10:6443"),
+            example == "kube-vip",
+            "{peers}"
+        );
+        machine.set("PEERS", "http://127.0.0.1:1");
+        let said = succeeded(&machine.run_with("50-join", "cluster_answers || echo founds"));
+        assert_eq!(said, "founds\n", "{example}");
+        let init = "lay() { :; }; registered() { :; }; run_kubeadm() { cat ROOT/etc/hosts; }; found";
+        let init = init.replace("ROOT", machine.root().to_str().unwrap());
+        let during = succeeded(&machine.run_with("50-join", &init));
+        let own = machine.read("/etc/firelay/node.env");
+        let own = own.lines().find_map(|line| line.strip_prefix("FL_PIN=")).unwrap();
+        assert!(
+            during.contains(&format!("{} {host} #", own.trim_matches('\''))),
+            "{during}"
+        );
+        assert_eq!(leads(&machine, host), [own.trim_matches('\'')], "and after it");
+    }
+}
+
+/// A kubelet that has started two pods of the host's network and one of its own.
+fn pods(machine: &Machine, host: &str) -> PathBuf {
+    let copy = format!(
+        "# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n10.6.0.12 {host} # firelay-endpoint\n"
+    );
+    let aliases = "\n# Entries added by HostAliases.\n127.0.0.1\tkubernetes\n";
+    machine.write("/var/lib/kubelet/pods/a/etc-hosts", 0o644, &copy);
+    machine.write("/var/lib/kubelet/pods/b/etc-hosts", 0o644, &format!("{copy}{aliases}"));
+    machine.write("/var/lib/kubelet/pods/c/etc-hosts", 0o644, "10.244.1.2 c\n");
+    fs::create_dir_all(machine.at("/var/lib/kubelet/pods/d")).unwrap();
+    machine.at("/var/lib/kubelet/pods/a/etc-hosts")
+}
+
+fn recorder(machine: &Machine, name: &str) {
+    let root = machine.root().display();
+    machine.program(name, &format!("#!/bin/bash\necho \"$*\" >>{root}/{name}.calls\n"));
+}
+
+fn inode(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+}
+
+#[test]
+fn a_worker_turns_to_its_proxy_and_so_do_its_pods() {
+    let machine = Machine::of("local-endpoint", "w1");
+    recorder(&machine, "systemctl");
+    machine.write(
+        "/etc/hosts",
+        0o644,
+        &format!("127.0.0.1 localhost\n10.6.0.12 {LOCAL} # firelay-endpoint\n"),
+    );
+    let pod = pods(&machine, LOCAL);
+    let before = inode(&pod);
+    assert!(!machine.exists("/etc/kubernetes/manifests"));
+    machine.set("ENDPOINT", &format!("{LOCAL}:{}", any_api()));
+    succeeded(&machine.step("60-endpoint"));
+
+    let manifest = "/etc/kubernetes/manifests/haproxy.yaml";
+    assert_eq!(
+        machine.read(manifest),
+        machine.read("/etc/firelay/endpoint/haproxy.yaml")
+    );
+    assert_eq!(mode(&machine.at(manifest)), 0o600);
+    let laid: Vec<_> = fs::read_dir(machine.at("/etc/kubernetes/manifests")).unwrap().collect();
+    assert_eq!(laid.len(), 1, "{laid:?}");
+    assert_eq!(leads(&machine, LOCAL), ["127.0.0.1"]);
+    let turned = format!("127.0.0.1 localhost\n127.0.0.1 {LOCAL} # firelay-endpoint\n");
+    assert!(machine.read("/var/lib/kubelet/pods/a/etc-hosts").ends_with(&turned));
+    assert_eq!(inode(&pod), before, "the file is mounted");
+    let aliased = machine.read("/var/lib/kubelet/pods/b/etc-hosts");
+    assert!(
+        aliased.ends_with("\n127.0.0.1\tkubernetes\n") && !aliased.contains("10.6.0.12"),
+        "{aliased}"
+    );
+    assert_eq!(machine.read("/var/lib/kubelet/pods/c/etc-hosts"), "10.244.1.2 c\n");
+    assert_eq!(machine.read("/systemctl.calls"), "restart kubelet\n");
+}
+
+#[test]
+fn the_name_stays_while_the_proxy_does_not_answer() {
+    let machine = Machine::of("local-endpoint", "w1");
+    recorder(&machine, "systemctl");
+    machine.write("/etc/hosts", 0o644, &format!("10.6.0.12 {LOCAL} # firelay-endpoint\n"));
+    machine.set("ENDPOINT", &format!("{LOCAL}:1"));
+    machine.set("WAIT", "12");
+    let said = failed(&machine.step("60-endpoint"));
+    assert!(
+        said.contains(&format!("on=\"http://{LOCAL}:1 at 127.0.0.1\"")),
+        "{said}"
+    );
+    assert_eq!(leads(&machine, LOCAL), ["10.6.0.12"]);
+    assert!(
+        machine.exists("/etc/kubernetes/manifests/haproxy.yaml"),
+        "the kubelet has to start it"
+    );
+    assert!(!machine.exists("/systemctl.calls"));
+}
+
+#[test]
+fn a_control_plane_lays_kube_vip_and_turns_when_its_address_answers() {
+    for (answers, lead) in [(false, "10.5.0.11"), (true, "127.0.0.1")] {
+        let machine = Machine::of("kube-vip", "cp1");
+        machine.write("/etc/hosts", 0o644, &format!("10.5.0.11 {VIP} # firelay-endpoint\n"));
+        let port = if answers { any_api() } else { "1".to_owned() };
+        machine.set("ENDPOINT", &format!("{VIP}:{port}"));
+        machine.set("LEAD", "127.0.0.1");
+        machine.set("WAIT", "12");
+        let output = machine.step("60-endpoint");
+        assert_eq!(output.status.success(), answers, "{}", said(&output));
+        let manifest = machine.read("/etc/kubernetes/manifests/kube-vip.yaml");
+        assert!(
+            manifest.contains(
+                "path: /etc/kubernetes/admin.conf"
+                    .replace("/etc/kubernetes", machine.at("/etc/kubernetes").to_str().unwrap())
+                    .as_str()
+            )
+        );
+        assert_eq!(leads(&machine, VIP), [lead]);
+    }
+}
+
+#[test]
+fn a_control_plane_of_local_leads_to_itself_and_asks_nobody() {
+    let machine = Machine::of("local-endpoint", "cp2");
+    machine.write("/etc/hosts", 0o644, &format!("10.6.0.11 {LOCAL} # firelay-endpoint\n"));
+    pods(&machine, LOCAL);
+    succeeded(&machine.step("60-endpoint"));
+    assert_eq!(leads(&machine, LOCAL), ["10.6.0.12"]);
+    assert!(!machine.exists("/etc/kubernetes/manifests"));
+}
+
+#[test]
+fn a_worker_of_kube_vip_runs_nothing_of_its_own() {
+    let machine = Machine::of("kube-vip", "w1");
+    recorder(&machine, "systemctl");
+    machine.set("ENDPOINT", &format!("{VIP}:{}", any_api()));
+    machine.set("LEAD", "127.0.0.1");
+    succeeded(&machine.step("60-endpoint"));
+    assert_eq!(leads(&machine, VIP), ["127.0.0.1"]);
+    assert!(!machine.exists("/etc/kubernetes/manifests") && !machine.exists("/etc/firelay/endpoint"));
+}
+
+/// kube-vip gives its address back when it ends, which takes a moment.
+#[test]
+fn a_reset_waits_until_kube_vip_has_given_its_address_back() {
+    let trie = |address: &str| format!("Local:\n  |-- {address}\n     /32 host LOCAL\n");
+    let machine = Machine::of("kube-vip", "cp1");
+    let root = machine.root().display().to_string();
+    machine.write("/proc/net/fib_trie", 0o444, &trie("10.5.0.10"));
+    machine.write("/etc/kubernetes/manifests/kube-vip.yaml", 0o600, "");
+    machine.write("/etc/hosts", 0o644, &format!("10.5.0.10 {VIP} # firelay-endpoint\n"));
+    recorder(&machine, "systemctl");
+    machine.program(
+        "kubeadm",
+        &format!("#!/bin/bash\ncp {root}/proc/net/fib_trie {root}/then\n"),
+    );
+    let sleep = format!(
+        "#!/bin/bash\n[ -e {root}/etc/kubernetes/manifests/kube-vip.yaml ] || rm -f {root}/proc/net/fib_trie\n\
+         [ -e {root}/proc/net/fib_trie ] || echo \"{}\" >{root}/proc/net/fib_trie\n",
+        trie("10.5.0.11")
+    );
+    machine.program("sleep", &sleep);
+    let reset = machine.at("/usr/local/bin/firelay-reset");
+    let said = succeeded(&super::support::output(
+        Command::new(reset).arg("--yes").env_clear(),
+        "bash",
+    ));
+    assert!(said.contains("on=\"kube-vip to give back 10.5.0.10\""), "{said}");
+    assert!(machine.read("/then").contains("10.5.0.11"));
+    assert_eq!(leads(&machine, VIP), [""; 0]);
+}

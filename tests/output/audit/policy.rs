@@ -1,0 +1,161 @@
+//! `security.maxExposure`, before anything is written.
+
+use std::fs;
+
+use super::support::{self, example, firelay, output, said, tree};
+
+const SPEC: &str = "
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: prod
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.prod.example.com, port: 6443, provider: external }
+network: { pods: [10.244.0.0/16], services: [10.96.0.0/12], cni: flannel }
+os: ubuntu-24.04
+platform: aws
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+  - { name: w1, roles: [worker], addresses: [10.0.0.21] }
+pools:
+  - { name: burst, roles: [worker] }
+";
+
+/// A directory with this spec, a bundle and the tree of a render without a policy.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self(tempfile::tempdir().unwrap());
+        // The first example has a bundle of P-256 for a cluster of this name.
+        example("ha-ubuntu").lay_bundle(&desk.0.path().join("firelay.secrets.yaml"));
+        desk
+    }
+
+    fn render(&self, more: &str) -> (Option<i32>, String) {
+        fs::write(self.0.path().join("cluster.yaml"), format!("{SPEC}{more}\n")).unwrap();
+        let rendered = output(firelay(&["render"]).current_dir(self.0.path()), "firelay");
+        (rendered.status.code(), said(&rendered))
+    }
+}
+
+/// What a render says that is refused, and leaves alone.
+pub fn refused() -> String {
+    let desk = Desk::new();
+    assert_eq!(desk.render("").0, Some(0));
+    let before = tree(&desk.0.path().join("out"));
+    let (code, text) = desk.render("security: { maxExposure: identity }");
+    assert_eq!(code, Some(5), "{text}");
+    assert_eq!(tree(&desk.0.path().join("out")), before);
+    text
+}
+
+#[test]
+fn without_a_tree_nothing_is_left_either() {
+    let desk = Desk::new();
+    fs::remove_file(desk.0.path().join("firelay.secrets.yaml")).unwrap();
+    fs::write(
+        desk.0.path().join("cluster.yaml"),
+        format!("{SPEC}security: {{ maxExposure: public }}\n"),
+    )
+    .unwrap();
+    let rendered = output(
+        firelay(&["render", "--new-secrets"]).current_dir(desk.0.path()),
+        "firelay",
+    );
+    assert_eq!(rendered.status.code(), Some(5), "{}", said(&rendered));
+    assert!(!desk.0.path().join("firelay.secrets.yaml").exists());
+    let left: Vec<_> = support::golden::files(&desk.0.path().join("out")).into_iter().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn stdout_gets_nothing_that_may_not_be() {
+    let desk = Desk::new();
+    fs::write(
+        desk.0.path().join("cluster.yaml"),
+        format!("{SPEC}security: {{ maxExposure: identity }}\n"),
+    )
+    .unwrap();
+    let print = |node: &str| {
+        let arguments = ["render", "--out", "-", "--node", node];
+        output(firelay(&arguments).current_dir(desk.0.path()), "firelay")
+    };
+    let refused = print("cp1");
+    assert_eq!(
+        (refused.status.code(), refused.stdout.len()),
+        (Some(5), 0),
+        "{}",
+        said(&refused)
+    );
+    assert!(print("w1").status.success());
+}
+
+#[test]
+fn the_nearest_counts_and_pointers_help() {
+    let desk = Desk::new();
+    let pointer = |base: &str| {
+        format!(
+            "security: {{ maxExposure: identity }}
+roles:
+  worker: {{ security: {{ maxExposure: joins }} }}
+  control-plane:
+    delivery: {{ rung: pointer, pointer: {{ base: '{base}', sealed: true }} }}"
+        )
+    };
+    let (code, text) = desk.render(&pointer("s3://bucket/far"));
+    assert_eq!(code, Some(0), "{text}");
+    // Who reads this pointer can fetch and open its payload.
+    let (code, text) = desk.render(&pointer("https://files.example.com"));
+    assert_eq!(code, Some(5), "{text}");
+    assert!(
+        text.contains(
+            "whoever reads the document of cp1 can sign for the cluster, and `security.maxExposure` is identity"
+        ),
+        "{text}"
+    );
+    let of_the_pool = SPEC.replace("{ name: burst, ", "{ name: burst, security: { maxExposure: public }, ");
+    fs::write(desk.0.path().join("cluster.yaml"), of_the_pool).unwrap();
+    let rendered = output(firelay(&["render"]).current_dir(desk.0.path()), "firelay");
+    assert_eq!(rendered.status.code(), Some(5), "{}", said(&rendered));
+    assert!(
+        said(&rendered).contains("whoever reads the document of burst can join the cluster"),
+        "{}",
+        said(&rendered)
+    );
+}
+
+/// The tree tells of the policy, so that an audit of it judges by the same.
+#[test]
+fn a_tree_is_judged_by_its_own_policy() {
+    let desk = Desk::new();
+    let (code, text) = desk.render("security: { maxExposure: signs }");
+    assert_eq!(code, Some(0), "{text}");
+    let manifest = desk.0.path().join("out/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("\"maxExposure\": \"signs\""), "{text}");
+    fs::write(&manifest, text.replace("\"signs\"", "\"joins\"")).unwrap();
+    let audited = output(firelay(&["audit"]).current_dir(desk.0.path()), "firelay");
+    assert_eq!(audited.status.code(), Some(5));
+    assert!(
+        said(&audited).contains("error[FL1086]: whoever reads the document of cp1 can sign for the cluster"),
+        "{}",
+        said(&audited)
+    );
+}
+
+/// What a user's own file brings in is found before it is written.
+#[test]
+fn a_render_refuses_what_the_spec_smuggles_in() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.0.path().join("firelay.secrets.yaml")).unwrap();
+    let bundle = firelay::secrets::Bundle::parse("bundle", &text).unwrap();
+    let key = serde_json::to_string(bundle.kubernetes.key.expose()).unwrap();
+    let spec = format!("roles: {{ worker: {{ files: [{{ path: /etc/own/ca.key, content: {key} }}] }} }}");
+    let (code, text) = desk.render(&spec);
+    assert_eq!(code, Some(5), "{text}");
+    for name in ["w1", "burst"] {
+        let message = format!("error[FL1081]: {name} is no control plane");
+        assert!(text.contains(&message), "{text}");
+    }
+    assert!(!desk.0.path().join("out/manifest.json").exists());
+}

@@ -1,0 +1,82 @@
+//! Trees of examples, and what `audit` says of them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::Output,
+    sync::{LazyLock, Mutex},
+};
+
+use firelay::secrets::Bundle;
+use serde_json::Value;
+
+use super::support::{self, example, firelay, output, succeed};
+
+/// A tree with the bundle that it was rendered with.
+pub struct Rendered {
+    directory: tempfile::TempDir,
+}
+
+/// Trees that were rendered already, by example.
+static TREES: LazyLock<Mutex<BTreeMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
+
+impl Rendered {
+    /// Of an example.
+    pub fn of(name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut trees = TREES.lock().unwrap();
+        let tree = trees.entry(name.to_owned()).or_insert_with(|| {
+            let out = tempfile::tempdir().unwrap().keep();
+            support::render(&example(name), &out);
+            out
+        });
+        let mut copy = std::process::Command::new("cp");
+        succeed(
+            copy.arg("-r").arg(&*tree).arg(directory.path().join("out")),
+            "coreutils",
+        );
+        example(name).lay_bundle(&directory.path().join("bundle.yaml"));
+        Self { directory }
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    pub fn bundle(&self) -> Bundle {
+        Bundle::parse("bundle", &fs::read_to_string(self.at("bundle.yaml")).unwrap()).unwrap()
+    }
+
+    /// Writes behind what is in a file.
+    pub fn append(&self, path: &str, bytes: &[u8]) {
+        let file = fs::OpenOptions::new().append(true).create(true).open(self.at(path));
+        file.unwrap().write_all(bytes).unwrap();
+    }
+
+    /// What `audit` does, with or without the bundle.
+    pub fn audit(&self, with_bundle: bool, arguments: &[&str]) -> Output {
+        let mut command = firelay(&["audit", "out"]);
+        command.args(arguments).current_dir(self.directory.path());
+        if with_bundle {
+            command.args(["--secrets", "bundle.yaml"]);
+        }
+        output(&mut command, "firelay")
+    }
+
+    /// What it says for machines.
+    pub fn report(&self, with_bundle: bool) -> Value {
+        serde_json::from_slice(&self.audit(with_bundle, &["--output", "json"]).stdout).unwrap()
+    }
+
+    /// Code and message of each finding.
+    pub fn findings(&self, with_bundle: bool) -> Vec<(String, String)> {
+        let report = self.report(with_bundle);
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings
+            .map(|finding| (text(finding, "code"), text(finding, "message")))
+            .collect()
+    }
+}

@@ -1,0 +1,132 @@
+//! What lies in a tree besides what its manifest tells, and what is no file at all.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt, fs::symlink},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use super::{
+    rendered::Rendered,
+    support::{said, succeed},
+};
+
+/// What was found in which file.
+fn places(tree: &Rendered) -> Vec<(String, String)> {
+    let report = tree.report(true);
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| (text(finding, "code"), text(finding, "document")))
+        .collect()
+}
+
+fn place(code: &str, document: &str) -> (String, String) {
+    (code.to_owned(), document.to_owned())
+}
+
+#[test]
+fn a_name_need_not_be_text() {
+    let tree = Rendered::of("mixed");
+    let name = OsStr::from_bytes(b"caf\xe9.bak");
+    fs::write(tree.at("out/nodes/arm1").join(name), tree.bundle().seed.expose()).unwrap();
+    assert_eq!(places(&tree), [place("FL1084", "nodes/arm1/caf\u{fffd}.bak")]);
+}
+
+/// A link to a file is that file for whoever copies the directory.
+#[test]
+fn links_are_looked_at() {
+    let tree = Rendered::of("mixed");
+    symlink(tree.at("bundle.yaml"), tree.at("out/nodes/arm1/secrets")).unwrap();
+    assert!(
+        places(&tree).contains(&place("FL1081", "nodes/arm1/secrets")),
+        "{:?}",
+        places(&tree)
+    );
+    fs::remove_file(tree.at("out/nodes/arm1/secrets")).unwrap();
+    symlink("/nowhere", tree.at("out/nodes/arm1/nowhere")).unwrap();
+    symlink("/", tree.at("out/nodes/arm1/root")).unwrap();
+    let expected = ["nodes/arm1/nowhere", "nodes/arm1/root"].map(|path| place("FL1087", path));
+    assert_eq!(places(&tree), expected);
+}
+
+#[test]
+fn what_is_no_file_is_not_read() {
+    let tree = Rendered::of("mixed");
+    for path in ["out/nodes/arm1/user-data", "out/nodes/arm1/pipe"] {
+        let _ = fs::remove_file(tree.at(path));
+        succeed(Command::new("mkfifo").arg(tree.at(path)), "coreutils");
+    }
+    let large = fs::File::create(tree.at("out/node-names")).unwrap();
+    large.set_len(6 << 30).unwrap();
+    let expected = ["node-names", "nodes/arm1/pipe", "nodes/arm1/user-data"].map(|path| place("FL1087", path));
+    assert_eq!(places(&tree), expected);
+}
+
+/// Nodes that the manifest does not know, and what lies beside them.
+#[test]
+fn strays_are_looked_at() {
+    let tree = Rendered::of("mixed");
+    let bundle = tree.bundle();
+    let key = bundle.kubernetes.key.expose().as_bytes();
+    fs::create_dir(tree.at("out/nodes/ghost")).unwrap();
+    for path in ["nodes/ghost/user-data", "nodes/old.tar", "stray.key", ".hidden"] {
+        tree.append(&format!("out/{path}"), key);
+    }
+    // Nobody's document.
+    fs::File::create(tree.at("out/debian.iso"))
+        .unwrap()
+        .set_len(1 << 30)
+        .unwrap();
+    symlink("/", tree.at("out/images")).unwrap();
+    let expected = [".hidden", "nodes/ghost/user-data", "nodes/old.tar", "stray.key"].map(|path| place("FL1085", path));
+    assert_eq!(places(&tree), expected);
+}
+
+/// Rewrites the manifest.
+fn edit(tree: &Rendered, change: impl Fn(&mut Vec<Value>)) {
+    let path = tree.at("out/manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    change(manifest["files"].as_array_mut().unwrap());
+    fs::write(&path, manifest.to_string()).unwrap();
+}
+
+/// Of such a machine it is not said that it holds no secret.
+#[test]
+fn a_machine_without_a_document_is_told() {
+    let tree = Rendered::of("mixed");
+    edit(&tree, |files| {
+        for file in files.iter_mut().filter(|file| file["node"] == "arm1") {
+            file.as_object_mut().unwrap().remove("attribute");
+        }
+    });
+    assert_eq!(places(&tree), [place("FL1088", "nodes/arm1/user-data")]);
+    let audited = tree.audit(true, &[]);
+    assert_eq!(audited.status.code(), Some(5));
+    let text = said(&audited);
+    let row = text.lines().find(|line| line.contains(" arm1 ")).unwrap();
+    assert!(
+        row.contains("no document in the manifest") && row.ends_with("is this machine"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_tree_of_no_machines_is_none() {
+    let tree = Rendered::of("mixed");
+    edit(&tree, Vec::clear);
+    assert!(
+        places(&tree).contains(&place("FL1088", "manifest.json")),
+        "{:?}",
+        places(&tree)
+    );
+}
+
+#[test]
+fn one_document_is_one() {
+    let tree = Rendered::of("single-node");
+    assert!(said(&tree.audit(true, &[])).contains(": 1 document; "));
+}

@@ -1,0 +1,10 @@
+//! The programs that read a rendered tree: `verify`, `audit`, `serve` and `mirror`.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod audit;
+mod mirror;
+mod serve;
+mod verify;

@@ -1,0 +1,200 @@
+//! `firelay serve` as machines, strangers and the operator meet it.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod client;
+mod forms;
+mod once;
+mod siege;
+mod site;
+use crate::support;
+mod tls;
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::fs::symlink,
+};
+
+use client::{Response, ask, connect, get};
+use site::{CP1, Site, W1, W2, document};
+
+/// What everybody gets who may not have what he asks for.
+pub const NOTHING: &[u8] = b"nothing here\n";
+
+pub fn is_nothing(response: &Response) -> bool {
+    response.status == 404 && response.body == NOTHING
+}
+
+fn text(response: &Response) -> String {
+    assert_eq!(response.status, 200, "{}", response.header);
+    String::from_utf8(response.body.clone()).unwrap()
+}
+
+#[test]
+fn each_machine_is_led_to_its_own_document() {
+    let site = Site::new();
+    let server = site.serve(&[]);
+    let at = |path: &str| get(server.http(), path);
+    let first = text(&at("/boot.ipxe"));
+    assert!(first.starts_with("#!ipxe\n"), "{first}");
+    assert!(
+        first.contains("http://10.0.0.5:8080/m/${mac:hexhyp}/boot.ipxe ||"),
+        "{first}"
+    );
+    let script = text(&at(&format!("/m/{CP1}/boot.ipxe")));
+    let expected = format!(
+        "#!ipxe\n# cp1\nisset ${{who}} || set who {CP1}\n\
+         kernel http://10.0.0.5:8080/mirror/debian/vmlinuz initrd=initrd0 ds=nocloud;i=INSTANCE;s=http://10.0.0.5:8080/m/${{who}}/ \
+         root=LABEL=root console=ttyS0\ninitrd --name initrd0 http://10.0.0.5:8080/mirror/debian/initrd\nboot\n"
+    );
+    let meta_data = text(&at(&format!("/m/{CP1}/meta-data")));
+    let instance = meta_data
+        .lines()
+        .find_map(|line| line.strip_prefix("instance-id: "))
+        .unwrap();
+    assert_eq!(script, expected.replace("INSTANCE", instance));
+    assert_eq!(meta_data.as_bytes(), document("cp1/meta-data"));
+    assert_eq!(
+        at(&format!("/m/{CP1}/network-config")).body,
+        document("cp1/network-config")
+    );
+    assert_eq!(text(&at(&format!("/m/{CP1}/vendor-data"))), "");
+    assert_eq!(at(&format!("/m/{CP1}/user-data")).body, document("cp1/user-data"));
+    // Flatcar, of which the profile knows where it is.
+    let script = text(&at(&format!("/m/{W1}/boot.ipxe")));
+    for part in [
+        "kernel https://stable.release.flatcar-linux.net/amd64-usr/current/",
+        " flatcar.first_boot=1 ignition.config.url=http://10.0.0.5:8080/m/${who}/config.ign\n",
+    ] {
+        assert!(script.contains(part), "{script}");
+    }
+    assert_eq!(at(&format!("/m/{W1}/config.ign")).body, document("w1/config.ign"));
+    // As a proxy would be asked.
+    let absolute = at(&format!("http://10.0.0.5:8080/m/{W1}/boot.ipxe"));
+    assert_eq!(text(&absolute), script);
+    // By its UUID, however it is written, and by a header.
+    assert!(text(&at(&format!("/m/{}/boot.ipxe", W2.to_uppercase()))).contains(&format!("set who {W2}")));
+    let header = format!("X-Firelay-Node: {W2}\r\n");
+    let own = ask(server.http(), "GET", "/m/self/user-data", &header);
+    assert_eq!(own.body, document("w2/user-data"));
+    assert!(own.header.contains("Cache-Control: no-store\r\n"), "{}", own.header);
+}
+
+#[test]
+fn a_stranger_gets_nothing_and_cannot_tell_why() {
+    let site = Site::new();
+    let server = site.serve(&["--rate", "0"]);
+    let nowhere = get(server.http(), "/nowhere");
+    assert!(is_nothing(&nowhere));
+    let strangers = [
+        "/m/52-54-00-77-00-0c/user-data",
+        "/m/52-54-00-77-00-0c/boot.ipxe",
+        &format!("/m/{CP1}/config.ign"),
+        &format!("/m/{W1}/user-data"),
+        &format!("/m/{CP1}"),
+        "/m/self/user-data",
+        "/m/cp1/user-data",
+        "/nodes/cp1/user-data",
+        "/manifest.json",
+        "/admin.kubeconfig",
+        "/.firelay-serve",
+        "/ca.crt",
+        "/mirror/a",
+    ];
+    for path in strangers {
+        assert_eq!(get(server.http(), path), nowhere, "{path}");
+    }
+    get(server.http(), &format!("/m/{CP1}/user-data"));
+    assert_eq!(get(server.http(), &format!("/m/{CP1}/user-data")), nowhere);
+    assert_eq!(server.outcomes("unknown"), strangers.len() + 1);
+    assert_eq!(server.outcomes("spent"), 1);
+    let line = server.audit().pop().unwrap();
+    assert_eq!(line["node"], "cp1");
+    assert_eq!(line["status"], 404);
+    assert_eq!(line["peer"], "127.0.0.1");
+}
+
+#[test]
+fn a_mirror_ends_where_its_directory_does() {
+    let site = Site::new();
+    fs::create_dir_all(site.at("mirror/dir")).unwrap();
+    fs::write(site.at("mirror/dir/a+b"), "kernel").unwrap();
+    fs::write(site.at("outside"), "outside").unwrap();
+    symlink("dir/a+b", site.at("mirror/inner")).unwrap();
+    symlink("../outside", site.at("mirror/outer")).unwrap();
+    let mirror = site.at("mirror");
+    let server = site.serve(&["--mirror", mirror.to_str().unwrap()]);
+    for path in ["/mirror/dir/a+b", "/mirror/dir/a%2Bb", "/mirror/inner"] {
+        assert_eq!(text(&get(server.http(), path)), "kernel");
+    }
+    let head = ask(server.http(), "HEAD", "/mirror/inner", "");
+    assert!(head.status == 200 && head.body.is_empty() && head.header.contains("Content-Length: 6\r\n"));
+    for path in [
+        "/mirror/outer",
+        "/mirror/../outside",
+        "/mirror/%2e%2e/outside",
+        "/mirror/dir",
+        "/mirror/",
+        "/mirror",
+    ] {
+        assert!(is_nothing(&get(server.http(), path)), "{path}");
+    }
+}
+
+#[test]
+fn an_address_that_asks_too_often_is_told_so() {
+    let site = Site::new();
+    let server = site.serve(&["--rate", "1"]);
+    let statuses: Vec<_> = (0..20).map(|_| get(server.http(), "/boot.ipxe").status).collect();
+    assert_eq!(statuses[..5], [200; 5]);
+    assert!(statuses.contains(&429), "{statuses:?}");
+    assert_eq!(
+        server.outcomes("limited"),
+        statuses.iter().filter(|status| **status == 429).count()
+    );
+}
+
+#[test]
+fn what_is_under_way_ends_before_the_server_does() {
+    let site = Site::new();
+    fs::create_dir(site.at("mirror")).unwrap();
+    let large = vec![7; 64 << 20];
+    fs::write(site.at("mirror/large"), &large).unwrap();
+    let mirror = site.at("mirror");
+    let mut server = site.serve(&["--mirror", mirror.to_str().unwrap()]);
+    let mut stream = connect(server.http());
+    stream.write_all(b"GET /mirror/large HTTP/1.1\r\n\r\n").unwrap();
+    let mut begun = vec![0; 1 << 20];
+    stream.read_exact(&mut begun).unwrap();
+    server.terminate();
+    // It listens no more as soon as it has heard the signal.
+    while TcpStream::connect(server.http()).is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert!(rest.ends_with(&large[..large.len() - (1 << 20)]));
+    let (_, said) = server.ended();
+    assert!(said.ends_with("stopped\n"), "{said}");
+}
+
+#[test]
+fn a_tree_that_was_rendered_anew_is_not_mixed_with_the_old_one() {
+    let site = Site::new();
+    let copied = site.at("out");
+    support::succeed(
+        std::process::Command::new("cp").arg("-r").arg(site::out()).arg(&copied),
+        "coreutils",
+    );
+    let server = site.serve_tree(&copied, &[]);
+    fs::write(copied.join("nodes/cp1/user-data"), "#cloud-config\n").unwrap();
+    assert!(is_nothing(&get(server.http(), &format!("/m/{CP1}/user-data"))));
+    assert_eq!(server.outcomes("changed"), 1);
+    // And the machine has not lost its turn.
+    fs::write(copied.join("nodes/cp1/user-data"), document("cp1/user-data")).unwrap();
+    assert_eq!(
+        get(server.http(), &format!("/m/{CP1}/user-data")).body,
+        document("cp1/user-data")
+    );
+}

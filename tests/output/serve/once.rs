@@ -1,0 +1,134 @@
+//! A document goes out once.
+
+use std::{fs, sync::Barrier};
+
+use super::{
+    client::{ask, get},
+    is_nothing,
+    site::{CP1, Site, W1, document},
+};
+
+#[test]
+fn one_of_fifty_who_ask_at_a_time_gets_the_document() {
+    let site = Site::new();
+    let server = site.serve(&["--rate", "0"]);
+    let (path, barrier) = (format!("/m/{CP1}/user-data"), Barrier::new(50));
+    let responses: Vec<_> = std::thread::scope(|scope| {
+        let asking = || {
+            barrier.wait();
+            get(server.http(), &path)
+        };
+        let asked: Vec<_> = (0..50).map(|_| scope.spawn(asking)).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (given, refused): (Vec<_>, Vec<_>) = responses.into_iter().partition(|response| response.status == 200);
+    assert_eq!(given.len(), 1);
+    assert_eq!(given[0].body, document("cp1/user-data"));
+    assert!(refused.iter().all(is_nothing));
+    assert_eq!((server.outcomes("given"), server.outcomes("spent")), (1, 49));
+}
+
+#[test]
+fn what_went_out_stays_out_until_the_operator_says_otherwise() {
+    let site = Site::new();
+    let (cp1, w1) = (format!("/m/{CP1}/user-data"), format!("/m/{W1}/config.ign"));
+    let ask_once = |arguments: &[&str], path: &str| {
+        let server = site.serve(arguments);
+        let response = get(server.http(), path);
+        server.stop();
+        response.status
+    };
+    // A question without a body costs nothing.
+    let server = site.serve(&[]);
+    let head = ask(server.http(), "HEAD", &cp1, "");
+    assert!(head.status == 200 && head.body.is_empty(), "{head:?}");
+    server.stop();
+    assert_eq!(ask_once(&[], &cp1), 200);
+    assert_eq!(ask_once(&[], &cp1), 404);
+    assert_eq!(ask_once(&["--again", "w1"], &cp1), 404);
+    assert_eq!(ask_once(&[], &w1), 200);
+    assert_eq!(ask_once(&["--again", "cp1"], &cp1), 200);
+    assert_eq!(ask_once(&[], &cp1), 404);
+    assert_eq!(ask_once(&[], &w1), 404);
+    assert_eq!(ask_once(&["--reusable"], &cp1), 200);
+    assert_eq!(ask_once(&["--reusable"], &cp1), 200);
+    assert_eq!(ask_once(&[], &cp1), 404);
+}
+
+#[test]
+fn a_full_disk_costs_no_turn_and_leaves_no_half_line() {
+    let site = Site::new();
+    // A state as long that half of the next line has room.
+    let line = r#"{"event":"forgotten","node":"w9"}"#.to_owned() + "\n";
+    let state = line.repeat(100);
+    fs::write(site.at("state"), &state).unwrap();
+    let path = format!("/m/{CP1}/user-data");
+    let server = site.serve_on_full_disk(state.len() + 40);
+    assert_eq!(get(server.http(), &path).status, 503);
+    assert_eq!(get(server.http(), &path).status, 503);
+    assert_eq!(fs::read_to_string(site.at("state")).unwrap(), state);
+    server.make_room();
+    assert_eq!(get(server.http(), &path).body, document("cp1/user-data"));
+    assert_eq!((server.outcomes("failed"), server.outcomes("given")), (2, 1));
+    server.stop();
+    let server = site.serve(&[]);
+    assert!(is_nothing(&get(server.http(), &path)));
+    assert_eq!(server.outcomes("spent"), 1);
+}
+
+#[test]
+fn who_runs_from_memory_is_told_to_need_its_document_again() {
+    let site = Site::new();
+    let said = |arguments: &[&str]| {
+        let server = site.serve(arguments);
+        let said = server.said.clone();
+        server.stop();
+        said
+    };
+    assert!(
+        said(&[])
+            .starts_with("warning: these run from memory, need their documents at each start, and get them once: w1\n")
+    );
+    assert!(said(&["--reusable"]).starts_with("serving "));
+}
+
+#[test]
+fn a_token_is_the_only_way_where_there_are_tokens() {
+    let site = Site::new();
+    let server = site.serve(&["--tokens"]);
+    let address = server.http();
+    assert!(is_nothing(&get(address, &format!("/m/{CP1}/user-data"))));
+    assert!(is_nothing(&get(address, &format!("/m/{CP1}/boot.ipxe"))));
+    assert!(is_nothing(&get(address, "/boot.ipxe")));
+    let (printed, _) = server.stop();
+    let tokens: Vec<_> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+    let names: Vec<_> = tokens.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["cp1", "w1", "w2", "w3"]);
+    let server = site.serve(&["--tokens"]);
+    let at = |name: &str, file: &str| {
+        let (_, token) = tokens.iter().find(|(node, _)| *node == name).unwrap();
+        get(server.http(), &format!("/m/{token}/{file}"))
+    };
+    let script = String::from_utf8(at("cp1", "boot.ipxe").body).unwrap();
+    assert!(
+        script.starts_with(&format!("#!ipxe\nset who {}\n", tokens[0].1)),
+        "{script}"
+    );
+    assert_eq!(at("cp1", "user-data").body, document("cp1/user-data"));
+    assert!(is_nothing(&at("cp1", "user-data")));
+    assert!(is_nothing(&at("w1", "user-data")));
+    // One that no server could know otherwise.
+    assert_eq!(at("w3", "user-data").body, document("w3/user-data"));
+    let audit: Vec<_> = server.audit().iter().map(ToString::to_string).collect();
+    assert!(audit.iter().any(|line| line.contains("\"given\"")));
+    for (_, token) in &tokens {
+        assert!(!audit.iter().any(|line| line.contains(&token[..16])), "{audit:?}");
+    }
+    let (printed_again, _) = server.stop();
+    assert_eq!(printed_again, printed);
+    let (printed, _) = site.serve(&["--tokens", "--again", "cp1"]).stop();
+    assert!(
+        !printed.contains(tokens[0].1) && printed.contains(tokens[1].1),
+        "{printed}"
+    );
+}

@@ -1,0 +1,769 @@
+//! The order of the first boot: none of the examples lacks it, and what is tampered with is found. The drawings of two
+//! examples are golden files.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    process::Command,
+    sync::{Arc, LazyLock},
+};
+
+use firelay::{
+    graph as drawing,
+    verify::{
+        Finding, Level, Tree, What,
+        order::{Picture, check, unknown_calls},
+    },
+};
+
+use super::{
+    support::{
+        self, Example, examples,
+        golden::{Golden, blessing},
+    },
+    tampering::NOW,
+};
+
+/// The codes of the order.
+pub const CASES: &[&str] = &[
+    "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
+];
+
+const JOIN: &str = "/usr/local/lib/firelay/steps/50-join";
+const ETCD: &str = "/usr/local/lib/firelay/steps/40-etcd";
+const ENV: &str = "/etc/firelay/node.env";
+const UNIT: &str = "/etc/systemd/system/firelay.service";
+const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
+
+/// The trees of the examples, rendered once.
+static TREES: LazyLock<BTreeMap<String, tempfile::TempDir>> = LazyLock::new(|| {
+    let rendered = |example: Example| {
+        let out = tempfile::tempdir().unwrap();
+        support::render(&example, out.path());
+        (example.name, out)
+    };
+    examples().into_iter().map(rendered).collect()
+});
+
+fn tree(example: &str) -> Tree {
+    Tree::open(TREES[example].path()).unwrap()
+}
+
+fn write(tree: &mut Tree, machine: &str, path: &str, text: Option<&str>) {
+    let machine = tree.machines.iter_mut().find(|own| own.name == machine).unwrap();
+    match text {
+        Some(text) => machine.root.entries.get_mut(path).unwrap().what = What::File(Arc::from(text.as_bytes())),
+        None => drop(machine.root.entries.remove(path).unwrap()),
+    }
+}
+
+fn read(tree: &Tree, machine: &str, path: &str) -> String {
+    let machine = tree.machines.iter().find(|own| own.name == machine).unwrap();
+    machine.text(path).unwrap().to_owned()
+}
+
+/// Puts another text in the place of one that has to be there.
+fn tamper(tree: &mut Tree, machine: &str, path: &str, old: &str, new: &str) {
+    let text = read(tree, machine, path);
+    assert!(text.contains(old), "{machine} {path} has no {old}");
+    write(tree, machine, path, Some(&text.replace(old, new)));
+}
+
+fn variable(tree: &mut Tree, machine: &str, name: &str, value: &str) {
+    let text = read(tree, machine, ENV);
+    let old = text
+        .lines()
+        .find(|line| line.starts_with(&format!("{name}=")))
+        .unwrap()
+        .to_owned();
+    tamper(tree, machine, ENV, &old, &format!("{name}='{value}'"));
+}
+
+fn codes(findings: &[Finding]) -> BTreeSet<&str> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+/// Exactly this code is found, on these machines; the message of the first is what comes back.
+fn found(tree: &Tree, code: &str, documents: &[&str]) -> String {
+    let findings = check(tree);
+    assert_eq!(codes(&findings), BTreeSet::from([code]), "{findings:#?}");
+    let on: BTreeSet<_> = findings
+        .iter()
+        .map(|finding| finding.document.split('/').nth(1).unwrap_or_default())
+        .collect();
+    assert_eq!(on, documents.iter().copied().collect(), "{findings:#?}");
+    assert!(findings.iter().all(|finding| finding.help.is_some()));
+    findings[0].message.clone()
+}
+
+#[test]
+fn the_examples_have_an_order() {
+    for name in TREES.keys() {
+        let tree = tree(name);
+        let findings = check(&tree);
+        assert!(findings.is_empty(), "{name}: {findings:#?}");
+        let picture = Picture::of(&tree);
+        let steps = picture.groups.iter().flat_map(|group| &group.steps);
+        assert!(
+            steps.clone().all(|step| step.time.is_some()),
+            "{name}: every machine gets through"
+        );
+        assert!(
+            picture.groups.iter().all(|group| group.steps.len() >= 4),
+            "{name}: every machine has a chain"
+        );
+    }
+}
+
+/// A template with all of its branches.
+fn untagged(text: &str) -> String {
+    let tags = regex_lite::Regex::new(r"(?s)\{#.*?#\}|\{%.*?%\}").unwrap();
+    tags.replace_all(text, "").into_owned()
+}
+
+#[test]
+fn every_wait_of_the_steps_is_known() {
+    let mut steps = BTreeSet::new();
+    for entry in fs::read_dir(support::root().join("templates/boot/steps")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let step = match name.split_once('-').map_or(name.as_str(), |(_, step)| step) {
+            "join-control-plane" | "join-worker" => "join",
+            step => step,
+        };
+        let text = untagged(&fs::read_to_string(&path).unwrap());
+        assert_eq!(
+            unknown_calls(step, &text),
+            Vec::<String>::new(),
+            "{name}: add it to src/verify/order/waits.yaml"
+        );
+        steps.insert(name);
+    }
+    assert!(steps.len() > 12, "{steps:?}");
+    assert_eq!(
+        unknown_calls("join", "wait_for 30 \"the moon\" rises || true\n"),
+        ["rises"]
+    );
+}
+
+#[test]
+fn every_entry_of_the_grammar_is_of_a_call() {
+    let folder = support::root().join("templates/boot");
+    let texts: String = fs::read_dir(folder.join("steps"))
+        .unwrap()
+        .map(|entry| untagged(&fs::read_to_string(entry.unwrap().path()).unwrap()))
+        .collect();
+    let grammar: serde_json::Value = firelay::yaml::parse(
+        "waits.yaml",
+        &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
+    )
+    .unwrap();
+    let list = |key: &str| grammar[key].as_array().unwrap().clone();
+    for wait in list("waits") {
+        let last = wait["calls"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let waits = texts.replace("\\\n", " ");
+        let mut waits = waits
+            .lines()
+            .filter(|line| line.contains("wait_for ") || line.contains("poll "));
+        assert!(
+            waits.any(|line| line.split([' ', ';']).any(|word| word == last)),
+            "nothing waits with {last}"
+        );
+    }
+    for act in list("acts") {
+        let line = act["line"].as_str().unwrap();
+        // The name of a static pod is filled in.
+        let line = line
+            .replace(".kube-vip", ".{{ manifest }}")
+            .replace(".haproxy", ".{{ manifest }}");
+        assert!(texts.contains(&line), "no step does {line}");
+    }
+    for branch in list("branches") {
+        assert!(texts.contains(&format!("{}() {{", branch["function"].as_str().unwrap())));
+    }
+}
+
+/// Every code here is looked for in a tree that is tampered with.
+#[test]
+fn every_code_has_a_tampered_tree() {
+    for code in CASES {
+        assert!(
+            include_str!("order.rs").matches(&format!("\"{code}\"")).count() > 1,
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn a_chain_that_cannot_be_read() {
+    for machine in ["cp1", "worker-1"] {
+        let mut tree = tree("ha-ubuntu");
+        let driver = "ExecStart=/usr/local/lib/firelay/driver";
+        tamper(&mut tree, machine, UNIT, driver, &format!("{driver} --quiet"));
+        let message = found(&tree, "FL1058", &[machine]);
+        assert_eq!(
+            message,
+            format!("no steps of {machine} are found: {UNIT} starts none that can be read")
+        );
+        // An interpreter in front of it is what machines with SELinux have.
+        tamper(
+            &mut tree,
+            machine,
+            UNIT,
+            &format!("{driver} --quiet"),
+            "ExecStart=/usr/bin/env bash /usr/local/lib/firelay/driver",
+        );
+        assert_eq!(check(&tree), []);
+    }
+}
+
+#[test]
+fn a_tree_without_a_founder() {
+    let mut tree = tree("ha-ubuntu");
+    write(&mut tree, "cp1", INIT, None);
+    let findings = check(&tree);
+    assert!(codes(&findings).contains("FL1051"), "{findings:#?}");
+    let founder = findings.iter().find(|finding| finding.code == "FL1051").unwrap();
+    assert_eq!(
+        founder.message,
+        "no machine founds the cluster: cp1 would, but /etc/firelay/kubeadm/init.yaml is missing"
+    );
+    assert_eq!(founder.path.as_deref(), Some(INIT));
+    tree.machines.retain(|machine| machine.name != "cp1");
+    assert!(codes(&check(&tree)).contains("FL1051"));
+}
+
+#[test]
+fn a_cluster_that_stands_needs_no_founder() {
+    let mut tree = tree("ha-ubuntu");
+    tree.machines.retain(|machine| machine.name != "cp1");
+    tree.manifest.founded = true;
+    assert_eq!(check(&tree), []);
+    assert!(Picture::of(&tree).standing);
+}
+
+#[test]
+fn render_says_that_the_cluster_stands() {
+    let example = examples()
+        .into_iter()
+        .find(|example| example.name == "kube-vip")
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let (bundle, out) = (directory.path().join("bundle.yaml"), directory.path().join("out"));
+    example.lay_bundle(&bundle);
+    let render = |more: &[&str]| {
+        let mut command = support::firelay(&["render"]);
+        command
+            .arg(&example.spec)
+            .arg("--secrets")
+            .arg(&bundle)
+            .arg("--out")
+            .arg(&out)
+            .args(more);
+        support::succeed(&mut command, "firelay");
+        Tree::open(&out).unwrap()
+    };
+    let tree = render(&["--founded"]);
+    assert!(tree.manifest.founded);
+    assert_eq!(check(&tree), []);
+    let tree = render(&["--node", "w1"]);
+    assert!(tree.manifest.founded, "a render of some does not change what stands");
+    let tree = render(&[]);
+    assert!(!tree.manifest.founded);
+    fs::remove_dir_all(&out).unwrap();
+    assert_eq!(
+        check(&render(&["--node", "w1"])),
+        [],
+        "a tree of one machine cannot be judged as a whole"
+    );
+}
+
+#[test]
+fn two_founders() {
+    let mut tree = tree("ha-ubuntu");
+    let (script, config) = (read(&tree, "cp1", JOIN), read(&tree, "cp1", INIT));
+    write(&mut tree, "cp2", JOIN, Some(&script));
+    let machine = tree.machines.iter_mut().find(|machine| machine.name == "cp2").unwrap();
+    let mut entry = machine.root.entries[JOIN].clone();
+    entry.what = What::File(Arc::from(config.as_bytes()));
+    machine.root.entries.insert(INIT.to_owned(), entry);
+    assert_eq!(
+        found(&tree, "FL1052", &["cp1", "cp2"]),
+        "2 machines found a cluster each: cp1, cp2"
+    );
+}
+
+#[test]
+fn a_founder_that_does_not_ask() {
+    let mut tree = tree("ha-ubuntu");
+    let peers = read(&tree, "cp1", ENV);
+    let peers = peers.lines().find_map(|line| line.strip_prefix("FL_PEERS=")).unwrap();
+    let first = peers.trim_matches('\'').split(' ').next().unwrap().to_owned();
+    variable(&mut tree, "cp1", "FL_PEERS", &first);
+    let message = found(&tree, "FL1053", &["cp1"]);
+    assert_eq!(message, "cp1 founds without asking cp3 whether a cluster stands");
+    tamper(&mut tree, "cp1", JOIN, "|| cluster_answers; then", "; then");
+    assert_eq!(
+        found(&tree, "FL1053", &["cp1"]),
+        "cp1 founds without asking whether a cluster stands"
+    );
+}
+
+#[test]
+fn a_wait_without_a_provider() {
+    let mut tree = tree("external-etcd");
+    tree.machines
+        .retain(|machine| !matches!(machine.name.as_str(), "etcd1" | "etcd2"));
+    let message = found(&tree, "FL1054", &["cp1", "etcd3"]);
+    assert_eq!(
+        message,
+        "cp1 waits for a quorum of etcd members, which no machine of the tree gives at 10.2.0.31, 10.2.0.32, 10.2.0.33 (1 of 2 that it takes)"
+    );
+}
+
+#[test]
+fn a_worker_that_asks_elsewhere() {
+    let mut tree = tree("local-endpoint");
+    variable(&mut tree, "w1", "FL_PEERS", "https://10.99.0.1:6443");
+    let message = found(&tree, "FL1054", &["w1"]);
+    assert!(
+        message.ends_with("which no machine of the tree gives at 10.99.0.1"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_founder_that_waits_for_its_own_cluster() {
+    let mut tree = tree("ha-ubuntu");
+    let wait = "  wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\n  mark init\n";
+    tamper(&mut tree, "cp1", JOIN, "  mark init\n", wait);
+    let message = found(&tree, "FL1055", &["cp1"]);
+    assert_eq!(
+        message,
+        "machines wait for each other: cp1 (join: a cluster that answers) <- cp2 (join: a cluster that answers) <- \
+         cp1 (join: a cluster that answers)"
+    );
+}
+
+#[test]
+fn machines_that_wait_for_each_other() {
+    let mut tree = tree("external-etcd");
+    let start = "systemctl start --no-block etcd\n";
+    for name in ["etcd1", "etcd2"] {
+        tamper(&mut tree, name, ETCD, start, "");
+        let quorum = "wait_for \"$FL_WAIT\" \"a quorum of etcd members\" quorum\n";
+        tamper(&mut tree, name, ETCD, quorum, &format!("{quorum}{start}"));
+    }
+    let message = found(&tree, "FL1055", &["etcd1"]);
+    assert_eq!(
+        message,
+        "etcd1 waits for what comes later on itself: etcd1 (etcd: a quorum of etcd members)"
+    );
+}
+
+#[test]
+fn a_circle_of_machines_is_said_as_a_path() {
+    let mut tree = tree("external-etcd");
+    for name in ["etcd1", "etcd2", "etcd3"] {
+        let script = read(&tree, name, ETCD);
+        let wait = "wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\nsystemctl start --no-block etcd";
+        let script = script.replace("systemctl start --no-block etcd", wait);
+        write(&mut tree, name, ETCD, Some(&script));
+    }
+    assert!(codes(&check(&tree)).contains("FL1058"), "etcd's step has no such wait");
+    for name in ["etcd1", "etcd2", "etcd3"] {
+        // As a step of its own it is one that is known, and runs before etcd's.
+        let machine = tree.machines.iter_mut().find(|machine| machine.name == name).unwrap();
+        let mut entry = machine.root.entries[ETCD].clone();
+        let script = "wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\n";
+        entry.what = What::File(Arc::from(script.as_bytes()));
+        machine
+            .root
+            .entries
+            .insert("/usr/local/lib/firelay/steps/35-join".to_owned(), entry);
+        tamper(&mut tree, name, ETCD, script, "");
+    }
+    let message = found(&tree, "FL1055", &["cp1"]);
+    assert_eq!(
+        message,
+        "machines wait for each other: cp1 (join: a quorum of etcd members) <- etcd1 (join: a cluster that answers) <- \
+         cp1 (join: a quorum of etcd members)"
+    );
+}
+
+#[test]
+fn control_planes_that_do_not_take_turns() {
+    let turn = "  wait_for \"$FL_WAIT\" \"the turn to join\" take_lease\n";
+    for name in ["cp1", "cp2"] {
+        let mut tree = tree("ha-ubuntu");
+        tamper(&mut tree, name, JOIN, turn, "");
+        assert_eq!(
+            found(&tree, "FL1056", &[name]),
+            format!("{name} joins without waiting for its turn")
+        );
+    }
+    let mut tree = tree("ha-ubuntu");
+    tamper(&mut tree, "cp3", JOIN, "firelay-join", "firelay-join-3");
+    let message = found(&tree, "FL1056", &["cp3"]);
+    assert!(
+        message.starts_with("cp3 takes another turn than the other control planes: https://"),
+        "{message}"
+    );
+    let mut tree = self::tree("ha-ubuntu");
+    variable(&mut tree, "cp3", "FL_ENDPOINT", "10.9.9.9:6443");
+    found(&tree, "FL1056", &["cp3"]);
+}
+
+#[test]
+fn a_worker_that_gives_up_before_the_founder_can_be_there() {
+    let mut tree = tree("ha-ubuntu");
+    variable(&mut tree, "worker-2", "FL_WAIT", "5");
+    let message = found(&tree, "FL1057", &["worker-2"]);
+    assert!(
+        message.starts_with("worker-2 gives up after 5 s on a cluster that answers, which takes about "),
+        "{message}"
+    );
+    assert_eq!(check(&tree)[0].level, Level::Error);
+}
+
+#[test]
+fn a_worker_that_gives_up_before_the_founder_does() {
+    let mut tree = tree("ha-ubuntu");
+    variable(&mut tree, "worker-2", "FL_WAIT", "600");
+    let message = found(&tree, "FL1057", &["worker-2"]);
+    // The founder's own wait for artifacts is longer still.
+    assert_eq!(
+        message,
+        "worker-2 gives up after 600 s on a cluster that answers, before cp1 gives up after 1800 s on artifacts"
+    );
+    assert_eq!(check(&tree)[0].level, Level::Warning);
+    let mut tree = self::tree("ha-ubuntu");
+    tamper(
+        &mut tree,
+        "cp1",
+        INIT,
+        "kubeletHealthCheck: 10m",
+        "kubeletHealthCheck: 30m",
+    );
+    let findings = check(&tree);
+    assert!(
+        findings.iter().all(|finding| finding
+            .message
+            .contains("cp1 gives up after 1800 s on kubeadm init (kubeletHealthCheck)")),
+        "{findings:#?}"
+    );
+    assert_eq!(findings.len(), 5, "everybody who joins");
+}
+
+#[test]
+fn a_control_plane_that_gives_up_before_its_turn_can_come() {
+    let mut tree = tree("ha-ubuntu");
+    let config = "/etc/firelay/kubeadm/join.yaml";
+    tamper(&mut tree, "cp2", config, "etcdAPICall: 15m", "etcdAPICall: 1h");
+    let message = found(&tree, "FL1057", &["cp3"]);
+    assert_eq!(
+        message,
+        "cp3 gives up after 1800 s on its turn to join, before cp2 gives up after 3600 s on kubeadm join (etcdAPICall)"
+    );
+}
+
+#[test]
+fn a_wait_that_nobody_can_judge() {
+    let mut tree = tree("ha-ubuntu");
+    tamper(
+        &mut tree,
+        "worker-1",
+        JOIN,
+        "mark joined\n",
+        "wait_for 60 \"the moon\" rises\nmark joined\n",
+    );
+    assert_eq!(
+        found(&tree, "FL1058", &["worker-1"]),
+        "nobody knows what ends the wait for `rises`"
+    );
+    let mut tree = self::tree("ha-ubuntu");
+    for limit in ["soon", "18446744073709551615"] {
+        variable(&mut tree, "worker-1", "FL_WAIT", limit);
+        assert_eq!(
+            found(&tree, "FL1058", &["worker-1"]),
+            "the wait for a clock that is right has no deadline that can be read"
+        );
+    }
+}
+
+const STEPS: &str = "/usr/local/lib/firelay/steps";
+
+#[test]
+fn a_chain_without_a_step() {
+    for (example, machine, step) in [
+        ("ha-ubuntu", "worker-1", "10-prepare"),
+        ("ha-ubuntu", "worker-1", "20-artifacts"),
+        ("ha-ubuntu", "worker-1", "30-runtime"),
+        ("ha-ubuntu", "cp1", "70-addons"),
+        ("ha-ubuntu", "cp2", "90-ready"),
+        ("local-endpoint", "w1", "60-endpoint"),
+        ("kube-vip", "cp2", "60-endpoint"),
+    ] {
+        let mut tree = tree(example);
+        write(&mut tree, machine, &format!("{STEPS}/{step}"), None);
+        let findings = check(&tree);
+        let name = step.split_once('-').unwrap().1;
+        let lacks = findings.iter().find(|finding| finding.code == "FL1059").unwrap();
+        assert_eq!(lacks.message, format!("{machine} has no step {name}"), "{findings:#?}");
+        assert_eq!(lacks.level, Level::Error);
+    }
+    // The spec says it of all machines, and a tree of several renders may have it on some.
+    let mut tree = tree("hardened");
+    let without = tree.machines[0].name.clone();
+    write(&mut tree, &without, &format!("{STEPS}/85-restrict"), None);
+    found(&tree, "FL1059", &[&without]);
+    assert_eq!(check(&tree)[0].level, Level::Warning);
+}
+
+#[test]
+fn a_chain_in_another_order() {
+    for (from, to, message) in [
+        (
+            "50-join",
+            "25-join",
+            "step join runs before step runtime, and has to come after it",
+        ),
+        (
+            "90-ready",
+            "05-ready",
+            "step ready runs before step prepare, and has to come after it",
+        ),
+    ] {
+        let mut tree = tree("ha-ubuntu");
+        let machine = tree
+            .machines
+            .iter_mut()
+            .find(|machine| machine.name == "worker-2")
+            .unwrap();
+        let entry = machine.root.entries.remove(&format!("{STEPS}/{from}")).unwrap();
+        machine.root.entries.insert(format!("{STEPS}/{to}"), entry);
+        let findings = check(&tree);
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.code == "FL1059" && finding.message == message),
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_step_without_what_it_works_by() {
+    for (example, machine, file) in [
+        ("ha-ubuntu", "worker-1", "/etc/containerd/config.toml"),
+        ("local-endpoint", "w1", "/etc/firelay/endpoint/haproxy.cfg"),
+    ] {
+        let mut tree = tree(example);
+        write(&mut tree, machine, file, None);
+        let message = found(&tree, "FL1059", &[machine]);
+        assert!(
+            message.ends_with(&format!(" works by {file}, which nothing puts there")),
+            "{message}"
+        );
+        assert_eq!(check(&tree)[0].level, Level::Error);
+        // Commands of the user's may bring it.
+        let machine = tree.machines.iter_mut().find(|own| own.name == machine).unwrap();
+        let entry = machine.root.entries[ENV].clone();
+        machine
+            .root
+            .entries
+            .insert("/etc/firelay/commands/first".to_owned(), entry);
+        assert_eq!(check(&tree)[0].level, Level::Warning);
+    }
+}
+
+/// The user's steps stand between firelay's.
+#[test]
+fn steps_of_the_users_commands_are_not_judged() {
+    let mut tree = tree("ha-ubuntu");
+    for step in ["17-first", "45-before", "80-after"] {
+        let machine = tree
+            .machines
+            .iter_mut()
+            .find(|machine| machine.name == "worker-2")
+            .unwrap();
+        let mut entry = machine.root.entries[JOIN].clone();
+        entry.what = What::File(Arc::from(*b"#!/bin/bash\ntrue\n"));
+        machine.root.entries.insert(format!("{STEPS}/{step}"), entry);
+    }
+    assert_eq!(check(&tree), []);
+}
+
+#[test]
+fn every_step_is_in_the_chain_of_the_grammar() {
+    let grammar: serde_json::Value = firelay::yaml::parse(
+        "waits.yaml",
+        &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
+    )
+    .unwrap();
+    let chain: Vec<_> = grammar["chain"].as_array().unwrap().iter().collect();
+    let names: BTreeSet<_> = chain.iter().map(|rule| rule["step"].as_str().unwrap()).collect();
+    let templates = fs::read_dir(support::root().join("templates/boot/steps")).unwrap();
+    let names_of = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    for file in templates.map(|entry| names_of(entry.unwrap().path())) {
+        let step = file.split_once('-').map_or(file.as_str(), |(_, step)| step);
+        let step = if step.starts_with("join-") { "join" } else { step };
+        assert!(step == "commands" || names.contains(step), "{step}");
+    }
+    for name in TREES.keys() {
+        for machine in &tree(name).machines {
+            let steps = machine
+                .root
+                .entries
+                .keys()
+                .filter_map(|path| path.split_once("/steps/"));
+            for (_, file) in steps {
+                assert!(names.contains(file.split_once('-').unwrap().1), "{file}");
+            }
+        }
+    }
+}
+
+/// A small document that does not start what fetches the whole one.
+#[test]
+fn a_pointer_that_nobody_follows() {
+    let mut tree = tree("pointer-s3");
+    let machine = tree.machines.iter_mut().find(|machine| machine.name == "cp1").unwrap();
+    machine
+        .commands
+        .retain(|words| !words.contains(&"firelay-fetch.service".to_owned()));
+    let findings = firelay::verify::check(&tree, NOW);
+    assert_eq!(codes(&findings), BTreeSet::from(["FL1020"]), "{findings:#?}");
+    assert!(findings[0].path.as_deref().unwrap().ends_with("/firelay-fetch.service"));
+}
+
+/// Whatever a script has become, something can be said and drawn.
+#[test]
+fn scripts_that_are_cut_short_are_judged_and_drawn() {
+    let mut tree = tree("external-etcd");
+    let script = read(&tree, "cp1", JOIN);
+    let lines: Vec<_> = script.lines().collect();
+    let whole = lines.iter().position(|line| *line == "  found").unwrap();
+    for end in (0..whole).step_by(25) {
+        write(&mut tree, "cp1", JOIN, Some(&lines[..end].join("\n")));
+        assert!(!check(&tree).is_empty(), "{end} lines");
+        let picture = Picture::of(&tree);
+        assert!(drawing::text(&picture).contains("  never\n"), "{end} lines");
+        drawing::svg(&picture).unwrap();
+    }
+    let machine = tree.machines.iter_mut().find(|machine| machine.name == "cp1").unwrap();
+    machine
+        .faults
+        .push(Finding::error("FL1003", "nodes/cp1/user-data", "not read"));
+    assert_eq!(check(&tree), [], "what others wait for is not known");
+}
+
+#[test]
+fn the_drawings_are_those_that_were_looked_at() {
+    let mut golden = Golden::open("graph");
+    for example in ["ha-ubuntu", "external-etcd"] {
+        let picture = Picture::of(&tree(example));
+        golden.compare(&format!("{example}.txt"), &drawing::text(&picture));
+        golden.compare(&format!("{example}.dot"), &drawing::dot(&picture).unwrap());
+        golden.compare(&format!("{example}.mmd"), &drawing::mermaid(&picture).unwrap());
+        golden.compare(&format!("{example}.svg"), &drawing::svg(&picture).unwrap());
+    }
+    golden.close();
+}
+
+/// The block of a language in a page, with another text in it.
+fn with_block(page: &str, language: &str, text: &str) -> String {
+    let fence = format!("```{language}\n");
+    let (before, rest) = page.split_once(&fence).unwrap();
+    let (_, after) = rest.split_once("```").unwrap();
+    format!("{before}{fence}{text}```{after}")
+}
+
+#[test]
+fn the_page_shows_a_drawing() {
+    let path = support::root().join("docs/order.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let picture = Picture::of(&tree("external-etcd"));
+    let shown = with_block(&page, "text", &drawing::text(&picture));
+    let shown = with_block(&shown, "mermaid", &drawing::mermaid(&picture).unwrap());
+    if blessing() {
+        fs::write(path, shown).unwrap();
+    } else {
+        assert!(page == shown, "docs/order.md shows another drawing: just bless");
+    }
+}
+
+#[test]
+fn the_drawings_of_all_examples_are_well_formed() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in TREES.keys() {
+        let picture = Picture::of(&tree(name));
+        let svg = directory.path().join(format!("{name}.svg"));
+        fs::write(&svg, drawing::svg(&picture).unwrap()).unwrap();
+        let dot = drawing::dot(&picture).unwrap();
+        assert_eq!(dot.matches('{').count(), dot.matches('}').count(), "{name}");
+        for edge in &picture.edges {
+            assert!(
+                dot.contains(&format!("  {} -> {} [", edge.from, edge.to)),
+                "{name}: {edge:?}"
+            );
+            assert!(
+                dot.contains(&format!("    {} [label=", edge.from))
+                    && dot.contains(&format!("    {} [label=", edge.to))
+            );
+        }
+    }
+    let script = "import sys, xml.dom.minidom as x\nfor p in sys.argv[1:]:\n d = x.parse(p)\n assert d.documentElement.tagName == 'svg'";
+    let files = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    support::succeed(Command::new("python3").args(["-c", script]).args(files), "python3");
+}
+
+#[test]
+fn forty_workers_are_one_line() {
+    let mut tree = tree("ha-ubuntu");
+    let at = tree
+        .machines
+        .iter()
+        .position(|machine| machine.name == "worker-1")
+        .unwrap();
+    let root = tree.machines[at].root.clone();
+    let before = Picture::of(&tree);
+    for machine in &mut tree.machines {
+        if machine.name.starts_with("worker-") {
+            machine.root = root.clone();
+        }
+    }
+    let picture = Picture::of(&tree);
+    assert_eq!(
+        picture.groups.len(),
+        3,
+        "the founder, the other control planes, the workers"
+    );
+    assert_eq!(picture.groups[2].title, "worker-1..3");
+    assert_eq!(before.groups.len(), 3);
+    assert!(drawing::text(&picture).contains("\nworker-1..3  worker\n"));
+}
+
+#[test]
+fn the_verb_draws_and_reports() {
+    let out = TREES["external-etcd"].path();
+    let run = |arguments: &[&str]| {
+        let mut command = support::firelay(&["graph"]);
+        support::succeed(command.arg(out).args(arguments), "firelay")
+    };
+    let picture = Picture::of(&tree("external-etcd"));
+    assert_eq!(run(&[]), drawing::text(&picture));
+    assert_eq!(run(&["--format", "svg"]), drawing::svg(&picture).unwrap());
+    let json: serde_json::Value = serde_json::from_str(&run(&["--output", "json"])).unwrap();
+    assert_eq!(json["groups"][0]["title"], "etcd1..3");
+    assert_eq!(json["groups"][1]["founds"], true);
+}

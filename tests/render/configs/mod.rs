@@ -1,0 +1,12 @@
+//! The configuration files of nodes, read back by the programs that they are for.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod cluster;
+mod containerd;
+mod control_plane;
+mod etcd;
+mod files;
+mod kubeadm;
+use crate::support;
+mod tool;
+mod units;

@@ -1,0 +1,115 @@
+//! Units, read by systemd.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use firelay::{
+    node::{NodeUnit, units},
+    plan::{HostPlan, NodePlan, ProxyPlan},
+    secret::Secret,
+};
+
+use super::{
+    cluster::{ETCD, WORKER, node},
+    support,
+};
+
+/// A directory of stub executables, with what a unit has to quote in its name.
+fn stubs(dir: &Path) -> String {
+    let bin = dir.join("bin 100%");
+    fs::create_dir(&bin).unwrap();
+    for name in ["kubelet", "containerd", "etcd"] {
+        fs::write(bin.join(name), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    bin.to_str().unwrap().to_owned()
+}
+
+fn lay(dir: &Path, unit: &NodeUnit) {
+    fs::write(dir.join(&unit.name), &*unit.content).unwrap();
+    let dropins = dir.join(format!("{}.d", unit.name));
+    fs::create_dir(&dropins).unwrap();
+    for (name, content) in &unit.dropins {
+        fs::write(dropins.join(name), &**content).unwrap();
+    }
+}
+
+#[test]
+fn systemd_accepts_every_unit() {
+    let dir = tempfile::tempdir().unwrap();
+    let bin_dir = stubs(dir.path());
+    let kubernetes = NodePlan {
+        bin_dir: bin_dir.clone(),
+        ..node("w", WORKER, "10.0.0.1")
+    };
+    let etcd = NodePlan {
+        bin_dir,
+        ..node("e", ETCD, "10.0.0.2")
+    };
+    let all = [
+        units::kubelet(&kubernetes),
+        units::containerd(&kubernetes),
+        units::etcd(&etcd),
+    ];
+    for unit in all.map(|unit| unit.unwrap().unwrap()) {
+        assert!(!unit.enabled);
+        lay(dir.path(), &unit);
+        let mut verify = Command::new("systemd-analyze");
+        verify
+            .args(["verify", "--man=no", "--recursive-errors=no"])
+            .arg(dir.path().join(&unit.name));
+        let output = support::output(&mut verify, "systemd");
+        let said = support::said(&output);
+        assert!(
+            output.status.success() && said.is_empty(),
+            "{}: {said}\n{}",
+            unit.name,
+            unit.content
+        );
+    }
+}
+
+/// A package's drop-in of the same name starts /usr/bin/kubelet; ours has to hide it.
+#[test]
+fn the_kubelet_drop_in_hides_a_packages() {
+    let kubelet = units::kubelet(&node("w", WORKER, "10.0.0.1")).unwrap().unwrap();
+    assert!(!kubelet.content.contains("ExecStart="));
+    let (name, content) = &kubelet.dropins[0];
+    assert_eq!(name, "10-kubeadm.conf");
+    assert!(content.contains("\nExecStart=\"/usr/local/bin/kubelet\" --bootstrap-kubeconfig="));
+}
+
+#[test]
+fn units_are_only_where_they_belong() {
+    let worker = node("w", WORKER, "10.0.0.1");
+    let member = node("e", ETCD, "10.0.0.2");
+    assert!(units::etcd(&worker).unwrap().is_none());
+    assert!(units::kubelet(&member).unwrap().is_none());
+    assert!(units::containerd(&member).unwrap().is_none());
+    let image = NodePlan {
+        preinstalled: true,
+        bin_dir: "/usr/bin".into(),
+        ..worker
+    };
+    assert!(units::containerd(&image).unwrap().is_none());
+    assert!(units::kubelet(&image).unwrap().is_some());
+    let proxy = ProxyPlan {
+        http: None,
+        https: Some(Secret::new("http://someone:hunter2@proxy:3128".to_owned())),
+        no_proxy: "localhost".to_owned(),
+    };
+    let host = HostPlan {
+        proxy: Some(proxy),
+        ..HostPlan::default()
+    };
+    let proxied = NodePlan {
+        host: host.into(),
+        ..image
+    };
+    let unit = units::containerd(&proxied).unwrap().unwrap();
+    assert_eq!(
+        (&*unit.content, unit.enabled, unit.dropins.len()),
+        ("", false, 1),
+        "the unit is the image's own"
+    );
+    assert!(!unit.dropins[0].1.contains("hunter2"), "systemctl show tells everyone");
+}

@@ -1,0 +1,154 @@
+//! The profile `hardened`: each control of docs/hardening.md is found in rendered documents, for every minor, without firelay's
+//! own types; the tables there are made of the list that is checked.
+//!
+//! `FIRELAY_BLESS=1 cargo test --test render hardening::` writes the tables anew.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod audit;
+mod checks;
+mod guards;
+mod namespaces;
+mod sandbox;
+use crate::support;
+mod tables;
+
+use std::{collections::BTreeMap, fs, sync::LazyLock};
+
+use firelay::profile::Profiles;
+use serde::Deserialize;
+use support::{Example, Files, example, read_tree, render, root};
+
+/// `controls.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Controls {
+    benchmark: String,
+    sections: Vec<Section>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    title: String,
+    controls: Vec<Control>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Control {
+    id: String,
+    control: String,
+    r#where: Option<String>,
+    left_out: Option<String>,
+    #[serde(default)]
+    checks: Vec<checks::Check>,
+}
+
+static CONTROLS: LazyLock<Controls> = LazyLock::new(|| {
+    let text = fs::read_to_string(root().join("tests/hardening/controls.yaml")).unwrap();
+    firelay::yaml::parse("controls.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
+});
+
+/// What the example has not: another system, and a member of an external etcd. Both have the add-on with a unit of its own.
+const ROCKY: &str =
+    "  - { name: rocky, os: rocky-9, roles: [worker], addresses: [10.6.0.22] }\naddons: { certificateRenewal: {} }\n";
+const MEMBER: &str = "  - { name: e1, roles: [etcd], addresses: [10.6.0.31] }\n";
+
+/// The files of the machines of the example in a version, by the names that checks have for them.
+fn machines(version: &str) -> BTreeMap<&'static str, Files> {
+    let text = fs::read_to_string(example("hardened").spec).unwrap();
+    let text = text.replace("version: 1.36.4", &format!("version: {version}"));
+    assert!(text.contains(&format!("version: {version}\n")));
+    let mut stacked = rendered(&(text.clone() + ROCKY));
+    let mut external = rendered(&(text + MEMBER));
+    BTreeMap::from([
+        ("founder", stacked.remove("cp1").unwrap()),
+        ("worker", stacked.remove("w1").unwrap()),
+        ("rocky", stacked.remove("rocky").unwrap()),
+        ("etcd", external.remove("e1").unwrap()),
+    ])
+}
+
+fn rendered(text: &str) -> BTreeMap<String, Files> {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    fs::write(&spec, text).unwrap();
+    let of = Example {
+        spec,
+        ..example("hardened")
+    };
+    let out = directory.path().join("out");
+    render(&of, &out);
+    read_tree(&out)
+}
+
+/// The newest patch of every minor.
+fn versions() -> Vec<String> {
+    let profiles = Profiles::embedded().unwrap();
+    let minors = profiles.kubernetes.values();
+    minors.map(|minor| minor.versions[0].to_string()).collect()
+}
+
+#[test]
+fn every_control_is_in_the_documents_of_every_minor() {
+    let versions = versions();
+    assert!(versions.len() >= 4, "{versions:?}");
+    let mut wrong = Vec::new();
+    for version in versions {
+        let machines = machines(&version);
+        for control in CONTROLS.sections.iter().flat_map(|section| &section.controls) {
+            let missing = control.checks.iter().filter_map(|check| check.fault(&machines));
+            wrong.extend(missing.map(|fault| format!("{version} {}: {fault}", control.id)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where SELinux enforces, the chain is started another way, and verify, with which a render ends, reads it nevertheless.
+#[test]
+fn a_cluster_that_enforces_is_rendered() {
+    let text = fs::read_to_string(example("hardened").spec).unwrap();
+    assert!(text.contains("\nos: debian-13\n"));
+    for os in ["rocky-9", "fedora-coreos"] {
+        let machines = rendered(&text.replace("\nos: debian-13\n", &format!("\nos: {os}\n")));
+        let unit = &machines["cp1"]["/etc/systemd/system/firelay.service"].1;
+        assert!(unit.contains("ExecStart=/usr/bin/env bash "), "{os}: {unit}");
+    }
+}
+
+/// A control is checked, or there is a reason why not; never both, never neither.
+#[test]
+fn no_control_is_without_a_check_or_a_reason() {
+    for control in CONTROLS.sections.iter().flat_map(|section| &section.controls) {
+        let checked = !control.checks.is_empty() && control.r#where.is_some();
+        assert!(checked != control.left_out.is_some(), "{}", control.id);
+    }
+}
+
+/// A check that finds its control everywhere would be none: most are lost without the profile.
+#[test]
+fn without_the_profile_its_controls_are_not_there() {
+    let text = fs::read_to_string(example("hardened").spec).unwrap();
+    let open = text.replace("security: { profile: hardened }\n", "");
+    let open = open.replace(
+        "    audit:\n",
+        "    audit:\n      policy: { rules: [{ level: None }] }\n",
+    );
+    let mut open = rendered(&open);
+    let machines = BTreeMap::from([
+        ("founder", open.remove("cp1").unwrap()),
+        ("worker", open.remove("w1").unwrap()),
+    ]);
+    let lost = CONTROLS
+        .sections
+        .iter()
+        .flat_map(|section| &section.controls)
+        .filter(|control| {
+            let own = control
+                .checks
+                .iter()
+                .filter(|check| machines.contains_key(check.node()));
+            own.into_iter().any(|check| check.fault(&machines).is_some())
+        });
+    assert!(lost.count() >= 25);
+}

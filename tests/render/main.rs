@@ -1,0 +1,22 @@
+//! From the plan to documents: certificates, configuration, manifests, documents, and their sameness.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod addons;
+mod calico;
+mod configs;
+mod conform;
+mod determinism;
+mod documents;
+mod endpoint;
+mod hardening;
+mod host;
+mod interfaces;
+mod manifests;
+mod openapi;
+mod pki;
+mod pointer;
+mod seed;
+mod tree;

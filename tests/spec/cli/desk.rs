@@ -1,0 +1,178 @@
+//! A working directory, what is run in it, and specs for it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Output;
+
+use super::support::{self, Entry, example, firelay, said, tree};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// A directory in which someone works: `cluster.yaml` with the bundle that belongs to it.
+pub struct Desk {
+    pub directory: tempfile::TempDir,
+}
+
+impl Desk {
+    /// An empty one.
+    pub fn empty() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// With a spec only.
+    pub fn with_spec(name: &str) -> Self {
+        let desk = Self::empty();
+        fs::copy(example(name).spec, desk.at("cluster.yaml")).unwrap();
+        desk
+    }
+
+    /// With an example's spec and bundle.
+    pub fn of(name: &str) -> Self {
+        let desk = Self::with_spec(name);
+        example(name).lay_bundle(&desk.at("firelay.secrets.yaml"));
+        desk
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = firelay(arguments);
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(&self.command(arguments).output().unwrap())
+    }
+
+    pub fn pipe(&self, arguments: &[&str], stdin: &[u8]) -> Ran {
+        Ran::of(&support::pipe(&mut self.command(arguments), "firelay", stdin))
+    }
+
+    /// Everything in the directory, to see that nothing changed.
+    pub fn everything(&self) -> BTreeMap<String, Entry> {
+        tree(self.directory.path())
+    }
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn of(output: &Output) -> Self {
+        let ran = Self {
+            code: output
+                .status
+                .code()
+                .unwrap_or_else(|| panic!("killed: {}", said(output))),
+            stdout: String::from_utf8(output.stdout.clone()).unwrap(),
+            stderr: String::from_utf8(output.stderr.clone()).unwrap(),
+        };
+        assert!(!ran.stderr.contains("mistake in firelay"), "{ran:?}");
+        ran
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// An OS-independent text that gzip cannot make smaller.
+pub fn noise(bytes: usize) -> String {
+    let digest = |index: usize| format!("{:x?}", Sha256::digest(index.to_be_bytes())).replace([',', ' ', '[', ']'], "");
+    let mut text: String = (0..=bytes / 60).map(digest).collect();
+    text.truncate(bytes);
+    text
+}
+
+/// `ha-ubuntu` with a manifest that no document on EC2 can carry.
+pub fn too_large() -> String {
+    let manifest = format!(
+        "manifests:\n  - name: noise\n    content: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {{ name: noise }}\n      data: {{ noise: \"{}\" }}\n",
+        noise(30_000)
+    );
+    fs::read_to_string(example("ha-ubuntu").spec).unwrap() + &manifest
+}
+
+/// Three mistakes.
+pub const REFUSED: &str = "\
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: lab
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.lab.example.com }
+netwrok:
+  pods: [10.244.0.0/16]
+os: ubuntu-24.04
+platform: awss
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: 10.0.0.11 }
+";
+
+/// One finding, which is a warning.
+pub const WARNED: &str = "\
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: lab
+kubernetes:
+  version: 1.36.4
+  kubeProxy: { mode: ipvs }
+endpoint: { host: api.lab.example.com }
+os: ubuntu-24.04
+platform: aws
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+";
+
+/// A bundle of whose lines one is damaged.
+pub fn damaged_bundle(desk: &Desk, from: &str, to: &str) {
+    let bundle = desk.read("firelay.secrets.yaml");
+    assert!(bundle.contains(from), "{from}");
+    desk.write("firelay.secrets.yaml", &bundle.replacen(from, to, 1));
+}
+
+/// A system that extends one of firelay's, and a platform that is firelay's but for a limit.
+pub fn own_profiles() -> Desk {
+    let desk = Desk::of("single-node");
+    fs::create_dir_all(desk.at("own/os")).unwrap();
+    fs::create_dir_all(desk.at("own/platform")).unwrap();
+    let acme = "# Our image, built on 2026-11-01.\nextends: ubuntu-24.04\ntitle: ACME Linux\npaths: { bin: /opt/acme/bin }\n\
+        # Our auditors ask for it.\npackages: [auditd]\n";
+    desk.write("own/os/acme.yaml", acme);
+    desk.write("own/platform/openstack.yaml", "cloudInit: { limit: 131072 }\n");
+    desk
+}
+
+/// Every flag of `init`.
+pub const INIT: &[&str] = &[
+    "init",
+    "--name=lab",
+    "--kubernetes=1.35.8",
+    "--os=debian-13",
+    "--platform=metal",
+    "--control-plane=cp{1..2}=10.0.0.11-10.0.0.12",
+    "--control-plane=cp3=10.0.0.13",
+    "--worker=w{1..3}=10.0.0.21-10.0.0.23",
+    "--endpoint-provider=kubeVip=10.0.0.100",
+    "--endpoint=api.lab.lan",
+    "--ssh-key=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOm you@example.com",
+];

@@ -1,0 +1,16 @@
+//! The command line as its users meet it: what is written, where, and with which exit code.
+//!
+//! The whole text of the messages stands in `golden/cli/`; `just bless` writes it anew.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod artifacts;
+mod bundle;
+pub mod desk;
+mod inputs;
+mod messages;
+mod pages;
+mod render;
+mod sealed;
+mod starter;
+mod streams;
+use crate::support;

@@ -1,0 +1,225 @@
+//! What `render` writes, and what it leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::desk::{Desk, Ran, noise, too_large};
+use super::support::{Entry, Files, read_tree, tree};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+#[test]
+fn what_is_too_large_leaves_the_tree_as_it_was() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    fs::set_permissions(desk.at("out"), PermissionsExt::from_mode(0o755)).unwrap();
+    let before = tree(&desk.at("out"));
+    desk.write("cluster.yaml", &too_large());
+    let ran = desk.run(&["render"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (5, ""));
+    for part in [
+        "cp1: ",
+        "over the limit of 16384",
+        "largest files",
+        "manifests: leave large ones out",
+    ] {
+        assert!(ran.stderr.contains(part), "{ran:?}");
+    }
+    assert_eq!(tree(&desk.at("out")), before);
+    assert_eq!(desk.run(&["size"]).code, 5);
+}
+
+#[test]
+fn the_first_node_that_is_too_large_is_named_however_threads_run() {
+    let desk = Desk::of("ha-ubuntu");
+    let content = noise(30_000);
+    let spec = desk.read("cluster.yaml");
+    // A registry's password is in every document.
+    let registry = format!(
+        "runtime:\n  registries:\n    - host: docker.io\n      mirrors:\n        - {{ url: \"https://mirror.example.com/v2\", auth: {{ username: puller, password: \"{content}\" }} }}\n"
+    );
+    desk.write("cluster.yaml", &(spec + &registry));
+    for threads in ["1", "8"] {
+        let mut render = desk.command(&["render"]);
+        let ran = Ran::of(&render.env("RAYON_NUM_THREADS", threads).output().unwrap());
+        assert_eq!(ran.code, 5, "{ran:?}");
+        assert!(ran.stderr.starts_with("error: cp1: "), "{ran:?}");
+        assert!(!desk.at("out").exists());
+    }
+}
+
+#[test]
+fn a_second_render_uses_the_bundle_and_rewrites_nothing() {
+    let desk = Desk::with_spec("ha-ubuntu");
+    let first = desk.run(&["render", "--new-secrets"]);
+    assert_eq!(first.code, 0);
+    assert!(
+        first.stderr.contains("wrote firelay.secrets.yaml (SHA256:"),
+        "{first:?}"
+    );
+    let before = desk.everything();
+    let second = desk.run(&["render", "--new-secrets"]);
+    assert_eq!((second.code, &second.stdout), (0, &first.stdout));
+    assert!(!second.stderr.contains("firelay.secrets.yaml"), "{second:?}");
+    assert!(
+        second.stderr.contains(": 0 files new or changed, ") && second.stderr.contains(" 0 removed"),
+        "{second:?}"
+    );
+    assert_eq!(desk.everything(), before);
+}
+
+#[test]
+fn a_foreign_file_in_the_way_stops_everything() {
+    let desk = Desk::of("ha-ubuntu");
+    fs::create_dir_all(desk.at("out/nodes/cp3")).unwrap();
+    desk.write("out/nodes/cp3/user-data", "mine");
+    let before = desk.everything();
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.ends_with(":\n  nodes/cp3/user-data\n"), "{ran:?}");
+    assert_eq!(desk.everything(), before);
+}
+
+/// The nodes that have a file in which one of these texts stands.
+fn nodes_with(files: &BTreeMap<String, Files>, texts: &[&str]) -> Vec<String> {
+    let has = |files: &Files| {
+        texts
+            .iter()
+            .any(|text| files.values().any(|(_, content)| content.contains(text)))
+    };
+    files
+        .iter()
+        .filter(|(_, files)| has(files))
+        .map(|(node, _)| node.clone())
+        .collect()
+}
+
+#[test]
+fn of_a_founded_cluster_everyone_joins() {
+    for (name, founder, joiner) in [
+        ("ha-ubuntu", "cp1", Some("cp2")),
+        ("ha-flatcar", "cp1", Some("cp2")),
+        ("external-etcd", "cp1", Some("cp2")),
+        ("single-node", "home1", None),
+    ] {
+        let marks = ["kubeadm init", "init.yaml", "InitConfiguration", "bootstrapTokens"];
+        let desk = Desk::of(name);
+        assert_eq!(desk.run(&["render"]).code, 0);
+        let before = read_tree(&desk.at("out"));
+        assert_eq!(nodes_with(&before, &marks), [founder], "{name}");
+
+        assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+        let after = read_tree(&desk.at("out"));
+        assert_eq!(nodes_with(&after, &marks), [""; 0], "{name}");
+        for (node, files) in &after {
+            assert!(
+                node == founder || *files == before[node],
+                "{name}: {node} is another one"
+            );
+        }
+        if let Some(joiner) = joiner {
+            let names = |node: &str| after[node].keys().cloned().collect::<Vec<_>>();
+            assert_eq!(names(founder), names(joiner), "{name}");
+            let steps = |node: &str| -> Files {
+                let files = after[node].clone().into_iter();
+                files
+                    .filter(|(path, _)| path.contains("/steps/") || path.ends_with("/driver"))
+                    .collect()
+            };
+            assert!(steps(founder) == steps(joiner), "{name}: {founder} takes other steps");
+        }
+    }
+}
+
+/// What runs after it still counts on the last render's manifest.
+#[test]
+fn a_render_of_one_node_leaves_the_others() {
+    let desk = Desk::of("mixed");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let before = tree(&desk.at("out"));
+    let manifest = desk.read("out/manifest.json");
+    assert_eq!(desk.run(&["render", "--node", "cp1", "--node", "burst"]).code, 0);
+    assert_eq!(tree(&desk.at("out")), before, "nothing changed, so nothing is written");
+    let set = ["render", "--node", "arm1", "--set", "nodes[arm{1..2}].labels.cpu=other"];
+    let ran = desk.run(&set);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let changed = |after: &BTreeMap<String, Entry>| -> Vec<String> {
+        let differs = |path: &&String| {
+            after.get(*path).map(|entry| &entry.content) != before.get(*path).map(|entry| &entry.content)
+        };
+        before
+            .keys()
+            .chain(after.keys())
+            .filter(differs)
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    let after = changed(&tree(&desk.at("out")));
+    assert!(after.iter().any(|path| path == "manifest.json"), "{after:?}");
+    assert!(
+        after
+            .iter()
+            .all(|path| path == "manifest.json" || path.starts_with("nodes/arm1/")),
+        "{after:?}"
+    );
+    let manifest_after: Value = serde_json::from_str(&desk.read("out/manifest.json")).unwrap();
+    for file in manifest_after["files"].as_array().unwrap() {
+        let bytes = fs::read(desk.at("out").join(file["path"].as_str().unwrap())).unwrap();
+        let digest: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(file["sha256"], digest);
+    }
+    // A render of all replaces exactly those files.
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read("out/manifest.json"), manifest);
+    // What was changed by hand, or would be of another version, is not vouched for.
+    assert_eq!(
+        desk.run(&["render", "--node", "cp1", "--set", "kubernetes.version=1.36.3"])
+            .code,
+        2
+    );
+    desk.write("out/nodes/gpu1/config.ign", "{}");
+    let ran = desk.run(&["render", "--node", "cp1"]);
+    assert!(ran.code == 1 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
+}
+
+/// Who reads the manifest would find no node there.
+#[test]
+fn a_render_of_one_node_misses_what_another_lacks() {
+    let desk = Desk::of("mixed");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    fs::remove_file(desk.at("out/admin.kubeconfig")).unwrap();
+    fs::remove_file(desk.at("out/nodes/cp1/user-data")).unwrap();
+    let before = desk.everything();
+    let ran = desk.run(&["render", "--node", "cp2"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("render their nodes as well") && ran.stderr.ends_with(":\n  nodes/cp1/user-data\n"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.everything(), before);
+    assert_eq!(desk.run(&["render", "--node", "cp2", "--node", "cp1"]).code, 0);
+    assert!(desk.read("out/manifest.json").contains("nodes/cp1/user-data"));
+    assert!(
+        !desk.read("out/manifest.json").contains("admin.kubeconfig"),
+        "it was taken away"
+    );
+}
+
+#[test]
+fn a_document_goes_to_stdout_and_nothing_is_written() {
+    let desk = Desk::of("single-node");
+    let before = desk.everything();
+    let ran = desk.run(&["render", "--node", "home1", "--out", "-"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(desk.everything(), before);
+    let twice = desk.run(&["render", "--node", "home1", "--node", "home1", "--out", "-"]);
+    assert_eq!((twice.code, &twice.stdout), (0, &ran.stdout));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read("out/nodes/home1/user-data"), ran.stdout);
+}

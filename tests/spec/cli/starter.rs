@@ -1,0 +1,127 @@
+//! `init`: by flags and by answers.
+
+use std::process::Command;
+
+use super::desk::{Desk, INIT};
+use super::support::{self, said};
+
+#[test]
+fn the_starter_is_valid_whatever_the_name() {
+    for name in ["my-cluster", "null", "no", "12", "1e5", "0x10", "2026-01-01", "a"] {
+        let desk = Desk::empty();
+        let starter = desk.run(&["init", "--name", name]);
+        assert_eq!((starter.code, starter.stderr.as_str()), (0, ""));
+        let ran = desk.pipe(&["check", "--strict", "-"], starter.stdout.as_bytes());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains(&format!("cluster {name}, ")), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_spec_of_flags_is_valid() {
+    let flags: [&[&str]; 5] = [
+        INIT,
+        &["init", "--control-plane", "one=10.0.0.1"],
+        &["init", "--endpoint-provider", "local", "--platform", "openstack"],
+        &[
+            "init",
+            "--os",
+            "flatcar",
+            "--worker",
+            "w1=10.0.0.1",
+            "--worker",
+            "w2=10.0.0.2",
+        ],
+        &[
+            "init",
+            "--name",
+            "null",
+            "--control-plane",
+            "no=10.0.0.1",
+            "--worker",
+            "off=10.0.0.2",
+        ],
+    ];
+    for flags in flags {
+        let desk = Desk::empty();
+        let spec = desk.run(flags);
+        assert_eq!(spec.code, 0, "{spec:?}");
+        let ran = desk.pipe(&["check", "--strict", "-"], spec.stdout.as_bytes());
+        assert_eq!(ran.code, 0, "{ran:?}\n{}", spec.stdout);
+    }
+}
+
+/// What `init` says on a terminal that answers so. `script` gives the command one.
+fn asked(desk: &Desk, arguments: &str, answers: &str) -> String {
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--echo", "never", "--command"])
+        .arg(format!("{} init {arguments}", env!("CARGO_BIN_EXE_firelay")))
+        .arg("/dev/null")
+        .current_dir(desk.directory.path());
+    let output = support::pipe(&mut script, "bsdutils", answers.as_bytes());
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+#[test]
+fn on_a_terminal_init_asks() {
+    let desk = Desk::empty();
+    let said = asked(&desk, "", "My Lab\nlab\n\ndebain-13\ndebian-13\nmetal\n\n\nlocal\n\n\n");
+    for text in [
+        "Name of the cluster:",
+        "[my-cluster] not a cluster name",
+        "did you mean `debian-13`?",
+        "wrote cluster.yaml and firelay.schema.json; next: firelay check cluster.yaml",
+    ] {
+        assert!(said.contains(text), "{text}\n{said}");
+    }
+    let spec = desk.read("cluster.yaml");
+    assert!(spec.starts_with("# yaml-language-server: $schema=firelay.schema.json\n"));
+    assert!(
+        spec.contains("\nos: debian-13\n") && spec.contains("  provider: local\n"),
+        "{spec}"
+    );
+    assert_eq!(desk.run(&["check", "--strict"]).code, 0);
+    assert_eq!(desk.read("firelay.schema.json"), desk.run(&["schema"]).stdout);
+    // With a flag there is nothing to ask.
+    assert!(asked(&desk, "--name lab other.yaml", "").starts_with("wrote other.yaml; next"));
+}
+
+#[test]
+fn the_starter_renders_and_is_not_overwritten() {
+    let desk = Desk::empty();
+    let ran = desk.run(&["init", "cluster.yaml"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert_eq!(desk.read("cluster.yaml"), desk.run(&["init"]).stdout);
+    assert_eq!(desk.run(&["init", "-"]).stdout, desk.run(&["init"]).stdout);
+    assert!(!desk.at("-").exists());
+    assert_eq!(desk.run(&["render", "--new-secrets"]).code, 0);
+    desk.write("cluster.yaml", "mine");
+    assert_eq!(desk.run(&["init", "cluster.yaml"]).code, 1);
+    assert_eq!(desk.read("cluster.yaml"), "mine");
+}
+
+#[test]
+fn every_os_and_platform_that_the_starter_names_can_be_had() {
+    let starter = Desk::empty().run(&["init"]).stdout;
+    let profiles = firelay::profile::Profiles::embedded().unwrap();
+    let comments: String = starter
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect::<Vec<_>>()
+        .join("\n");
+    for name in profiles.os.keys().chain(profiles.platform.keys()) {
+        assert!(comments.contains(name.as_str()), "{name} is not in\n{starter}");
+    }
+}
+
+#[test]
+fn every_example_is_without_a_warning() {
+    for example in support::examples() {
+        let output = support::firelay(&["check", "--strict", example.spec.to_str().unwrap()])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}

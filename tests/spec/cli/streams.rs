@@ -1,0 +1,160 @@
+//! stdout, stderr, and readers that go away.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::pipe;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+use std::process::Stdio;
+
+use super::desk::{Desk, REFUSED, Ran, WARNED};
+use super::support::{self, said};
+use serde_json::Value;
+
+#[test]
+fn json_is_all_that_is_on_stdout() {
+    let desk = Desk::of("ha-ubuntu");
+    let check = desk.run(&["check", "--output", "json"]);
+    assert_eq!(check.json(), serde_json::json!({ "valid": true, "findings": [] }));
+    let render = desk.run(&["render", "--output", "json"]).json();
+    let fingerprint = desk.run(&["secrets", "show", "--fingerprint"]).stdout;
+    assert_eq!(render["bundle"], fingerprint.trim_end());
+    for node in render["nodes"].as_array().unwrap() {
+        let path = desk.at("out").join(node["file"].as_str().unwrap());
+        assert!(path.exists(), "{}", path.display());
+        assert!(node["bytes"].as_u64() <= node["limit"].as_u64());
+    }
+    let size = desk.run(&["size", "--output", "json"]).json();
+    let size = size.as_array().unwrap();
+    assert_eq!(size.len(), 6);
+    for (size, node) in size.iter().zip(render["nodes"].as_array().unwrap()) {
+        assert_eq!((&size["node"], &size["counted"]), (&node["node"], &node["bytes"]));
+    }
+    let one = desk.run(&["size", "--node", "cp2", "--output", "json"]).json();
+    assert_eq!(one.as_array().unwrap(), &size[1..2]);
+
+    desk.write("cluster.yaml", REFUSED);
+    let refused = desk.run(&["check", "--output", "json"]);
+    assert_eq!((refused.code, &refused.json()["valid"]), (3, &Value::Bool(false)));
+    assert_eq!(refused.json()["findings"].as_array().unwrap().len(), 3);
+    desk.write("cluster.yaml", WARNED);
+    assert_eq!(desk.run(&["check", "--output", "json"]).json()["valid"], true);
+    let strict = desk.run(&["check", "--strict", "--output", "json"]);
+    assert_eq!((strict.code, &strict.json()["valid"]), (3, &Value::Bool(false)));
+}
+
+/// A reader that went away before anything was written.
+fn gone() -> Stdio {
+    let (reader, writer) = pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+const SPEAKING: [&[&str]; 9] = [
+    &["init"],
+    &["check"],
+    &["check", "--output", "json"],
+    &["render"],
+    &["render", "--output", "json"],
+    &["size"],
+    &["secrets", "show"],
+    &["completions", "zsh"],
+    &["--help"],
+];
+
+#[test]
+fn a_reader_that_went_away_is_no_failure() {
+    let desk = Desk::of("single-node");
+    for arguments in SPEAKING {
+        let ran = Ran::of(
+            &desk
+                .command(arguments)
+                .stdout(gone())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap(),
+        );
+        assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
+    }
+    // Nobody hears the errors either; the exit code stays.
+    for (arguments, code) in [
+        (&["check", "nowhere"][..], 1),
+        (&["render", "--secrets", "nowhere"], 4),
+        (&["check", "--frobnicate"], 2),
+    ] {
+        let status = desk.command(arguments).stdout(gone()).stderr(gone()).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_a_failure() {
+    let desk = Desk::of("single-node");
+    for arguments in &SPEAKING[..8] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = Ran::of(
+            &desk
+                .command(arguments)
+                .stdout(full)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap(),
+        );
+        assert_eq!(ran.code, 1, "{arguments:?}: {ran:?}");
+        assert!(
+            ran.stderr
+                .ends_with("error: cannot write to stdout: No space left on device (os error 28)\n"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn paths_need_not_be_text() {
+    let desk = Desk::of("single-node");
+    let out = OsStr::from_bytes(b"out-\xff");
+    let ran = Ran::of(
+        &desk
+            .command(&["render", "--output", "json", "--out"])
+            .arg(out)
+            .output()
+            .unwrap(),
+    );
+    assert_eq!((ran.code, &ran.json()["out"]), (0, &Value::from("out-\u{fffd}")));
+    assert!(desk.directory.path().join(out).join("manifest.json").exists());
+}
+
+/// What a terminal is shown. `script` gives the command one.
+fn on_a_terminal(desk: &Desk, no_color: Option<&str>) -> String {
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--command"])
+        .arg(format!("{} check", env!("CARGO_BIN_EXE_firelay")))
+        .arg("/dev/null")
+        .current_dir(desk.directory.path())
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
+    if let Some(value) = no_color {
+        script.env("NO_COLOR", value);
+    }
+    let output = support::output(&mut script, "bsdutils");
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    said(&output)
+}
+
+#[test]
+fn only_terminals_see_colours_and_not_those_who_ask_for_none() {
+    let desk = Desk::empty();
+    desk.write("cluster.yaml", REFUSED);
+    let escape = '\u{1b}';
+    assert!(on_a_terminal(&desk, None).contains(escape));
+    assert!(on_a_terminal(&desk, Some("")).contains(escape));
+    assert!(!on_a_terminal(&desk, Some("1")).contains(escape));
+    let piped = desk.command(&["check"]).env_remove("NO_COLOR").output().unwrap();
+    assert!(!said(&piped).contains(escape));
+}

@@ -1,0 +1,299 @@
+//! The JSON Schema of the spec, judged by python3-jsonschema: it is a schema of draft 2020-12, it takes what firelay takes
+//! and refuses what firelay calls a mistake of form. What is made of it (the reference page, `explain`) is complete.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use crate::support;
+
+use std::{collections::BTreeSet, fs, path::PathBuf, sync::LazyLock};
+
+use firelay::{
+    diagnostic::Source,
+    plan,
+    profile::Profiles,
+    schema::{self, Field},
+    yaml::{Content, Node, Tree},
+};
+use serde_json::{Value, json};
+use support::{examples, root};
+
+static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| schema::json(&PROFILES));
+
+const JUDGE: &str = "
+import json, sys
+from jsonschema import Draft202012Validator as Validator
+given = json.load(sys.stdin)
+Validator.check_schema(given['schema'])
+validator = Validator(given['schema'])
+def fault(document):
+    for error in validator.iter_errors(document):
+        return '/'.join(map(str, error.absolute_path)) + ': ' + error.message[:200]
+json.dump([fault(document) for document in given['documents']], sys.stdout)
+";
+
+/// What the validator says of each document; `None` if it is taken.
+fn judge(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
+    let given = json!({ "schema": schema, "documents": documents });
+    let faults = support::python(JUDGE, &given.to_string());
+    let faults = faults.as_array().unwrap().iter();
+    faults.map(|fault| fault.as_str().map(str::to_owned)).collect()
+}
+
+/// A document as an editor reads it, by the core schema of YAML 1.2; `None` if it is no YAML.
+fn as_json(text: &str) -> Option<Value> {
+    Tree::parse(text).ok().map(|tree| node(&tree.root))
+}
+
+fn node(at: &Node<'_>) -> Value {
+    match &at.content {
+        Content::Sequence(items) => items.iter().map(node).collect(),
+        Content::Mapping(entries) => entries
+            .iter()
+            .map(|(key, value)| (key.text().unwrap().to_owned(), node(value)))
+            .collect(),
+        Content::Scalar(scalar) if !scalar.plain => (*scalar.text).into(),
+        Content::Scalar(scalar) => match &*scalar.text {
+            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+            "true" | "True" | "TRUE" => true.into(),
+            "false" | "False" | "FALSE" => false.into(),
+            // Numbers in YAML and in JSON are spelt alike, but for a leading zero, plus or point.
+            text => serde_json::from_str(text)
+                .ok()
+                .filter(Value::is_number)
+                .unwrap_or_else(|| text.into()),
+        },
+    }
+}
+
+/// The codes of what firelay says about a spec.
+fn codes(text: &str) -> BTreeSet<&'static str> {
+    let source = Source::new("cluster.yaml", text);
+    let findings = match plan::read(&source.into(), &PROFILES) {
+        Ok((_, warnings)) => warnings,
+        Err(findings) => findings,
+    };
+    findings.into_iter().map(|finding| finding.code).collect()
+}
+
+/// Unknown and missing keys, wrong types, words without quotes, unknown choices, numbers out of range, foreign documents.
+fn is_of_shape(code: &str) -> bool {
+    ("FL0008"..="FL0014").contains(&code) || code == "FL0801"
+}
+
+fn error_files() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("tests/errors")).unwrap();
+    let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    files.sort();
+    files
+}
+
+/// Error files whose mistakes of form the schema cannot tell, and why.
+const BEYOND: &[(&str, &str)] = &[];
+
+#[test]
+fn examples_are_taken() {
+    let examples = examples();
+    let texts = examples
+        .iter()
+        .map(|example| fs::read_to_string(&example.spec).unwrap());
+    let faults = judge(&SCHEMA, &texts.map(|text| as_json(&text).unwrap()).collect::<Vec<_>>());
+    for (example, fault) in examples.iter().zip(faults) {
+        assert_eq!(fault, None, "{}", example.name);
+    }
+}
+
+#[test]
+fn error_files_are_refused_if_they_are_about_form_and_taken_if_not() {
+    let mut names = Vec::new();
+    let mut documents = Vec::new();
+    for path in error_files() {
+        let text = fs::read_to_string(&path).unwrap();
+        let codes = codes(&text);
+        // What is no YAML, an empty document or several of them, says every editor.
+        if codes.iter().all(|code| *code > "FL0007") {
+            names.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), codes));
+            documents.push(as_json(&text).unwrap());
+        }
+    }
+    let mut wrong = Vec::new();
+    for ((name, codes), fault) in names.iter().zip(judge(&SCHEMA, &documents)) {
+        let of_shape = codes.iter().any(|code| is_of_shape(code));
+        let beyond = BEYOND.iter().any(|(file, _)| file == name);
+        if (of_shape && !beyond) != fault.is_some() {
+            wrong.push(format!("{name}: {codes:?}, but the schema says {fault:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+const SPEC: &str = include_str!("../plan/every-key.yaml");
+
+/// Every place of the good spec where `key: value` stands in a line or in a flow mapping.
+fn places() -> Vec<(usize, usize, usize)> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let colons = SPEC
+        .match_indices(':')
+        .filter(|(at, _)| SPEC[at + 1..].starts_with([' ', '\n']));
+    colons
+        .map(|(at, _)| {
+            let start = SPEC[..at].rfind(|c| !word(c)).map_or(0, |before| before + 1);
+            let value = SPEC[at..].find(['\n', ',', '}']).unwrap_or(SPEC.len() - at);
+            (start, at, at + value)
+        })
+        .filter(|(start, at, _)| start < at)
+        .collect()
+}
+
+/// The schema and the reader of specs judge alike, whichever key is mistyped or given a value of another type.
+#[test]
+fn damaged_specs_are_refused_by_both_or_by_neither() {
+    let mut cases = Vec::new();
+    for (start, colon, end) in places() {
+        let (before, key, after) = (&SPEC[..start], &SPEC[start..colon], &SPEC[end..]);
+        for damaged in [
+            format!("{before}{key}{}", &SPEC[colon..]),
+            format!("{before}qq{key}{}", &SPEC[colon..]),
+            format!("{before}{key}: [[]]{after}"),
+            format!("{before}{key}: qq qq{after}"),
+            format!("{before}{key}: 99999999999{after}"),
+            format!("{before}{key}: true{after}"),
+            format!("{before}{key}: {{ qq: 1 }}{after}"),
+        ] {
+            let codes = codes(&damaged);
+            if codes.iter().all(|code| *code > "FL0007") {
+                cases.push((damaged, codes));
+            }
+        }
+    }
+    assert!(cases.len() > 1000, "{}", cases.len());
+    let documents: Vec<_> = cases.iter().map(|(text, _)| as_json(text).unwrap()).collect();
+    let mut wrong = Vec::new();
+    for ((text, codes), fault) in cases.iter().zip(judge(&SCHEMA, &documents)) {
+        if codes.iter().any(|code| is_of_shape(code)) != fault.is_some() {
+            let line = text.lines().zip(SPEC.lines()).find(|(damaged, good)| damaged != good);
+            wrong.push(format!(
+                "{}: {codes:?}, the schema: {fault:?}",
+                line.map_or("", |(line, _)| line)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Whoever hovers over a key or completes it is told what it does and what might stand there.
+#[test]
+fn every_key_has_a_description_and_an_example() {
+    let root = Field::root(&SCHEMA);
+    let fields: Vec<_> = root.all().into_iter().skip(1).collect();
+    assert!(fields.len() > 200, "{}", fields.len());
+    for field in fields {
+        let fixed = ["apiVersion", "kind"].contains(&field.path.as_str());
+        assert!(
+            field.name == "*" || !field.description.is_empty(),
+            "{} has no doc comment",
+            field.path
+        );
+        assert!(
+            fixed
+                || !field.children.is_empty()
+                || !field.examples.is_empty()
+                || field.kind == "true or false"
+                || field.path.starts_with("network.cni") && !field.choices.is_empty()
+                || field.path.starts_with("addons.") && !field.choices.is_empty(),
+            "{} has no example in src/schema/fields.yaml or its declaration",
+            field.path
+        );
+    }
+}
+
+/// The keys of every type, as `(type, key, schema)`.
+fn properties() -> Vec<(&'static str, &'static str, &'static Value)> {
+    let types = SCHEMA["$defs"].as_object().unwrap();
+    let types = types.iter().map(|(name, node)| (name.as_str(), node));
+    let all = std::iter::once(("Spec", &*SCHEMA)).chain(types);
+    all.flat_map(|(name, node)| {
+        let keys = node["properties"].as_object().into_iter().flatten();
+        keys.map(move |(key, property)| (name, key.as_str(), property))
+    })
+    .collect()
+}
+
+/// An example or default is what the key itself takes, and an example is not the default.
+#[test]
+fn examples_and_defaults_are_what_the_schema_takes() {
+    let mut schema = json!({ "$defs": SCHEMA["$defs"], "properties": {} });
+    let mut documents = Vec::new();
+    for (name, key, property) in properties() {
+        let (place, default) = (format!("{name}.{key}"), property.get("default"));
+        let examples: Vec<_> = property["examples"].as_array().into_iter().flatten().collect();
+        assert!(
+            examples.iter().all(|example| Some(*example) != default),
+            "{place}: the example is the default"
+        );
+        documents.extend(
+            examples
+                .into_iter()
+                .chain(default)
+                .map(|value| json!({ place.clone(): value })),
+        );
+        schema["properties"][&place] = property.clone();
+    }
+    assert!(documents.len() > 150, "{}", documents.len());
+    let faults: Vec<_> = judge(&schema, &documents).into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// `fields.yaml` names no key that went away.
+#[test]
+fn every_note_belongs_to_a_key() {
+    let notes: Value = firelay::yaml::parse("fields.yaml", include_str!("../../src/schema/fields.yaml")).unwrap();
+    for (name, keys) in notes.as_object().unwrap() {
+        let node = if name == "Spec" {
+            &*SCHEMA
+        } else {
+            &SCHEMA["$defs"][name]
+        };
+        for key in keys.as_object().unwrap().keys() {
+            assert!(node["properties"].get(key).is_some(), "there is no {name}.{key}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_page_is_of_this_schema() {
+    let page = schema::page(&Field::root(&SCHEMA));
+    let path = root().join("docs/spec.md");
+    if support::golden::blessing() {
+        fs::write(&path, &page).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let diff = similar::TextDiff::from_lines(&written, &page)
+        .unified_diff()
+        .to_string();
+    assert!(
+        diff.is_empty(),
+        "docs/spec.md is not of this schema, see just bless:\n{diff}"
+    );
+}
+
+/// Every path can be asked for, and is answered with what stands there.
+#[test]
+fn every_path_is_explained() {
+    let root = Field::root(&SCHEMA);
+    for field in root.all() {
+        let text =
+            schema::explain(&root, &field.plain_path(), false, &[]).unwrap_or_else(|unknown| panic!("{unknown:?}"));
+        let title = text.lines().next().unwrap();
+        assert!(
+            field.path.is_empty() || title.starts_with(&format!("{}: ", field.path)),
+            "{title}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+        for child in &field.children {
+            assert!(text.contains(&format!("\n  {}", child.name)), "{text}");
+        }
+    }
+    let all = schema::explain(&root, "", true, &[]).unwrap();
+    assert!(all.lines().count() > 200);
+}

@@ -1,0 +1,150 @@
+//! `source` of files and manifests: what lies beside a spec goes into documents as it is, and is never shown.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use crate::support;
+
+use std::{fs, io::Write, path::Path, process::Stdio};
+
+use support::{documents, firelay, output, read_document, said, succeed};
+
+const SPEC: &str = "
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: home
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.home.example.net }
+os: debian-13
+platform: nocloud
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+";
+
+/// No text in any encoding, and as long as two lines of base64.
+fn bytes() -> Vec<u8> {
+    (0..=255).rev().collect()
+}
+
+fn write(path: &Path, content: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text).unwrap()
+}
+
+#[test]
+fn files_lie_beside_the_text_that_names_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("project");
+    let rest = "
+include: [common/base.yaml]
+files:
+  - { path: /etc/motd, source: motd }
+  - { path: /etc/key, source: key.der, mode: \"0600\" }
+  - { path: /etc/named, source: \"${WHERE}/motd\" }
+manifests:
+  - { name: first, source: manifests/first.yaml }
+";
+    write(&folder.join("cluster.yaml"), format!("{SPEC}{rest}"));
+    write(
+        &folder.join("common/base.yaml"),
+        "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nfiles: [{ path: /etc/issue, source: motd }]\n",
+    );
+    write(&folder.join("motd"), "above\n");
+    write(&folder.join("common/motd"), "below\n");
+    write(&folder.join("elsewhere/motd"), "named: ${WHERE} {{ x }}\n");
+    write(&folder.join("key.der"), bytes());
+    write(&folder.join("manifests/first.yaml"), "kind: ConfigMap\n");
+    write(
+        &folder.join("patches/all/more.yaml"),
+        "target: spec\nmerge: { files: [{ path: /etc/patched, source: ../../notes/note }] }\n",
+    );
+    write(&folder.join("notes/note"), "patched\n");
+    write(&directory.path().join("set"), "set\n");
+    let mut command = firelay(&[
+        "render",
+        "--new-secrets",
+        "--env",
+        "project/cluster.yaml",
+        "--out",
+        "out",
+    ]);
+    command.args(["--set", "roles.control-plane.files=[{path: /etc/set, source: set}]"]);
+    succeed(
+        command.env("WHERE", "elsewhere").current_dir(directory.path()),
+        "firelay",
+    );
+    let files = read_document(&documents(&directory.path().join("out"))[0].1);
+    let content = |path: &str| files[path].1.as_str();
+    assert_eq!(content("/etc/motd"), "above\n");
+    assert_eq!(content("/etc/issue"), "below\n");
+    assert_eq!(content("/etc/named"), "named: ${WHERE} {{ x }}\n");
+    assert_eq!(content("/etc/patched"), "patched\n");
+    assert_eq!(content("/etc/set"), "set\n");
+    // The chain decodes it.
+    let list = content("/etc/firelay/files/list");
+    let line = list
+        .lines()
+        .find(|line| line.ends_with(" /etc/key"))
+        .unwrap_or_else(|| panic!("{list}"));
+    let (number, rest) = line.split_once(' ').unwrap();
+    assert_eq!(rest, "base64 0600 root: /etc/key");
+    assert_eq!(decoded(content(&format!("/etc/firelay/files/{number}"))), bytes());
+    let manifest = files.iter().find(|(path, _)| path.ends_with("-first.yaml")).unwrap();
+    assert_eq!(manifest.1.1, "kind: ConfigMap\n");
+}
+
+#[test]
+fn of_stdin_they_lie_in_the_working_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    write(&directory.path().join("motd"), "here\n");
+    let mut command = firelay(&["render", "-", "--new-secrets", "--out", "out"]);
+    command
+        .current_dir(directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let spec = format!("{SPEC}files: [{{ path: /etc/motd, source: motd }}]\n");
+    child.stdin.take().unwrap().write_all(spec.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    let files = read_document(&documents(&directory.path().join("out"))[0].1);
+    assert_eq!(files["/etc/motd"].1, "here\n");
+}
+
+#[test]
+fn what_is_too_large_or_no_file_is_refused_and_never_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    write(&at("large"), vec![b'a'; (1 << 20) + 1]);
+    write(&at("fits"), vec![b'a'; 1 << 20]);
+    write(
+        &at("secret.yaml"),
+        "password: hunter2\nother: [ hunter3\nthird: hunter4\n",
+    );
+    succeed(std::process::Command::new("mkfifo").arg(at("pipe")), "coreutils");
+    let rest = "
+files:
+  - { path: /etc/large, source: large }
+  - { path: /etc/fits, source: fits }
+  - { path: /etc/pipe, source: pipe }
+manifests: [{ name: secret, source: secret.yaml }]
+";
+    write(&at("cluster.yaml"), format!("{SPEC}{rest}"));
+    for form in ["text", "json", "sarif"] {
+        let mut check = firelay(&["check", "cluster.yaml", "--output", form]);
+        let done = output(check.current_dir(directory.path()), "firelay");
+        let all = format!(
+            "{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        );
+        assert_eq!(done.status.code(), Some(3), "{all}");
+        assert!(all.contains("large: 1048577 bytes, and 1048576 are the most"), "{all}");
+        assert!(all.contains("pipe: not a regular file"), "{all}");
+        assert!(all.contains("secret.yaml") && !all.contains("hunter"), "{all}");
+        assert!(!all.contains("fits:"), "{all}");
+    }
+}

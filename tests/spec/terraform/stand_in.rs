@@ -1,0 +1,222 @@
+//! The modules evaluated by Terraform itself, without their providers: `stand_in.py` makes a terraform_data of every resource.
+//! It shows that every expression holds over a rendered tree, and what a new document changes. What a provider makes of an
+//! argument it cannot show.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use super::modules::{Module, modules};
+use super::support::{root, said, succeed};
+
+/// A module's stand-in beside the tree that it reads.
+struct StandIn {
+    name: String,
+    desk: Desk,
+    platform: String,
+}
+
+impl StandIn {
+    /// Only what Terraform itself needs is taken from the environment.
+    fn terraform(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new("terraform");
+        let command = command.args(arguments).current_dir(self.folder());
+        command.env_remove("TF_CLI_CONFIG_FILE").output().unwrap()
+    }
+
+    fn succeeds(&self, arguments: &[&str]) -> String {
+        let output = self.terraform(arguments);
+        assert!(
+            output.status.success(),
+            "{}: {arguments:?}\n{}",
+            self.name,
+            said(&output)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.desk.at("module")
+    }
+
+    fn render(&self, changes: &[&str]) {
+        let platform = format!("platform={}", self.platform);
+        let mut arguments = vec!["render", "--set", &platform, "--set", "delivery.beside=[terraform]"];
+        // Ignition's documents of this cluster are too large for EC2.
+        let smaller: &[&str] = match self.name.as_str() {
+            "aws" => &["nodes[gpu1].os=ubuntu-24.04", "pools[burst].os=ubuntu-24.04"],
+            _ => &[],
+        };
+        for change in smaller.iter().chain(changes) {
+            arguments.extend(["--set", change]);
+        }
+        let ran = self.desk.run(&arguments);
+        assert_eq!(ran.code, 0, "{}: {ran:?}", self.name);
+    }
+
+    fn new(module: &Module) -> Self {
+        let platforms = module.words("platforms");
+        let stand_in = Self {
+            name: module.name.clone(),
+            desk: Desk::of("mixed"),
+            platform: platforms.first().unwrap().clone(),
+        };
+        let mut python = Command::new("/usr/bin/python3");
+        python
+            .arg(root().join("tests/terraform/stand_in.py"))
+            .arg(module.folder())
+            .arg(stand_in.folder());
+        succeed(&mut python, "python3");
+        let variables = stand_in.variables(module);
+        stand_in
+            .desk
+            .write("module/terraform.tfvars.json", &variables.to_string());
+        stand_in
+    }
+
+    /// A value for every variable that has none.
+    fn variables(&self, module: &Module) -> Value {
+        let mut values = json!({ "tree": self.desk.at("out") });
+        for block in module
+            .blocks("variable")
+            .filter(|block| block.body().attributes().all(|attribute| attribute.key() != "default"))
+        {
+            let name = block.labels()[0].as_str();
+            let machines = |value: &Value| json!({ "ubuntu-24.04/amd64": value, "ubuntu-24.04/arm64": value, "flatcar/amd64": value });
+            values[name] = match (module.name.as_str(), name) {
+                ("azurerm", "images") => machines(&json!({ "publisher": "p", "offer": "o", "sku": "s" })),
+                (_, "images" | "templates") => machines(&json!("image")),
+                (_, "flavors") => json!({ "control-plane/amd64": "f", "worker/amd64": "f", "worker/arm64": "f" }),
+                // All have one range there, and subnets of a VPC have not.
+                (_, "subnet_ids") => json!(["one"]),
+                (_, "ssh_keys") => json!(["one", "two"]),
+                _ => json!("word"),
+            };
+        }
+        if module
+            .blocks("variable")
+            .any(|block| block.labels()[0].as_str() == "pool_sizes")
+        {
+            let size = if module.name == "aws" {
+                json!({ "min": 0, "max": 2 })
+            } else {
+                json!(2)
+            };
+            values["pool_sizes"] = json!({ "burst": size });
+        }
+        if module
+            .blocks("variable")
+            .any(|block| block.labels()[0].as_str() == "api_cidrs")
+        {
+            values["api_cidrs"] = json!(["192.0.2.0/24"]);
+        }
+        values
+    }
+
+    /// Addresses of what a plan would change, with what it would do.
+    fn changes(&self) -> BTreeSet<(String, String)> {
+        self.succeeds(&["plan", "-no-color", "-input=false", "-out=plan"]);
+        let plan: Value = serde_json::from_str(&self.succeeds(&["show", "-json", "plan"])).unwrap();
+        let changes = plan["resource_changes"].as_array().unwrap().iter();
+        let changes = changes.map(|change| {
+            (
+                change["address"].as_str().unwrap().to_owned(),
+                change["change"]["actions"].to_string(),
+            )
+        });
+        changes.filter(|(_, actions)| actions != "[\"no-op\"]").collect()
+    }
+}
+
+/// Debian has no package of Terraform, so CI reads the modules as HCL only.
+#[test]
+#[ignore = "wants Terraform on the machine, and takes minutes: `just terraform`"]
+fn terraform_evaluates_every_module_over_a_tree() {
+    for module in modules() {
+        let stand_in = StandIn::new(&module);
+        stand_in.render(&[]);
+        stand_in.succeeds(&["init", "-no-color", "-input=false"]);
+        stand_in.succeeds(&["validate", "-no-color"]);
+        stand_in.succeeds(&["apply", "-no-color", "-input=false", "-auto-approve"]);
+        let outputs: Value = serde_json::from_str(&stand_in.succeeds(&["output", "-json"])).unwrap();
+        let instances = outputs["instances"]["value"].as_object().unwrap();
+        for name in ["cp1", "cp2", "cp3", "arm1", "arm2", "gpu1"] {
+            assert!(instances.contains_key(name), "{}: {name} of {outputs}", module.name);
+        }
+        stand_in.render(&[]);
+        assert_eq!(
+            stand_in.changes(),
+            BTreeSet::new(),
+            "{}: the same documents",
+            module.name
+        );
+        one_machine_more(&stand_in);
+        a_new_document(&stand_in);
+        a_changed_document(&stand_in);
+    }
+}
+
+/// A machine whose name comes before all others concerns nobody else.
+fn one_machine_more(stand_in: &StandIn) {
+    let spec = stand_in.desk.read("cluster.yaml");
+    let more = "nodes:\n  - { name: aa1, roles: [worker], addresses: [10.4.0.41] }\n";
+    stand_in.desk.write("cluster.yaml", &spec.replacen("nodes:\n", more, 1));
+    stand_in.render(&[]);
+    let changes = stand_in.changes();
+    assert!(!changes.is_empty());
+    let others: Vec<_> = changes
+        .iter()
+        .filter(|(address, _)| !address.ends_with("[\"aa1\"]"))
+        .collect();
+    assert!(others.is_empty(), "{}: {others:?}", stand_in.name);
+    stand_in.desk.write("cluster.yaml", &spec);
+}
+
+/// Every document is another one: members stay, workers are replaced or, where that is for the provider to do, changed.
+fn a_new_document(stand_in: &StandIn) {
+    stand_in.render(&["ntp.servers=[192.0.2.123]"]);
+    let changes = stand_in.changes();
+    let at = |address: &str| address.split_once('.').unwrap().1.to_owned();
+    let changed: Vec<_> = changes
+        .iter()
+        .map(|(address, action)| (at(address), action.as_str()))
+        .collect();
+    for (address, action) in &changed {
+        let member = address.contains("__member");
+        assert!(!member, "{}: {address} {action}", stand_in.name);
+        // A server of a pool that joined stays.
+        let pool = address.contains("__pool[") && address.contains("burst-");
+        assert!(!pool, "{}: {address} {action}", stand_in.name);
+    }
+    for name in ["arm1", "gpu1"] {
+        let worker = changed
+            .iter()
+            .find(|(address, _)| address.ends_with(&format!("__worker[\"{name}\"]")));
+        let (address, action) = worker.unwrap_or_else(|| panic!("{}: {name} in {changes:?}", stand_in.name));
+        let by_provider = ["aws", "azurerm", "openstack", "hcloud"].contains(&stand_in.name.as_str());
+        assert_eq!(
+            *action == "[\"update\"]",
+            by_provider,
+            "{}: {address} {action}",
+            stand_in.name
+        );
+    }
+    stand_in.succeeds(&["apply", "-no-color", "-input=false", "-auto-approve"]);
+}
+
+fn a_changed_document(stand_in: &StandIn) {
+    let variables: Value = serde_json::from_str(&stand_in.desk.read("out/terraform/nodes.auto.tfvars.json")).unwrap();
+    let path = format!("out/{}", variables["firelay_nodes"]["cp2"]["path"].as_str().unwrap());
+    let document = stand_in.desk.read(&path);
+    stand_in.desk.write(&path, &document.replacen('a', "b", 1));
+    let plan = stand_in.terraform(&["plan", "-no-color", "-input=false"]);
+    assert!(!plan.status.success(), "{}", stand_in.name);
+    assert!(
+        said(&plan).replace(['\n', '│'], " ").contains("not as it was rendered"),
+        "{}",
+        said(&plan)
+    );
+}
