@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from . import ADDRESSES, FIRELAY, HOST, OUT, network, run, say, until
+from . import ADDRESSES, FIRELAY, HOST, OUT, network, real, run, say, until
 from .machine import Machine, READY
 from .mirror import Mirror, overrides
 
@@ -15,9 +15,12 @@ from .mirror import Mirror, overrides
 class Lab:
     network, until, say = network, staticmethod(until), staticmethod(say)
 
-    def __init__(self, story, mirror=True, time=True, script=None):
-        """`script`: where machines that boot from the network find their first script."""
-        self.directory = OUT / story
+    # The stand-ins need less than half of what the real programs do.
+    more_memory, processors = 600 if real.directory() else 0, 1
+
+    def __init__(self, story, engine, mirror=True, time=True, script=None):
+        """`engine` runs the machines; `script`: where machines that boot from the network find their first script."""
+        self.directory, self.engine = OUT / story, engine
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         self.machines, self.record, self.results = {}, [], []
@@ -57,7 +60,16 @@ class Lab:
             "artifacts": {"mirror": f"http://{HOST}/mirror", "overrides": overrides()},
             "nodes": [node(entry) for entry in nodes],
         }
-        return {**spec, **sections}
+        spec = {**spec, **real.sections(), **sections}
+        if real.directory():
+            spec["artifacts"] = {**spec["artifacts"], "imageArchives": self.image_archives(spec)}
+        return spec
+
+    def image_archives(self, spec):
+        """The archive with the images of this spec, made for the first one."""
+        path = self.directory / "images.yaml"
+        path.write_text(json.dumps(spec))
+        return real.archives(path)
 
     def render(self, spec, *arguments, secrets="secrets.yaml", out="out"):
         """Writes the documents; the bundle is made the first time."""
@@ -101,9 +113,16 @@ class Lab:
                     said = machine.sh("cat /var/lib/firelay/status.json", seconds=30)[1]
                     (self.directory / f"{name}.status.json").write_text(said + "\n")
 
+    def print_shells(self):
+        for machine in self.machines.values():
+            if machine.process:
+                print(f"a root shell on {machine.name}: {machine.engine.shell_command()}", flush=True)
+        print("Ctrl-C powers the machines off.", flush=True)
+
     def close(self):
         for machine in self.machines.values():
             machine.cut()
+            machine.engine.close()
 
 
 def role(name):
@@ -133,10 +152,16 @@ def settled(machine, rebooted=False):
     machine.check("stat -c '%a %U' /etc/firelay /etc/hosts", "700 root")
 
 
+def asked(machine, path, field):
+    """A text field of an object, as the API server of this control plane has it."""
+    admin = "--cacert /etc/firelay/pki/ca.crt --cert /etc/firelay/kubeconfig/admin.crt --key /etc/firelay/kubeconfig/admin.key"
+    ask = f"curl -sS --fail --max-time 20 {admin} https://{machine.address}:6443{path}"
+    return machine.check(f"""{ask} | grep -o '"{field}": *"[^"]*"' | head -n 1""")
+
+
 def clusters(machines):
-    """What tells the clusters apart that these control planes belong to: the UID of kube-system, each in its own etcd."""
-    key = "/registry/api/v1/namespaces/kube-system"
-    return {machine.check(f"{ETCDCTL} get --print-value-only {key} | grep -o '\"uid\": \"[-0-9a-f]*\"'") for machine in machines}
+    """The UID of kube-system, by which clusters are told apart, as each control plane's own API server has it."""
+    return {asked(machine, "/api/v1/namespaces/kube-system", "uid") for machine in machines}
 
 
 def members(machine):

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 
-from . import OUT, run
+from . import images, run
 
 BINARY = "/usr/lib/dracut/modules.d/30ignition/ignition"
 
@@ -11,7 +11,7 @@ BINARY = "/usr/lib/dracut/modules.d/30ignition/ignition"
 def install(document, disk):
     root = disk.with_suffix(".root")
     shutil.rmtree(root, ignore_errors=True)
-    run("cp", "-a", "--reflink=auto", OUT / "trixie.root", root)
+    run("cp", "-a", "--reflink=auto", images.directory("trixie") / "root", root)
     # Ignition comes before the system has a name; cloud-init is not there where it is used.
     for path in ("usr/bin/cloud-init", "etc/hostname"):
         (root / path).unlink(missing_ok=True)
@@ -24,6 +24,7 @@ def install(document, disk):
         file.truncate(3 << 30)
     run("mke2fs", "-q", "-t", "ext4", "-L", "root", "-d", root, disk)
     shutil.rmtree(root)
+    return disk
 
 
 def apply(document, root):

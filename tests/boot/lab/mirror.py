@@ -9,7 +9,7 @@ import threading
 import time
 import zipfile
 
-from . import HOST, OUT, ROOT, run
+from . import HOST, OUT, ROOT, images, real, run
 
 UPSTREAM = {
     "cni-plugins": "github.com/containernetworking/plugins/releases/download/v1.9.1/cni-plugins-linux-amd64-v1.9.1.tgz",
@@ -24,56 +24,70 @@ UPSTREAM = {
 PLUGINS = "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf"
 
 
+def upstream():
+    """Where upstream publishes the artifacts of the release that the lab runs."""
+    return {name: path.replace("v1.36.4", f"v{real.version()}") if real.directory() else path for name, path in UPSTREAM.items()}
+
+
 def place():
     """Named after what it is made of, so that a mirror stays as it is while machines fetch from it."""
     if "FIRELAY_LAB_MIRROR" not in os.environ:
-        digest = hashlib.sha256(str((OUT / "trixie.img").stat().st_mtime).encode())
-        for source in [pathlib.Path(__file__), *sorted((ROOT / "tests/boot/stand_in").glob("*.py"))]:
+        digest = hashlib.sha256(images.directory("trixie").name.encode())
+        for source in [*pathlib.Path(__file__).parent.glob("*.py"), *sorted((ROOT / "tests/boot/stand_in").glob("*.py"))]:
             digest.update(source.read_bytes())
+        for path in sorted(real.directory().iterdir()) if real.directory() else []:
+            digest.update(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
         os.environ["FIRELAY_LAB_MIRROR"] = str(OUT / f"mirror.{digest.hexdigest()[:12]}")
     return pathlib.Path(os.environ["FIRELAY_LAB_MIRROR"])
 
 
 def make():
-    """Fills the mirror; takes seconds."""
+    """Fills the mirror with the stand-ins, or with the real programs that take their place; takes seconds."""
     if (place() / "complete").exists():
         return
     made = OUT / "made"
     shutil.rmtree(made, ignore_errors=True)
     (made / "cni").mkdir(parents=True)
-    for plugin in PLUGINS.split():
+    for plugin in PLUGINS.split() if not real.directory() else ():
         (made / "cni" / plugin).write_text("#!/bin/sh\n")
         (made / "cni" / plugin).chmod(0o755)
+    if real.directory():
+        shutil.copytree(images.directory("trixie") / "tools/cni", made / "cni", dirs_exist_ok=True)
     etcd = made / "etcd-v3.6.14-linux-amd64"
-    shutil.copytree(OUT / "tools/etcd", etcd)
+    shutil.copytree(images.directory("trixie") / "tools/etcd", etcd)
     # Debian has no etcdutl; nothing of the chain calls it.
     shutil.copy(etcd / "etcdctl", etcd / "etcdutl")
     modules = compiled()
-    for name, path in UPSTREAM.items():
+    if real.directory():
+        shutil.copy(real.directory() / "etcd", etcd / "etcd")
+    for name, path in upstream().items():
         target = place() / "mirror" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if name == "cni-plugins":
-            run("tar", "-C", made / "cni", "-czf", target, ".")
+            pack(target, made / "cni", ".")
         elif name == "containerd":
-            run("tar", "-C", OUT / "tools/containerd", "-czf", target, "bin")
+            pack(target, images.directory("trixie") / "tools/containerd", "bin")
         elif name == "etcd":
-            run("tar", "-C", made, "-czf", target, etcd.name)
+            pack(target, made, etcd.name)
         elif name == "crictl":
             stand_in(made / "crictl", name, modules)
-            run("tar", "-C", made, "-czf", target, "crictl")
+            pack(target, made, "crictl")
         elif name == "runc":
-            shutil.copy(OUT / "tools/runc", target)
+            shutil.copy(images.directory("trixie") / "tools/runc", target)
         else:
             stand_in(target, name, modules)
     (place() / "complete").touch()
 
 
+def pack(target, directory, *names):
+    run("tar", "-C", directory, "--use-compress-program=gzip -1", "-cf", target, *names)
+
+
 def compiled():
-    """The stand-ins' modules with what the machines' Python makes of them, which takes emulated processors seconds."""
-    folder = OUT / "trixie.root/opt/stand-in/modules"
-    shutil.rmtree(folder, ignore_errors=True)
+    """The stand-ins' modules and their bytecode for the machines' Python, which takes an emulated processor seconds to make."""
+    root, folder = images.directory("trixie") / "root", OUT / "made/modules"
     shutil.copytree(ROOT / "tests/boot/stand_in", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    run("chroot", OUT / "trixie.root", "python3", "-m", "compileall", "-q", "-b", "/opt/stand-in/modules")
+    run("unshare", "--mount", "sh", "-ec", 'mount --bind "$1" "$2/mnt"; chroot "$2" python3 -m compileall -q -b /mnt', "sh", folder, root)
     return sorted(folder.iterdir())
 
 
@@ -83,6 +97,8 @@ def stand_in(target, name, modules):
         file.write(b"#!/usr/bin/python3\n")
         with zipfile.ZipFile(file, "w") as archive:
             archive.comment = name.encode()
+            if real.directory() and (real.directory() / name).exists():
+                archive.write(real.directory() / name, "real")
             for module in modules:
                 archive.write(module, module.name)
     target.chmod(0o755)
@@ -91,7 +107,7 @@ def stand_in(target, name, modules):
 def overrides():
     """`artifacts.overrides` of a spec: the digests of what lies in the mirror."""
     digest = lambda path: hashlib.sha256((place() / "mirror" / path).read_bytes()).hexdigest()
-    return {name: {"sha256": {"amd64": digest(path)}} for name, path in UPSTREAM.items()}
+    return {name: {"sha256": {"amd64": digest(path)}} for name, path in upstream().items()}
 
 
 class Mirror:

@@ -23,6 +23,10 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while not os.path.exists(f"{KUBERNETES}/kubelet.conf"):
         time.sleep(1)
+    settings = yaml.load(open(f"{KUBELET}/config.yaml"), yaml.CSafeLoader)
+    if not settings or settings.get("kind") != "KubeletConfiguration":
+        log(f'command failed: failed to load kubelet config file, path: {KUBELET}/config.yaml, error: kubelet config file was empty')
+        sys.exit(1)
     config = Kubeconfig(f"{KUBERNETES}/kubelet.conf")
     name = config.subject().split("CN=system:node:")[1].split(",")[0]
     if not os.path.islink(f"{KUBELET}/pki/kubelet-client-current.pem"):
@@ -58,7 +62,12 @@ def keep(running):
             del running[name]
     for name, path in wanted.items():
         if name not in running or running[name].poll() is not None:
-            process = start(name, path)
+            try:
+                process = start(name, path)
+            except (ValueError, TypeError, yaml.YAMLError) as error:
+                # The kubelet reads a static pod that it cannot decode again and again, and runs the others.
+                log(f"Could not process manifest file {path}: {type(error).__name__} {error}")
+                continue
             if process:
                 running[name] = process
 

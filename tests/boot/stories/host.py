@@ -19,7 +19,7 @@ def spec(lab):
         "files": [{"path": "/etc/lab/motd", "content": "of the spec\n", "mode": "0640"}],
         "commands": {"before": [ONCE], "after": ["ls /etc/kubernetes/kubelet.conf >/var/tmp/after"]},
     }
-    nodes = [{"name": "cp1", "disks": [{"device": "/dev/disk/by-id/virtio-data", "mount": "/var/lib/etcd-disk"}]}, "w1"]
+    nodes = [{"name": "cp1", "disks": [{"device": lab.engine.DISK, "mount": "/var/lib/etcd-disk"}]}, "w1"]
     made = lab.spec(nodes, **sections)
     made["artifacts"]["mirror"] = "http://mirror.behind/mirror"
     return made
@@ -31,9 +31,8 @@ def tell(lab):
     disk = lab.directory / "data.img"
     with disk.open("wb") as file:
         file.truncate(256 << 20)
-    data = ["-drive", f"file={disk},if=none,id=data,format=raw,cache=unsafe", "-device", "virtio-blk-pci,drive=data,serial=data"]
     with lab.scenario("host", "proxy, time, name servers, a data disk for etcd, files and commands are as the spec says"):
-        cp1.boot(options=data)
+        cp1.boot(disk=disk)
         w1.boot()
         for machine in (cp1, w1):
             machine.wait(r"step=before state=failed error=\"[^\"]*the rack is not ready")
@@ -44,12 +43,12 @@ def tell(lab):
         assert all(name.startswith("http://mirror.behind/") for name in lab.mirror.proxied) and lab.mirror.proxied
         cp1.check("findmnt -no SOURCE,FSTYPE /var/lib/etcd-disk", "ext4")
         cp1.check("ls /var/lib/etcd-disk/data/member", "snap")
-        before = cp1.check("blkid -s UUID -o value /dev/disk/by-id/virtio-data")
+        before = cp1.check(f"blkid -s UUID -o value {lab.engine.DISK}")
         cp1.check("sync")
-        cp1.again(options=data)
+        cp1.again(disk=disk)
         cp1.check("cloud-init status --wait", "done")
-        assert cp1.check("blkid -s UUID -o value /dev/disk/by-id/virtio-data") == before
-        cp1.check("findmnt -no SOURCE /var/lib/etcd-disk", "/dev/vd")
+        assert cp1.check(f"blkid -s UUID -o value {lab.engine.DISK}") == before
+        cp1.check("findmnt -no SOURCE /var/lib/etcd-disk", "/dev/")
         lab.until(lambda: cp1.sh(f"curl -sS --max-time 9 --cacert /etc/kubernetes/pki/ca.crt https://{cp1.address}:6443/readyz")[1].endswith("ok"), "the API server", 300)
 
 

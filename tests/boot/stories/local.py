@@ -6,6 +6,7 @@ import time
 from lab.cluster import ready, settled
 
 SCENARIOS = ["8a"]
+REAL = False
 NAME = "k8s.cluster"
 ASK = f"curl -sS --fail --max-time 20 --cacert /etc/firelay/pki/ca.crt https://{NAME}:6443/readyz"
 

@@ -1,14 +1,16 @@
 """Machines that boot over PXE from `firelay serve`, one known by its MAC address and one by its UUID."""
 
 import json
-import os
+import shutil
 import subprocess
 
-from lab import FIRELAY, HOST, OUT, run
+from lab import FIRELAY, HOST, images, run
+from lab import qemu
 from lab.cluster import ready, settled
 from lab.machine import arguments
 
 SCENARIOS = ["pxe", "once"]
+NEEDS = {"firmware", "pxe"}
 URL = f"http://{HOST}:8080"
 LAB = {"script": f"{URL}/boot.ipxe"}
 UUID = "4c4c4544-0051-3010-8052-b4c04f4e4c31"
@@ -21,8 +23,8 @@ class Server:
         self.lab, self.audit = lab, lab.directory / "audit"
         mirror = lab.directory / "boot-files"
         mirror.mkdir()
-        for name in ("trixie.vmlinuz", "trixie.initrd"):
-            os.link(OUT / name, mirror / name)
+        for name in ("vmlinuz", "initrd"):
+            shutil.copy(images.directory("trixie") / name, mirror / name)
         self.command = [FIRELAY, "serve", lab.directory / "out", "--listen", f"{HOST}:8080", "--mirror", mirror, "--audit", self.audit]
         self.start()
 
@@ -43,15 +45,15 @@ class Server:
 
 
 def tell(lab):
-    system = {"kernel": "trixie.vmlinuz", "initrd": ["trixie.initrd"], "arguments": arguments().split()}
+    system = {"kernel": "vmlinuz", "initrd": ["initrd"], "arguments": f"{qemu.ROOT} {arguments()}".split()}
     nodes = [{"name": "cp1", "mac": "52:54:00:77:00:11"}, {"name": "w1", "uuid": UUID}]
     lab.render(lab.spec(nodes, platform="metal", delivery={"pxe": {"url": URL, "systems": {"debian-13": system}}}))
     cp1, w1 = lab.machine("cp1"), lab.machine("w1")
     cp1.pxe = w1.pxe = True
-    server, by_uuid = Server(lab), ["-uuid", UUID]
+    server = Server(lab)
     with lab.scenario("pxe", "two machines boot from the network, by MAC address and by UUID, to the end of the chain"):
         cp1.boot()
-        w1.boot(options=by_uuid)
+        w1.boot(uuid=UUID)
         ready([cp1, w1])
         for machine in (cp1, w1):
             settled(machine)
@@ -64,9 +66,9 @@ def tell(lab):
         stranger(f"m/{cp1.mac.replace(':', '-')}/user-data")
         stranger(f"m/{UUID}/user-data")
         stranger("m/52-54-00-77-00-99/boot.ipxe")
-        for machine, options in ((cp1, ()), (w1, by_uuid)):
+        for machine, uuid in ((cp1, ""), (w1, UUID)):
             machine.check("sync")
-            machine.again(options=options)
+            machine.again(uuid=uuid)
         for machine in (cp1, w1):
             settled(machine, rebooted=True)
         assert server.outcomes("given") == ["cp1", "w1"] and server.outcomes("spent") == ["cp1", "w1"], server.audit.read_text()

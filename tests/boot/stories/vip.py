@@ -4,6 +4,7 @@ from lab import VIP
 from lab.cluster import READY, ready, settled
 
 SCENARIOS = ["8b"]
+REAL = False
 NAME = "k8s.cluster"
 MANIFEST = "/etc/kubernetes/manifests/kube-vip.yaml"
 
