@@ -162,7 +162,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     Ok(files)
 }
 
-/// `firelay.service`, the one unit that the document enables.
+/// `firelay.service`, the unit that the document enables.
 pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
     let content = render::text(
         node,
@@ -176,6 +176,21 @@ pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
         enabled: true,
         dropins: Vec::new(),
     })
+}
+
+/// What brings an Ignition document to the disk; cloud-init's documents do it by themselves.
+pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    if node.os.document != DocumentFormat::Ignition {
+        return Ok(None);
+    }
+    let name = "firelay-sync.service";
+    let content = render::text(node, name, "boot/firelay-sync.service.j2", &context(plan, node, false))?;
+    Ok(Some(NodeUnit {
+        name: name.into(),
+        content,
+        enabled: true,
+        dropins: Vec::new(),
+    }))
 }
 
 fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
