@@ -63,6 +63,8 @@ struct Context<'a> {
     /// The document comes over the network, perhaps once.
     served: bool,
     cluster_status: bool,
+    /// Archives of images are fetched and imported.
+    archives: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
@@ -212,6 +214,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
         vip_local: vip.map(proc_form).unwrap_or_default(),
+        archives: !node.image_archives.is_empty(),
         proxy: host.proxy.is_some(),
         ntp: host.ntp.is_some(),
         dns: host.dns.is_some(),

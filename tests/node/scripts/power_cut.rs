@@ -104,9 +104,7 @@ fn a_founder_recovers_from_a_power_cut_within_kubeadm_init() {
     let last = calls.iter().rposition(|call| call.starts_with("kubeadm init")).unwrap();
     assert_eq!(calls[last - 1], "systemctl stop kubelet");
     assert!(
-        calls[last].ends_with(
-            "--ignore-preflight-errors=DirAvailable--var-lib-etcd,Port-6443,Port-10257,Port-10259,Port-2379,Port-2380"
-        ),
+        calls[last].ends_with("-var-lib-etcd,Port-6443,Port-10257,Port-10259,Port-2379,Port-2380"),
         "{}",
         calls[last]
     );
