@@ -151,6 +151,9 @@ fn users(users: &[NodeUser]) -> Vec<User<'_>> {
     std::iter::once(User::Default("default")).chain(further).collect()
 }
 
+/// The boot chain's mark that the whole document is on disk (templates/boot/driver.j2).
+const LAID: &str = "/var/lib/firelay/laid";
+
 /// What must be there before the files: directories that are not 0755, since `write_files` makes parents 0755, and masks,
 /// since one may start at any time. This runs at every boot, so each command may be repeated.
 fn boot_commands(files: &NodeFiles) -> Vec<Command> {
@@ -160,21 +163,16 @@ fn boot_commands(files: &NodeFiles) -> Vec<Command> {
         let install = ["install", "-d", "-m", &mode, "-o", "root", "-g", "root"];
         command(&install, chunk.iter().map(|directory| &directory.path))
     });
-    let enabled = files
-        .units
-        .iter()
-        .filter(|unit| unit.enabled)
-        .map(|unit| resume(&unit.name));
-    masks.into_iter().chain(directories).chain(enabled).collect()
+    let again = files.units.iter().any(|unit| unit.enabled).then(lay_again);
+    again.into_iter().chain(masks).chain(directories).collect()
 }
 
-/// After a power cut between `write_files` and `runcmd` cloud-init never comes back to `runcmd`: both are marked as done
-/// before they run (helpers.FileSemaphores). The next boot then starts the unit from here.
-fn resume(unit: &str) -> Command {
-    let script = format!(
-        "[ ! -e {} ] || systemctl enable --now --no-block {unit}",
-        layout::unit_path(unit)
-    );
+/// After a power cut files may be empty, or `runcmd` may not have run, and cloud-init does nothing again: each module is
+/// marked as done before it runs (helpers.FileSemaphores). As long as nothing says that the whole document is on disk, the
+/// modules of this boot run as on the first: they look for their marks only when it is their turn. What cloud-init knows of
+/// the instance, and the document itself, is on disk before that.
+fn lay_again() -> Command {
+    let script = format!("[ -e {LAID} ] || {{ sync; rm -f /var/lib/cloud/instance/sem/config_*; }}");
     command(&["sh", "-c"], [script])
 }
 
@@ -200,6 +198,7 @@ fn run_commands(files: &NodeFiles) -> Vec<Command> {
         .map(|unit| &unit.name)
         .collect();
     if !enabled.is_empty() {
+        commands.push(command(&["sync"], [""; 0]));
         commands.push(command(&["systemctl", "enable", "--now", "--no-block"], enabled));
     }
     commands
@@ -258,8 +257,7 @@ fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>
         .collect()
 }
 
-/// Files as `(path, mode, content)`, those of units among them. Units come last: after a power cut in between, one that is
-/// there has all its files.
+/// Files as `(path, mode, content)`, those of units among them. Units come last: one that is there has all its files.
 pub fn laid(files: &NodeFiles) -> impl Iterator<Item = (String, u32, &Text)> {
     let regular = files
         .files

@@ -169,6 +169,7 @@ fn on_one_line(pem: &str) -> String {
 
 fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     let mut all = vec![boot::unit(plan, node)?];
+    all.extend(boot::sync_unit(plan, node)?);
     all.extend(units::kubelet(node)?);
     all.extend(units::containerd(node)?);
     all.extend(units::etcd(node)?);

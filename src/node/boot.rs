@@ -63,6 +63,8 @@ struct Context<'a> {
     /// The document comes over the network, perhaps once.
     served: bool,
     cluster_status: bool,
+    /// Archives of images are fetched and imported.
+    archives: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
@@ -162,7 +164,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     Ok(files)
 }
 
-/// `firelay.service`, the one unit that the document enables.
+/// `firelay.service`, the unit that the document enables.
 pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
     let content = render::text(
         node,
@@ -176,6 +178,21 @@ pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
         enabled: true,
         dropins: Vec::new(),
     })
+}
+
+/// What brings an Ignition document to the disk; cloud-init's documents do it by themselves.
+pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    if node.os.document != DocumentFormat::Ignition {
+        return Ok(None);
+    }
+    let name = "firelay-sync.service";
+    let content = render::text(node, name, "boot/firelay-sync.service.j2", &context(plan, node, false))?;
+    Ok(Some(NodeUnit {
+        name: name.into(),
+        content,
+        enabled: true,
+        dropins: Vec::new(),
+    }))
 }
 
 fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
@@ -197,6 +214,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
         vip_local: vip.map(proc_form).unwrap_or_default(),
+        archives: !node.image_archives.is_empty(),
         proxy: host.proxy.is_some(),
         ntp: host.ntp.is_some(),
         dns: host.dns.is_some(),

@@ -17,6 +17,8 @@ struct Context<'a> {
     sandbox_image: &'a str,
     snapshotter: &'a str,
     cni_bin: &'a str,
+    /// Archives of images are imported.
+    archives: bool,
     runtimes: Vec<Runtime<'a>>,
 }
 
@@ -57,6 +59,7 @@ pub fn files(plan: &Plan, node: &NodePlan, profile: &ContainerdProfile) -> Resul
         sandbox_image: &plan.runtime.sandbox_image,
         snapshotter: &plan.runtime.snapshotter,
         cni_bin: &node.os.paths.cni_bin,
+        archives: !node.image_archives.is_empty(),
         runtimes: std::iter::once(Runtime::RUNC)
             .chain(plan.runtime.runtimes.iter().map(Runtime::of))
             .collect(),

@@ -318,11 +318,11 @@ fn cloud_init_says_what_the_node_is() {
         let expected = json!({
             "hostname": "cp1", "fqdn": "cp1", "preserve_hostname": false, "manage_etc_hosts": false,
             "bootcmd": [
+                ["sh", "-c", "[ -e /var/lib/firelay/laid ] || { sync; rm -f /var/lib/cloud/instance/sem/config_*; }"],
                 ["systemctl", "mask", "docker.service", "docker.socket"],
                 ["install", "-d", "-m", "0755", "-o", "root", "-g", "root", "/etc/firelay"],
                 ["install", "-d", "-m", "0700", "-o", "root", "-g", "root", "/etc/firelay/pki", "/var/lib/etcd"],
                 ["install", "-d", "-m", "0755", "-o", "root", "-g", "root", "/var/lib/kubelet"],
-                ["sh", "-c", "[ ! -e /etc/systemd/system/firelay.service ] || systemctl enable --now --no-block firelay.service"],
             ],
             "runcmd": [
                 ["mkdir", "-p", "/var/lib/kubelet/pki", "/etc/extensions"],
@@ -330,6 +330,7 @@ fn cloud_init_says_what_the_node_is() {
                 ["ln", "-sfn", "/opt/kubernetes.raw", "/etc/extensions/kubernetes.raw"],
                 ["systemctl", "daemon-reload"],
                 ["systemctl", "stop", "docker.service", "docker.socket"],
+                ["sync"],
                 ["systemctl", "enable", "--now", "--no-block", "firelay.service"],
             ],
         });
@@ -497,6 +498,49 @@ fn ignition_names_users() {
         config["passwd"]["users"][0],
         json!({ "name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin: of #1"] })
     );
+}
+
+/// Which modules cloud-init's own code would run in this boot, where all have run in an earlier one.
+const MODULES_TO_RUN: &str = "
+import json, os, subprocess, sys
+from cloudinit import helpers, settings
+script, root, laid = json.load(sys.stdin)
+state = os.path.join(root, 'var/lib/firelay')
+sem = os.path.join(root, 'var/lib/cloud/instance/sem')
+os.makedirs(state)
+os.makedirs(sem)
+if laid:
+    open(os.path.join(state, 'laid'), 'w').close()
+runners = helpers.FileSemaphores(sem)
+modules = ['config-write-files', 'config-users_groups', 'config-runcmd', 'config-scripts-user', 'consume_data']
+for module in modules:
+    with runners.lock(module, settings.PER_INSTANCE):
+        pass
+subprocess.run(['sh', '-c', script.replace('/var/lib', root + '/var/lib').replace('sync;', '')], check=True)
+json.dump([module for module in modules if not runners.has_run(module, settings.PER_INSTANCE)], sys.stdout)
+";
+
+#[test]
+fn cloud_init_runs_its_modules_again_until_the_document_is_on_disk() {
+    let document = CloudInit.render(&node(), Compression::None).unwrap();
+    let read = read_cloud_init(document.as_bytes());
+    let script = &read.config["bootcmd"][0][2];
+    for (laid, again) in [
+        (
+            false,
+            json!([
+                "config-write-files",
+                "config-users_groups",
+                "config-runcmd",
+                "config-scripts-user"
+            ]),
+        ),
+        (true, json!([])),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let input = json!([script, root.path(), laid]).to_string();
+        assert_eq!(support::python(MODULES_TO_RUN, &input), again, "laid: {laid}");
+    }
 }
 
 #[test]

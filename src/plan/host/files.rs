@@ -66,6 +66,7 @@ const OWNED: &[(&str, &str)] = &[
         "/etc/systemd/system/firelay-firewall.service",
         "security.metadataFirewall",
     ),
+    ("/etc/systemd/system/firelay-sync.service", ""),
     ("/etc/systemd/system/firelay.service", ""),
     ("/etc/systemd/system/kubelet.service", "kubernetes.kubelet"),
     (

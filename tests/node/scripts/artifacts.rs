@@ -131,7 +131,7 @@ fn an_archive_without_the_member_is_refused_by_name() {
 
 #[test]
 fn an_import_goes_on_at_the_archive_that_failed() {
-    let machine = Machine::new("cp1");
+    let machine = Machine::of("air-gapped", "cp1");
     let root = machine.root().display().to_string();
     machine.write("/etc/firelay/images", 0o644, "aaa http://x/a\nbbb http://x/b\n");
     for sum in ["aaa", "bbb"] {

@@ -6,6 +6,7 @@ mod driver;
 mod kubeadm;
 mod lease;
 mod name;
+mod power_cut;
 mod report;
 mod restrict;
 mod settings;

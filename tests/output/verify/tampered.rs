@@ -271,7 +271,7 @@ pub const CASES: &[Case] = &[
         });
     }),
     case("FL1022", "list that a step reads", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", "/etc/firelay/images");
+        tree.remove("worker-1", "/etc/firelay/artifacts");
     }),
     case("FL1022", "certificate that a step copies", "ha-ubuntu", |tree| {
         tree.remove("worker-1", "/etc/firelay/kubelet/client.pem");

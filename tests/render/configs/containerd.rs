@@ -7,7 +7,7 @@ use std::process::Command;
 
 use firelay::{
     node::{NodeFile, containerd},
-    plan::Plan,
+    plan::{ImageArchivePlan, Plan},
     profile::ContainerdProfile,
     secret::Secret,
     spec::*,
@@ -80,11 +80,39 @@ fn check_v2(dump: &Value) {
 fn check_v3(dump: &Value) {
     let images = &dump["plugins"]["io.containerd.cri.v1.images"];
     assert_eq!(images["pinned_images"]["sandbox"], "registry.example.com/pause:1");
+    assert_eq!(images["image_pull_with_sync_fs"], true);
     assert_eq!(images["registry"]["config_path"], "/etc/containerd/certs.d");
     assert_eq!(images["snapshotter"], "native");
     let runtime = &dump["plugins"]["io.containerd.cri.v1.runtime"];
     check_runtimes(&runtime["containerd"]);
     assert_eq!(runtime["cni"]["bin_dirs"], json!(["/opt/cni/bin"]));
+}
+
+/// What is imported goes through a service that has a key of its own.
+#[test]
+fn imported_images_are_on_disk_before_they_count() {
+    let mut plan = plan();
+    let service = |plan: &Plan, version| {
+        let file = tool::toml(&files(plan, version)[0].content);
+        file["plugins"]["io.containerd.service.v1.diff-service"].clone()
+    };
+    assert_eq!(service(&plan, 3), Value::Null);
+    plan.nodes[2].image_archives.push(ImageArchivePlan {
+        url: "https://mirror/images.tar".into(),
+        sha256: "00".into(),
+    });
+    for version in [2, 3] {
+        assert_eq!(service(&plan, version), json!({"sync_fs": true}));
+    }
+    for binary in std::env::var("FIRELAY_CONTAINERD")
+        .unwrap_or_default()
+        .split(':')
+        .filter(|name| !name.is_empty())
+    {
+        let dump = dump(binary, &files(&plan, config_version(binary))[0].content);
+        let service = &dump["plugins"]["io.containerd.service.v1.diff-service"];
+        assert_eq!(service, &json!({"default": ["walking"], "sync_fs": true}));
+    }
 }
 
 fn check_runtimes(containerd: &Value) {
@@ -117,6 +145,11 @@ fn both_versions_are_toml_of_the_same_meaning() {
     let mut v2 = tool::toml(&files(&plan, 2)[0].content);
     v2["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["default_runtime_name"] = "runc".into();
     assert_eq!(v2["version"], 2);
+    // 1.6, which this image may have, passes over it.
+    assert_eq!(
+        v2["plugins"]["io.containerd.grpc.v1.cri"]["image_pull_with_sync_fs"],
+        true
+    );
     check_v2(&v2);
     let mut v3 = tool::toml(&files(&plan, 3)[0].content);
     v3["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["default_runtime_name"] = "runc".into();
