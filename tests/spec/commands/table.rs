@@ -6,7 +6,9 @@ pub enum Class {
     /// Run after these preparations, foreign programs by stand-ins; every command must succeed, and documents that are handed over
     /// must be those that `manifest.json` names.
     Run(&'static str),
-    /// The same with what stands behind `$ `; the rest is what is printed.
+    /// The three commands with which every page of a platform begins. They are run once; elsewhere only the tree is made.
+    Tree,
+    /// Run like the first with what stands behind `$ `; the rest is what is printed.
     Console(&'static str),
     /// Needs the internet: bash reads it, and the command line judges its calls of firelay.
     Read,
@@ -38,7 +40,7 @@ pub struct Page {
     pub blocks: &'static [(&'static str, Class)],
 }
 
-use Class::{Console, Elsewhere, Read, Run, Text};
+use Class::{Console, Elsewhere, Read, Run, Text, Tree};
 use Start::{Empty, Example, Large, Own, Rendered};
 
 const RUN: Class = Run("");
@@ -223,7 +225,7 @@ pub const PAGES: &[Page] = &[
         "docs/platforms/azure.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("for node in cp1 cp2 cp3", RUN),
             ("az vmss create", RUN),
         ],
@@ -231,18 +233,18 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/platforms/cloudstack.md",
         Large,
-        &[("firelay check", RUN), ("for node in cp1 cp2 cp3", RUN)],
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
     ),
     page(
         "docs/platforms/digitalocean.md",
         Large,
-        &[("firelay check", RUN), ("doctl compute droplet create", RUN)],
+        &[("firelay check", Tree), ("document()", RUN)],
     ),
     page(
         "docs/platforms/gce.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("for node in cp1 cp2 cp3", RUN),
             ("gcloud compute instance-templates", RUN),
         ],
@@ -250,18 +252,18 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/platforms/hetzner.md",
         Large,
-        &[("firelay check", RUN), ("hcloud network create", RUN)],
+        &[("firelay check", Tree), ("hcloud network create", RUN)],
     ),
     page(
         "docs/platforms/kubevirt.md",
         Large,
-        &[("firelay check", RUN), ("for node in cp1 cp2 cp3", RUN)],
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
     ),
     page(
         "docs/platforms/libvirt.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("for node in cp1", RUN),
             ("--qemu-commandline", Text),
         ],
@@ -269,13 +271,13 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/platforms/linode.md",
         Own,
-        &[("firelay check", RUN), ("for node in cp1 cp2 cp3", RUN)],
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
     ),
     page(
         "docs/platforms/metal.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("for node in cp1", RUN),
             ("#!ipxe", Text),
             ("kernel http://10.0.0.2/flatcar", Text),
@@ -285,33 +287,33 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/platforms/nocloud.md",
         Large,
-        &[("firelay check", RUN), ("for node in cp1", RUN)],
+        &[("firelay check", Tree), ("for node in cp1", RUN)],
     ),
     page(
         "docs/platforms/nutanix.md",
-        Large,
-        &[("firelay check", RUN), ("for node in cp1", RUN)],
+        Own,
+        &[("firelay check", Tree), ("for node in cp1", RUN)],
     ),
     page(
         "docs/platforms/oci.md",
         Large,
-        &[("firelay check", RUN), ("for node in cp1 cp2 cp3", RUN)],
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
     ),
     page(
         "docs/platforms/openstack.md",
         Large,
-        &[("firelay check", RUN), ("document()", RUN)],
+        &[("firelay check", Tree), ("document()", RUN)],
     ),
     page(
         "docs/platforms/proxmox.md",
         Large,
-        &[("firelay check", RUN), ("pvesm set local", RUN)],
+        &[("firelay check", Tree), ("pvesm set local", RUN)],
     ),
     page(
         "docs/platforms/qemu.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("node=cp1", RUN),
             ("-smbios", Text),
             ("-fw_cfg", Text),
@@ -321,7 +323,7 @@ pub const PAGES: &[Page] = &[
         "docs/platforms/vsphere.md",
         Large,
         &[
-            ("firelay check", RUN),
+            ("firelay check", Tree),
             ("for node in cp1", RUN),
             ("govc vm.change -vm cp1 -f guestinfo.ignition", Elsewhere),
         ],
@@ -357,5 +359,48 @@ pub const PAGES: &[Page] = &[
         "docs/verify.md",
         Rendered("ha-ubuntu"),
         &[("$ firelay verify out", Console("")), ("error[FL1016]", Text)],
+    ),
+    page(
+        "examples/terraform/aws/README.md",
+        Example("ha-ubuntu"),
+        &[(
+            "firelay render --new-secrets && terraform",
+            Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+        )],
+    ),
+    page(
+        "examples/terraform/azurerm/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/google/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/hcloud/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/libvirt/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/openstack/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/proxmox/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/vsphere/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
     ),
 ];
