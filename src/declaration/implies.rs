@@ -19,7 +19,7 @@ pub struct Implication {
     /// Kernel parameters.
     #[serde(default)]
     pub sysctls: BTreeMap<String, Value>,
-    /// Ports between nodes.
+    /// Ports of the machines.
     #[serde(default)]
     pub ports: Vec<Port>,
     /// Devices that NetworkManager must leave alone, in the syntax of its `unmanaged-devices`.
@@ -87,7 +87,7 @@ pub enum Place {
     Etcd,
 }
 
-/// What nodes must reach on each other.
+/// A port that a program listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Port {
@@ -99,6 +99,9 @@ pub struct Port {
     /// Where it is open.
     #[serde(default)]
     pub on: Place,
+    /// False: other machines must reach it. True: it is the machine's own, and no firewall opens it.
+    #[serde(default)]
+    pub local: bool,
 }
 
 /// A role of nodes with a kubelet.

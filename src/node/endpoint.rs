@@ -18,6 +18,8 @@ struct KubeVip<'a> {
     interface: Option<&'a str>,
     node: &'a str,
     api: String,
+    /// Number of the autonomous system, with BGP.
+    asn: Option<u32>,
     /// File with the BGP sessions.
     sessions: Option<String>,
     services: bool,
@@ -64,6 +66,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
                 interface: interface.as_deref(),
                 node: &node.name,
                 api: node.addresses.first().map(address::api_url).unwrap_or_default(),
+                asn: bgp.as_ref().map(|bgp| bgp.asn),
                 sessions: bgp.as_ref().map(|_| sessions_path()),
                 services: services.is_some(),
                 class: of(services.as_ref(), |services| services.class.as_ref()),
@@ -96,7 +99,8 @@ fn sessions_path() -> String {
 }
 
 /// kube-vip's configuration file (its Go structs as JSON, v1.2.3 pkg/kubevip). In the environment of a static pod everybody who
-/// may read pods could read the passwords.
+/// may read pods could read the passwords. `AS` is in the environment: kube-vip ignores the file's, because its flag
+/// defaults to 65000 and `mergeBGPConfig` fills only what is zero.
 fn sessions(node: &NodePlan, bgp: &BgpPlan) -> NodeFile {
     let router_id = node.addresses.iter().find(|address| address.is_ipv4());
     let peer = |peer: &crate::plan::BgpPeerPlan| {
@@ -104,7 +108,7 @@ fn sessions(node: &NodePlan, bgp: &BgpPlan) -> NodeFile {
         json!({"Address": peer.address, "AS": peer.asn, "Password": password.unwrap_or_default(), "MultiHop": peer.multihop})
     };
     let peers: Vec<_> = bgp.peers.iter().map(peer).collect();
-    let content = json!({"BGPConfig": {"AS": bgp.asn, "RouterID": router_id, "Peers": peers}});
+    let content = json!({"BGPConfig": {"RouterID": router_id, "Peers": peers}});
     NodeFile::new(&sessions_path(), 0o600, format!("{content}\n"))
 }
 

@@ -17,13 +17,15 @@ pub fn client_url(member: &NodePlan) -> String {
 }
 
 /// The environment of a member: a static cluster of all members, TLS with client certificates on both ports, and
-/// metrics in plain text on 127.0.0.1:2381 as kubeadm's own members have them. The user's flags win.
+/// metrics in plain text on 127.0.0.1:2381 as kubeadm's own members have them, and the flags of its version. The user's
+/// flags win.
 pub fn environment(plan: &Plan, node: &NodePlan) -> NodeFile {
     let mut variables = own(plan, node);
     variables.extend(
         plan.etcd
-            .extra_args
+            .own_args
             .iter()
+            .chain(&plan.etcd.extra_args)
             .map(|(name, value)| (variable(name), value.clone())),
     );
     let content: String = variables

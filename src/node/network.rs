@@ -1,19 +1,26 @@
-//! Keeps the OS's network daemons off what the network plugin makes.
+//! Keeps the OS's network daemons off what the network plugin and kube-proxy make.
 
 use serde::Serialize;
 
 use super::{Error, NodeFile, render};
-use crate::{plan::NodePlan, profile::NetworkStack};
+use crate::{
+    plan::{NodePlan, Plan},
+    profile::NetworkStack,
+    spec::ProxyMode,
+};
+
+/// The device that carries the Services' addresses where kube-proxy is in ipvs mode (Kubernetes 1.36, pkg/proxy/ipvs).
+const IPVS_DEVICE: &str = "interface-name:kube-ipvs0";
 
 #[derive(Serialize)]
 struct Interfaces<'a> {
-    interfaces: &'a [String],
+    interfaces: &'a [&'a str],
 }
 
-/// The drop-in of the node's network daemon. `unmanaged` are the interfaces that the plugin makes, as NetworkManager
-/// writes them (`interface-name:cali*`). Nothing on a node without a kubelet.
-pub fn file(node: &NodePlan, unmanaged: &[String]) -> Result<Option<NodeFile>, Error> {
-    let interfaces = Interfaces { interfaces: unmanaged };
+/// The drop-in of the node's network daemon. Nothing on a node without a kubelet.
+pub fn file(plan: &Plan, node: &NodePlan) -> Result<Option<NodeFile>, Error> {
+    let unmanaged = unmanaged(plan);
+    let interfaces = Interfaces { interfaces: &unmanaged };
     let file = match node.os.network {
         _ if !node.roles.kubernetes() => None,
         NetworkStack::NetworkManager if unmanaged.is_empty() => None,
@@ -29,4 +36,12 @@ pub fn file(node: &NodePlan, unmanaged: &[String]) -> Result<Option<NodeFile>, E
         NetworkStack::Wicked | NetworkStack::Ifupdown => None,
     };
     file.transpose()
+}
+
+/// The interfaces that the plugin, add-ons and kube-proxy make, as NetworkManager writes them (`interface-name:cali*`).
+fn unmanaged(plan: &Plan) -> Vec<&str> {
+    let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
+    let device = (proxy == Some(ProxyMode::Ipvs)).then_some(IPVS_DEVICE);
+    let implied = plan.implied.unmanaged_interfaces.iter().map(String::as_str);
+    implied.chain(device).collect()
 }

@@ -79,5 +79,8 @@ fn filled(wanted: &declaration::Leaf) -> Leaf {
         _ => Usage::Server,
     };
     let names = Names::default().with_all(&wanted.dns_names).with_all(&wanted.addresses);
-    Leaf::new(Ca::Kubernetes, usage, wanted.common_name.as_str()).names(names)
+    // The key of its CA is in no document.
+    Leaf::new(Ca::Kubernetes, usage, wanted.common_name.as_str())
+        .names(names)
+        .unrenewed()
 }

@@ -39,14 +39,14 @@ fn lay_roots(desk: &mut Desk<'_>) {
 
 /// ca.key is on all control planes or on none: a controller manager without it, once leader, would sign no request.
 fn lay_authority_keys(desk: &mut Desk<'_>) {
-    let (bundle, keys) = (desk.bundle, desk.plan.pki.ca_keys);
-    if keys != CaKeys::None {
+    let (bundle, plan) = (desk.bundle, desk.plan);
+    if plan.pki.holds_kubernetes_key() {
         desk.secret("pki/ca.key", bundle.kubernetes.key.clone());
     }
-    if keys == CaKeys::ControlPlane {
+    if plan.pki.holds_front_proxy_key() {
         desk.secret("pki/front-proxy-ca.key", bundle.front_proxy.key.clone());
     }
-    if keys == CaKeys::ControlPlane && !desk.plan.etcd.external {
+    if plan.pki.holds_etcd_key(&plan.etcd) {
         desk.secret("pki/etcd/ca.key", bundle.etcd.key.clone());
     }
 }

@@ -14,7 +14,9 @@ pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
     if desk.node.pool {
         return Ok(());
     }
-    desk.pair("kubelet/kubelet", &leaf(desk, Usage::Server).names(names(desk)))?;
+    // kubelets renew the certificates that they ask for, and this one is laid.
+    let serving = leaf(desk, Usage::Server).names(names(desk)).unrenewed();
+    desk.pair("kubelet/kubelet", &serving)?;
     match desk.node.identity {
         JoinIdentity::Certificate => issue_client(desk),
         JoinIdentity::Token => Ok(()),

@@ -40,6 +40,8 @@ pub(super) struct Leaf {
     organization: Option<String>,
     usage: Usage,
     names: Names,
+    /// Nothing renews it, whoever holds its CA's key.
+    unrenewed: bool,
 }
 
 impl Leaf {
@@ -50,6 +52,7 @@ impl Leaf {
             organization: None,
             usage,
             names: Names::default(),
+            unrenewed: false,
         }
     }
 
@@ -62,6 +65,24 @@ impl Leaf {
 
     pub(super) fn names(self, names: Names) -> Self {
         Self { names, ..self }
+    }
+
+    /// Nothing renews it, although its CA's key is where something could.
+    pub(super) fn unrenewed(self) -> Self {
+        Self {
+            unrenewed: true,
+            ..self
+        }
+    }
+
+    /// kubelets and kubeadm renew with the keys of CAs on control planes.
+    fn is_renewed(&self, plan: &Plan) -> bool {
+        let held = match self.ca {
+            Ca::Kubernetes => plan.pki.holds_kubernetes_key(),
+            Ca::FrontProxy => plan.pki.holds_front_proxy_key(),
+            Ca::Etcd => plan.pki.holds_etcd_key(&plan.etcd),
+        };
+        held && !self.unrenewed
     }
 }
 
@@ -104,7 +125,7 @@ pub(super) fn sign_by(
 ) -> Result<Issued, Error> {
     let key = authorities.derivation.key(label);
     let mut params = leaf.params(label)?;
-    (params.not_before, params.not_after) = validity(plan, bundle, name, authority)?;
+    (params.not_before, params.not_after) = validity(plan, bundle, leaf, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
     let certificate = params
@@ -120,10 +141,12 @@ pub(super) fn sign_by(
     })
 }
 
-/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but not beyond the CA: a verifier needs both alive.
+/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but not beyond the CA: a verifier needs both alive. What nothing
+/// renews lasts as long as the CA, unless the spec says how long leaves live: otherwise etcd would stop after a year.
 fn validity(
     plan: &Plan,
     bundle: &Bundle,
+    leaf: &Leaf,
     name: &'static str,
     authority: &OpenAuthority,
 ) -> Result<(OffsetDateTime, OffsetDateTime), Error> {
@@ -135,11 +158,11 @@ fn validity(
         .issued_at
         .checked_sub(plan.pki.backdate)
         .filter(|moment| moment.year() >= 1950);
-    let not_after = bundle
-        .issued_at
-        .saturating_add(plan.pki.leaf_validity)
-        .min(authority.not_after);
-    Ok((not_before.ok_or(Error::Validity)?, not_after))
+    let end = match plan.pki.unrenewed_last && !leaf.is_renewed(plan) {
+        true => authority.not_after,
+        false => bundle.issued_at.saturating_add(plan.pki.leaf_validity),
+    };
+    Ok((not_before.ok_or(Error::Validity)?, end.min(authority.not_after)))
 }
 
 impl Leaf {

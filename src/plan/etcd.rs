@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
+    profile::Profiles,
     spec::{Etcd, Spec, Tls},
     yaml::Spanned,
 };
@@ -44,6 +45,7 @@ pub(super) fn resolve(
     spec: &Spec,
     external: bool,
     version: &Version,
+    profiles: &Profiles,
     release: &Release,
     images: &Images,
     report: &mut Report,
@@ -55,6 +57,7 @@ pub(super) fn resolve(
     etcd.image_repository
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
+    let extra_args = arguments(etcd, &spec.kubernetes.tls, release, report);
     EtcdPlan {
         external,
         version: version.clone(),
@@ -62,7 +65,8 @@ pub(super) fn resolve(
             .data_dir
             .as_ref()
             .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
-        extra_args: arguments(etcd, &spec.kubernetes.tls, release, report),
+        own_args: profiles.etcd.member_arguments(version, &extra_args),
+        extra_args,
         extra_envs: component::environment(&etcd.extra_envs, report),
         image_repository: etcd
             .image_repository

@@ -23,13 +23,16 @@ pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut
 /// `pki`, checked and resolved.
 pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Report) -> PkiPlan {
     let pki = &spec.pki;
+    let ca_keys = pki.ca_keys.as_ref().map_or(CaKeys::ControlPlane, |keys| keys.value);
     let plan = PkiPlan {
         algorithm: algorithm(spec),
         ca_validity: or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
         leaf_validity: or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
         backdate: or(pki.backdate.as_ref(), Duration::hours(24), report),
         extra_sans: etcd::sans(&pki.extra_sans, report),
-        ca_keys: pki.ca_keys.as_ref().map_or(CaKeys::ControlPlane, |keys| keys.value),
+        // Without any key on the machines everything ends at once, and FL0413 asks how long it shall last.
+        unrenewed_last: pki.leaf_validity.is_none() && ca_keys != CaKeys::None,
+        ca_keys,
     };
     check_validity(pki, &plan, report);
     check_signer(spec, report);

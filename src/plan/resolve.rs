@@ -77,7 +77,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let etcd = versions
         .components
         .get("etcd")
-        .map(|(version, _)| etcd::resolve(spec, external, version, &release, &images, report));
+        .map(|(version, _)| etcd::resolve(spec, external, version, profiles, &release, &images, report));
     if let Some(etcd) = &etcd {
         doctor::check_etcd(spec, etcd, &release, report);
     }

@@ -76,24 +76,12 @@ fn archived(spec: &Spec) -> Option<Diagnostic> {
 }
 
 /// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one. Those
-/// of machines with a name bring one, which the kubelet does not renew.
+/// of machines with a name bring one.
 pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
     let arguments = &spec.kubernetes.api_server.extra_args;
     let trusted = |argument: &Argument| argument.name.as_str() == KUBELET_CA;
     if implied.approves_serving || !arguments.iter().any(trusted) {
         return;
-    }
-    if let Some(node) = spec.nodes.first().filter(|_| spec.pki.leaf_validity.is_none()) {
-        let message = "nothing renews the serving certificates of kubelets";
-        let finding = Diagnostic::warning("FL0516", message).at(node.name.span);
-        report.push(
-            finding
-                .label("a year after the bundle was made logs and exec fail: the API server trusts those of the cluster's CA alone")
-                .help(
-                    "say how long machines live: pki: { leafValidity: 43800h }; or have kubelets ask for new ones: \
-                     `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } }",
-                ),
-        );
     }
     let Some(pool) = spec.pools.first() else { return };
     let message = "the API server does not trust the kubelets of pools";

@@ -36,9 +36,10 @@ const FOLDERS: [(&str, &str); 4] = [
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 6] = [
+const SINGLE: [&str; 7] = [
     "catalog.yaml",
     "endpoint.yaml",
+    "etcd.yaml",
     "feature-gates.yaml",
     "kinds.yaml",
     "runtime/containerd.yaml",

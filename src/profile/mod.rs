@@ -6,6 +6,7 @@ mod catalog;
 mod check;
 mod containerd;
 mod endpoint;
+mod etcd;
 mod feature_gates;
 mod kind_syntax;
 mod kinds;
@@ -34,6 +35,7 @@ use crate::{
 pub use catalog::*;
 pub use containerd::*;
 pub use endpoint::*;
+pub use etcd::*;
 pub use feature_gates::*;
 pub use kinds::*;
 pub use kubernetes::*;
@@ -93,6 +95,8 @@ pub struct Profiles {
     pub catalog: Arc<Catalog>,
     /// What leads the endpoint's name to an API server.
     pub endpoint: Arc<EndpointProfile>,
+    /// Flags of etcd's versions.
+    pub etcd: Arc<EtcdProfile>,
     /// Feature gates of Kubernetes' components.
     pub feature_gates: Arc<FeatureGates>,
     /// Kinds of configuration that programs of Kubernetes read.
@@ -112,6 +116,7 @@ impl Profiles {
             containerd: one("runtime/containerd.yaml")?,
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
+            etcd: Arc::new(one("etcd.yaml")?),
             feature_gates: Arc::new(one("feature-gates.yaml")?),
             kinds: Arc::new(one("kinds.yaml")?),
             units: Arc::new(one("units.yaml")?),
@@ -144,6 +149,7 @@ impl Profiles {
             ("security", _) => drop(self.security.insert(name, checked(profile, source, Check::security)?)),
             (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
+            (_, "etcd") => self.etcd = Arc::new(profile.decode(source)?),
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
             (_, "kinds") => self.kinds = Arc::new(profile.decode(source)?),
             (_, "units") => self.units = Arc::new(profile.decode(source)?),
@@ -190,6 +196,7 @@ impl Profiles {
             ("runtime", "containerd") => profiles.containerd = read(tree)?,
             ("", "catalog") => profiles.catalog = Arc::new(read(tree)?),
             ("", "endpoint") => profiles.endpoint = Arc::new(read(tree)?),
+            ("", "etcd") => profiles.etcd = Arc::new(read(tree)?),
             _ => return None,
         }
         Some(profiles)

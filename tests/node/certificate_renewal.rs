@@ -29,16 +29,16 @@ const DAY: u64 = 86400;
 struct Machine(tempfile::TempDir);
 
 impl Machine {
-    fn new(calendar: &str, addresses: &[&str]) -> Self {
+    /// The control planes are those that the API names, each with all its addresses on a line.
+    fn new(calendar: &str, registered: &[&str]) -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(machine.at("bin")).unwrap();
-        for name in ["kubeadm", "crictl", "curl", "sleep"] {
+        for name in ["kubeadm", "kubectl", "crictl", "curl", "sleep"] {
             machine.write(&format!("bin/{name}"), STAND_IN);
         }
-        let control_planes: Vec<_> = addresses
-            .iter()
-            .map(|address| json!({ "addresses": [address] }))
-            .collect();
+        machine.write("kubectl.sh", &format!("printf '%s\\n' '{}'\n", registered.join("' '")));
+        // Of the day of rendering: one of them is long gone.
+        let control_planes = ["10.0.0.11", "10.0.0.99"].map(|address| json!({ "addresses": [address] }));
         let context =
             json!({ "p": { "calendar": calendar, "days": 7 }, "cluster": { "controlPlanes": control_planes } });
         machine.write("renew", &machine.script(&context));
@@ -88,7 +88,10 @@ fn ending(machine: &Machine) {
         "kubeadm.sh",
         "case $* in *jsonpath*) echo apiserver front-proxy-client ;; esac\n",
     );
-    machine.write("crictl.sh", "case $* in *kube-apiserver*) echo 4711 ;; esac\n");
+    machine.write(
+        "crictl.sh",
+        "case $* in *component=kube-apiserver*) echo 4711 ;; *component=kube-vip\\ *) echo 4712 ;; *component=*) echo 1 ;; esac\n",
+    );
 }
 
 #[test]
@@ -110,27 +113,66 @@ fn what_holds_longer_than_to_the_next_look_is_left_alone() {
 
 #[test]
 fn what_ends_is_renewed_when_every_api_server_answers() {
-    let machine = Machine::new(MONTHLY, &["10.0.0.11", "fd00::12"]);
+    let machine = Machine::new(MONTHLY, &["10.0.0.11 fd00::11", "fd00::12 10.0.0.13"]);
     ending(&machine);
     let output = machine.run();
     assert!(output.status.success(), "{}", said(&output));
     let calls = machine.calls();
     let place = |part: &str| calls.iter().position(|call| call.contains(part));
     let order = [
+        place("kubectl --kubeconfig"),
         place("https://10.0.0.11:6443/readyz"),
         place("https://[fd00::12]:6443/readyz"),
         place("kubeadm certs renew all"),
-        place("crictl pods --namespace kube-system --name ^etcd-"),
-        place("crictl rmp --force 4711"),
+        place("crictl pods --namespace kube-system --label component=etcd"),
         place("https://10.0.0.12:6443/readyz"),
-        place("crictl pods --namespace kube-system --name ^kube-scheduler-"),
+        place("crictl rmp --force 4711"),
+        place("crictl pods --namespace kube-system --label component=kube-scheduler"),
+        place("crictl rmp --force 4712"),
     ];
     assert!(order.iter().all(Option::is_some), "{calls:#?}");
+    assert!(order.is_sorted(), "{calls:#?}");
     assert!(
-        order[0] < order[1] && order[1] < order[2] && order[2] < order[3],
-        "{calls:#?}"
+        calls[1].contains(" --server https://10.0.0.12:6443 "),
+        "its own API server: {calls:#?}"
     );
-    assert!(order[3] < order[4] && order[4] < order[6], "{calls:#?}");
+    // One address a machine, and nobody of the day of rendering.
+    for address in ["10.0.0.13", "fd00::11", "10.0.0.99"] {
+        assert_eq!(place(address), None, "{calls:#?}");
+    }
+}
+
+/// With external etcd there is no pod of etcd, and without kube-vip none of it: nothing is waited for.
+#[test]
+fn what_is_not_there_is_not_restarted() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11"]);
+    ending(&machine);
+    machine.write(
+        "crictl.sh",
+        "case $* in *component=kube-scheduler*) echo 4711 ;; esac\n",
+    );
+    let output = machine.run();
+    assert!(output.status.success(), "{}", said(&output));
+    let calls = machine.calls();
+    let asked = calls
+        .iter()
+        .filter(|call| call.contains("https://10.0.0.12:6443/readyz"));
+    assert_eq!(asked.count(), 1, "{calls:#?}");
+}
+
+#[test]
+fn nothing_is_renewed_while_the_api_does_not_name_the_control_planes() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11"]);
+    ending(&machine);
+    machine.write("kubectl.sh", "exit 1\n");
+    let output = machine.run();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        said(&output).contains("which control planes there are"),
+        "{}",
+        said(&output)
+    );
+    assert!(!machine.calls().iter().any(|call| call.contains("renew")));
 }
 
 #[test]

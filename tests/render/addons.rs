@@ -352,3 +352,74 @@ fn the_api_server_may_ask_kubelets() {
     }]);
     assert_eq!(Value::from(documents), expected);
 }
+
+fn env<'a>(documents: &'a [Value], kind: &str, name: &str) -> Vec<(&'a str, &'a Value)> {
+    let workload = documents
+        .iter()
+        .find(|it| it["kind"] == kind && it["metadata"]["name"] == name)
+        .unwrap();
+    let variables = workload["spec"]["template"]["spec"]["containers"][0]["env"].as_array();
+    let pair = |it: &'a Value| (it["name"].as_str().unwrap(), &it["value"]);
+    variables.into_iter().flatten().map(pair).collect()
+}
+
+fn with_addon(addon: &str) -> Plan {
+    with(
+        "flannel",
+        &[IPV4],
+        &format!("kubernetes: {{ version: 1.36.4 }}\naddons: {{ {addon} }}"),
+    )
+}
+
+fn all_objects(plan: &Plan) -> Vec<Value> {
+    let phases = addons::phases(plan, &AddonCertificates::new()).unwrap();
+    let files = phases.into_iter().flat_map(|phase| phase.files);
+    files.flat_map(|(_, text)| pyyaml(&text)).collect()
+}
+
+/// kube-vip v1.2.3 ignores the file's AS: its flag defaults to 65000, and `mergeBGPConfig` fills only what is zero.
+#[test]
+fn the_announcer_of_services_speaks_as_the_number_that_the_spec_says() {
+    let plan = with_addon("kubeVipServices: { bgp: { as: 64512, peers: [{ address: 10.0.0.1, as: 64513 }] } }");
+    let documents = all_objects(&plan);
+    let variables = env(&documents, "DaemonSet", "kube-vip-services");
+    assert!(variables.contains(&("bgp_as", &json!("64512"))), "{variables:?}");
+    let secret = documents.iter().find(|it| it["kind"] == "Secret").unwrap();
+    let sessions: Value = serde_json::from_str(secret["stringData"]["bgp.json"].as_str().unwrap()).unwrap();
+    assert_eq!(sessions["BGPConfig"]["AS"], Value::Null);
+    assert_eq!(sessions["BGPConfig"]["Peers"][0]["AS"], 64513);
+}
+
+/// kube-vip-cloud-provider v0.0.12 leaves Services with a class alone unless both variables are set.
+#[test]
+fn services_of_a_class_get_addresses() {
+    let provider = |parameters: &str| {
+        let plan = with_addon(&format!(
+            "kubeVipServices: {{ addresses: [192.168.0.192/26]{parameters} }}"
+        ));
+        all_objects(&plan)
+    };
+    let documents = provider(", loadBalancerClass: example.com/vip");
+    let expected = [
+        ("KUBEVIP_ENABLE_LOADBALANCERCLASS", &json!("true")),
+        ("KUBEVIP_CUSTOM_LOADBALANCERCLASS_NAME", &json!("example.com/vip")),
+    ];
+    assert_eq!(env(&documents, "Deployment", "kube-vip-cloud-provider"), expected);
+    assert_eq!(env(&provider(""), "Deployment", "kube-vip-cloud-provider"), []);
+}
+
+/// hcloud-cloud-controller-manager v1.35.0 serves metrics on every interface by default.
+#[test]
+fn ports_of_the_machine_alone_are_known_and_no_firewall_opens_them() {
+    let token = "0123456789012345678901234567890123456789012345678901234567890123";
+    let plan = with_addon(&format!("hcloudCloudController: {{ token: '{token}' }}"));
+    let documents = all_objects(&plan);
+    let variables = env(&documents, "DaemonSet", "hcloud-cloud-controller-manager");
+    assert!(
+        variables.contains(&("HCLOUD_METRICS_ADDRESS", &json!("127.0.0.1:8233"))),
+        "{variables:?}"
+    );
+    let local: Vec<_> = plan.implied.local_ports.iter().map(|port| port.port).collect();
+    assert_eq!(local, [Some(10258), Some(8233)]);
+    assert!(plan.ports().all(|port| ![Some(10258), Some(8233)].contains(&port.port)));
+}

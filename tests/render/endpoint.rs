@@ -297,7 +297,7 @@ fn bgp_sessions_lie_in_a_file_that_only_root_reads() {
     let (pod, files) = vip_with(&format!("bgp: {{ as: 64512, peers: {peers} }}"));
     let (mode, content) = &files["/etc/firelay/endpoint/kube-vip.json"];
     assert_eq!(*mode, 0o600);
-    let expected = json!({"BGPConfig": {"AS": 64512, "RouterID": "10.5.0.12", "Peers": [
+    let expected = json!({"BGPConfig": {"RouterID": "10.5.0.12", "Peers": [
         {"Address": "10.5.0.1", "AS": 64513, "Password": "a:b,c", "MultiHop": true},
         {"Address": "10.5.0.2", "AS": 64512, "Password": "", "MultiHop": false},
     ]}});
@@ -318,6 +318,8 @@ fn bgp_sessions_lie_in_a_file_that_only_root_reads() {
     }
     let environment = environment(&pod);
     assert_eq!(environment["bgp_enable"], "true");
+    // mergeBGPConfig takes the file's AS only where the flag's is 0, and the flag defaults to 65000 (v1.2.3).
+    assert_eq!(environment["bgp_as"], "64512");
     assert_eq!(environment["vip_interface"], "lo");
     assert_eq!(
         environment["control_plane_health_check_address"],

@@ -5,6 +5,7 @@
 mod support;
 
 mod cli;
+mod commands;
 mod compose;
 mod errors;
 mod from_kubespray;

@@ -147,6 +147,7 @@ fn profile_files(plan: &Plan, node: &NodePlan) -> Vec<String> {
         format!("kubernetes/{}.yaml", plan.kubernetes.profile.minor),
         "runtime/containerd.yaml".to_owned(),
         "endpoint.yaml".to_owned(),
+        "etcd.yaml".to_owned(),
         "catalog.yaml".to_owned(),
     ]
 }

@@ -33,6 +33,8 @@ pub fn context(plan: &Plan) -> Value {
         "cluster": cluster(plan),
         "platform": platforms,
         "caKeys": plan.pki.ca_keys,
+        "unrenewedLast": plan.pki.unrenewed_last,
+        "externalEtcd": plan.etcd.external,
         "metadataFirewall": plan.metadata_firewall,
         "cni": cni.map(AddonPlan::key).unwrap_or_default(),
         "addons": others.collect::<Map<_, _>>(),

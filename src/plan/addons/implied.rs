@@ -17,7 +17,10 @@ use crate::{
 pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
     let mut all = Implied::default();
     let whole = context(plan);
-    let kubernetes = ports::of_kubernetes(plan);
+    let kubernetes: Vec<_> = ports::of_kubernetes(plan)
+        .into_iter()
+        .chain(ports::local(plan))
+        .collect();
     for addon in &plan.addons {
         let context = of(&whole, addon);
         for implication in &addon.choice.declaration.implies {
@@ -100,9 +103,7 @@ impl Asker<'_> {
                 roles: unit.roles,
             });
         }
-        let ports: Vec<_> = one.ports.iter().map(|port| self.port(port)).collect();
-        let mut findings: Vec<_> = ports.iter().filter_map(|port| self.taken(port, all)).collect();
-        append(&mut all.ports, ports);
+        let mut findings = self.listen(&one.ports, all);
         findings.extend(self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone));
         for (from, to) in [
             (one.sysctls, &mut all.sysctls),
@@ -123,6 +124,16 @@ impl Asker<'_> {
         }
     }
 
+    /// Adds ports, and finds those that others have.
+    fn listen(&self, ports: &[Port], all: &mut Implied) -> Vec<Diagnostic> {
+        let plans: Vec<_> = ports.iter().map(|port| (port.local, self.port(port))).collect();
+        let findings = plans.iter().filter_map(|(_, port)| self.taken(port, all)).collect();
+        let (local, open): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(local, _)| *local);
+        append(&mut all.local_ports, local.into_iter().map(|(_, port)| port).collect());
+        append(&mut all.ports, open.into_iter().map(|(_, port)| port).collect());
+        findings
+    }
+
     fn port(&self, port: &Port) -> PortPlan {
         PortPlan {
             protocol: plain(&port.protocol),
@@ -139,7 +150,8 @@ impl Asker<'_> {
             let place = port.on == other.on || [port.on, other.on].contains(&Place::All);
             other.of != port.of && other.protocol == port.protocol && other.port == port.port && place
         };
-        let other = self.kubernetes.iter().chain(&all.ports).find(same)?;
+        let mut others = self.kubernetes.iter().chain(&all.ports).chain(&all.local_ports);
+        let other = others.find(same)?;
         let message = format!("{} and {} both want {} port {number}", port.of, other.of, port.protocol);
         let finding = Diagnostic::error("FL0804", message).help("give one of them another port, or leave it out");
         Some(placed(finding, &self.addon.choice, ""))

@@ -47,6 +47,8 @@ pub struct Implied {
     pub sysctls: BTreeMap<String, String>,
     /// What nodes must reach on each other.
     pub ports: Vec<PortPlan>,
+    /// Ports that programs listen on for their own machine alone.
+    pub local_ports: Vec<PortPlan>,
     /// Devices that NetworkManager must leave alone, in the syntax of its `unmanaged-devices` (joined by `;`).
     pub unmanaged_interfaces: Vec<String>,
     /// CNI plugins that must be in the CNI directory before the first pod starts.
@@ -79,7 +81,7 @@ pub struct Implied {
     pub binaries: Vec<(String, Roles)>,
 }
 
-/// What nodes must reach on each other.
+/// A port that a program listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortPlan {
     /// `tcp`, `udp`, or a protocol's number.

@@ -11,6 +11,8 @@ pub struct EtcdPlan {
     pub version: Version,
     /// Data directory.
     pub data_dir: String,
+    /// Flags of external members that go with their version.
+    pub own_args: Vec<(String, String)>,
     /// Flags, tuning included, in order.
     pub extra_args: Vec<(String, String)>,
     /// Environment of stacked members.

@@ -2,6 +2,7 @@
 
 use time::Duration;
 
+use super::EtcdPlan;
 use crate::spec::{Algorithm, CaKeys};
 
 /// `pki`, resolved.
@@ -13,12 +14,31 @@ pub struct PkiPlan {
     pub ca_validity: Duration,
     /// Life of a leaf.
     pub leaf_validity: Duration,
+    /// Leaves that nothing on the machines renews live as long as their CA: the spec does not say how long leaves live.
+    pub unrenewed_last: bool,
     /// `notBefore` lies this long before `issuedAt`.
     pub backdate: Duration,
     /// Extra SANs of the API server.
     pub extra_sans: Vec<String>,
     /// Who holds CA keys.
     pub ca_keys: CaKeys,
+}
+
+impl PkiPlan {
+    /// Control planes hold the key of Kubernetes' CA.
+    pub fn holds_kubernetes_key(&self) -> bool {
+        self.ca_keys != CaKeys::None
+    }
+
+    /// Control planes hold the key of the front proxy's CA.
+    pub fn holds_front_proxy_key(&self) -> bool {
+        self.ca_keys == CaKeys::ControlPlane
+    }
+
+    /// Control planes hold the key of etcd's CA: they run its members.
+    pub fn holds_etcd_key(&self, etcd: &EtcdPlan) -> bool {
+        self.ca_keys == CaKeys::ControlPlane && !etcd.external
+    }
 }
 
 /// `join`, resolved.

@@ -15,7 +15,8 @@ pub struct Pki {
     pub algorithm: Option<Spanned<Algorithm>>,
     /// Go duration, `87600h` if absent. Takes effect when a bundle is made.
     pub ca_validity: Option<Spanned<String>>,
-    /// Go duration, `8760h` if absent.
+    /// Go duration. If absent, `8760h`, but as long as the CA for what nothing on the machines renews: the certificates of external
+    /// etcd, those with which kubelets serve, and plugins' own.
     pub leaf_validity: Option<Spanned<String>>,
     /// How far `notBefore` lies before the bundle's `issuedAt`; `24h` if absent.
     pub backdate: Option<Spanned<String>>,

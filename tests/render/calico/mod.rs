@@ -155,13 +155,13 @@ fn pools_and_addresses_are_those_of_the_families() {
         let objects = objects(&resolve(&family.spec("{ calico: { crossSubnet: true } }", "nftables")));
         let pods = named(&objects, "DaemonSet", "calico-node");
         let node = container(pods, "calico-node");
-        let pool = if family.ipv4() { "10.244.0.0/16" } else { "none" };
-        assert_eq!(setting(node, "CALICO_IPV4POOL_CIDR"), Some(pool));
+        let pool = family.ipv4().then_some("10.244.0.0/16");
+        assert_eq!(setting(node, "CALICO_IPV4POOL_CIDR"), pool);
         assert_eq!(
             setting(node, "IP"),
             Some(if family.ipv4() { "autodetect" } else { "none" })
         );
-        let (pool, vxlan) = match family.ipv6() {
+        let (pool, vxlan) = match family.ipv4() && family.ipv6() {
             true => (Some("fd00:10:244::/56"), Some("CrossSubnet")),
             false => (None, None),
         };
@@ -180,6 +180,37 @@ fn pools_and_addresses_are_those_of_the_families() {
             _ => json!({ "type": "calico-ipam", "assign_ipv4": "true", "assign_ipv6": "true" }),
         };
         assert_eq!(*ipam, wanted);
+    }
+}
+
+/// calico-node reads CALICO_IPV6POOL_VXLAN only where it makes an IPv4 pool as well, and makes a pool without a tunnel otherwise.
+#[test]
+fn the_pool_of_ipv6_alone_has_its_tunnel() {
+    for (parameters, vxlan) in [("{}", "Always"), ("{ crossSubnet: true }", "CrossSubnet")] {
+        for version in ["3.31.7", "3.32.1"] {
+            let cni = format!("{{ calico: {{ version: {version}, {} }}", &parameters[1..]);
+            let objects = objects(&resolve(&FAMILIES[2].spec(&cni, "iptables")));
+            let pool = named(&objects, "IPPool", "default-ipv6-ippool");
+            let expected = json!({
+                "cidr": "fd00:10:244::/56", "blockSize": 122, "ipipMode": "Never", "vxlanMode": vxlan, "natOutgoing": true,
+                "nodeSelector": "all()", "allowedUses": ["Workload", "Tunnel"],
+            });
+            assert_eq!(pool["spec"], expected, "{cni}");
+            let node = container(named(&objects, "DaemonSet", "calico-node"), "calico-node");
+            assert_eq!(setting(node, "NO_DEFAULT_POOLS"), Some("true"), "{cni}");
+            // calico-node refuses NO_DEFAULT_POOLS beside a range of either family.
+            for name in ["CALICO_IPV4POOL_CIDR", "CALICO_IPV6POOL_CIDR"] {
+                assert_eq!(setting(node, name), None, "{cni}");
+            }
+        }
+    }
+    for (family, mode) in [(0, "vxlan"), (1, "vxlan"), (2, "bgp")] {
+        let objects = objects(&resolve(
+            &FAMILIES[family].spec(&format!("{{ calico: {{ mode: {mode} }} }}"), "iptables"),
+        ));
+        assert!(objects.iter().all(|it| it["kind"] != "IPPool"), "{family} {mode}");
+        let node = container(named(&objects, "DaemonSet", "calico-node"), "calico-node");
+        assert_eq!(setting(node, "NO_DEFAULT_POOLS"), None, "{family} {mode}");
     }
 }
 

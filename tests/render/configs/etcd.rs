@@ -4,6 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use firelay::{node::etcd, plan::Plan};
 
+use super::super::support::plan::resolve;
 use super::{
     cluster::{ETCD, node, pairs, plan},
     tool,
@@ -105,5 +106,56 @@ fn every_member_names_all_members() {
         "ETCD_PEER_CLIENT_CERT_AUTH=true\n",
     ] {
         assert!(file.content.contains(line), "{line}{}", file.content);
+    }
+}
+
+/// kubeadm's members have both flags; 3.6 renamed them.
+#[test]
+fn members_check_their_data_and_tell_watchers_of_progress_in_the_words_of_their_version() {
+    for (etcd, there, gone) in [
+        (
+            "version: 3.5.33",
+            &[
+                "EXPERIMENTAL_INITIAL_CORRUPT_CHECK=true",
+                "EXPERIMENTAL_WATCH_PROGRESS_NOTIFY_INTERVAL=5s",
+            ][..],
+            &["ETCD_FEATURE_GATES", "ETCD_WATCH_PROGRESS"][..],
+        ),
+        (
+            "version: 3.6.14",
+            &[
+                "FEATURE_GATES=InitialCorruptCheck=true",
+                "WATCH_PROGRESS_NOTIFY_INTERVAL=5s",
+            ],
+            &["EXPERIMENTAL"],
+        ),
+        // etcd 3.6 does not start with both.
+        (
+            "version: 3.6.14, extraArgs: [{ name: experimental-initial-corrupt-check, value: 'false' }]",
+            &["EXPERIMENTAL_INITIAL_CORRUPT_CHECK=false"],
+            &["ETCD_FEATURE_GATES"],
+        ),
+        (
+            "version: 3.6.14, extraArgs: [{ name: watch-progress-notify-interval, value: 10s }]",
+            &["WATCH_PROGRESS_NOTIFY_INTERVAL=10s"],
+            &["NOTIFY_INTERVAL=5s"],
+        ),
+    ] {
+        let plan = resolve(&format!(
+            "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: test\nkubernetes: {{ version: 1.36.4 }}\n\
+             endpoint: {{ host: api.example.com }}\nos: ubuntu-24.04\nplatform: metal\netcd: {{ {etcd} }}\nnodes:\n\
+             - {{ name: e1, roles: [etcd], addresses: [10.0.0.1] }}\n- {{ name: cp1, roles: [control-plane], addresses: [10.0.0.2] }}\n"
+        ));
+        let file = etcd::environment(&plan, plan.etcd_members().next().unwrap());
+        for line in there {
+            assert!(
+                file.content.contains(&format!("ETCD_{line}\n")),
+                "{etcd}: {line}\n{}",
+                file.content
+            );
+        }
+        for part in gone {
+            assert!(!file.content.contains(part), "{etcd}: {part}\n{}", file.content);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use firelay::{
     node::{NodeFile, kernel, network, tools},
-    plan::{KubeProxyPlan, NodePlan},
+    plan::{KubeProxyPlan, NodePlan, Plan},
     spec::ProxyMode,
 };
 use serde_json::json;
@@ -50,23 +50,46 @@ fn an_etcd_node_is_left_as_it_is() {
     let member = node("etcd1", ETCD, "10.0.2.1");
     assert!(kernel::sysctl(&plan, &member).is_none());
     assert!(kernel::modules(&plan, &member).is_none());
-    assert!(
-        network::file(&member, &["interface-name:cni0".into()])
-            .unwrap()
-            .is_none()
+    assert!(network::file(&unmanaged(), &member).unwrap().is_none());
+}
+
+fn unmanaged() -> Plan {
+    let mut plan = plan();
+    plan.implied.unmanaged_interfaces = ["interface-name:cni0", "interface-name:flannel*"]
+        .map(Into::into)
+        .into();
+    plan
+}
+
+/// NetworkManager would take the addresses of Services off the device, or wait for it at boot.
+#[test]
+fn the_device_of_ipvs_is_left_to_kube_proxy() {
+    let mut plan = plan();
+    plan.implied.unmanaged_interfaces.clear();
+    let mut worker = plan.nodes[2].clone();
+    worker.os = os("rocky-9");
+    assert!(network::file(&plan, &worker).unwrap().is_none());
+    plan.kubernetes.kube_proxy = Some(KubeProxyPlan {
+        mode: Some(ProxyMode::Ipvs),
+        config: BTreeMap::default(),
+    });
+    let file = network::file(&plan, &worker).unwrap().unwrap();
+    assert_eq!(
+        &*file.content,
+        "[keyfile]\nunmanaged-devices=interface-name:kube-ipvs0\n"
     );
 }
 
 #[test]
 fn the_network_daemon_of_the_os_is_told() {
-    let worker = plan().nodes[2].clone();
-    let unmanaged = ["interface-name:cni0".to_owned(), "interface-name:flannel*".to_owned()];
+    let plan = unmanaged();
+    let worker = plan.nodes[2].clone();
     let file = |os_name| {
         let node = NodePlan {
             os: os(os_name),
             ..worker.clone()
         };
-        network::file(&node, &unmanaged).unwrap()
+        network::file(&plan, &node).unwrap()
     };
     let rocky = file("rocky-9").unwrap();
     assert_eq!(rocky.path, "/etc/NetworkManager/conf.d/90-firelay.conf");

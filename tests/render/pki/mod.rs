@@ -481,6 +481,107 @@ fn leaves_never_outlive_their_ca() {
     assert_eq!(dates(&Tree::of(&pki), "pki/apiserver.crt"), dates(&tree, "pki/ca.crt"));
 }
 
+/// The moment at which a certificate ends.
+fn end(pki: &NodePki, certificate: &str) -> &'static str {
+    match dates(&Tree::of(pki), certificate).split_once("notAfter=").unwrap().1 {
+        "Nov 20 12:00:00 2027 GMT\n" => "a year",
+        "Nov 17 12:00:00 2036 GMT\n" => "its CA",
+        other => panic!("{certificate}: {other}"),
+    }
+}
+
+/// kubeadm renews what a CA's key is there for, and kubelets what they ask for; etcd would otherwise stop after a year.
+#[test]
+fn what_nothing_renews_lasts_as_long_as_its_ca() {
+    let bundle = bundle();
+    let mut external = plan();
+    external.etcd.external = true;
+    let roles = RoleSet {
+        etcd: true,
+        ..RoleSet::default()
+    };
+    external.nodes.push(cluster::node("etcd1", roles, &["10.0.0.31"]));
+    let mut signer = plan();
+    signer.pki.ca_keys = CaKeys::Signer;
+    for (name, plan, node, lasting, renewed) in [
+        (
+            "a member of external etcd",
+            &external,
+            "etcd1",
+            &["etcd/server", "etcd/peer", "etcd/healthcheck-client"][..],
+            &[][..],
+        ),
+        (
+            "a control plane with external etcd",
+            &external,
+            "cp1",
+            &["pki/apiserver-etcd-client", "kubelet/kubelet"],
+            &[
+                "pki/apiserver",
+                "pki/apiserver-kubelet-client",
+                "pki/front-proxy-client",
+                "kubeconfig/admin",
+            ],
+        ),
+        (
+            "a control plane with ca.key alone",
+            &signer,
+            "cp1",
+            &[
+                "pki/etcd/server",
+                "pki/etcd/peer",
+                "pki/etcd/healthcheck-client",
+                "pki/apiserver-etcd-client",
+                "pki/front-proxy-client",
+            ],
+            &["pki/apiserver", "kubeconfig/scheduler"],
+        ),
+        (
+            "a control plane with all keys",
+            &plan(),
+            "cp1",
+            &["kubelet/kubelet"],
+            &[
+                "pki/etcd/server",
+                "pki/etcd/peer",
+                "pki/apiserver-etcd-client",
+                "pki/front-proxy-client",
+            ],
+        ),
+        ("a worker", &plan(), "worker-1", &["kubelet/kubelet"], &[]),
+    ] {
+        let pki = issue(plan, &bundle, node);
+        for (paths, expected) in [(lasting, "its CA"), (renewed, "a year")] {
+            for path in paths {
+                assert_eq!(end(&pki, &format!("{path}.crt")), expected, "{name}: {path}");
+            }
+        }
+    }
+    assert_eq!(
+        end(&issue(&plan(), &bundle, "worker-1"), "kubelet/client.pem"),
+        "a year"
+    );
+}
+
+/// A year that the spec asks for is a year, also of what nothing renews; and so without any CA's key, where FL0413 asks.
+#[test]
+fn what_the_spec_says_of_lives_is_kept() {
+    for (pki, expected) in [
+        ("{ leafValidity: 8760h }", "a year"),
+        ("{ caKeys: none }", "a year"),
+        ("{ caKeys: signer }", "its CA"),
+        ("{}", "its CA"),
+    ] {
+        let plan = support::plan::resolve(&format!(
+            "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: test\nkubernetes: {{ version: 1.36.4 }}\npki: {pki}\n\
+             endpoint: {{ host: api.example.com }}\nos: ubuntu-24.04\nplatform: metal\nnodes:\n\
+             - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.2] }}\n"
+        ));
+        let kubelet = end(&issue(&plan, &bundle(), "cp1"), "kubelet/kubelet.crt");
+        assert_eq!(kubelet, expected, "{pki}");
+    }
+}
+
 #[test]
 fn a_ca_that_ended_signs_nothing() {
     let (plan, mut bundle) = (plan(), bundle());

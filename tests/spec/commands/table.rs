@@ -1,0 +1,406 @@
+//! The class of every block on every page that may hold commands, in the order of the page.
+
+/// What is done with a block.
+#[derive(Clone, Copy)]
+pub enum Class {
+    /// Run after these preparations, foreign programs by stand-ins; every command must succeed, and documents that are handed over
+    /// must be those that `manifest.json` names.
+    Run(&'static str),
+    /// The three commands with which every page of a platform begins. They are run once; elsewhere only the tree is made.
+    Tree,
+    /// Run like the first with what stands behind `$ `; the rest is what is printed.
+    Console(&'static str),
+    /// Needs the internet: bash reads it, and the command line judges its calls of firelay.
+    Read,
+    /// Needs a machine of the cluster, its API or root: bash reads it. It must not call firelay.
+    Elsewhere,
+    /// No commands: what is printed, or a file.
+    Text,
+}
+
+/// What is in a page's directory at first.
+#[derive(Clone, Copy)]
+pub enum Start {
+    /// Nothing.
+    Empty,
+    /// The page's own spec.
+    Own,
+    /// The page's own spec with Calico, whose founder's document is over most limits as it is.
+    Large,
+    /// An example and its bundle.
+    Example(&'static str),
+    /// An example, its bundle and its tree.
+    Rendered(&'static str),
+}
+
+/// A page with its blocks: how each begins, and its class.
+pub struct Page {
+    pub path: &'static str,
+    pub start: Start,
+    pub blocks: &'static [(&'static str, Class)],
+}
+
+use Class::{Console, Elsewhere, Read, Run, Text, Tree};
+use Start::{Empty, Example, Large, Own, Rendered};
+
+const RUN: Class = Run("");
+
+const fn page(path: &'static str, start: Start, blocks: &'static [(&'static str, Class)]) -> Page {
+    Page { path, start, blocks }
+}
+
+pub const PAGES: &[Page] = &[
+    page(
+        "README.md",
+        Empty,
+        &[
+            ("cargo run --release", Elsewhere),
+            ("out/manifest.json", Text),
+            ("cargo install", RUN),
+            ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
+            (
+                "firelay render --new-secrets && firelay serve",
+                Run("example bare-metal"),
+            ),
+            ("error[FL0103]", Text),
+            (
+                "firelay render base.yaml prod.yaml",
+                Run("example ha-ubuntu; cp cluster.yaml base.yaml; echo 'timezone: Europe/Berlin' >prod.yaml"),
+            ),
+            ("patches/all/*.yaml", Text),
+            ("$ firelay why", Console("")),
+        ],
+    ),
+    page(
+        "docs/addons/certificate-renewal.md",
+        Empty,
+        &[("systemctl list-timers", Elsewhere)],
+    ),
+    page(
+        "docs/addons/cloud-controllers.md",
+        Empty,
+        &[("kubectl get nodes", Elsewhere)],
+    ),
+    page(
+        "docs/addons/csi.md",
+        Empty,
+        &[("helm template", RUN), ("kubectl get csidrivers", Elsewhere)],
+    ),
+    page(
+        "docs/addons/dns.md",
+        Empty,
+        &[("kubectl --namespace kube-system", Elsewhere)],
+    ),
+    page("docs/addons/kube-vip.md", Empty, &[("ip -brief address", Elsewhere)]),
+    page(
+        "docs/addons/kubelet-csr-approver.md",
+        Empty,
+        &[("kubectl --namespace", Elsewhere)],
+    ),
+    page(
+        "docs/addons/local-path.md",
+        Empty,
+        &[("kubectl --namespace", Elsewhere)],
+    ),
+    page(
+        "docs/addons/metrics-server.md",
+        Empty,
+        &[("kubectl --namespace", Elsewhere)],
+    ),
+    page("docs/addons/multus.md", Empty, &[("kubectl -n kube-system", Elsewhere)]),
+    page(
+        "docs/addons/node-feature-discovery.md",
+        Empty,
+        &[("kubectl --namespace", Elsewhere)],
+    ),
+    page("docs/addons/priority-classes.md", Empty, &[("kubectl get", Elsewhere)]),
+    page(
+        "docs/air-gap.md",
+        Example("ha-ubuntu"),
+        &[
+            ("firelay artifacts list", RUN),
+            ("firelay artifacts mirror mirror", Read),
+            ("sudo python3 -m http.server", Read),
+            ("export REGISTRY_CA", Read),
+            (
+                "skopeo copy",
+                Run("mkdir -p mirror/images; touch mirror/images/cluster-amd64.tar"),
+            ),
+        ],
+    ),
+    page(
+        "docs/audit.md",
+        Rendered("ha-ubuntu"),
+        &[("$ firelay audit out", Console(""))],
+    ),
+    page(
+        "docs/bare-metal.md",
+        Own,
+        &[
+            ("firelay render --new-secrets", RUN),
+            ("out/pxe/boot.ipxe", Text),
+            ("mkdir -p mirror/debian", RUN),
+            ("# /etc/dnsmasq.d/firelay.conf", Text),
+            ("# stop it first", RUN),
+            ("firelay serve out --listen 10.0.0.5:8080 --listen-tls", RUN),
+            ("firelay seed", RUN),
+            ("rsync -r out/pxe/matchbox/", RUN),
+        ],
+    ),
+    page(
+        "docs/boot.md",
+        Empty,
+        &[
+            ("firelay-status", Elsewhere),
+            ("firelay: node=worker-1", Text),
+            ("94 firelay: node=w2", Text),
+            ("254 firelay: node=cp3", Text),
+            ("373 firelay: node=cp2", Text),
+            ("firelay-status --cluster", Elsewhere),
+        ],
+    ),
+    page(
+        "docs/delivery.md",
+        Example("ha-ubuntu"),
+        &[
+            (
+                "$ firelay render",
+                Console(
+                    "echo 'delivery: { rung: pointer, pointer: { base: \"https://files.example.com/firelay\" } }' >>cluster.yaml",
+                ),
+            ),
+            ("$ firelay publish", Console("")),
+        ],
+    ),
+    page(
+        "docs/errors/fl00-form.md",
+        Example("ha-ubuntu"),
+        &[(
+            "firelay check --set",
+            Run("echo 'proxy: { http: \"http://proxy.example.com:3128\" }' >>cluster.yaml"),
+        )],
+    ),
+    page(
+        "docs/network/calico.md",
+        Empty,
+        &[("kubectl -n kube-system", Elsewhere)],
+    ),
+    page(
+        "docs/network/canal.md",
+        Empty,
+        &[("kubectl -n kube-system", Elsewhere), ("kubectl -n default", Elsewhere)],
+    ),
+    page(
+        "docs/network/cilium.md",
+        Empty,
+        &[("kubectl -n kube-system", Elsewhere)],
+    ),
+    page("docs/network/custom.md", Empty, &[("firelay-status", Elsewhere)]),
+    page(
+        "docs/network/flannel.md",
+        Empty,
+        &[("kubectl -n kube-flannel", Elsewhere)],
+    ),
+    page(
+        "docs/network/kube-router.md",
+        Empty,
+        &[("kubectl -n kube-system", Elsewhere)],
+    ),
+    page("docs/network/none.md", Empty, &[("kubectl get nodes", Elsewhere)]),
+    page(
+        "docs/order.md",
+        Rendered("external-etcd"),
+        &[("firelay graph", RUN), ("stage: 7 machines", Text)],
+    ),
+    page(
+        "docs/platforms/aws.md",
+        Own,
+        &[
+            ("firelay check", RUN),
+            ("for node in cp1 cp2 cp3", RUN),
+            ("aws ec2 create-launch-template", RUN),
+        ],
+    ),
+    page(
+        "docs/platforms/azure.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("for node in cp1 cp2 cp3", RUN),
+            ("az vmss create", RUN),
+        ],
+    ),
+    page(
+        "docs/platforms/cloudstack.md",
+        Large,
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
+    ),
+    page(
+        "docs/platforms/digitalocean.md",
+        Large,
+        &[("firelay check", Tree), ("document()", RUN)],
+    ),
+    page(
+        "docs/platforms/gce.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("for node in cp1 cp2 cp3", RUN),
+            ("gcloud compute instance-templates", RUN),
+        ],
+    ),
+    page(
+        "docs/platforms/hetzner.md",
+        Large,
+        &[("firelay check", Tree), ("hcloud network create", RUN)],
+    ),
+    page(
+        "docs/platforms/kubevirt.md",
+        Large,
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
+    ),
+    page(
+        "docs/platforms/libvirt.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("for node in cp1", RUN),
+            ("--qemu-commandline", Text),
+        ],
+    ),
+    page(
+        "docs/platforms/linode.md",
+        Own,
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
+    ),
+    page(
+        "docs/platforms/metal.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("for node in cp1", RUN),
+            ("#!ipxe", Text),
+            ("kernel http://10.0.0.2/flatcar", Text),
+            ("kernel http://10.0.0.2/fcos", Text),
+        ],
+    ),
+    page(
+        "docs/platforms/nocloud.md",
+        Large,
+        &[("firelay check", Tree), ("for node in cp1", RUN)],
+    ),
+    page(
+        "docs/platforms/nutanix.md",
+        Own,
+        &[("firelay check", Tree), ("for node in cp1", RUN)],
+    ),
+    page(
+        "docs/platforms/oci.md",
+        Large,
+        &[("firelay check", Tree), ("for node in cp1 cp2 cp3", RUN)],
+    ),
+    page(
+        "docs/platforms/openstack.md",
+        Large,
+        &[("firelay check", Tree), ("document()", RUN)],
+    ),
+    page(
+        "docs/platforms/proxmox.md",
+        Large,
+        &[("firelay check", Tree), ("pvesm set local", RUN)],
+    ),
+    page(
+        "docs/platforms/qemu.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("node=cp1", RUN),
+            ("-smbios", Text),
+            ("-fw_cfg", Text),
+        ],
+    ),
+    page(
+        "docs/platforms/vsphere.md",
+        Large,
+        &[
+            ("firelay check", Tree),
+            ("for node in cp1", RUN),
+            ("govc vm.change -vm cp1 -f guestinfo.ignition", Elsewhere),
+        ],
+    ),
+    page(
+        "docs/secrets.md",
+        Example("ha-ubuntu"),
+        &[
+            ("error: others than its owner", Text),
+            (
+                "age-keygen -o ~/firelay.key",
+                Run("cp -a firelay.secrets.yaml clear.yaml; ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519"),
+            ),
+            ("age -d -i ~/.ssh/id_ed25519", RUN),
+            ("sops -d firelay.secrets.yaml", Run("sops() { cat clear.yaml; }")),
+            ("read -rs token", Elsewhere),
+        ],
+    ),
+    page(
+        "docs/terraform.md",
+        Example("ha-ubuntu"),
+        &[
+            (
+                "firelay render --new-secrets",
+                Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+            ),
+            ("out/terraform/nodes.auto.tfvars.json", Text),
+            ("firelay render --founded", RUN),
+            ("firelay render --node cp1 --out - --for terraform", RUN),
+        ],
+    ),
+    page(
+        "docs/verify.md",
+        Rendered("ha-ubuntu"),
+        &[("$ firelay verify out", Console("")), ("error[FL1016]", Text)],
+    ),
+    page(
+        "examples/terraform/aws/README.md",
+        Example("ha-ubuntu"),
+        &[(
+            "firelay render --new-secrets && terraform",
+            Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+        )],
+    ),
+    page(
+        "examples/terraform/azurerm/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/google/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/hcloud/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/libvirt/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/openstack/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/proxmox/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+    page(
+        "examples/terraform/vsphere/README.md",
+        Empty,
+        &[("firelay render --new-secrets && terraform", Read)],
+    ),
+];
