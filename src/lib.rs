@@ -10,9 +10,11 @@
 //! ```
 //!
 //! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only
-//! `commands`, the bundle's load and save, and the tree's writer and reader touch the disk, and `serve`, which hands a tree
+//! `commands`, the bundle's load and save, and the tree's writer and reader touch the disk (by `disk`, which writes files
+//! whole or not at all), and `serve`, which hands a tree
 //! to machines over the network, and `mirror`, which fetches what they will.
 
+pub mod disk;
 pub mod secret;
 
 pub mod age;

@@ -1,9 +1,9 @@
 //! `publish`: from the rendered tree to where machines fetch their payloads.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions, Permissions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -13,6 +13,7 @@ use super::{failure::Failure, streams};
 use crate::{
     cli::{OutputFormat, Publish},
     delivery::{ManifestFile, tree::TreeReader},
+    disk::{self, Access},
     profile::{Place, Store},
 };
 
@@ -117,20 +118,7 @@ fn copy(directory: &Path, place: &Place, bytes: &[u8], sealed: bool) -> Result<P
     // Whoever can write into it could put other documents under these names, whatever the umask says.
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o755).create(directory).map_err(failed)?;
-    let staged = directory.join(format!(".{name}.new"));
-    if staged.exists() {
-        fs::remove_file(&staged).map_err(failed)?;
-    }
-    let mode = if sealed { 0o644 } else { 0o600 };
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&staged);
-    let written = file.and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.set_permissions(Permissions::from_mode(mode))
-    });
-    written.and_then(|()| fs::rename(&staged, &path)).map_err(failed)?;
+    let access = if sealed { Access::Everyone } else { Access::Owner };
+    disk::replace(&path, bytes, access).map_err(failed)?;
     Ok(path)
 }

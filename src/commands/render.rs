@@ -2,7 +2,11 @@
 
 mod report;
 
-use std::{borrow::Cow, collections::BTreeSet, path::Path};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use time::OffsetDateTime;
 
@@ -77,6 +81,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     }
     save()?;
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
+    warn_of_left(&written.left);
     seed::warn_of_stale(&args.out)?;
     report(args, &project, &bundle, &nodes, &written)
 }
@@ -131,6 +136,17 @@ fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
     let text = std::str::from_utf8(content);
     let text = text.map_err(|_| Failure::Usage("the platform takes bytes, which go through no template".to_owned()))?;
     Ok(escape(text, engine))
+}
+
+/// Leftovers with files that are not firelay's are not removed: their owner has to do it.
+fn warn_of_left(left: &[PathBuf]) {
+    for path in left {
+        streams::tell(format_args!(
+            "warning: {} is left of an earlier tree and holds secrets; it was not removed, because not everything in it is firelay's\n  \
+             = help: take out what is yours and remove it",
+            path.display()
+        ));
+    }
 }
 
 /// What belongs to no single node.

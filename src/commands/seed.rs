@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, DirBuilder},
-    io::{self, Write},
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
@@ -17,6 +17,7 @@ use crate::{
     cli::{self, OutputFormat, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
     diagnostic,
+    disk::{self, Access},
 };
 
 /// Most bytes of what an older seed may be; a larger file is none.
@@ -170,7 +171,7 @@ fn make(node: &str, seed: Seed, to: &Path) -> Result<Made, Failure> {
 }
 
 /// Puts an image in the place of an older one and of nothing else, whole and for its owner alone.
-fn write(to: &Path, path: &PathBuf, bytes: &[u8]) -> Result<(), Failure> {
+fn write(to: &Path, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
@@ -182,11 +183,7 @@ fn write(to: &Path, path: &PathBuf, bytes: &[u8]) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let written = tempfile::NamedTempFile::new_in(to).and_then(|mut file| {
-        file.write_all(bytes)?;
-        Ok(file.persist(path)?)
-    });
-    written.map(drop).map_err(|error| Failure::file("write", path, &error))
+    disk::replace(path, bytes, Access::Owner).map_err(|error| Failure::file("write", path, &error))
 }
 
 fn may_replace(path: &Path) -> io::Result<bool> {

@@ -14,6 +14,7 @@ use super::{
     digest_of,
     progress::Progress,
 };
+use crate::disk::sync_directory;
 
 /// Where the bytes of a file lie while it is not whole, and the validator of their version (RFC 9110 §8.8) beside them.
 struct Part {
@@ -143,7 +144,7 @@ fn copy(body: &mut impl Read, mut file: File, path: &Path, progress: &Progress) 
 fn settle(part: &Part, path: &Path) -> io::Result<()> {
     fs::rename(&part.bytes, path)?;
     part.remove();
-    Ok(())
+    path.parent().map_or(Ok(()), sync_directory)
 }
 
 fn disk(path: &Path, error: &io::Error) -> Refusal {

@@ -4,14 +4,17 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt, symlink},
+        process::ExitStatusExt,
+    },
     path::{Path, PathBuf},
     process::Command,
 };
 
 use firelay::delivery::{
     Manifest, ManifestFile,
-    tree::{Error, Report, TreeWriter},
+    tree::{self, Error, Report, TreeWriter},
 };
 use rayon::prelude::*;
 
@@ -56,11 +59,14 @@ impl Out {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 let name = path.strip_prefix(self.root()).unwrap().to_str().unwrap().to_owned();
-                if path.is_symlink() || path.is_file() {
-                    found.insert(name, Some(fs::read_to_string(path).unwrap()));
-                } else {
+                if path.is_symlink() {
+                    found.insert(name, Some(format!("-> {}", fs::read_link(path).unwrap().display())));
+                } else if path.is_dir() {
                     found.insert(name, None);
                     waiting.push(path);
+                } else {
+                    let content = path.is_file().then(|| fs::read_to_string(path).unwrap());
+                    found.insert(name, Some(content.unwrap_or_default()));
                 }
             }
         }
@@ -400,7 +406,7 @@ fn threads_may_share_a_writer() {
 fn the_umask_does_not_matter() {
     for umask in ["000", "022", "077"] {
         let test = std::env::current_exe().unwrap();
-        let script = "umask $1 && exec \"$0\" --exact a_tree_is_for_its_owner_only_and_says_what_it_is";
+        let script = "umask $1 && exec \"$0\" --exact tree::a_tree_is_for_its_owner_only_and_says_what_it_is";
         let output = Command::new("sh")
             .args(["-c", script])
             .arg(test)
@@ -412,5 +418,395 @@ fn the_umask_does_not_matter() {
             output.status.success() && said.contains("1 passed"),
             "umask {umask}: {said}"
         );
+    }
+}
+
+/// The tree that [`a_render_of_its_own`] writes in the place of [`TREE`].
+const NEXT: [(&str, &str); 4] = [
+    ("admin.kubeconfig", "admin"),
+    ("nodes/cp1/user-data", "changed"),
+    ("nodes/w2/meta-data", "w2"),
+    ("nodes/w2/user-data", "w2"),
+];
+/// Where it writes.
+const OUT: &str = "FIRELAY_TEST_OUT";
+/// Tells it to write more than a small file system has room for.
+const FULL: &str = "FIRELAY_TEST_FULL";
+/// System calls that change a file system, where the processor's Linux has them.
+const CHANGES: &str = "?mkdir,?mkdirat,?rename,?renameat,renameat2,?link,linkat,?unlink,unlinkat,?rmdir,fsync,?chmod,fchmod,fchmodat,write";
+
+/// Not a test: what others run in a process of its own, to kill it.
+#[test]
+#[ignore = "run by other tests"]
+fn a_render_of_its_own() {
+    let Some(out) = std::env::var_os(OUT) else { return };
+    let writer = TreeWriter::begin(Path::new(&out)).unwrap();
+    for (path, content) in NEXT {
+        writer.put(ManifestFile::new(path), content.as_bytes()).unwrap();
+    }
+    if std::env::var_os(FULL).is_some() {
+        let large = vec![b'x'; 1 << 16];
+        writer
+            .put(ManifestFile::new("large"), &large)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+    let report = writer.finish(manifest()).unwrap();
+    assert_eq!(report.left, Vec::<PathBuf>::new());
+}
+
+impl Out {
+    /// A rendered tree with things in it that are not firelay's.
+    fn rendered() -> Self {
+        let out = Self::new();
+        out.render(&TREE).unwrap();
+        fs::create_dir_all(out.at("mine/closed")).unwrap();
+        fs::write(out.at("mine/notes.txt"), "mine").unwrap();
+        fs::write(out.at("nodes/notes.txt"), "mine").unwrap();
+        fs::write(out.at("nodes/w1/notes.txt"), "mine").unwrap();
+        fs::write(out.at(".firelay-serve"), "").unwrap();
+        symlink("nowhere", out.at("mine/link")).unwrap();
+        fs::set_permissions(out.at("mine/closed"), fs::Permissions::from_mode(0o555)).unwrap();
+        out
+    }
+
+    /// The command that writes [`NEXT`], behind others.
+    fn next(&self, before: &[&str]) -> Command {
+        let test = std::env::current_exe().unwrap();
+        let mut command = Command::new(before.first().map_or(test.as_os_str(), |program| program.as_ref()));
+        command.args(before.iter().skip(1));
+        if !before.is_empty() {
+            command.arg(&test);
+        }
+        command.args(["--ignored", "--exact", "tree::a_render_of_its_own"]);
+        command.env(OUT, self.root());
+        command
+    }
+
+    /// The same with what strace is told to do to it.
+    fn struck(&self, inject: &[&str]) -> Command {
+        let trace = format!("trace={CHANGES}");
+        let mut strace = vec!["strace", "-f", "-e", &trace];
+        strace.extend(inject.iter().flat_map(|inject| ["-e", *inject]));
+        self.next(&strace)
+    }
+
+    /// What is in place, as the manifest tells of it; files with other bytes have a name that says so.
+    fn described(&self) -> Vec<String> {
+        let text = fs::read(self.at("manifest.json")).unwrap();
+        let manifest: Manifest = serde_json::from_slice(&text).unwrap();
+        let whole =
+            |file: &ManifestFile| tree::read(&self.root(), file).map_err(|error| format!("{}: {error}", file.path));
+        let files = manifest.files.iter().map(|file| match whole(file) {
+            Ok(bytes) => format!("{} {}", file.path, String::from_utf8(bytes).unwrap()),
+            Err(error) => error,
+        });
+        files.collect()
+    }
+
+    /// The names beside the tree.
+    fn beside(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "out").collect()
+    }
+
+    /// What is not firelay's.
+    fn foreign(&self) -> BTreeMap<String, u64> {
+        let names = self.names().into_iter();
+        let foreign = names.filter(|name| ["mine", "notes", "serve"].iter().any(|word| name.contains(word)));
+        foreign
+            .map(|name| {
+                let metadata = fs::symlink_metadata(self.at(&name)).unwrap();
+                let is_file = !metadata.is_dir();
+                (
+                    name,
+                    if is_file {
+                        metadata.ino()
+                    } else {
+                        u64::from(metadata.mode())
+                    },
+                )
+            })
+            .collect()
+    }
+}
+
+/// How `described` shows these files.
+fn as_described(files: &[(&str, &str)]) -> Vec<String> {
+    let all = [(".gitignore", "*\n")].into_iter().chain(files.iter().copied());
+    all.map(|(path, content)| format!("{path} {content}")).collect()
+}
+
+/// Kills a render at each change of the file system in turn, and hands over what is left of each. `inject` is for strace.
+fn killed_everywhere(inject: &[&str], step: usize, look: impl Fn(&Out, &str)) {
+    let changes = changes(inject);
+    assert!(changes.len() > 60, "{changes:?}");
+    let mut killed = 0;
+    for (call, at) in changes.into_iter().step_by(step) {
+        let out = Out::rendered();
+        let kill = format!("inject={call}:signal=KILL:when={at}");
+        let ended = out.struck(&[inject, &[&kill]].concat()).output().unwrap();
+        look(&out, &format!("{call} {at}"));
+        // How many of its calls a thread makes is not the same each time.
+        killed += usize::from(ended.status.signal() == Some(9));
+        assert!(
+            ended.status.success() || ended.status.signal() == Some(9),
+            "{call} {at}: {ended:?}"
+        );
+    }
+    assert!(killed > 50 / step, "{killed}");
+}
+
+/// The changes that a render makes: the system call, and the how many-th of its kind it is.
+fn changes(inject: &[&str]) -> Vec<(String, usize)> {
+    let out = Out::rendered();
+    let mut command = out.struck(inject);
+    let trace = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    let mut counts = BTreeMap::new();
+    let calls = trace
+        .lines()
+        .filter_map(|line| line.split('(').next()?.split_whitespace().last());
+    let calls = calls.filter(|call| CHANGES.split(',').any(|change| change.trim_start_matches('?') == *call));
+    let counted = calls.map(|call| {
+        let count = counts.entry(call.to_owned()).or_insert(0);
+        *count += 1;
+        (call.to_owned(), *count)
+    });
+    counted.collect()
+}
+
+/// The next render ends well, and nothing is left or lost.
+fn goes_on(out: &Out, at: &str, foreign: &BTreeMap<String, u64>) {
+    let report = out.render(&NEXT).unwrap();
+    assert_eq!((report.left, out.beside()), (Vec::new(), Vec::new()), "{at}");
+    assert_eq!(out.described(), as_described(&NEXT), "{at}");
+    assert_eq!(&out.foreign(), foreign, "{at}");
+    assert!(!out.names().iter().any(|name| name.contains("staging")), "{at}");
+    assert!(!out.at("nodes/w1/user-data").exists(), "{at}");
+}
+
+#[test]
+fn a_killed_render_leaves_the_old_tree_or_the_new_one() {
+    let seen = std::cell::RefCell::new(Vec::new());
+    killed_everywhere(&[], 1, |out, at| {
+        let described = out.described();
+        let new = described == as_described(&NEXT);
+        assert!(new || described == as_described(&TREE), "{at}: {described:?}");
+        // Nor a file of the other tree beside those that the manifest names.
+        assert_eq!(
+            (out.at("nodes/w1/user-data").exists(), out.at("nodes/w2").exists()),
+            (!new, new),
+            "{at}"
+        );
+        let foreign = out.foreign();
+        assert_eq!(foreign.len(), 7, "{at}: {foreign:?}");
+        seen.borrow_mut().push(new);
+        goes_on(out, at, &foreign);
+    });
+    let seen = seen.into_inner();
+    let new = seen.iter().filter(|new| **new).count();
+    assert!(new > 5 && seen.len() - new > 30, "{new} of {}", seen.len());
+}
+
+#[test]
+fn where_trees_cannot_be_exchanged_every_file_is_whole_and_the_next_render_finishes() {
+    killed_everywhere(&["inject=renameat2:error=EINVAL"], 3, |out, at| {
+        let allowed = as_described(&[TREE.as_slice(), NEXT.as_slice()].concat());
+        for (path, content) in out.listing() {
+            let Some(content) = content else { continue };
+            let ours = allowed.contains(&format!("{path} {content}")) || path == "manifest.json";
+            let foreign = path.starts_with("mine") || path.contains("notes") || path.starts_with(".firelay-");
+            assert!(ours || foreign, "{at}: {path} {content}");
+        }
+        goes_on(out, at, &out.foreign());
+    });
+}
+
+#[test]
+fn what_is_not_firelays_is_carried_over_as_it_is() {
+    let out = Out::rendered();
+    let socket = std::os::unix::net::UnixListener::bind(out.at("mine/socket")).unwrap();
+    let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let set = |path: &str| fs::File::open(out.at(path)).unwrap().set_modified(then).unwrap();
+    ["mine/notes.txt", "mine/closed", "mine"]
+        .iter()
+        .for_each(|path| set(path));
+    // A server appends to its state all the time.
+    let mut open = fs::File::options().append(true).open(out.at(".firelay-serve")).unwrap();
+    let (before, root) = (out.foreign(), fs::metadata(out.root()).unwrap().ino());
+    out.render(&NEXT).unwrap();
+    assert_ne!(fs::metadata(out.root()).unwrap().ino(), root, "it was not exchanged");
+    assert_eq!(out.foreign(), before);
+    let changed = |path: &str| fs::metadata(out.at(path)).unwrap().modified().unwrap();
+    assert_eq!(["mine/notes.txt", "mine/closed", "mine"].map(changed), [then; 3]);
+    assert_eq!(fs::metadata(out.at("mine/notes.txt")).unwrap().nlink(), 1);
+    std::io::Write::write_all(&mut open, b"given\n").unwrap();
+    assert_eq!(fs::read_to_string(out.at(".firelay-serve")).unwrap(), "given\n");
+    drop(socket);
+    assert_eq!(out.beside(), Vec::<String>::new());
+}
+
+#[test]
+fn a_directory_that_was_there_before_keeps_its_mode_and_owner() {
+    let out = Out::new();
+    fs::create_dir(out.root()).unwrap();
+    fs::write(out.at("notes.txt"), "mine").unwrap();
+    fs::set_permissions(out.root(), fs::Permissions::from_mode(0o2755)).unwrap();
+    let root = rustix::process::geteuid().is_root();
+    if root {
+        std::os::unix::fs::chown(out.root(), Some(4242), Some(4343)).unwrap();
+        fs::set_permissions(out.root(), fs::Permissions::from_mode(0o2755)).unwrap();
+    }
+    let before = fs::metadata(out.root()).unwrap();
+    out.render(&TREE).unwrap();
+    let after = fs::metadata(out.root()).unwrap();
+    assert_eq!(
+        (mode(&out.root()), after.uid(), after.gid()),
+        (0o2755, before.uid(), before.gid())
+    );
+    assert_ne!(after.ino(), before.ino());
+}
+
+/// In each of these the directory stays the same one, and its files are replaced one by one.
+#[test]
+fn trees_are_not_exchanged_where_somebody_would_lose_by_it() {
+    let stays = |prepare: &dyn Fn(&Out), before: &[&str], inside: bool| {
+        let out = Out::rendered();
+        prepare(&out);
+        let (root, foreign) = (fs::metadata(out.root()).unwrap().ino(), out.foreign());
+        let mut next = out.next(before);
+        if inside {
+            next.current_dir(out.at("nodes"));
+        }
+        let ended = next.env("OUT", out.root()).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(fs::metadata(out.root()).unwrap().ino(), root);
+        assert_eq!((out.described(), out.foreign()), (as_described(&NEXT), foreign));
+        assert_eq!(out.beside(), Vec::<String>::new());
+        assert!(!out.names().iter().any(|name| name.contains("staging")));
+    };
+    // Somebody works in it.
+    stays(&|_| {}, &[], true);
+    // Something is mounted there, of the same file system or of another one.
+    let mount = "mount --bind \"$OUT\" \"$OUT\" && exec \"$@\"";
+    stays(&|_| {}, &["unshare", "--mount", "sh", "-c", mount, "sh"], false);
+    // It is not for everybody whom the mode names.
+    let label =
+        |out: &Out| rustix::fs::setxattr(out.root(), "user.kept", b"1", rustix::fs::XattrFlags::empty()).unwrap();
+    stays(&label, &[], false);
+    // More than firelay's tree is in it.
+    let many = |out: &Out| (0..1001).for_each(|at| fs::write(out.at(&format!("mine/{at}")), "").unwrap());
+    stays(&many, &[], false);
+}
+
+#[test]
+fn through_a_link_the_tree_behind_it_is_exchanged() {
+    let out = Out::rendered();
+    let real = out.directory.path().join("real");
+    fs::rename(out.root(), &real).unwrap();
+    symlink("real", out.root()).unwrap();
+    out.render(&NEXT).unwrap();
+    assert!(out.root().is_symlink());
+    assert_eq!(
+        (out.described(), out.beside()),
+        (as_described(&NEXT), vec!["real".to_owned()])
+    );
+}
+
+#[test]
+fn leftovers_go_and_nothing_that_is_not_firelays() {
+    let out = Out::rendered();
+    let beside = |name: &str| out.directory.path().join(name);
+    let directory = |name: &str, mode: u32| {
+        fs::create_dir(beside(name)).unwrap();
+        fs::set_permissions(beside(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // Of a run that was killed early, at once, and after the exchange, when somebody had just written to the old tree.
+    directory(".firelay-staging-out-abcdef", 0o700);
+    fs::write(beside(".firelay-staging-out-abcdef/.gitignore"), "*\n").unwrap();
+    fs::write(beside(".firelay-staging-out-abcdef/user-data"), "secret").unwrap();
+    directory(".firelay-staging-out-ghijkl", 0o700);
+    directory(".firelay-exchange-out-abcdef", 0o700);
+    directory(".firelay-exchange-out-abcdef/late", 0o750);
+    let mut old = manifest();
+    old.files = vec![ManifestFile::new("nodes/w0/user-data")];
+    fs::write(beside(".firelay-exchange-out-abcdef/manifest.json"), old.to_json()).unwrap();
+    fs::create_dir_all(beside(".firelay-exchange-out-abcdef/nodes/w0")).unwrap();
+    fs::write(beside(".firelay-exchange-out-abcdef/nodes/w0/user-data"), "secret").unwrap();
+    fs::write(beside(".firelay-exchange-out-abcdef/late/notes.txt"), "mine").unwrap();
+    // Of other trees, or of somebody who likes such names.
+    let stay = [
+        ".firelay-staging-out-b-abcdef",
+        ".firelay-staging-out-abc",
+        ".firelay-staging-out-mnopqr",
+    ];
+    stay.iter().for_each(|name| directory(name, 0o700));
+    fs::write(beside(".firelay-staging-out-mnopqr/notes.txt"), "mine").unwrap();
+
+    let report = out.render(&TREE).unwrap();
+    assert_eq!(
+        report.left,
+        [beside(".firelay-staging-out-mnopqr").canonicalize().unwrap()]
+    );
+    let mut names = out.beside();
+    names.sort();
+    let mut expected = stay.map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(names, expected);
+    assert_eq!(fs::read_to_string(out.at("late/notes.txt")).unwrap(), "mine");
+    assert_eq!(mode(&out.at("late")), 0o750);
+    assert!(!out.at("nodes/w0").exists());
+
+    // What is in the way of what was rescued stays where it is.
+    directory(".firelay-exchange-out-abcdef", 0o700);
+    directory(".firelay-exchange-out-abcdef/late", 0o750);
+    fs::write(beside(".firelay-exchange-out-abcdef/late/notes.txt"), "mine, too").unwrap();
+    let report = out.render(&TREE).unwrap();
+    assert_eq!(report.left.len(), 2, "{report:?}");
+    assert_eq!(fs::read_to_string(out.at("late/notes.txt")).unwrap(), "mine");
+    let other = beside(".firelay-exchange-out-abcdef/late/notes.txt");
+    assert_eq!(fs::read_to_string(other).unwrap(), "mine, too");
+}
+
+#[test]
+fn a_full_disk_changes_nothing() {
+    // The tree, or all around it, is a file system with room for little more than one tree.
+    for mounted in ["", "/out"] {
+        let out = Out::new();
+        let place = out.directory.path().display().to_string() + mounted;
+        let script = "mkdir -p \"$PLACE\" && mount -t tmpfs -o size=64k tmpfs \"$PLACE\" && \"$0\" \"$@\" && \
+                      find \"$OUT\" -type f -exec sha256sum {} + >\"$SUMS\"; \
+                      FIRELAY_TEST_FULL=1 \"$0\" \"$@\"; sha256sum --quiet --check \"$SUMS\" && ls -A \"$OUT\" \"$OUT/..\"";
+        let sums = tempfile::NamedTempFile::new().unwrap();
+        let mut next = out.next(&["unshare", "--mount", "sh", "-c", script]);
+        let ended = next
+            .env("PLACE", place)
+            .env("SUMS", sums.path())
+            .env("OUT", out.root())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(
+            ended.status.success() && said.contains("No space left on device"),
+            "{mounted}: {ended:?}"
+        );
+        assert!(!said.contains("\n.firelay-"), "{mounted}: {said}");
+        assert_eq!(fs::read_to_string(sums.path()).unwrap().lines().count(), 6, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_old_tree_or_waits_for_the_new_one() {
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        // While files are put, and when the trees are about to be exchanged.
+        for (call, at, new) in [("fchmod", 2, false), ("fsync", 1, true)] {
+            let out = Out::rendered();
+            let inject = format!("inject={call}:signal={signal}:when={at}");
+            let ended = out.struck(&[&inject]).output().unwrap();
+            assert_eq!(ended.status.signal(), Some(number), "{call}: {ended:?}");
+            assert_eq!(out.described(), as_described(if new { &NEXT } else { &TREE }));
+            assert_eq!(out.beside(), Vec::<String>::new());
+            assert_eq!(out.foreign().len(), 7);
+        }
     }
 }

@@ -5,8 +5,7 @@ mod dialogue;
 mod questions;
 
 use std::{
-    fs::OpenOptions,
-    io::{self, ErrorKind, IsTerminal, Write},
+    io::{self, ErrorKind, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,11 @@ use super::{
     failure::{Failure, shell_word},
     schema, streams,
 };
-use crate::{cli::Init, profile::Profiles};
+use crate::{
+    cli::Init,
+    disk::{self, Access},
+    profile::Profiles,
+};
 
 /// Where the first line of a starter says that the schema is.
 const SCHEMA: &str = "firelay.schema.json";
@@ -77,10 +80,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn create(path: &Path, text: &str) -> Result<(), Failure> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(path),
-            _ => Failure::file("write", path, &error),
-        })
+    disk::create(path, text.as_bytes(), Access::Umask).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => Failure::file("write", path, &error),
+    })
 }

@@ -3,11 +3,14 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
-use super::{Error, names::STAGING};
+use rayon::prelude::*;
+
+use super::{Error, GITIGNORE, names::is_staging};
+use crate::disk::sync_directory;
 
 /// Makes an [`Error::Io`] of what the system says.
 pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -38,16 +41,12 @@ impl Root {
         Ok(Self { path, made })
     }
 
-    /// The mode of a directory that was there before, and has other things in it, is its owner's business.
-    pub(super) fn close_if_new(&self) -> Result<(), Error> {
+    /// The mode that the tree's directory gets. That of a directory that was there before, and has other things in it, is its
+    /// owner's business.
+    pub(super) fn mode(&self, rendered_before: bool) -> Result<Option<u32>, Error> {
         let mut entries = fs::read_dir(&self.path).map_err(failed("read", &self.path))?;
-        let foreign =
-            entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with(STAGING)));
-        if foreign { Ok(()) } else { self.close_to_others() }
-    }
-
-    pub(super) fn close_to_others(&self) -> Result<(), Error> {
-        fs::set_permissions(&self.path, Permissions::from_mode(0o700)).map_err(failed("set the mode of", &self.path))
+        let foreign = entries.any(|entry| entry.is_ok_and(|entry| !is_staging(&entry.file_name())));
+        Ok((rendered_before || !foreign).then_some(0o700))
     }
 }
 
@@ -75,10 +74,17 @@ impl Drop for Lock {
 pub(super) fn lock(root: &Path) -> Result<Lock, Error> {
     let directory = File::open(root).map_err(failed("open", root))?;
     match directory.try_lock() {
-        Ok(()) => Ok(Lock(directory)),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
+        // Another render may have put another tree here since it was opened.
+        Ok(()) if is_at(&directory, root) => Ok(Lock(directory)),
+        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
         Err(fs::TryLockError::Error(error)) => Err(failed("lock", root)(error)),
     }
+}
+
+fn is_at(directory: &File, path: &Path) -> bool {
+    let place = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let opened = directory.metadata().map(place).ok();
+    opened.is_some() && opened == fs::symlink_metadata(path).map(place).ok()
 }
 
 /// A new file that nobody else can read, whatever the umask, from before its first byte.
@@ -101,4 +107,76 @@ pub(super) fn make_private_directory(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed("create", path)(error)),
         _ => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed("set the mode of", path)),
     }
+}
+
+/// More files and directories than this are put on the disk by one sync of the file system. That writes what other programs have
+/// not synced yet as well, so it is not worth it for a few.
+const MANY: usize = 256;
+
+/// Waits until files are on the disk, and the names in all directories below `root`.
+pub(super) fn sync(root: &Path, mut paths: Vec<PathBuf>) -> Result<(), Error> {
+    add_directories(root, &mut paths).map_err(failed("read", root))?;
+    if paths.len() > MANY && sync_file_system(root) {
+        return Ok(());
+    }
+    let sync = |path: &PathBuf| match path.is_dir() {
+        true => sync_directory(path),
+        false => File::open(path).and_then(|file| file.sync_all()),
+    };
+    paths
+        .par_iter()
+        .try_for_each(|path| sync(path).map_err(failed("sync", path)))
+}
+
+fn add_directories(directory: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            add_directories(&entry.path(), paths)?;
+        }
+    }
+    paths.push(directory.to_owned());
+    Ok(())
+}
+
+/// Removes a directory in which a tree was put together. The file by which the next run recognises it goes last, so that a run
+/// which dies meanwhile leaves no directory that nobody dares to remove.
+pub(super) fn remove_staging(directory: &Path) -> io::Result<()> {
+    // The user may have closed directories that were carried over.
+    open_directories(directory)?;
+    let mark = directory.join(GITIGNORE.0);
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false if entry.path() == mark => {}
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    match fs::remove_file(mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::remove_dir(directory),
+    }
+}
+
+fn open_directories(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_directories(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether it could be done.
+#[cfg(target_os = "linux")]
+fn sync_file_system(root: &Path) -> bool {
+    File::open(root).is_ok_and(|directory| rustix::fs::syncfs(directory).is_ok())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> bool {
+    false
 }

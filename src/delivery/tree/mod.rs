@@ -1,35 +1,37 @@
 //! The output tree, written so that a reader never sees half of anything.
 //!
-//! Files are first written under other names in a staging directory of the tree. [`TreeWriter::finish`] looks whether
-//! anything foreign is in the way, and only then renames all of them, removes what the last render wrote and this one did
-//! not, and replaces `manifest.json` last. Whoever drops the writer before that leaves the tree as it was.
+//! The new tree is put together beside the old one. [`TreeWriter::finish`] checks that no foreign file is in the way, carries
+//! over the user's own files, syncs everything, and exchanges the two trees in one step. Whatever ends the program, the tree is
+//! the old one or the new one. Where trees cannot be exchanged the files are replaced one by one, `manifest.json` last.
+//! Dropping the writer before that leaves the tree as it was.
 
+mod carry;
 mod disk;
 mod error;
+mod exchange;
+mod in_place;
 mod names;
 mod reader;
+mod staging;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map},
     fs::{self, Permissions},
     io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, PoisonError},
 };
 
-use tempfile::TempDir;
-
 use self::{
-    disk::{Lock, Root, failed, lock, make_private_directory, write_private},
-    names::{MANIFEST, STAGING, check_name, last_manifest, owned_files, parents, stale_staging},
+    carry::{Ours, carry, resemble},
+    disk::{Lock, Root, failed, lock, sync},
+    names::{MANIFEST, check_name, last_manifest, owned_files, parents, stale_staging},
+    staging::Staging,
 };
 pub use self::{error::Error, reader::TreeReader};
 use super::{Manifest, ManifestFile};
-use crate::document::sha256_hex;
+use crate::{disk::undisturbed, document::sha256_hex};
 
 /// Secrets are never committed by accident.
 const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
@@ -43,15 +45,16 @@ pub struct Report {
     pub unchanged: Vec<String>,
     /// Files of the last render that this one has not.
     pub removed: Vec<String>,
+    /// Directories beside the tree that were not removed, because not everything in them is firelay's.
+    pub left: Vec<PathBuf>,
 }
 
 /// Writes one tree; may be shared by threads.
 #[derive(Debug)]
 pub struct TreeWriter {
     // Dropped in this order: the staging directory is in the root, and the root is locked.
-    staging: TempDir,
+    staging: Staging,
     root: Root,
-    next: AtomicUsize,
     entries: Mutex<BTreeMap<String, Entry>>,
     /// Files that are firelay's to replace or remove.
     owned: BTreeSet<String>,
@@ -59,45 +62,35 @@ pub struct TreeWriter {
     last: Option<Manifest>,
     /// Staging directories of runs that died; they are removed when all is well again.
     stale: Vec<PathBuf>,
+    /// Old trees beside this one that could not be removed.
+    left: Vec<PathBuf>,
     _lock: Lock,
 }
 
 #[derive(Debug)]
 struct Entry {
     described: ManifestFile,
-    /// Where the bytes wait; `None` when the file in the tree has them.
-    staged: Option<PathBuf>,
+    /// The tree in place has another file of this name, or none; the new one is in the staging directory.
+    changed: bool,
 }
 
 impl TreeWriter {
-    /// Makes the directory if there is none, locks it, and reads what the last render wrote.
+    /// Makes the directory if there is none, locks it, removes what killed runs left beside it, and reads what the last render
+    /// wrote.
     pub fn begin(out: &Path) -> Result<Self, Error> {
         let root = Root::open(out)?;
         let lock = lock(&root.path)?;
+        let left = exchange::clear(&root.path);
         let stale = stale_staging(&root.path)?;
         let last = last_manifest(&root.path.join(MANIFEST))?;
-        let mut owned: BTreeSet<_> = owned_files(last.as_ref()).collect();
-        for directory in &stale {
-            // A manifest there means that the run died between its renames: files of the new names may be in place. Half of
-            // one means that it died before the first.
-            owned.extend(owned_files(
-                last_manifest(&directory.join(MANIFEST)).unwrap_or_default().as_ref(),
-            ));
-        }
-        let staging = tempfile::Builder::new()
-            .prefix(STAGING)
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&root.path);
-        let staging = staging.map_err(failed("create a directory in", &root.path))?;
-        let entries = Mutex::default();
         let writer = Self {
-            staging,
+            staging: Staging::create(&root.path)?,
             root,
-            next: AtomicUsize::new(0),
-            entries,
-            owned,
+            entries: Mutex::default(),
+            owned: owned_files(last.as_ref(), &stale),
             last,
             stale,
+            left,
             _lock: lock,
         };
         writer.put(ManifestFile::new(GITIGNORE.0), GITIGNORE.1)?;
@@ -128,16 +121,26 @@ impl TreeWriter {
         check_name(&described.path)?;
         described.bytes = bytes.len() as u64;
         described.sha256 = sha256_hex(bytes);
-        let staged = if self.has(&described.path, bytes) {
-            None
-        } else {
-            Some(self.stage(bytes)?)
-        };
         let path = described.path.clone();
+        let changed = !self.has(&path, bytes);
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        match entries.insert(path.clone(), Entry { described, staged }) {
-            None => Ok(()),
-            Some(_) => Err(Error::Duplicate { path }),
+        if entries.insert(path.clone(), Entry { described, changed }).is_some() {
+            return Err(Error::Duplicate { path });
+        }
+        drop(entries);
+        let staged = || match changed {
+            true => self.staging.write(&path, bytes),
+            false => self.take(&path),
+        };
+        whole(self.staging.path(), staged)
+    }
+
+    /// Takes an unchanged file over into the new tree, which needs it only if whole trees are exchanged.
+    fn take(&self, path: &str) -> Result<(), Error> {
+        if self.staging.beside {
+            self.staging.take(&self.root.path, path)
+        } else {
+            Ok(())
         }
     }
 
@@ -159,11 +162,13 @@ impl TreeWriter {
             if sha256_hex(&bytes) != described.sha256 {
                 changed.push(described.path.clone());
             }
-            let described = described.clone();
-            entries.entry(described.path.clone()).or_insert(Entry {
-                described,
-                staged: None,
-            });
+            if let btree_map::Entry::Vacant(vacant) = entries.entry(described.path.clone()) {
+                whole(self.staging.path(), || self.take(&described.path))?;
+                vacant.insert(Entry {
+                    described: described.clone(),
+                    changed: false,
+                });
+            }
         }
         if !gone.is_empty() {
             Err(Error::Gone { paths: gone })
@@ -185,57 +190,79 @@ impl TreeWriter {
     pub fn content(&self, path: &str) -> io::Result<Vec<u8>> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(path).ok_or(io::ErrorKind::NotFound)?;
-        let at = entry.staged.clone().unwrap_or_else(|| self.root.path.join(path));
+        let at = match entry.changed {
+            true => self.staging.at(path),
+            false => self.root.path.join(path),
+        };
         drop(entries);
         fs::read(at)
     }
 
-    /// Moves everything to its place; `manifest` gets the files that were put, by path. On an error before the first rename
-    /// nothing has changed; after it, every file is whole, old or new, and the next run finishes the work.
-    pub fn finish(mut self, mut manifest: Manifest) -> Result<Report, Error> {
+    /// Puts the new tree in place; `manifest` gets the files that were put, by path. On an error nothing has changed, except
+    /// where trees cannot be exchanged: there every file is whole, old or new, and the next run finishes the work.
+    pub fn finish(self, manifest: Manifest) -> Result<Report, Error> {
+        self.check()?;
+        let json = self.complete(manifest).to_json();
         let entries = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
-        self.refuse_foreign(&entries)?;
-        manifest.files = entries.values().map(|entry| entry.described.clone()).collect();
-        write_private(&self.staging.path().join(MANIFEST), manifest.to_json().as_bytes())?;
-        self.staging.disable_cleanup(true);
-        let report = self.replace(entries, &manifest)?;
-        self.staging.disable_cleanup(false);
+        let mut report = self.report(entries);
+        if report.written.is_empty() && report.removed.is_empty() && self.has(MANIFEST, json.as_bytes()) {
+            self.set_mode()?;
+            remove_stale(&self.stale)?;
+            return Ok(report);
+        }
+        self.staging.write(MANIFEST, json.as_bytes())?;
+        let path = self.root.path.clone();
+        // A signal that came in the midst of this would leave the work to the next run.
+        whole(&path, || self.replace(&mut report))?;
         Ok(report)
     }
 
-    fn replace(&self, entries: BTreeMap<String, Entry>, manifest: &Manifest) -> Result<Report, Error> {
-        if self.owned.is_empty() {
-            self.root.close_if_new()?;
-        } else {
-            self.root.close_to_others()?;
+    fn report(&self, entries: BTreeMap<String, Entry>) -> Report {
+        let is_there = |path: &&String| fs::symlink_metadata(self.root.path.join(path)).is_ok();
+        let goes = self.owned.iter().filter(|path| !entries.contains_key(*path));
+        let removed = goes.filter(is_there).cloned().collect();
+        let (written, unchanged): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, entry)| entry.changed);
+        let paths = |entries: Vec<(String, Entry)>| entries.into_iter().map(|(path, _)| path).collect();
+        Report {
+            written: paths(written),
+            unchanged: paths(unchanged),
+            removed,
+            left: self.left.clone(),
         }
-        let mut report = Report::default();
-        for (path, entry) in entries {
-            match entry.staged {
-                None => report.unchanged.push(path),
-                Some(staged) => {
-                    self.place(&staged, &path)?;
-                    report.written.push(path);
-                }
-            }
-        }
-        report.removed = self.remove_left_over(manifest)?;
-        if !self.has(MANIFEST, manifest.to_json().as_bytes()) {
-            self.place(&self.staging.path().join(MANIFEST), MANIFEST)?;
-        }
-        for directory in &self.stale {
-            fs::remove_dir_all(directory).map_err(failed("remove", directory))?;
-        }
-        Ok(report)
     }
 
-    fn stage(&self, bytes: &[u8]) -> Result<PathBuf, Error> {
-        let path = self
-            .staging
-            .path()
-            .join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        write_private(&path, bytes)?;
-        Ok(path)
+    fn replace(mut self, report: &mut Report) -> Result<(), Error> {
+        if self.staging.beside
+            && self.prepare(report)?
+            && let Some(old) = exchange::exchange(&mut self.staging, &self.root.path)?
+        {
+            report.left.extend(exchange::discard(&old, &self.root.path));
+            return Ok(());
+        }
+        self.set_mode()?;
+        in_place::replace(self.staging, &self.root.path, report)?;
+        remove_stale(&self.stale)
+    }
+
+    /// Completes the new tree and syncs it. Returns whether it can take the place of the old one.
+    fn prepare(&self, report: &Report) -> Result<bool, Error> {
+        let (from, to) = (self.root.path.as_path(), self.staging.path());
+        let mode = self.root.mode(!self.owned.is_empty())?;
+        let files = report.written.iter().chain(&report.unchanged).chain(&self.owned);
+        let ours = Ours::new(files.map(String::as_str));
+        if carry(from, to, &ours).and_then(|()| resemble(from, to, mode)).is_err() {
+            return Ok(false);
+        }
+        let files = report.written.iter().map(String::as_str).chain([MANIFEST]);
+        sync(to, files.map(|path| self.staging.at(path)).collect())?;
+        Ok(true)
+    }
+
+    fn set_mode(&self) -> Result<(), Error> {
+        let path = &self.root.path;
+        let set =
+            |mode| fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("set the mode of", path));
+        self.root.mode(!self.owned.is_empty())?.map_or(Ok(()), set)
     }
 
     /// The tree has exactly these bytes under this name, with the right mode.
@@ -274,36 +301,16 @@ impl TreeWriter {
             })
         }
     }
+}
 
-    fn place(&self, staged: &Path, path: &str) -> Result<(), Error> {
-        let mut parents: Vec<_> = parents(path).collect();
-        parents.reverse();
-        for parent in parents {
-            make_private_directory(&self.root.path.join(parent))?;
-        }
-        let target = self.root.path.join(path);
-        fs::rename(staged, &target).map_err(failed("write", &target))
-    }
+/// Lets signals wait for the end of some work on a directory.
+fn whole(directory: &Path, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    undisturbed(|| Ok(work())).map_err(failed("write", directory))?
+}
 
-    fn remove_left_over(&self, manifest: &Manifest) -> Result<Vec<String>, Error> {
-        let kept: BTreeSet<_> = manifest.files.iter().map(|file| file.path.as_str()).collect();
-        let mut removed = Vec::new();
-        for path in self.owned.iter().filter(|path| !kept.contains(path.as_str())) {
-            let target = self.root.path.join(path);
-            match fs::remove_file(&target) {
-                Ok(()) => removed.push(path.clone()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed("remove", &target)(error)),
-            }
-            // Directories that became empty go too; one that did not is not ours to judge.
-            for parent in parents(path) {
-                if fs::remove_dir(self.root.path.join(parent)).is_err() {
-                    break;
-                }
-            }
-        }
-        Ok(removed)
-    }
+fn remove_stale(directories: &[PathBuf]) -> Result<(), Error> {
+    let remove = |directory: &PathBuf| fs::remove_dir_all(directory).map_err(failed("remove", directory));
+    directories.iter().try_for_each(remove)
 }
 
 /// The manifest of a tree.

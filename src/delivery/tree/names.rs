@@ -1,7 +1,10 @@
 //! Names of files within a tree, and which of them are firelay's.
 
 use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
     fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -11,25 +14,64 @@ use crate::delivery::Manifest;
 /// The manifest's name in the tree.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// First part of the names of staging directories.
+/// First part of the names of directories in which a new tree is put together.
 pub(super) const STAGING: &str = ".firelay-staging-";
+
+/// First part of the names of whole trees that are being exchanged: the new one at first, the old one afterwards.
+pub(super) const EXCHANGE: &str = ".firelay-exchange-";
+
+/// Letters and digits that `tempfile` appends to a name.
+const DRAWN: usize = 6;
+
+/// The first part of the name of a directory beside a tree: it has the tree's name, because other trees lie there, too.
+pub(super) fn beside(kind: &str, root: &Path) -> OsString {
+    let mut name = OsString::from(kind);
+    name.push(root.file_name().unwrap_or_default());
+    name.push("-");
+    name
+}
+
+/// What was drawn for the name of a directory beside a tree, if it has such a name.
+pub(super) fn drawn<'a>(name: &'a OsStr, kind: &str, root: &Path) -> Option<&'a OsStr> {
+    let prefix = beside(kind, root);
+    let drawn = name.as_bytes().strip_prefix(prefix.as_bytes())?;
+    let right = drawn.len() == DRAWN && drawn.iter().all(u8::is_ascii_alphanumeric);
+    right.then(|| OsStr::from_bytes(drawn))
+}
 
 /// Directories above a path of the tree, the nearest first, without the tree itself.
 pub(super) fn parents(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(path.rsplit_once('/'), |(parent, _)| parent.rsplit_once('/')).map(|(parent, _)| parent)
 }
 
-/// Staging directories of runs that died.
+/// Staging directories of runs that died, within the tree.
 pub(super) fn stale_staging(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut stale = Vec::new();
     for entry in fs::read_dir(root).map_err(failed("read", root))? {
         let entry = entry.map_err(failed("read", root))?;
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_directory && entry.file_name().to_string_lossy().starts_with(STAGING) {
+        if is_directory && is_staging(&entry.file_name()) {
             stale.push(entry.path());
         }
     }
     Ok(stale)
+}
+
+/// The name of a staging directory within a tree.
+pub(super) fn is_staging(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(STAGING.as_bytes())
+}
+
+/// The files of a tree that are firelay's: those of the manifest, and of the manifests in staging directories. One there means
+/// that the run died between its renames: files of the new names may be in place. Half of one means that it died before
+/// the first.
+pub(super) fn owned_files(last: Option<&Manifest>, stale: &[PathBuf]) -> BTreeSet<String> {
+    let dying = stale
+        .iter()
+        .filter_map(|directory| last_manifest(&directory.join(MANIFEST)).unwrap_or_default());
+    let manifests = last.cloned().into_iter().chain(dying);
+    let files = manifests.flat_map(|manifest| manifest.files);
+    files.map(|file| file.path).collect()
 }
 
 /// The manifest of the last render, if there was one. What does not read as one is not firelay's to replace.
@@ -51,12 +93,6 @@ pub(super) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
         Some(file) => Err(foreign(format!("it names {:?}", file.path))),
         None => Ok(Some(manifest)),
     }
-}
-
-/// The files that a manifest names.
-pub(super) fn owned_files(manifest: Option<&Manifest>) -> impl Iterator<Item = String> {
-    let files = manifest.into_iter().flat_map(|manifest| &manifest.files);
-    files.map(|file| file.path.clone())
 }
 
 /// A relative path of plain names, none of them firelay's own.

@@ -9,6 +9,7 @@ pub mod desk;
 mod inputs;
 mod messages;
 mod pages;
+mod readme;
 mod render;
 mod sealed;
 mod starter;

@@ -70,6 +70,21 @@ fn a_second_render_uses_the_bundle_and_rewrites_nothing() {
 }
 
 #[test]
+fn what_looks_like_a_leftover_and_is_not_is_named() {
+    let desk = Desk::of("single-node");
+    fs::create_dir(desk.at(".firelay-staging-out-abcdef")).unwrap();
+    desk.write(".firelay-staging-out-abcdef/notes.txt", "mine");
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains(".firelay-staging-out-abcdef is left of an earlier tree"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.read(".firelay-staging-out-abcdef/notes.txt"), "mine");
+}
+
+#[test]
 fn a_foreign_file_in_the_way_stops_everything() {
     let desk = Desk::of("ha-ubuntu");
     fs::create_dir_all(desk.at("out/nodes/cp3")).unwrap();

@@ -69,14 +69,7 @@ fn folder() -> PathBuf {
 }
 
 pub fn modules() -> Vec<Module> {
-    let mut modules: Vec<_> = fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| module(&entry.path()))
-        .collect();
-    modules.sort_by(|a, b| a.name.cmp(&b.name));
-    let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
+    // Other folders there are somebody's who tries them out.
     let all = [
         "aws",
         "azurerm",
@@ -87,8 +80,7 @@ pub fn modules() -> Vec<Module> {
         "proxmox",
         "vsphere",
     ];
-    assert_eq!(names, all);
-    modules
+    all.iter().map(|name| module(&folder().join(name))).collect()
 }
 
 fn module(path: &Path) -> Module {

@@ -1,0 +1,233 @@
+//! Files that appear whole or not at all, and survive a power cut from then on. Every verb that writes a file uses this.
+//!
+//! A new file has no name before it is whole, so nothing is left of it whatever ends the program. Where there are no
+//! files without names, and to replace one, it has a name for a moment, in which SIGINT and SIGTERM wait.
+
+mod signals;
+
+use std::{
+    fs::{self, File, Permissions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, PermissionsExt, fchown},
+    path::Path,
+    time::Duration,
+};
+
+use rustix::process::geteuid;
+use tempfile::NamedTempFile;
+
+pub use signals::{Unfinished, undisturbed};
+
+/// With six letters or digits behind it, the name of a file that is being written.
+const PREFIX: &str = ".firelay-new-";
+/// No run of firelay takes as long to write a file.
+const STALE: Duration = Duration::from_hours(1);
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The owner alone, whatever the umask.
+    Owner,
+    /// Everybody, whatever the umask.
+    Everyone,
+    /// Everybody whom the umask allows.
+    Umask,
+}
+
+impl Access {
+    /// The mode with which the file is created: never wider than what it gets in the end.
+    fn created(self) -> u32 {
+        match self {
+            Self::Umask => 0o666,
+            Self::Owner | Self::Everyone => 0o600,
+        }
+    }
+
+    fn settle(self, file: &File) -> io::Result<()> {
+        match self {
+            Self::Umask => Ok(()),
+            Self::Owner => file.set_permissions(Permissions::from_mode(0o600)),
+            Self::Everyone => file.set_permissions(Permissions::from_mode(0o644)),
+        }
+    }
+}
+
+/// Writes a file that must not exist yet. A link in its place is not followed.
+pub fn create(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    sweep(directory(path));
+    let made = match unnamed(path, bytes, access) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => create_named(path, bytes, access),
+        made => made,
+    };
+    made.and_then(|()| sync_directory(directory(path)))
+}
+
+/// Writes a file, in the place of one that is there, and keeps its owner. A link is replaced, not followed.
+pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let owner = fs::symlink_metadata(path).ok();
+    sweep(directory(path));
+    undisturbed(|| {
+        let file = named(path, bytes, access, owner.as_ref())?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    })?;
+    sync_directory(directory(path))
+}
+
+/// Makes the names in a directory survive a power cut.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    match File::open(directory).and_then(|opened| opened.sync_all()) {
+        // A directory may be writable and not readable, and some file systems cannot sync one.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput
+            ) =>
+        {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+/// For a file system or a system without files that have no name, or without /proc; other errors come once more.
+fn create_named(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    undisturbed(|| {
+        let file = named(path, bytes, access, None)?;
+        file.persist_noclobber(path).map(drop).map_err(|error| error.error)
+    })
+}
+
+/// A file that gets its name when it is whole (open(2), O_TMPFILE).
+#[cfg(target_os = "linux")]
+fn unnamed(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(open(directory(path), flags, Mode::from_raw_mode(access.created()))?);
+    file.write_all(bytes)?;
+    access.settle(&file)?;
+    file.sync_all()?;
+    let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, handle, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: &[u8], _: Access) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A file beside `path` that is not there yet under its name.
+fn named(path: &Path, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
+    let directory = directory(path);
+    // Without this the error would name the temporary file, which nobody asked for.
+    fs::metadata(directory)?;
+    let mut builder = tempfile::Builder::new();
+    builder
+        .prefix(PREFIX)
+        .permissions(Permissions::from_mode(access.created()));
+    let mut file = builder.tempfile_in(directory)?;
+    owner.map_or(Ok(()), |owner| keep_owner(file.as_file(), owner))?;
+    file.write_all(bytes)?;
+    access.settle(file.as_file())?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// `sudo firelay` does not take a file from whose it is.
+fn keep_owner(file: &File, owner: &fs::Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    if !geteuid().is_root() || (own.uid(), own.gid()) == (owner.uid(), owner.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
+}
+
+fn directory(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Removes files that an earlier run of the same user left behind because SIGKILL or a power cut ended it.
+fn sweep(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(is_left) {
+        // Who may not remove it loses nothing by it.
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
+fn is_left(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let drawn = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    let ours = drawn.is_some_and(|drawn| drawn.len() == 6 && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let age = |file: &fs::Metadata| file.modified().ok()?.elapsed().ok();
+    let left = |file: fs::Metadata| {
+        file.is_file() && file.uid() == geteuid().as_raw() && age(&file).is_some_and(|age| age > STALE)
+    };
+    ours && entry.metadata().is_ok_and(left)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_file_with_a_name_is_whole_or_not_there_either() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        create_named(&path, b"text", Access::Owner).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+        let error = create_named(&path, b"other", Access::Owner).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn both_ways_give_the_same_modes() {
+        let directory = tempfile::tempdir().unwrap();
+        for (access, expected) in [
+            (Access::Owner, Some(0o600)),
+            (Access::Everyone, Some(0o644)),
+            (Access::Umask, None),
+        ] {
+            let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+            create(&one, b"", access).unwrap();
+            create_named(&other, b"", access).unwrap();
+            assert_eq!(mode(&one), mode(&other));
+            assert!(expected.is_none_or(|expected| mode(&one) == expected));
+            replace(&one, b"new", access).unwrap();
+            assert_eq!((mode(&one), fs::read(&one).unwrap()), (mode(&other), b"new".to_vec()));
+            for path in [one, other] {
+                fs::remove_file(path).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_at_the_next_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - STALE * 2;
+        let lay = |name: &str, modified: SystemTime| {
+            let file = File::create(directory.path().join(name)).unwrap();
+            file.set_modified(modified).unwrap();
+        };
+        let stay = [".firelay-new-fresh1", ".firelay-new-abc-ef", "firelay-new-abcdef"];
+        stay.iter().skip(1).for_each(|name| lay(name, old));
+        lay(stay[0], SystemTime::now());
+        let file = directory.path().join("file");
+        for write in [create, replace] {
+            lay(".firelay-new-aB3dEf", old);
+            write(&file, b"text", Access::Owner).unwrap();
+            assert!(!directory.path().join(".firelay-new-aB3dEf").exists());
+            assert!(stay.iter().all(|name| directory.path().join(name).exists()));
+        }
+    }
+}

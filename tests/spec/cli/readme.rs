@@ -1,0 +1,156 @@
+//! The README's first screen: what it tells a new user to type works as it stands there.
+
+use std::{collections::BTreeSet, fs, process::Command};
+
+use super::{
+    desk::Desk,
+    support::{examples, root, succeed, tree},
+};
+
+/// The README up to where the reference begins, a part for each heading.
+fn parts() -> Vec<String> {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let first_screen = text.split("\n## The spec\n").next().unwrap();
+    first_screen.split("\n## ").map(str::to_owned).collect()
+}
+
+fn part(heading: &str) -> String {
+    let mut parts = parts().into_iter();
+    parts.find(|part| part.starts_with(heading)).unwrap()
+}
+
+/// What is in code blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let begin = format!("```{language}\n");
+    let rest = text.split(&begin).skip(1);
+    rest.map(|block| block.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+/// Its commands, as they are typed.
+fn commands(text: &str) -> Vec<String> {
+    let blocks = blocks(text, "sh").concat();
+    let typed = blocks
+        .lines()
+        .map(|line| line.split(" #").next().unwrap().trim().to_owned());
+    typed.filter(|line| !line.is_empty()).collect()
+}
+
+impl Desk {
+    /// Types commands in a shell that finds firelay and has the network to itself.
+    fn type_in(&self, script: &str) -> String {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_firelay"));
+        let path = format!(
+            "{}:{}",
+            program.parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        let mut shell = Command::new("unshare");
+        shell.args(["--net", "bash", "-euc", script]).env("PATH", path);
+        shell.env_remove("FIRELAY_SECRETS").stdin(std::process::Stdio::null());
+        succeed(shell.current_dir(self.directory.path()), "util-linux")
+    }
+}
+
+/// CI runs the two commands themselves, and `cargo install`.
+#[test]
+fn the_first_command_leaves_a_usable_tree_and_nothing_among_the_sources() {
+    let commands = commands(&part("Two commands"));
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    let arguments = commands[0].strip_prefix("cargo run --release -- ").unwrap();
+    let desk = Desk::empty();
+    succeed(
+        Command::new("cp")
+            .arg("-r")
+            .arg(root().join("examples"))
+            .arg(desk.at("examples")),
+        "coreutils",
+    );
+    let before = tree(&desk.at("examples"));
+    desk.type_in(&format!("firelay {arguments}"));
+    assert_eq!(tree(&desk.at("examples")), before);
+    let again = desk.type_in(&format!("firelay {arguments}"));
+    assert!(
+        again.contains(": 0 files new or changed, ") && again.contains(" 0 removed"),
+        "{again}"
+    );
+    // What it makes is there, as the README lists it, and git does not see it.
+    let listed = blocks(&part("Two commands"), "").remove(1);
+    let ignored = fs::read_to_string(root().join(".gitignore")).unwrap();
+    for line in listed.lines().filter(|line| !line.starts_with(' ')) {
+        let path = line.split_whitespace().next().unwrap().trim_end_matches('…');
+        assert!(desk.at(path).exists(), "{path}");
+        let mut rules = ignored.lines();
+        assert!(
+            rules.any(|rule| path.starts_with(rule.trim_start_matches('/'))
+                || rule == "*.secrets.yaml" && path.ends_with(&rule[1..])),
+            "{path}"
+        );
+    }
+    desk.type_in("firelay verify out && firelay audit out --secrets out.secrets.yaml");
+}
+
+#[test]
+fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
+    let desk = Desk::empty();
+    let commands = commands(&part("A first cluster on AWS"));
+    let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(|line| line.starts_with("firelay "));
+    assert_eq!(typed.len(), 3, "{typed:?}");
+    desk.type_in(&typed.into_iter().map(|line| line.clone() + "\n").collect::<String>());
+    // kubectl asks a cluster that nobody has here: what it is given is a kubeconfig.
+    let [install, kubectl] = others[..] else {
+        panic!("{others:?}")
+    };
+    assert!(install.starts_with("cargo install "), "{install}");
+    let given = kubectl
+        .strip_prefix("kubectl --kubeconfig ")
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    assert!(desk.read(given).contains("kind: Config"));
+}
+
+#[test]
+fn a_first_cluster_on_bare_metal_is_typed_as_it_stands_there() {
+    let part = part("A first cluster on bare metal");
+    let [system, delivery] = &blocks(&part, "yaml")[..] else {
+        panic!("{part}")
+    };
+    let value = |key: &str| {
+        let line = system.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        line.split_whitespace().next().unwrap().to_owned()
+    };
+    let desk = Desk::empty();
+    let (os, platform) = (value("os: "), value("platform: "));
+    desk.type_in(&format!("firelay init cluster.yaml --os {os} --platform {platform}"));
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + delivery));
+    let [serve, seed] = &commands(&part)[..] else {
+        panic!("{part}")
+    };
+    let asked = part.split("iPXE: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let address = asked.split("://").nth(1).unwrap().split(':').next().unwrap();
+    let said = desk.type_in(&format!(
+        "ip link set lo up && ip address add {address}/32 dev lo\n\
+         {{ {serve}; }} & trap 'pkill -TERM --parent $! || true; wait' EXIT\n\
+         curl --silent --fail --retry 20 --retry-delay 1 --retry-connrefused {asked}\n{seed}"
+    ));
+    assert!(said.contains("#!ipxe"), "{said}");
+    assert!(fs::read_dir(desk.at("out/seed")).unwrap().count() > 0);
+}
+
+/// Whoever adds an example puts it into the README; files that are in neither are somebody's who tries firelay out.
+#[test]
+fn every_example_is_in_the_readme_and_tested() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let links = text
+        .split("](examples/")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap());
+    let specs = links
+        .filter_map(|link| link.strip_suffix(".yaml"))
+        .map(|link| link.trim_end_matches("/cluster").to_owned());
+    let listed: BTreeSet<_> = specs.collect();
+    let tested: BTreeSet<_> = examples().into_iter().map(|example| example.name).collect();
+    assert_eq!(listed, tested);
+}
