@@ -169,6 +169,9 @@ pub struct Init {
     /// Write to a file that must not exist yet, and the schema for editors beside it, instead of to stdout
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Add entries to .gitignore beside the spec, for the secrets bundle and the rendered tree
+    #[arg(long)]
+    pub gitignore: bool,
 }
 
 /// Answers that are given as flags.

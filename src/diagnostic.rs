@@ -1,11 +1,11 @@
 //! What firelay says about the user's own files: every finding with its code, place and help.
 
 mod codes;
+mod redact;
 mod render;
 mod sarif;
 mod source;
 mod stories;
-mod veil;
 
 use serde::Serialize;
 
@@ -14,7 +14,6 @@ pub use render::{render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
 pub use stories::{Story, stories, story};
-pub use veil::{is_secret, masked, veiled};
 
 /// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -50,8 +49,8 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// What to write instead.
     pub help: Option<String>,
-    /// Bytes after the place that no finding of the run shows: a value that may be secret.
-    pub hidden: u32,
+    /// What stands at the place may be a secret that no type tells of: no finding of the run shows it.
+    pub hidden: bool,
 }
 
 impl Diagnostic {
@@ -64,7 +63,7 @@ impl Diagnostic {
             label: String::new(),
             span: None,
             help: None,
-            hidden: 0,
+            hidden: false,
         }
     }
 
@@ -92,25 +91,15 @@ impl Diagnostic {
         }
     }
 
-    /// Gives the place of a value that may be secret: its beginning is pointed at, and it is not shown.
+    /// Gives the place of a value that may be a secret although its type is none: it is not shown.
     #[must_use]
     pub fn at_hidden(self, value: Span) -> Self {
-        let start = value.start;
-        self.at(Span { start, end: start }).hiding_to(value.end)
-    }
-
-    /// Keeps what stands between the place and a later byte from being shown.
-    #[must_use]
-    pub fn hiding_to(self, end: usize) -> Self {
-        let start = self.span.map_or(end, |span| span.end);
-        Self {
-            hidden: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
-            ..self
-        }
+        let hidden = true;
+        Self { hidden, ..self }.at(value)
     }
 
     /// Takes a word out of what is said.
-    fn without(self, word: &str) -> Self {
+    pub(crate) fn without(self, word: &str) -> Self {
         let forms = [("`", "`"), ("\"", "\""), ("[", "]"), ("", "")];
         let forms = forms.iter().filter(|(open, _)| !open.is_empty() || word.len() > 2);
         let taken = |text: String| {

@@ -32,6 +32,8 @@ pub mod profile;
 
 pub mod schema;
 
+pub mod redact;
+
 pub mod plan;
 
 pub mod secrets;

@@ -1,14 +1,13 @@
 //! Values that may be written into documents and the bundle, and nowhere else.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A secret: redacted in `Debug`, without `Display` or `Serialize`, wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop, JsonSchema)]
-#[schemars(transparent)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
@@ -20,6 +19,21 @@ impl<T: Zeroize> Secret<T> {
     /// The value, for the one place that has to write it.
     pub fn expose(&self) -> &T {
         &self.0
+    }
+}
+
+/// The schema of the value with `writeOnly`, by which redaction knows its place in a text.
+impl<T: Zeroize + JsonSchema> JsonSchema for Secret<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        schema.insert("writeOnly".into(), true.into());
+        schema
     }
 }
 

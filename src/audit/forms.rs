@@ -7,11 +7,11 @@ use base64::{
 use zeroize::Zeroizing;
 
 /// A value in one form.
-pub(super) type Form = Zeroizing<Vec<u8>>;
+pub type Form = Zeroizing<Vec<u8>>;
 
 /// The value itself; its hex digits, small and capital; its base64 in both alphabets, as it stands at each of the three places
 /// where a value may begin within another.
-pub(super) fn forms(value: &[u8]) -> Vec<Form> {
+pub fn forms(value: &[u8]) -> Vec<Form> {
     let hex = |digits: &[u8; 16]| -> Vec<u8> {
         let pair = |byte: &u8| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]];
         value.iter().flat_map(pair).collect()

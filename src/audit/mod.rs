@@ -25,6 +25,7 @@ mod tree;
 
 pub use contents::Contents;
 pub use finding::{Finding, listed};
+pub use forms::forms;
 pub use judge::{Audit, Document, Holding, MachineFiles, audit};
 pub use known::{Catalogue, Known, LEAVES};
 pub use report::Report;

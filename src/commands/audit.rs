@@ -15,6 +15,7 @@ use crate::{
     diagnostic::Source,
     plan::Plan,
     profile::Profiles,
+    redact::redact_profiles,
     secrets::Bundle,
     spec::Rung,
 };
@@ -57,7 +58,7 @@ fn counted(findings: usize) -> String {
 fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundle, Failure> {
     let bundle = load_bundle(path, identity, "audit --secrets -", || "firelay secrets new".to_owned())?;
     let (made, own) = (&files.manifest.bundle_fingerprint, bundle.fingerprint());
-    if *made == own {
+    if bundle.has_fingerprint(made) {
         return Ok(bundle);
     }
     Err(Failure::Secrets(format!(
@@ -76,7 +77,7 @@ fn profiles(args: &ProfilesArg) -> Result<Profiles, Failure> {
     match profiles.with(&source, &library) {
         Ok((own, _)) => Ok(own),
         Err(findings) => {
-            print_findings(&source, &findings);
+            print_findings(&redact_profiles(&source), &findings);
             Err(Failure::Refused(refusal("the profiles", &findings)))
         }
     }

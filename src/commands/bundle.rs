@@ -18,8 +18,6 @@ use crate::{
     secrets::{self, Bundle, BundleText, Error},
 };
 
-/// Name of a bundle that no flag names.
-const BUNDLE: &str = "firelay.secrets.yaml";
 /// Holds an identity itself, where no file is to be.
 const VARIABLE: &str = "FIRELAY_IDENTITY";
 /// More than any file of identities.
@@ -28,7 +26,7 @@ const LARGEST: usize = 1 << 16;
 /// The bundle's path: the flag's, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
     let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
-    let beside = || first.unwrap_or(Path::new("")).join(BUNDLE);
+    let beside = || first.unwrap_or(Path::new("")).join(secrets::FILE);
     inputs.secrets.clone().unwrap_or_else(beside)
 }
 
@@ -77,6 +75,9 @@ fn refused(path: &Path, piped: &str, error: &Error) -> Failure {
             Some("bring it back from a copy; if a command was to write it, look at what that says".to_owned())
         }
         Error::Exposed { .. } => Some(format!("chmod 600 {file}")),
+        Error::Field { problem, .. } if *problem == secrets::ZERO => {
+            Some("bring back the bundle that was drawn; a new cluster's is made by: firelay secrets new".to_owned())
+        }
         Error::Sops { .. } => Some(format!("sops -d {file} | firelay {piped}")),
         Error::Open { source, .. } => Some(match source {
             age::Error::Passphrase => format!("age -d {file} | firelay {piped}"),

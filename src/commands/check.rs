@@ -1,14 +1,19 @@
 //! `check`: every finding of a spec.
 
+use std::path::Path;
+
 use super::{
     failure::Failure,
+    git,
     project::{Project, print_findings, refusal},
     streams,
 };
 use crate::{
-    cli::{Check, Findings},
+    cli::{Check, Findings, SpecArgs},
     diagnostic::{self, Diagnostic},
     plan::{NodePlan, Plan},
+    redact::redact_spec,
+    secrets,
 };
 
 /// Runs the verb.
@@ -23,7 +28,7 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         true => findings.iter().cloned().map(Diagnostic::strict).collect(),
         false => findings.clone(),
     };
-    let (name, source) = (layers.name(), &layers.source);
+    let (name, source) = (layers.name(), &redact_spec(layers));
     let verdict = match plan {
         None => Err(Failure::Refused(refusal(&name, findings))),
         Some(_) if args.strict && !findings.is_empty() => {
@@ -40,10 +45,19 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         }))?,
         Findings::Sarif => streams::json(&diagnostic::to_sarif(source, findings))?,
     }
+    warn_of_bundle(&args.spec);
     let plan = verdict?;
     match args.output {
         Findings::Text => streams::data(&summary(&name, plan)),
         Findings::Json | Findings::Sarif => Ok(()),
+    }
+}
+
+/// Of the bundle beside the first spec, which `check` does not need.
+fn warn_of_bundle(args: &SpecArgs) {
+    let first = args.specs.first().filter(|spec| *spec != Path::new("-"));
+    if let Some(folder) = first.and_then(|spec| spec.parent()) {
+        git::warn_of_bundle(&folder.join(secrets::FILE));
     }
 }
 

@@ -9,6 +9,7 @@ mod completions;
 mod draft;
 mod explain;
 mod failure;
+mod git;
 mod graph;
 mod guard;
 mod init;

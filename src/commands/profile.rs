@@ -12,6 +12,7 @@ use crate::{
     cli::{OutputFormat, ProfileList, ProfileShow, ProfilesArg},
     diagnostic::{self, Source},
     profile::{Library, Profiles, Resolved, SHIPPED},
+    redact::redact_profiles,
 };
 
 /// One profile in a list.
@@ -84,11 +85,11 @@ fn checked<'s>(source: &'s Source, library: &Library) -> Result<Vec<Resolved<'s>
     let embedded = Profiles::embedded().map_err(|error| Failure::io(&error))?;
     match embedded.with(source, library) {
         Ok((_, warnings)) => {
-            print_findings(source, &warnings);
+            print_findings(&redact_profiles(source), &warnings);
             Ok(library.resolve(source).0)
         }
         Err(findings) => {
-            print_findings(source, &findings);
+            print_findings(&redact_profiles(source), &findings);
             Err(Failure::Refused(refusal("the directory of profiles", &findings)))
         }
     }

@@ -18,6 +18,7 @@ use crate::{
     diagnostic::{self, Diagnostic, Source},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
+    redact::redact_spec,
     secrets::{Bundle, BundleRequest},
     spec::{self, Layers},
     yaml,
@@ -69,11 +70,11 @@ impl Project {
     pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
         match Self::open(args)? {
             Ok(project) => {
-                print_findings(&project.layers.source, &project.warnings);
+                print_redacted(&project.layers, &project.warnings);
                 Ok(project)
             }
             Err((layers, findings)) => {
-                print_findings(&layers.source, &findings);
+                print_redacted(&layers, &findings);
                 Err(Failure::Refused(refusal(&layers.name(), &findings)))
             }
         }
@@ -161,7 +162,7 @@ pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure
     let mut of_patches = patch_findings(&plan, profiles)?;
     if !of_patches.is_empty() {
         let (_, inserted) = spec::draft(layers);
-        yaml::conceal(&mut of_patches, &inserted);
+        yaml::redact_env(&mut of_patches, &inserted);
         findings.extend(of_patches);
     }
     diagnostic::sort(&mut findings);
@@ -172,7 +173,13 @@ pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure
     })
 }
 
-/// Prints findings for people on stderr.
+fn print_redacted(layers: &Layers, findings: &[Diagnostic]) {
+    if !findings.is_empty() {
+        print_findings(&redact_spec(layers), findings);
+    }
+}
+
+/// Prints findings for people on stderr; the source has the places of its secrets.
 pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
     if !findings.is_empty() {
         let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

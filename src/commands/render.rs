@@ -16,6 +16,7 @@ use super::{
     audit,
     bundle::{bundle_path, is_missing, save_bundle},
     failure::Failure,
+    git,
     project::Project,
     seed, streams,
     variables::{self, Machines},
@@ -80,6 +81,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         tree.check().map_err(|error| Failure::io(&error))?;
     }
     save()?;
+    git::warn_of_bundle(&path);
     let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
     warn_of_left(&written.left);
     seed::warn_of_stale(&args.out)?;
@@ -213,10 +215,11 @@ fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bun
             last.cluster
         )));
     }
-    if last.bundle_fingerprint != bundle.fingerprint() {
+    if !bundle.has_fingerprint(&last.bundle_fingerprint) {
         return Err(Failure::Secrets(format!(
-            "{out} was rendered with the secrets {}, these are {}: other secrets are another cluster\n  \
-             = help: bring the first bundle back, or name another directory with --out",
+            "{out} was rendered with the secrets {}, these are {}: another bundle is another cluster, and in one of the same \
+             cluster a token, a key, epoch or issuedAt was changed\n  \
+             = help: bring the bundle back as it was; if all machines are to be replaced, name another directory with --out",
             last.bundle_fingerprint,
             bundle.fingerprint()
         )));

@@ -6,6 +6,7 @@ use time::format_description::well_known::Rfc3339;
 use super::{
     bundle::{bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
     failure::{Failure, shell_word},
+    git,
     project::Project,
     streams,
 };
@@ -31,7 +32,10 @@ pub fn new(args: &SecretsNew) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let mut bundle = project.new_bundle()?;
     bundle.recipients = recipients;
-    save_bundle(&bundle_path(&args.inputs), &bundle)
+    let path = bundle_path(&args.inputs);
+    save_bundle(&path, &bundle)?;
+    git::warn_of_bundle(&path);
+    Ok(())
 }
 
 /// Runs `secrets seal`.

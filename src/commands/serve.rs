@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
     os::unix::{fs::OpenOptionsExt, net::UnixStream},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, atomic::AtomicBool},
     time::Instant,
 };
@@ -19,9 +20,9 @@ use time::OffsetDateTime;
 use super::{bundle::load_bundle, failure::Failure, streams};
 use crate::{
     cli::Serve,
-    delivery::{Manifest, machines, tree::TreeReader},
+    delivery::{Manifest, machines, pxe, tree::TreeReader},
     pki::BootServer,
-    serve::{Audit, Catalog, Journal, KnownBy, Limits, Listener, Mirror, Server, listen, server_config},
+    serve::{Audit, Catalog, Journal, KnownBy, Limits, Listener, Mirror, MirrorError, Server, listen, server_config},
 };
 
 /// Where it listens if nobody says.
@@ -39,17 +40,14 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let (journal, known) = state(args, &tree.manifest)?;
     let catalog = Catalog::new(&tree.manifest, &known);
     let identity = identity(args)?;
-    let mirror = args
-        .mirror
-        .as_deref()
-        .map(|path| Mirror::open(path).map_err(|error| Failure::file("open", path, &error)));
-    let mirror = mirror.transpose()?;
+    let mirror = mirror(args)?;
     let audit = audit(args)?;
     let stop = stop().map_err(|error| Failure::Io(format!("cannot wait for signals: {error}")))?;
     let listeners = listeners(args, identity.as_ref())?;
     if !args.reusable {
         warn_of_memory(&tree.manifest);
     }
+    warn_of_port(&tree, &listeners);
     announce(&tree.manifest, &catalog, &listeners, identity.as_ref());
     if let KnownBy::Token(tokens) = &known {
         let lines = tokens.iter().map(|(node, token)| format!("{node} {token}\n"));
@@ -77,7 +75,7 @@ fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failur
     if let Some(name) = args.again.iter().find(|name| !machines.contains_key(name.as_str())) {
         return Err(Failure::Usage(format!("the tree has no node or pool {name}")));
     }
-    let path = args.state.clone().unwrap_or_else(|| args.out.join(STATE));
+    let path = state_path(args);
     let mut journal = Journal::open(&path).map_err(|error| Failure::io(&error))?;
     for name in &args.again {
         journal.forget(name).map_err(|error| Failure::io(&error))?;
@@ -89,6 +87,23 @@ fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failur
         KnownBy::Address
     };
     Ok((journal, known))
+}
+
+fn state_path(args: &Serve) -> PathBuf {
+    args.state.clone().unwrap_or_else(|| args.out.join(STATE))
+}
+
+/// The mirror, with nothing of this server's own in it.
+fn mirror(args: &Serve) -> Result<Option<Mirror>, Failure> {
+    let Some(path) = &args.mirror else { return Ok(None) };
+    let state = state_path(args);
+    let own = args.secrets.iter().chain(&args.audit).chain(&args.identity.files);
+    let closed = own.chain([&args.out, &state]).map(PathBuf::as_path);
+    let closed = closed.filter(|path| *path != Path::new("-"));
+    Mirror::open(path, closed).map(Some).map_err(|error| match error {
+        MirrorError::Secret { .. } => Failure::Usage(error.to_string()),
+        error => Failure::io(&error),
+    })
 }
 
 /// The certificate, if anything is served with TLS.
@@ -173,6 +188,38 @@ fn warn_of_memory(manifest: &Manifest) {
     }
 }
 
+/// Machines follow the scripts: where nobody listens at their port, they find nothing.
+fn warn_of_port(tree: &TreeReader, listeners: &[Listener]) {
+    let first = tree.manifest.files.iter().find(|file| file.path == pxe::FIRST);
+    let script = first.and_then(|file| String::from_utf8(tree.read(file).ok()?).ok());
+    let Some((url, port, tls)) = script.as_deref().and_then(server_of) else {
+        return;
+    };
+    let listens = |listener: &Listener| {
+        let own = listener.socket.local_addr().map(|address| address.port());
+        listener.tls.is_some() == tls && own.is_ok_and(|own| own == port)
+    };
+    if !listeners.iter().any(listens) {
+        let flag = if tls { "--listen-tls" } else { "--listen" };
+        streams::tell(format_args!(
+            "warning: the boot scripts lead to {url}, and this server does not listen on port {port}\n  \
+             = help: {flag} ADDRESS:{port}, or another delivery.pxe.url; a proxy may also lead from there to here"
+        ));
+    }
+}
+
+/// The server that a script leads to: its URL, port, and whether it speaks TLS.
+fn server_of(script: &str) -> Option<(&str, u16, bool)> {
+    let url = script
+        .split_whitespace()
+        .find_map(|word| Some(word.split_once("/m/")?.0))?;
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    let tls = scheme == "https";
+    let port = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Some((url, port.unwrap_or(if tls { 443 } else { 80 }), tls))
+}
+
 fn announce(manifest: &Manifest, catalog: &Catalog, listeners: &[Listener], identity: Option<&BootServer>) {
     let addresses = listeners.iter().map(|listener| {
         let scheme = if listener.tls.is_some() { "https" } else { "http" };
@@ -188,5 +235,24 @@ fn announce(manifest: &Manifest, catalog: &Catalog, listeners: &[Listener], iden
     ));
     if let Some(identity) = identity {
         streams::tell(format_args!("CA (/ca.crt), SHA-256: {}", identity.fingerprint));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_leads_to_a_port() {
+        for (url, port, tls) in [
+            ("http://10.0.0.5:8080", 8080, false),
+            ("https://boot.home.lan", 443, true),
+            ("http://[fd00::1]", 80, false),
+            ("http://[fd00::1]:81/firelay", 81, false),
+        ] {
+            let script = format!("#!ipxe\nchain --replace {url}/m/${{uuid}}/boot.ipxe || exit 1\n");
+            assert_eq!(server_of(&script), Some((url, port, tls)));
+        }
+        assert_eq!(server_of("#!ipxe\n"), None);
     }
 }

@@ -124,7 +124,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
             None => {
                 let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
-                findings.push(yaml::unknown_key(key, name, value.span, &keys));
+                findings.push(yaml::unknown_key(key, name, &keys));
             }
         }
     }

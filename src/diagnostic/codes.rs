@@ -4,7 +4,7 @@
 ///
 /// `FL00` YAML and shape, `FL01` network, `FL02` nodes, `FL03` versions and artifacts, `FL04` certificates and
 /// joining, `FL05` everything else, `FL06` settings of the machines themselves, `FL07` patches, `FL08` plugins and add-ons,
-/// `FL09` delivery, `FL10` rendered trees.
+/// `FL09` delivery, `FL10` rendered trees, `FL11` bundles.
 pub const CODES: &[(&str, &str)] = &[
     ("FL0001", "not valid YAML"),
     ("FL0002", "tab used for indentation"),
@@ -245,4 +245,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1086", "document that opens more than the spec allows"),
     ("FL1087", "file that was not searched to its end"),
     ("FL1088", "machine of which the manifest names no document"),
+    ("FL1101", "bundle with a secret of zeros"),
 ];

@@ -4,8 +4,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use serde_json::{Value, json};
 
 use super::{
-    Diagnostic, Lines, Severity, Source, Span, Text,
-    veil::{hide, told, veiled},
+    Diagnostic, Lines, Severity, Source, Span,
+    redact::{redact_findings, redact_places},
 };
 
 /// Said once, at the first excerpt in which there is something hidden.
@@ -13,18 +13,12 @@ const HIDDEN: &str = "`*` stands for what may be a secret: it is in your file, a
 
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
 pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
-    let findings = &told(source, findings)[..];
+    let source = &redact_places(source, findings);
+    let findings = &redact_findings(source, findings)[..];
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    let shown: Vec<_> = source
-        .texts()
-        .iter()
-        .map(|text| without_hidden(text, findings))
-        .collect();
-    let pages = Pages::new(source, shown.iter().map(String::as_str));
-    let whole = Pages::new(source, source.texts().iter().map(|text| text.text.as_str()));
-    let first = findings
-        .iter()
-        .position(|finding| pages.excerpt(finding) != whole.excerpt(finding));
+    let redacted: Vec<_> = source.texts().iter().map(super::Text::redacted).collect();
+    let pages = Pages::new(source, &redacted);
+    let first = findings.iter().position(|finding| pages.hides(finding));
     let mut out = String::new();
     for (index, finding) in findings.iter().enumerate() {
         if index > 0 {
@@ -37,31 +31,37 @@ pub fn render(source: &Source, findings: &[Diagnostic], color: bool) -> String {
     out
 }
 
-/// The texts of a source, ready to tell many places.
+/// The texts of a source with the lines of each, and what is shown of it.
 struct Pages<'a> {
     source: &'a Source,
-    texts: Vec<(&'a str, Lines<'a>)>,
+    texts: Vec<(Lines<'a>, Option<&'a str>)>,
 }
 
 /// A place within one text.
 struct Within<'a> {
     name: &'a str,
     text: &'a str,
+    /// The text without its secrets, if they are known.
+    shown: Option<&'a str>,
     lines: &'a Lines<'a>,
     /// Offsets into the text; `None` for the whole of it.
     span: Option<Span>,
 }
 
 impl<'a> Pages<'a> {
-    fn new(source: &'a Source, texts: impl Iterator<Item = &'a str>) -> Self {
-        let texts = texts.map(|text| (text, Lines::new(text))).collect();
+    fn new(source: &'a Source, redacted: &'a [Option<String>]) -> Self {
+        let shown = |number: usize| redacted.get(number).and_then(Option::as_deref);
+        let texts = source.texts().iter().enumerate();
+        let texts = texts
+            .map(|(number, text)| (Lines::new(&text.text), shown(number)))
+            .collect();
         Self { source, texts }
     }
 
     /// Where a finding is; without a text there is no place.
     fn find(&self, finding: &Diagnostic) -> Option<Within<'_>> {
         let number = finding.span.map_or(0, |span| self.source.number(span.start));
-        let (text, lines) = self.texts.get(number)?;
+        let (lines, shown) = self.texts.get(number)?;
         let of = &self.source.texts()[number];
         let whole = Span {
             start: of.start,
@@ -73,16 +73,18 @@ impl<'a> Pages<'a> {
         });
         Some(Within {
             name: &of.name,
-            text,
+            text: &of.text,
+            shown: *shown,
             lines,
             span,
         })
     }
 
-    /// The line that a finding shows.
-    fn excerpt(&self, finding: &Diagnostic) -> Option<String> {
-        let within = self.find(finding)?;
-        Some(Shown::new(within.text, within.lines, within.span?).line)
+    /// Whether stars are in the line that a finding shows.
+    fn hides(&self, finding: &Diagnostic) -> bool {
+        let Some(within) = self.find(finding) else { return false };
+        let line = |text| Some(Shown::new(text, within.lines, within.span?).line);
+        within.shown.is_some_and(|shown| line(shown) != line(within.text))
     }
 }
 
@@ -94,16 +96,30 @@ fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic, note
     let title = level.primary_title(finding.message.as_str()).id(finding.code);
     let within = pages.find(finding);
     let name = within.as_ref().map_or("", |within| within.name);
-    let shown = within
-        .as_ref()
-        .and_then(|within| Some(Shown::new(within.text, within.lines, within.span?)));
-    let group = match &shown {
-        Some(shown) => title.element(shown.snippet(name, &finding.label)),
-        None => title.element(Origin::path(name)),
+    let place = within.as_ref().and_then(|within| Some((within, within.span?)));
+    let shown = place.and_then(|(within, span)| Some(Shown::new(within.shown?, within.lines, span)));
+    let group = match (&shown, place) {
+        (Some(shown), _) => title.element(shown.snippet(name, &finding.label)),
+        (None, Some((within, span))) => without_excerpt(title.element(origin(within, span)), &finding.label),
+        (None, None) => title.element(Origin::path(name)),
     };
     let help = finding.help.as_deref().map(|help| Level::HELP.message(help));
     let note = note.map(|note| Level::NOTE.message(note));
     renderer.render(&[help.into_iter().chain(note).fold(group, Group::element)])
+}
+
+/// The place alone, of a text of which no line is shown.
+fn origin<'a>(within: &Within<'a>, span: Span) -> Origin<'a> {
+    let (line, column) = within.lines.position(span.start);
+    Origin::path(within.name).line(line).char_column(column)
+}
+
+/// Words that would stand at the caret, below the place.
+fn without_excerpt<'a>(group: Group<'a>, label: &'a str) -> Group<'a> {
+    match label.is_empty() {
+        true => group,
+        false => group.element(Level::NOTE.message(label)),
+    }
 }
 
 /// The one line that a finding shows. The whole text is not handed to the renderer, which would read it per finding.
@@ -139,38 +155,13 @@ impl Shown {
     }
 }
 
-/// The text without secrets and what findings in it hide.
-fn without_hidden(of: &Text, findings: &[Diagnostic]) -> String {
-    let mut out = veiled(&of.text);
-    for finding in findings.iter().filter(|finding| finding.hidden > 0) {
-        let Some((from, span)) = finding
-            .span
-            .and_then(|span| Some((span.end.checked_sub(of.start)?, span)))
-        else {
-            continue;
-        };
-        let end = from.saturating_add(finding.hidden as usize).min(of.text.len());
-        let after = of.text.get(from..end).unwrap_or_default();
-        // Behind a key with its quotes and colon, or at the value itself.
-        let value = match span.start == span.end {
-            true => after,
-            false => after
-                .trim_start_matches(['"', '\'', ']'])
-                .trim_start()
-                .strip_prefix([':', '='])
-                .unwrap_or_default(),
-        };
-        hide(&mut out, end - value.trim_start().len(), end);
-    }
-    out
-}
-
 /// The findings as an array of `{severity, code, message, file, line, column, endLine, endColumn, label, help}`.
 ///
 /// Lines and columns count from 1, columns in characters; they are null when the place is the whole file.
 pub fn to_json(source: &Source, findings: &[Diagnostic]) -> Value {
-    let findings = &told(source, findings)[..];
-    let pages = Pages::new(source, source.texts().iter().map(|text| text.text.as_str()));
+    let source = &redact_places(source, findings);
+    let findings = &redact_findings(source, findings)[..];
+    let pages = Pages::new(source, &[]);
     findings.iter().map(|finding| one_to_json(&pages, finding)).collect()
 }
 
@@ -201,7 +192,9 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Source {
-        Source::new("cluster.yaml", text)
+        let mut source = Source::new("cluster.yaml", text);
+        source.redact(0, Some(Vec::new()));
+        source
     }
 
     #[test]
@@ -244,18 +237,33 @@ error[FL0103]: pod and service networks overlap
     }
 
     #[test]
+    fn of_a_text_whose_secrets_are_not_known_the_place_is_shown_alone() {
+        let source = Source::new("cluster.yaml", "a: 1\nb: [hunter2\n");
+        let finding = Diagnostic::error("FL0001", "not valid YAML").at(Span { start: 8, end: 9 });
+        assert_eq!(
+            render(&source, &[finding.label("no end")], false),
+            "\
+error[FL0001]: not valid YAML
+--> cluster.yaml:2:4
+ = note: no end
+"
+        );
+    }
+
+    #[test]
     fn a_finding_shows_the_text_that_it_is_in() {
         let mut source = source("a: 1\n");
         source.add("b.yaml", "b: 2\npassphrase: 34\n");
         source.add("c.yaml", "");
-        let [_, b, c] = source.texts() else { unreachable!() };
         let at = |start, end| Span { start, end };
+        let [_, b, c] = source.texts() else { unreachable!() };
+        let (b, c) = (b.start, c.start);
+        source.redact(1, Some(vec![at(b + 17, b + 19)]));
+        source.redact(2, Some(Vec::new()));
         let findings = [
             Diagnostic::error("FL0008", "one").at(at(0, 1)),
-            Diagnostic::error("FL0008", "two")
-                .at(at(b.start + 5, b.start + 15))
-                .hiding_to(b.start + 19),
-            Diagnostic::error("FL0005", "three").at(at(c.start, c.start)),
+            Diagnostic::error("FL0008", "two").at(at(b + 5, b + 15)),
+            Diagnostic::error("FL0005", "three").at(at(c, c)),
         ];
         assert_eq!(
             render(&source, &findings, false),

@@ -5,7 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CODES, Diagnostic, Severity, Source, render::to_json, story, veil::told};
+use super::{
+    CODES, Diagnostic, Severity, Source,
+    redact::{redact_findings, redact_places},
+    render::to_json,
+    story,
+};
 
 #[derive(Serialize)]
 struct Log<'a> {
@@ -98,7 +103,8 @@ struct Region {
 
 /// The findings as one run of SARIF, each with its code as the rule and the code's story as the rule's help.
 pub fn to_sarif(source: &Source, findings: &[Diagnostic]) -> Value {
-    let findings = &told(source, findings)[..];
+    let source = &redact_places(source, findings);
+    let findings = &redact_findings(source, findings)[..];
     let codes: Vec<_> = findings
         .iter()
         .map(|finding| finding.code)

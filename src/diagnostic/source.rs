@@ -17,6 +17,8 @@ pub struct Text {
     pub text: String,
     /// Offset of its first byte in the source.
     pub start: usize,
+    /// Places of the secrets in it, as offsets into the source; `None` as long as they are not known.
+    pub secrets: Option<Vec<Span>>,
 }
 
 impl Source {
@@ -35,8 +37,16 @@ impl Source {
             name: name.into(),
             text: text.into(),
             start,
+            secrets: None,
         });
         self.texts.len() - 1
+    }
+
+    /// Says where the secrets of a text are. No line of a text of which nobody says so is shown.
+    pub fn redact(&mut self, number: usize, secrets: Option<Vec<Span>>) {
+        if let Some(text) = self.texts.get_mut(number) {
+            text.secrets = secrets;
+        }
     }
 
     /// All texts in the order of their offsets.

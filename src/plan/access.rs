@@ -48,8 +48,7 @@ fn check_user(user: &User, report: &mut Report) {
     }
     let odd = |hash: &&Spanned<Secret<String>>| !is_hash(hash.expose());
     if let Some(hash) = user.password_hash.as_ref().filter(odd) {
-        // It may be the password itself.
-        let finding = Diagnostic::error("FL0505", "not the hash of a password").at_hidden(hash.span);
+        let finding = Diagnostic::error("FL0505", "not the hash of a password").at(hash.span);
         report.push(
             finding
                 .label("a crypt(5) hash of a method that is still safe")

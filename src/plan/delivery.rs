@@ -140,14 +140,14 @@ fn check_auth(auth: &PointerAuth, report: &mut Report) {
                     .help("write it as Authorization: Bearer …"),
             );
         } else if !text(value.expose()) {
-            let finding = Diagnostic::error("FL0903", "not the value of a header").at_hidden(value.span);
+            let finding = Diagnostic::error("FL0903", "not the value of a header").at(value.span);
             report.push(finding.label("one line of ASCII, with something in it"));
         }
     }
     if let Some(query) = &auth.query {
         let value = query.expose();
         if !text(value) || value.contains([' ', '#', '?', '"', '<', '>', '`']) {
-            let finding = Diagnostic::error("FL0903", "not a query").at_hidden(query.span);
+            let finding = Diagnostic::error("FL0903", "not a query").at(query.span);
             report.push(finding.label("what stands behind `?` in a URL, without it and without blanks"));
         }
     }

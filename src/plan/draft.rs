@@ -24,14 +24,14 @@ const OF_ONE_VALUE: &[&str] = &[
 /// found counts, else what looks at one value; never what stands where a mistake is.
 pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (draft, inserted) = spec::draft(layers);
-    let concealed = |mut findings: Vec<Diagnostic>| {
-        yaml::conceal(&mut findings, &inserted);
+    let redacted = |mut findings: Vec<Diagnostic>| {
+        yaml::redact_env(&mut findings, &inserted);
         diagnostic::sort(&mut findings);
         findings
     };
     resolved(draft, profiles)
-        .map(|(plan, warnings)| (plan, concealed(warnings)))
-        .map_err(concealed)
+        .map(|(plan, warnings)| (plan, redacted(warnings)))
+        .map_err(redacted)
 }
 
 fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {

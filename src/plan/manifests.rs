@@ -141,7 +141,7 @@ fn check_loaded(source: &Spanned<String>, loaded: &Loaded, report: &mut Report) 
         Ok(_) => {}
         Err(fault) => report.push(
             Diagnostic::error("FL0503", NOT_YAML)
-                .at_hidden(place(fault.line))
+                .at(place(fault.line))
                 .label(format!("line {}: {}", fault.line, fault.why)),
         ),
     }

@@ -7,7 +7,7 @@ mod explain;
 mod field;
 mod page;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use schemars::{Schema, generate::SchemaSettings, transform::Transform};
 use serde::Deserialize;
@@ -37,6 +37,9 @@ struct Note {
     examples: Vec<Value>,
 }
 
+/// The keyword of a text of the user, of which only the user knows whether it holds a secret.
+pub const OWN_TEXT: &str = "x-firelay-text";
+
 /// Notes by type and key.
 type Notes = BTreeMap<String, BTreeMap<String, Note>>;
 
@@ -45,14 +48,23 @@ const LEVELS: [&str; 3] = ["NodeSettings", "Node", "Pool"];
 
 /// The schema of a spec.
 pub fn json(profiles: &Profiles) -> Value {
-    let mut schema = SchemaSettings::draft2020_12()
-        .into_generator()
-        .into_root_schema_for::<Spec>();
+    let mut schema = of_types();
     Plain.transform(&mut schema);
     let mut schema = schema.to_value();
     annotate(&mut schema, &notes());
     name_profiles(&mut schema, profiles);
     head(schema)
+}
+
+/// The schema as the types and declarations give it, with the places of secrets (`writeOnly`) and of [`OWN_TEXT`].
+pub fn types() -> &'static Value {
+    static TYPES: LazyLock<Value> = LazyLock::new(|| of_types().to_value());
+    &TYPES
+}
+
+fn of_types() -> Schema {
+    let settings = SchemaSettings::draft2020_12();
+    settings.into_generator().into_root_schema_for::<Spec>()
 }
 
 fn notes() -> Notes {
@@ -96,6 +108,7 @@ impl Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
         schemars::transform::transform_subschemas(self, schema);
         without_null(schema);
+        schema.remove(OWN_TEXT);
         // `uint16` is no format of JSON Schema; bounds say it, and schemars gives those of small numbers alone.
         if schema.remove("format").is_some_and(|name| name == "uint32") {
             schema.insert("maximum".into(), u32::MAX.into());

@@ -84,29 +84,60 @@ impl Bundle {
         })
     }
 
-    /// `SHA256:` and 16 bytes in base64 that name these roots: cluster, CAs, service-account key and seed. The seed
-    /// enters through HKDF, so the fingerprint may be shown. `epoch` and `issuedAt` do not change it.
+    /// `HMAC-SHA256:` and 16 bytes in base64 that name this bundle: everything in it but who may open its file. The key follows
+    /// from the seed, so the fingerprint may be shown: nobody who tries tokens or keys can tell which one is right.
     pub fn fingerprint(&self) -> String {
+        let (epoch, issued_at) = (self.epoch.to_be_bytes(), self.issued_at.unix_timestamp().to_be_bytes());
+        let secrets: [&[u8]; 5] = [
+            self.bootstrap_token.expose().as_bytes(),
+            self.certificate_key.expose().as_bytes(),
+            self.encryption_key.expose().as_bytes(),
+            &epoch,
+            &issued_at,
+        ];
+        let parts = self.roots().into_iter().chain(secrets);
+        let parts: Vec<_> = parts.map(|part| ((part.len() as u64).to_be_bytes(), part)).collect();
+        let parts = parts.iter().flat_map(|(length, part)| [length.as_slice(), *part]);
+        // An expansion of one block is an HMAC (RFC 5869 §2.3).
+        let info: Vec<_> = std::iter::once(b"fingerprint of all\0".as_slice())
+            .chain(parts)
+            .collect();
+        let mut name = [0; 16];
+        derivation(self.seed.expose())
+            .expand_multi_info(&info, &mut name)
+            .expect("16 bytes are one block of HKDF-SHA-256");
+        format!("HMAC-SHA256:{}", general_purpose::STANDARD_NO_PAD.encode(name))
+    }
+
+    /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered.
+    pub fn has_fingerprint(&self, fingerprint: &str) -> bool {
+        fingerprint == self.fingerprint() || fingerprint == self.earlier_fingerprint()
+    }
+
+    /// Without the bootstrap token, the certificate key, the encryption key, `epoch` and `issuedAt`.
+    fn earlier_fingerprint(&self) -> String {
         let mut confirmation = [0; 32];
         derivation(self.seed.expose())
             .expand(b"fingerprint", &mut confirmation)
             .expect("32 bytes are one block of HKDF-SHA-256");
         let mut hash = Sha256::new();
-        for part in [
+        for part in self.roots().into_iter().chain([confirmation.as_slice()]) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let name = general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16]);
+        format!("SHA256:{name}")
+    }
+
+    /// What is public of a cluster.
+    fn roots(&self) -> [&[u8]; 5] {
+        [
             self.cluster.as_bytes(),
             self.kubernetes.certificate.as_bytes(),
             self.etcd.certificate.as_bytes(),
             self.front_proxy.certificate.as_bytes(),
             self.service_account_public.as_bytes(),
-            &confirmation,
-        ] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        format!(
-            "SHA256:{}",
-            general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16])
-        )
+        ]
     }
 }
 
@@ -164,15 +195,62 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_fingerprint_follows_the_roots_alone() {
-        let (before, mut bundle) = (bundle().fingerprint(), bundle());
-        assert!(before.starts_with("SHA256:") && before.len() == 29, "{before}");
-        bundle.epoch += 1;
-        bundle.issued_at += Duration::DAY;
-        bundle.bootstrap_token = Secret::new("aaaaaa.aaaaaaaaaaaaaaaa".into());
-        assert_eq!(bundle.fingerprint(), before);
-        bundle.seed = Secret::new(vec![0; 32]);
-        assert_ne!(bundle.fingerprint(), before);
+    fn the_fingerprint_follows_everything_but_the_recipients() {
+        let before = bundle().fingerprint();
+        assert!(before.starts_with("HMAC-SHA256:") && before.len() == 34, "{before}");
+        let changes: [fn(&mut Bundle); 11] = [
+            |bundle| bundle.cluster.push('x'),
+            |bundle| bundle.epoch += 1,
+            |bundle| bundle.issued_at += Duration::SECOND,
+            |bundle| bundle.seed = Secret::new(vec![1; 32]),
+            |bundle| bundle.kubernetes.certificate.push('\n'),
+            |bundle| bundle.etcd.certificate.push('\n'),
+            |bundle| bundle.front_proxy.certificate.push('\n'),
+            |bundle| bundle.service_account_public.push('\n'),
+            |bundle| bundle.bootstrap_token = Secret::new("aaaaaa.aaaaaaaaaaaaaaaa".to_owned()),
+            |bundle| bundle.certificate_key = Secret::new("a".repeat(64)),
+            |bundle| bundle.encryption_key = Secret::new(general_purpose::STANDARD.encode([1; 32])),
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            let mut changed = bundle();
+            change(&mut changed);
+            assert_ne!(changed.fingerprint(), before, "change {number}");
+            assert!(!changed.has_fingerprint(&before), "change {number}");
+        }
+        let mut sealed = bundle();
+        let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+        sealed.recipients = vec![recipient.parse().unwrap()];
+        assert!(sealed.has_fingerprint(&before));
+    }
+
+    /// As trees have it that an earlier version rendered.
+    #[test]
+    fn an_earlier_fingerprint_still_names_its_bundle() {
+        let mut hash = Sha256::new();
+        let mut bundle = bundle();
+        let mut confirmation = [0; 32];
+        derivation(bundle.seed.expose())
+            .expand(b"fingerprint", &mut confirmation)
+            .unwrap();
+        let parts: [&[u8]; 6] = [
+            bundle.cluster.as_bytes(),
+            bundle.kubernetes.certificate.as_bytes(),
+            bundle.etcd.certificate.as_bytes(),
+            bundle.front_proxy.certificate.as_bytes(),
+            bundle.service_account_public.as_bytes(),
+            &confirmation,
+        ];
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let earlier = format!(
+            "SHA256:{}",
+            general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16])
+        );
+        assert!(bundle.has_fingerprint(&earlier));
+        bundle.seed = Secret::new(vec![1; 32]);
+        assert!(!bundle.has_fingerprint(&earlier));
     }
 
     #[test]

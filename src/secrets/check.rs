@@ -10,6 +10,9 @@ use super::{Bundle, PrivateKey};
 /// Field and what is wrong with it.
 pub(super) type Problem = (&'static str, &'static str);
 
+/// What is wrong with a seed, token or key of zeros.
+pub const ZERO: &str = "is all zero: nobody drew it, and everybody knows it (FL1101)";
+
 pub(super) fn ensure(holds: bool, field: &'static str, problem: &'static str) -> Result<(), Problem> {
     if holds { Ok(()) } else { Err((field, problem)) }
 }
@@ -38,7 +41,18 @@ impl Bundle {
             "is not 64 lower-case hex digits",
         )?;
         let encryption_key = Zeroizing::new(STANDARD.decode(self.encryption_key.expose()).unwrap_or_default());
-        ensure(encryption_key.len() == 32, "encryptionKey", "is not base64 of 32 bytes")
+        ensure(encryption_key.len() == 32, "encryptionKey", "is not base64 of 32 bytes")?;
+        self.check_zeros(&encryption_key)
+    }
+
+    /// Whether every value that has to be drawn was.
+    fn check_zeros(&self, encryption_key: &[u8]) -> Result<(), Problem> {
+        let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        ensure(!is_zero(self.seed.expose()), "seed", ZERO)?;
+        ensure(!digits(self.bootstrap_token.expose()), "bootstrapToken", ZERO)?;
+        ensure(!digits(self.certificate_key.expose()), "certificateKey", ZERO)?;
+        ensure(!is_zero(encryption_key), "encryptionKey", ZERO)
     }
 
     /// kubeadm takes the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
@@ -94,6 +108,18 @@ mod tests {
     fn each_field_is_checked_and_named() {
         let text = |text: &str| Secret::new(text.to_owned());
         let no_key = "key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA";
+        let zero = |field: &str| format!("{field}: {ZERO}");
+        assert_eq!(refusal(|b| b.seed = Secret::new(vec![0; 32])), zero("seed"));
+        assert_eq!(
+            refusal(|b| b.bootstrap_token = text("000000.0000000000000000")),
+            zero("bootstrapToken")
+        );
+        assert_eq!(
+            refusal(|b| b.certificate_key = text(&"0".repeat(64))),
+            zero("certificateKey")
+        );
+        let zeros = STANDARD.encode([0; 32]);
+        assert_eq!(refusal(|b| b.encryption_key = text(&zeros)), zero("encryptionKey"));
         for (found, expected) in [
             (refusal(|b| b.seed = Secret::new(vec![1; 31])), "seed: is not 32 bytes"),
             (

@@ -13,6 +13,17 @@ use crate::{age, secret::Secret, yaml};
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
 
+/// Whether a text says that it is a bundle, whatever else is in it.
+pub fn is_bundle(text: &str) -> bool {
+    let says = |line: &str| {
+        let value = line
+            .strip_prefix("kind:")
+            .map(|value| value.trim().trim_matches(['"', '\'']));
+        value == Some(KIND)
+    };
+    text.contains(API_VERSION) && text.lines().any(says)
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {

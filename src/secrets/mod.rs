@@ -12,8 +12,13 @@ mod write;
 
 pub use authority::{Authority, OpenAuthority};
 pub use bundle::{Bundle, BundleRequest, derivation};
+pub use check::ZERO;
+pub use document::is_bundle;
 pub use error::Error;
 pub use file::{BundleText, exposed};
 pub use key::{PrivateKey, to_pem};
 pub use random::Random;
 pub use write::{replace, save_new};
+
+/// Name of a bundle that no flag names.
+pub const FILE: &str = "firelay.secrets.yaml";

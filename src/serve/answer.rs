@@ -159,7 +159,7 @@ impl Server {
             sha256: file.sha256.clone(),
         };
         let claimed = if head {
-            Ok(journal.may_claim(node, &file.sha256))
+            Ok(journal.may_claim(node, &file.sha256, &peer.to_string()))
         } else {
             journal.claim(node, &file.sha256, peer.to_string())
         };
@@ -182,6 +182,14 @@ impl Server {
             let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
             journal.give_back(&turn.node, &turn.sha256).is_ok()
         })
+    }
+
+    /// Notes that the other side did not get all of a document, if that can be written down.
+    pub(super) fn interrupt(&self, turn: &Turn) {
+        if let Some(journal) = &self.journal {
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = journal.interrupt(&turn.node, &turn.sha256);
+        }
     }
 
     /// The bytes, if they are still those that were rendered.

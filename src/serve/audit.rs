@@ -36,8 +36,10 @@ const WORDS: [&str; 13] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Outcome {
-    /// A document with secrets went out.
+    /// A document with secrets went out, and the other side ended the connection in order.
     Given,
+    /// It went out in part, or the other side never ended the connection in order: it may not have it all.
+    Interrupted,
     /// Not a byte of it could be sent, so the machine may ask again.
     Returned,
     /// Something else did.

@@ -77,14 +77,21 @@ pub(super) fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
     let (before, turn) = (wire.taken(), answer.turn.take());
     let sent = send(&mut wire, answer, head, &mut said.bytes);
     said.broken = sent.is_err();
+    let Some(turn) = turn else {
+        server.audit.write(&said);
+        if sent.is_ok() {
+            let _ = wire.end();
+        }
+        return;
+    };
     // Whoever hung up before the answer began has nothing of it, with TLS whatever was written into the connection.
-    if sent.is_err() && wire.taken() == before && turn.is_some_and(|turn| server.give_back(&turn)) {
+    if sent.is_err() && wire.taken() == before && server.give_back(&turn) {
         (said.bytes, said.outcome) = (0, Outcome::Returned);
+    } else if sent.and_then(|()| wire.end()).is_err() {
+        server.interrupt(&turn);
+        (said.broken, said.outcome) = (true, Outcome::Interrupted);
     }
     server.audit.write(&said);
-    if sent.is_ok() {
-        wire.end();
-    }
 }
 
 fn line(caller: Caller, request: Option<&Request>, answer: &Answer) -> Line {

@@ -107,9 +107,9 @@ impl Journal {
         })
     }
 
-    /// Whether a document may go out now. Once it may, it may not again: that is on the disk when this returns.
+    /// Whether a document may go out to an address now. Once it may, it may not again: that is on the disk when this returns.
     pub(super) fn claim(&mut self, node: &str, sha256: &str, to: String) -> Result<bool, Error> {
-        if self.ledger.has_given(node, sha256) {
+        if !self.may_claim(node, sha256, &to) {
             return Ok(false);
         }
         let event = Event::Given {
@@ -130,9 +130,17 @@ impl Journal {
         })
     }
 
+    /// Notes that the other side did not get all of it: within a grace period it may ask again.
+    pub(super) fn interrupt(&mut self, node: &str, sha256: &str) -> Result<(), Error> {
+        self.append(Event::Interrupted {
+            node: node.to_owned(),
+            sha256: sha256.to_owned(),
+        })
+    }
+
     /// Whether [`Journal::claim`] would say so.
-    pub(super) fn may_claim(&self, node: &str, sha256: &str) -> bool {
-        !self.ledger.has_given(node, sha256)
+    pub(super) fn may_claim(&self, node: &str, sha256: &str, to: &str) -> bool {
+        self.ledger.allows(node, sha256, to, OffsetDateTime::now_utc())
     }
 
     /// Lets a machine have its document once more.

@@ -27,6 +27,6 @@ pub use catalog::{Catalog, KnownBy};
 pub use journal::{Error as JournalError, Journal};
 pub use limits::Limits;
 pub use listen::{Listener, listen};
-pub use mirror::Mirror;
+pub use mirror::{Mirror, MirrorError};
 pub use request::{MOST_BYTES, Parsed, Request, parse};
 pub use tls::server_config;

@@ -134,7 +134,7 @@ fn the_state_outlives_the_server_and_a_line_that_was_cut_short() {
     };
     assert!(claim("cp1", "a"));
     assert!(!claim("cp1", "a"));
-    assert!(claim("cp1", "b"));
+    assert!(!claim("cp1", "b"));
     assert!(claim("w1", "a"));
     // Half a line: nothing went out for it.
     let whole = fs::read_to_string(&path).unwrap();

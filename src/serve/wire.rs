@@ -43,19 +43,18 @@ impl Timed {
     }
 
     /// Says that nothing follows, and hears the other side out for a moment: to close on bytes that nobody read would take the
-    /// answer back (RFC 9112 §9.6).
-    fn part(&mut self) {
+    /// answer back (RFC 9112 §9.6). What was written is in the system's buffers, so only an orderly end tells that it arrived.
+    fn part(&mut self) -> io::Result<()> {
         self.until = Instant::now() + FAREWELL;
-        if self.stream.shutdown(Shutdown::Write).is_err() {
-            return;
-        }
+        self.stream.shutdown(Shutdown::Write)?;
         let (mut buffer, mut heard) = ([0; 4096], 0);
         while heard < MOST_LEFT_OVER {
-            match self.read(&mut buffer) {
-                Ok(0) | Err(_) => return,
-                Ok(bytes) => heard += bytes,
+            match self.read(&mut buffer)? {
+                0 => return Ok(()),
+                bytes => heard += bytes,
             }
         }
+        Err(io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -85,8 +84,8 @@ pub(super) trait Wire: Read + Write {
     fn until(&mut self, then: Instant);
     /// How many bytes the system has taken to send them, those of TLS included.
     fn taken(&self) -> u64;
-    /// Ends it after everything was sent.
-    fn end(self);
+    /// Ends it after everything was sent; an error if the other side does not end it in order as well.
+    fn end(self) -> io::Result<()>;
 }
 
 impl Wire for Timed {
@@ -98,8 +97,8 @@ impl Wire for Timed {
         self.taken
     }
 
-    fn end(mut self) {
-        self.part();
+    fn end(mut self) -> io::Result<()> {
+        self.part()
     }
 }
 
@@ -112,10 +111,9 @@ impl Wire for StreamOwned<ServerConnection, Timed> {
         self.sock.taken
     }
 
-    fn end(mut self) {
+    fn end(mut self) -> io::Result<()> {
         self.conn.send_close_notify();
-        if self.flush().is_ok() {
-            self.sock.part();
-        }
+        self.flush()?;
+        self.sock.part()
     }
 }

@@ -117,7 +117,42 @@ pub(super) struct Composed<'s> {
     pub(super) patches: Vec<FilePatch>,
 }
 
+/// What a text of the source is.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'l> {
+    /// A spec, or a file that one includes.
+    Spec,
+    /// Patches, in this folder below `patches/`.
+    Patches(&'l str),
+    /// Assignments, with the bytes of each.
+    Set(&'l [usize]),
+    /// Manifests that the spec names.
+    Manifests,
+    /// Anything else: a profile.
+    Profile,
+}
+
 impl Layers {
+    /// What a text of the source is, by its number.
+    pub fn part(&self, number: usize) -> Part<'_> {
+        if self.files.iter().any(|(_, file)| *file == number) {
+            return Part::Spec;
+        }
+        if let Some(patch) = self.patches.iter().find(|patch| patch.number == number) {
+            return Part::Patches(&patch.folder);
+        }
+        match &self.set {
+            Some((set, lengths)) if *set == number => return Part::Set(lengths),
+            _ => {}
+        }
+        let start = self.source.texts().get(number).map(|text| text.start);
+        let is_loaded = self
+            .loaded
+            .values()
+            .any(|file| file.start.is_some() && file.start == start);
+        if is_loaded { Part::Manifests } else { Part::Profile }
+    }
+
     /// Puts a text of patches behind those that are there; `folder` is that below `patches/`.
     pub fn patch(&mut self, folder: &str, name: &str, text: String) {
         self.patches.push(PatchText {

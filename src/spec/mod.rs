@@ -13,7 +13,7 @@ use crate::{
     yaml::{self, Draft, Inserted, Node as Branch, Tree, Words},
 };
 
-pub use layers::{Layers, RULES, Read};
+pub use layers::{Layers, Part, RULES, Read};
 pub use model::*;
 pub use patches::{ALL, FilePatch, PatchText};
 pub use sources::{Load, Loaded, MOST_BYTES, Unread};

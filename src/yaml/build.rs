@@ -44,6 +44,8 @@ pub(super) struct Builder<'s> {
     root: Option<Node<'s>>,
     anchors: BTreeMap<usize, Anchored<'s>>,
     aliased: usize,
+    /// Places are whole extents, over several lines, and nothing of the text is left out.
+    extents: bool,
     /// Mistakes that did not end the reading.
     pub(super) findings: Vec<Diagnostic>,
 }
@@ -56,7 +58,16 @@ impl<'s> Builder<'s> {
             root: None,
             anchors: BTreeMap::new(),
             aliased: 0,
+            extents: false,
             findings: Vec::new(),
+        }
+    }
+
+    /// A builder whose nodes have their whole extents as their places.
+    pub(super) fn of_extents(text: &'s str) -> Self {
+        Self {
+            extents: true,
+            ..Self::new(text)
         }
     }
 
@@ -145,7 +156,7 @@ impl<'s> Builder<'s> {
             .first()
             .map(|(key, _)| key.span)
             .or(open.items.first().map(|item| item.span));
-        let place = match (open.flow, parent_key, first) {
+        let place = match (open.flow || self.extents, parent_key, first) {
             (true, ..) | (_, None, None) => self.line(Span {
                 start: open.start,
                 end: span.end,
@@ -180,7 +191,8 @@ impl<'s> Builder<'s> {
             return Err(too_deep(place));
         }
         let node = Node {
-            span: place,
+            // The alias shows nothing but a name; what it stands for is where the anchor is.
+            span: if self.extents { anchored.node.span } else { place },
             content: anchored.node.content.clone(),
         };
         self.finish(node, 0)
@@ -218,7 +230,7 @@ impl<'s> Builder<'s> {
     fn entry(&mut self, key: Node<'s>, value: Node<'s>) {
         let name = key.text().unwrap_or_default().to_owned();
         let Some(open) = self.open.last_mut() else { return };
-        if let Some(first) = open.seen.get(&name) {
+        if let Some(first) = open.seen.get(&name).filter(|_| !self.extents) {
             let (line, _) = Lines::new(self.text).line(first.start);
             let what = if quotable(&name) {
                 format!("key `{name}`")
@@ -266,13 +278,13 @@ impl<'s> Builder<'s> {
         let line = self.line(span);
         let key = self.open.last().and_then(|open| open.key.as_ref());
         match key {
-            Some(key) if block || line.start == line.end => key.span,
+            Some(key) if !self.extents && (block || line.start == line.end) => key.span,
             _ => line,
         }
     }
 
     fn line(&self, span: Span) -> Span {
-        line(self.text, span)
+        if self.extents { span } else { line(self.text, span) }
     }
 }
 

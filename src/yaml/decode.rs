@@ -73,7 +73,7 @@ impl<'t> Decoder<'t> {
         for (key, value) in entries {
             if is_known(key) {
                 given.push((Key::Written(key), Some(value)));
-            } else if let Some(field) = self.unknown_key(key, value, fields, &free) {
+            } else if let Some(field) = self.unknown_key(key, fields, &free) {
                 free.retain(|other| *other != field);
                 given.push((Key::Field(field), Some(value)));
             }
@@ -87,7 +87,6 @@ impl<'t> Decoder<'t> {
     fn unknown_key(
         self,
         key: &Node<'_>,
-        value: &Node<'_>,
         fields: &'static [&'static str],
         free: &[&'static str],
     ) -> Option<&'static str> {
@@ -103,10 +102,7 @@ impl<'t> Decoder<'t> {
             |field| format!("did you mean `{field}`?"),
         );
         let meant = near.filter(|field| free.contains(field));
-        // What stands under a mistyped key may be a secret. Further mappings are read as what they were meant to be.
-        let read = meant.is_some() && matches!(value.content, Content::Mapping(_));
-        let end = if read { key.span.end } else { value.span.end };
-        let finding = Diagnostic::error("FL0008", what).at(key.span).hiding_to(end);
+        let finding = Diagnostic::error("FL0008", what).at(key.span);
         self.log
             .record_guess(finding.label(label).help(known("keys", fields)), meant.is_some());
         meant

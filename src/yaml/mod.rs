@@ -6,7 +6,6 @@
 mod access;
 mod branch;
 mod build;
-mod conceal;
 mod decode;
 mod emit;
 mod environment;
@@ -17,6 +16,7 @@ mod log;
 mod merge;
 mod path;
 mod pointer;
+mod redact_env;
 mod scalar;
 mod shape;
 mod spanned;
@@ -33,7 +33,6 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{self, Diagnostic, Source};
 
 pub use branch::Branch;
-pub use conceal::conceal;
 pub use emit::{Error, emit};
 pub use environment::{Inserted, substitute, unsubstituted};
 pub use fragment::Fragment;
@@ -42,6 +41,7 @@ pub use log::{Draft, Words};
 pub use merge::{MISSED, Rules, merge};
 pub use path::Assignment;
 pub use pointer::{Lost, Pointer};
+pub use redact_env::redact_env;
 pub use scalar::quotable;
 pub use shape::{Format, KEYWORDS, default, shaped, unknown_key};
 pub use spanned::Spanned;
@@ -78,7 +78,19 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Diagnosti
 }
 
 fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
-    findings.iter().map(|finding| one_line(source, finding)).collect()
+    let told = findings.iter().map(|finding| without_value(source, finding));
+    told.map(|finding| one_line(source, &finding)).collect()
+}
+
+/// A finding without the value that it points at. Keys are told, and what missing keys and syntax are about are no values.
+fn without_value(source: &Source, finding: &Diagnostic) -> Diagnostic {
+    let value = finding.span.and_then(|span| source.slice(span));
+    match value.map(|value| value.trim_matches(['"', '\''])) {
+        Some(value) if !value.is_empty() && ["FL0010", "FL0011", "FL0012"].contains(&finding.code) => {
+            finding.clone().without(value)
+        }
+        _ => finding.clone(),
+    }
 }
 
 fn one_line(source: &Source, finding: &Diagnostic) -> String {

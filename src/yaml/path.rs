@@ -29,18 +29,18 @@ impl<'s> Assignment<'s> {
     /// brackets. An element of a list stands in brackets, by the value of its key or by its position from 0. The value is
     /// YAML; none, and `null`, removes. `FL0019` when it is no assignment.
     pub fn parse(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
-        let mut steps = Vec::new();
-        let mut at = 0;
-        while !text[at..].starts_with('=') || steps.is_empty() {
-            let (step, next) = step(text, at, start).ok_or_else(|| vec![refused(text, at, start)])?;
-            steps.push(step);
-            at = next;
-        }
-        let value = value(&text[at + 1..], start + at + 1)?;
+        let (steps, at) = split(text, start).map_err(|at| vec![refused(text, at, start)])?;
+        let value = value(&text[at..], start + at)?;
         match steps.last() {
             Some(last) if steps.len() + value.depth() > MAX_DEPTH => Err(vec![*too_deep(last.span)]),
             _ => Ok(Self { steps, value }),
         }
+    }
+
+    /// The keys of the path, and where the value begins, of a text whose path can be read.
+    pub fn keys(text: &'s str) -> Option<(Vec<&'s str>, usize)> {
+        let (steps, at) = split(text, 0).ok()?;
+        Some((steps.iter().map(|step| step.name).collect(), at))
     }
 
     /// The first key of the path, with its place.
@@ -178,6 +178,18 @@ impl<'s> Step<'s> {
             }),
         }
     }
+}
+
+/// The steps of an assignment and where its value begins, or where it cannot be read.
+fn split(text: &str, start: usize) -> Result<(Vec<Step<'_>>, usize), usize> {
+    let mut steps = Vec::new();
+    let mut at = 0;
+    while !text[at..].starts_with('=') || steps.is_empty() {
+        let (step, next) = step(text, at, start).ok_or(at)?;
+        steps.push(step);
+        at = next;
+    }
+    Ok((steps, at + 1))
 }
 
 /// The step that begins at an offset, and where the next one does.

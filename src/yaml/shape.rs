@@ -12,7 +12,7 @@ use super::{
     scalar::{Resolved, kind, quotable, resolve},
     tree::{Content, Node},
 };
-use crate::diagnostic::{Diagnostic, Span, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 
 /// Keywords of a schema that are read.
 pub const KEYWORDS: &[&str] = &[
@@ -146,11 +146,7 @@ impl<'t> Reader<'t> {
     }
 
     fn here(self, code: &'static str, message: impl Into<String>) -> Diagnostic {
-        let finding = Diagnostic::error(code, message);
-        match self.secret {
-            true => finding.at_hidden(self.at.node.span),
-            false => finding.at(self.at.node.span),
-        }
+        Diagnostic::error(code, message).at(self.at.node.span)
     }
 
     /// One of some words. Booleans and numbers among them are no words.
@@ -254,7 +250,7 @@ impl<'t> Reader<'t> {
                 None if self.schema.get("additionalProperties") == Some(&Value::Bool(true)) => {
                     fields.insert(name.to_owned(), self.below(value, &Value::Null).value());
                 }
-                None => self.unknown(key, name, value.span),
+                None => self.unknown(key, name),
             }
         }
         for name in self.schema["required"]
@@ -281,10 +277,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unknown(self, key: &Node<'_>, name: &str, value: Span) {
+    fn unknown(self, key: &Node<'_>, name: &str) {
         let known = self.schema["properties"].as_object().into_iter().flat_map(Map::keys);
         let known: Vec<_> = known.map(String::as_str).collect();
-        self.record(unknown_key(key, name, value, &known));
+        self.record(unknown_key(key, name, &known));
     }
 
     fn anything(self) -> Value {
@@ -317,8 +313,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The finding for a key that is none of those that are known. What stands under it may be a secret.
-pub fn unknown_key(key: &Node<'_>, name: &str, value: Span, known: &[&str]) -> Diagnostic {
+/// The finding for a key that is none of those that are known.
+pub fn unknown_key(key: &Node<'_>, name: &str, known: &[&str]) -> Diagnostic {
     let what = if quotable(name) {
         format!("unknown key `{name}`")
     } else {
@@ -329,7 +325,7 @@ pub fn unknown_key(key: &Node<'_>, name: &str, value: Span, known: &[&str]) -> D
         || "no such key here".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
-    let finding = Diagnostic::error("FL0008", what).at(key.span).hiding_to(value.end);
+    let finding = Diagnostic::error("FL0008", what).at(key.span);
     finding.label(label).help(format!("keys: {}", known.join(", ")))
 }
 

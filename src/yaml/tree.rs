@@ -75,6 +75,14 @@ impl<'s> Tree<'s> {
             }
         }
     }
+
+    /// The tree of a text with the whole extent of each node as its place, and entries whose keys stand twice; `None` for a
+    /// text that cannot be read.
+    pub fn extents(text: &'s str, start: usize) -> Option<Node<'s>> {
+        let mut root = Builder::of_extents(text).run().ok()?;
+        root.shift(start);
+        Some(root)
+    }
 }
 
 /// To its place in a text that begins at an offset; without one it is about that text.

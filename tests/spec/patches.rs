@@ -345,6 +345,7 @@ files:
   - { path: /etc/app/group.conf, content: hunter2, mode: \"0640\" }
   - { path: /etc/app/staged, content: hunter2, mode: \"0600\", owner: \"33\" }
   - { path: /etc/app/open, content: everybody }
+  - { path: /etc/app/key, content: \"-----BEGIN PRIVATE KEY-----\\nhunter2\\n\" }
 manifests:
   - name: app
     content: |
@@ -369,6 +370,7 @@ manifests:
             "a secret",
         ),
         ("cp1:kubelet.service#Service/Environment", "a secret"),
+        ("cp1:/etc/app/key", "a secret"),
         (&env, "a secret"),
     ] {
         let (code, told) = desk.run(&["why", address]);
@@ -391,6 +393,34 @@ manifests:
         (&Value::Null, &json!("only root may read this file"))
     );
     assert_eq!(desk.why("cp1:/etc/app/open")["value"], "everybody");
+}
+
+/// Secrets that only a declaration tells of, and texts of the user, are in no line of the spec; names of variables are.
+#[test]
+fn why_tells_no_secret_that_is_declared() {
+    let more = "\
+access: { users: [{ name: joe, passwordHash: \"$6$hunter2hunter2$hunter2hunter2hunter2\", shell: /bin/bash }] }
+runtime: { registries: [{ host: docker.io, mirrors: [{ url: https://m.example.com, auth: { username: joe, password: hunter2 } }] }] }
+kubernetes: { version: 1.36.4, kubelet: { config: { maxPods: 120, staticPodURLHeader: { A: [hunter2] } } } }
+";
+    let desk = Desk::with(&[]);
+    let spec = fs::read_to_string(desk.at("cluster.yaml")).unwrap();
+    let spec: String = spec
+        .lines()
+        .filter(|line| !line.starts_with("kubernetes:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(desk.at("cluster.yaml"), spec + more).unwrap();
+    let (code, told) = desk.run(&["why", &format!("cp1:{INIT}#KubeletConfiguration/maxPods")]);
+    assert!(
+        code == 0 && told.contains("maxPods: 120") && !told.contains("hunter2"),
+        "{told}"
+    );
+    let (code, told) = desk.run(&["why", &format!("cp1:{INIT}#KubeletConfiguration")]);
+    assert!(
+        code == 0 && told.contains("maxPods: 120") && !told.contains("hunter2"),
+        "{told}"
+    );
 }
 
 #[test]

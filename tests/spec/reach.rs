@@ -20,6 +20,7 @@ use firelay::{
     diagnostic::{Source, render},
     plan,
     profile::Profiles,
+    redact::redact_spec,
     schema::{self, Field},
     secrets::Bundle,
     spec::Layers,
@@ -321,7 +322,7 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
     texts::lay_over(&mut layers, None).unwrap();
     // A file holds its own name.
     layers.load(&mut |path| Ok(path.to_str().unwrap().as_bytes().to_vec()));
-    let said = |findings: &[_]| render(&layers.source, findings, false);
+    let said = |findings: &[_]| render(&redact_spec(&layers), findings, false);
     let (plan, warnings) = plan::read(&layers, &PROFILES).map_err(|findings| said(&findings))?;
     // A key without effect is said to be so, which is no effect.
     let idle: Vec<_> = warnings

@@ -19,6 +19,24 @@ pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles
     Ok(answers)
 }
 
+/// A question of yes or no; an empty answer is yes.
+pub fn confirm(input: &mut dyn BufRead, output: &mut dyn Write, words: &str) -> Result<bool, Failure> {
+    let failed = |error: io::Error| Failure::io(&error);
+    loop {
+        write!(output, "\n{words}\n[yes] ").map_err(failed)?;
+        output.flush().map_err(failed)?;
+        let mut line = String::new();
+        if input.read_line(&mut line).map_err(failed)? == 0 {
+            return Ok(false);
+        }
+        match line.trim() {
+            "" | "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => writeln!(output, "answer yes or no").map_err(failed)?,
+        }
+    }
+}
+
 fn ask(
     question: &Question,
     answers: &Answers,
@@ -119,6 +137,15 @@ mod tests {
             assert!(said.contains(text), "{text}\n{said}");
         }
         assert_eq!(said.matches("\n[").count(), lines.len());
+    }
+
+    #[test]
+    fn yes_is_the_usual_answer() {
+        for (lines, expected) in [("\n", true), ("maybe\nno\n", false), ("yes\n", true), ("", false)] {
+            let mut said = Vec::new();
+            assert_eq!(confirm(&mut lines.as_bytes(), &mut said, "Really?").unwrap(), expected);
+            assert!(String::from_utf8(said).unwrap().contains("Really?\n[yes] "));
+        }
     }
 
     #[test]

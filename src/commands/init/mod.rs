@@ -2,6 +2,7 @@
 
 mod answers;
 mod dialogue;
+mod gitignore;
 mod questions;
 
 use std::{
@@ -14,12 +15,13 @@ use questions::QUESTIONS;
 
 use super::{
     failure::{Failure, shell_word},
-    schema, streams,
+    git, schema, streams,
 };
 use crate::{
     cli::Init,
     disk::{self, Access},
     profile::Profiles,
+    secrets,
 };
 
 /// Where the first line of a starter says that the schema is.
@@ -48,7 +50,24 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         Some(path) => answers.in_file(path).spec()?,
         None => answers.spec()?,
     };
-    file.map_or_else(|| streams::data(&text), |path| write(path, &text))
+    file.map_or_else(|| streams::data(&text), |path| write(path, &text))?;
+    let spec = file.unwrap_or(Path::new(SPEC));
+    if args.gitignore || (asks && file.is_some() && wants_gitignore(spec)?) {
+        gitignore::add(spec)?;
+    }
+    Ok(())
+}
+
+/// Asked where git would add the bundle.
+fn wants_gitignore(spec: &Path) -> Result<bool, Failure> {
+    if !git::would_add(&spec.with_file_name(secrets::FILE)) {
+        return Ok(false);
+    }
+    dialogue::confirm(
+        &mut io::stdin().lock(),
+        &mut io::stderr().lock(),
+        "Entries in .gitignore, so that git adds neither the secrets nor the documents (yes, no):",
+    )
 }
 
 fn exists(path: &Path) -> Failure {

@@ -6,6 +6,7 @@
 
 mod address;
 mod lost;
+mod redact;
 mod report;
 mod search;
 mod steps;
@@ -13,6 +14,7 @@ mod subject;
 mod vary;
 
 use address::{Address, Part, Thing};
+use redact::Secrets;
 use report::{Answer, Line, lines};
 use search::{Search, Verdict};
 use subject::{Reading, Subject};
@@ -25,11 +27,12 @@ use super::{
 };
 use crate::{
     cli::Why,
-    diagnostic::{self, Source, Span},
+    diagnostic::{Source, Span},
     node::NodeFile,
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
     profile::{Profiles, Resolved},
+    redact::{redact_profiles, redact_spec, secret_values},
     spec::{Laid, Spec},
     yaml::{Node, Tree},
 };
@@ -64,23 +67,18 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
     };
     let subject = Subject::find(if closed { &whole } else { address }, &patched).map_err(Failure::Usage)?;
     let reading = subject.read(&patched);
+    let spec = redact_spec(&project.layers);
+    let secrets = Secrets::new(secret_values(&project.layers));
     let bundle = !reading.same(&subject.read(&rendered(STAND_INS[1])?));
     let hidden = match closed {
         true => Some(report::CLOSED),
-        false => (bundle || subject.is_secret(&patched)).then_some(report::SECRET),
+        false => (bundle || subject.is_secret(&patched) || secrets.hide(&reading)).then_some(report::SECRET),
     };
-    let veil = match subject.is_patched(&patched) {
-        true => diagnostic::veiled,
-        false => diagnostic::masked,
-    };
-    let mut answer = Answer::new(address, &reading, hidden, veil);
+    let mut answer = Answer::new(address, &reading, hidden, &secrets);
     answer.bundle = bundle;
     if let Reading::Value(value) = &reading {
         let places = subject::patched_places(value);
-        if !places.is_empty() && subject.is_environment() {
-            answer.hide(report::SECRET);
-        }
-        answer.patches = lines(&project.layers.source, places.iter().map(|span| (*span, false)));
+        answer.patches = lines(&spec, places.iter().map(|span| (*span, false)));
         if value.span != Span::default() {
             return Ok(answer);
         }
@@ -89,11 +87,9 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         return Ok(answer);
     };
     // No output tells what a variable of the environment held.
-    if laid
-        .inserted
-        .iter()
-        .any(|inserted| !inserted.value.is_empty() && reading.text().contains(&inserted.value))
-    {
+    let inserted = laid.inserted.iter().map(|inserted| inserted.value.clone());
+    let is_part = |value: &String| !value.is_empty() && reading.text().contains(value);
+    if inserted.clone().any(|value| is_part(&value)) || Secrets::new(inserted.collect()).are_in(&reading.text()) {
         answer.hide(report::VARIABLE);
     }
     let desk = Desk {
@@ -111,17 +107,17 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         text: reading.text(),
         words: words(profiles),
     };
-    answer.spec = desk.spec_lines(&project.layers.source);
+    answer.spec = desk.spec_lines(&spec);
     let mut source = Source::default();
     let library = texts::profiles(args.spec.profiles.directory.as_deref(), &mut source)?;
-    let files = profile_files(plan, node);
+    let (files, shown) = (profile_files(plan, node), redact_profiles(&source));
     for file in library
         .resolve(&source)
         .0
         .iter()
         .filter(|file| files.contains(&file.path))
     {
-        answer.profiles.extend(desk.profile_lines(&source, file, node));
+        answer.profiles.extend(desk.profile_lines(&shown, file, node));
     }
     Ok(answer)
 }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::{address::Address, subject::Reading};
+use super::{address::Address, redact::Secrets, subject::Reading};
 use crate::{
     cli::OutputFormat,
     commands::{Failure, streams},
-    diagnostic::{self, Lines, Source, Span},
+    diagnostic::{Lines, Source, Span},
 };
 
 /// Why a secret is not shown.
@@ -35,10 +35,15 @@ pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>)
         let Some(text) = source.texts().get(source.number(span.start)) else {
             continue;
         };
-        let (index, veiled) = (Lines::new(&text.text), diagnostic::veiled(&text.text));
+        let (index, redacted) = (Lines::new(&text.text), text.redacted().unwrap_or_default());
         let (line, column) = index.position(span.start - text.start);
         let (_, start) = index.line(span.start - text.start);
-        let shown = veiled[start..].lines().next().unwrap_or_default();
+        let shown = redacted
+            .get(start..)
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default();
         if all.iter().any(|other| other.file == text.name && other.line == line) {
             continue;
         }
@@ -75,17 +80,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer without its lines. `hidden` says why there is no value; `veil` takes secrets out of one.
-    pub(super) fn new(
-        address: &Address,
-        reading: &Reading,
-        hidden: Option<&'static str>,
-        veil: fn(&str) -> String,
-    ) -> Self {
+    /// An answer without its lines. `hidden` says why there is no value.
+    pub(super) fn new(address: &Address, reading: &Reading, hidden: Option<&'static str>, secrets: &Secrets) -> Self {
         Self {
             node: address.node.clone(),
             path: address.thing.to_string(),
-            value: hidden.is_none().then(|| veil(&reading.text())),
+            value: hidden.is_none().then(|| secrets.redact_rendered(&reading.text())),
             not_shown: hidden,
             bundle: false,
             patches: Vec::new(),
@@ -104,7 +104,7 @@ impl Answer {
     pub(super) fn secret(address: &Address) -> Self {
         Self {
             bundle: true,
-            ..Self::new(address, &Reading::Nothing, Some(SECRET), diagnostic::masked)
+            ..Self::new(address, &Reading::Nothing, Some(SECRET), &Secrets::new(Vec::new()))
         }
     }
 }

@@ -65,11 +65,3 @@ pub(super) fn walk<'n>(root: &'n Node<'static>, steps: &[Step]) -> Option<&'n No
         _ => None,
     })
 }
-
-pub(super) fn keys(steps: &[Step]) -> Vec<&str> {
-    let keys = steps.iter().filter_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::Element { .. } => None,
-    });
-    keys.collect()
-}

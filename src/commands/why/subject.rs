@@ -3,10 +3,10 @@
 use super::{
     address::{Address, Part, Thing},
     lost::{not_there, unknown_thing},
-    steps::{Step, keys, steps, walk},
+    steps::{Step, steps, walk},
 };
 use crate::{
-    diagnostic::{self, Span},
+    diagnostic::Span,
     node::NodeFiles,
     patch::{self, Document, Patched, Place},
     yaml::{self, Content, Node, Pointer},
@@ -141,14 +141,10 @@ impl Subject {
         }
     }
 
-    /// Whether what is asked about lies in an object whose values are nobody's to see, or below a key of that sort. A text
-    /// with such an object in it is one as well.
+    /// Whether what is asked about lies in a Secret of Kubernetes. A text with one in it is secret as well.
     pub(super) fn is_secret(&self, patched: &Patched) -> bool {
         match (&self.what, &self.thing) {
-            (What::Value { document, steps }, _) => {
-                let of_secret = document.as_ref().is_some_and(Identity::is_secret);
-                of_secret || diagnostic::is_secret(&keys(steps))
-            }
+            (What::Value { document, .. }, _) => document.as_ref().is_some_and(Identity::is_secret),
             (_, Thing::File(path)) if patch::is_yaml(path) => {
                 let file = patched.files.files.iter().find(|file| file.path == *path);
                 let documents = file.map_or_else(Vec::new, |file| patch::documents(0, file));
@@ -156,24 +152,6 @@ impl Subject {
             }
             _ => false,
         }
-    }
-
-    /// Whether it is what a unit has in its environment.
-    pub(super) fn is_environment(&self) -> bool {
-        match &self.what {
-            What::Value { steps, .. } => keys(steps).contains(&"Environment"),
-            _ => false,
-        }
-    }
-
-    /// Whether a patch was laid on the file or unit.
-    pub(super) fn is_patched(&self, patched: &Patched) -> bool {
-        let files = &patched.files;
-        patched.trees.keys().any(|place| match (place, &self.thing) {
-            (Place::Document { file, .. }, Thing::File(path)) => files.files[*file].path == *path,
-            (Place::Unit { unit, .. }, Thing::Unit { unit: name, .. }) => files.units[*unit].name == *name,
-            _ => false,
-        })
     }
 }
 

@@ -12,7 +12,12 @@ use crate::{
 
 /// Keys of a cluster's payloads.
 #[derive(Clone)]
-pub struct PayloadKeys(Hkdf<Sha256>);
+pub struct PayloadKeys {
+    seed: Hkdf<Sha256>,
+    /// Of the bundle; behind everything that a key is derived from, so that a new epoch gives new keys. In the first there is
+    /// nothing, as before epochs counted: clusters keep their documents.
+    epoch: Vec<u8>,
+}
 
 impl std::fmt::Debug for PayloadKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -23,13 +28,23 @@ impl std::fmt::Debug for PayloadKeys {
 impl PayloadKeys {
     /// Those that follow from a bundle.
     pub fn of(bundle: &Bundle) -> Self {
-        Self(derivation(bundle.seed.expose()))
+        let epoch = match bundle.epoch {
+            0 => Vec::new(),
+            epoch => [b"\0epoch\0".as_slice(), &epoch.to_be_bytes()].concat(),
+        };
+        Self {
+            seed: derivation(bundle.seed.expose()),
+            epoch,
+        }
     }
 
     /// Always the same, for tests.
     #[cfg(test)]
     pub(in crate::delivery) fn known() -> Self {
-        Self(derivation(&[7; 32]))
+        Self {
+            seed: derivation(&[7; 32]),
+            epoch: Vec::new(),
+        }
     }
 
     /// The X25519 identity of a node.
@@ -39,8 +54,9 @@ impl PayloadKeys {
 
     fn expand<const SIZE: usize>(&self, info: &[&[u8]]) -> Zeroizing<[u8; SIZE]> {
         let mut bytes = Zeroizing::new([0; SIZE]);
-        self.0
-            .expand_multi_info(info, bytes.as_mut_slice())
+        let info = [info, &[self.epoch.as_slice()]].concat();
+        self.seed
+            .expand_multi_info(&info, bytes.as_mut_slice())
             .expect("HKDF-SHA-256 gives up to 8160 bytes, and no more than 32 are asked for");
         bytes
     }
@@ -75,6 +91,20 @@ mod tests {
         );
         assert_eq!(lines[2].len(), 43, "32 bytes of wrapped key");
         assert!(lines[3].starts_with("--- ") && lines[3].len() == 4 + 43, "{}", lines[3]);
+    }
+
+    #[test]
+    fn a_new_epoch_gives_new_keys() {
+        let keys = PayloadKeys::known();
+        let later = PayloadKeys {
+            epoch: vec![1],
+            ..keys.clone()
+        };
+        assert_ne!(keys.identity("cp1"), later.identity("cp1"));
+        assert_ne!(
+            keys.seal("cp1", b"payload", b"digest"),
+            later.seal("cp1", b"payload", b"digest")
+        );
     }
 
     #[test]

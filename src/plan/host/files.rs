@@ -185,8 +185,7 @@ pub(super) fn check(file: &HostFile, report: &mut Report) {
     check_source(file, report);
     let content = file.content.as_ref().filter(|_| is_base64(file));
     if let Some(content) = content.filter(|content| STANDARD.decode(bare(content)).is_err()) {
-        // What it is instead may be a secret.
-        let finding = Diagnostic::error("FL0606", "not base64").at_hidden(content.span);
+        let finding = Diagnostic::error("FL0606", "not base64").at(content.span);
         report.push(finding.help("write what `base64 -w 0 FILE` prints, or leave `encoding` out for text"));
     }
     check_append(file, report);

@@ -38,13 +38,7 @@ pub(super) fn check(proxy: &Proxy, report: &mut Report) {
 /// The file that holds the URL is read by bash and by systemd: quotes, blanks, backslashes and `$` have to be escaped.
 fn check_url(url: &Spanned<Secret<String>>) -> Result<(), Diagnostic> {
     let text = url.expose();
-    let finding = Diagnostic::error("FL0601", "not the URL of a proxy");
-    // In a URL that is wrong a password may stand where none is expected.
-    let finding = if text.contains('@') {
-        finding.at_hidden(url.span)
-    } else {
-        finding.at(url.span)
-    };
+    let finding = Diagnostic::error("FL0601", "not the URL of a proxy").at(url.span);
     let help =
         "write it as http://proxy.example.com:3128; a user and password stand before the host, escaped as in any URL";
     if !names::is_url(text) {

@@ -52,7 +52,7 @@ pub(in crate::plan) fn check(text: &Spanned<String>, report: &mut Report) {
     let span = text.span;
     let blocks = blocks(text);
     if text.contains("PRIVATE KEY") {
-        let finding = Diagnostic::error("FL0613", "a private key among the certificates").at_hidden(span);
+        let finding = Diagnostic::error("FL0613", "a private key among the certificates").at(span);
         report.push(
             finding
                 .label("it would be on every machine")

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
+use time::{Duration, macros::datetime};
 
 use crate::{
     delivery::{
@@ -19,6 +20,7 @@ use crate::{
     serve::{
         Audit, Catalog, Journal, KnownBy, Limits, Server,
         connection::{Caller, converse},
+        ledger::{Event, GRACE, Ledger},
         wire::Wire,
     },
 };
@@ -28,6 +30,8 @@ struct Caught {
     request: io::Cursor<&'static [u8]>,
     patience: usize,
     taken: u64,
+    /// He takes everything into the system's buffers, and resets the connection then.
+    resets: bool,
 }
 
 impl Read for Caught {
@@ -59,7 +63,12 @@ impl Wire for Caught {
         self.taken
     }
 
-    fn end(self) {}
+    fn end(self) -> io::Result<()> {
+        match self.resets {
+            true => Err(io::ErrorKind::ConnectionReset.into()),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Lines of an audit that others read meanwhile.
@@ -87,7 +96,7 @@ fn server(directory: &Path, lines: &Lines) -> Server {
         encoding: Some(Encoding::Plain),
         ..ManifestFile::new("nodes/cp1/user-data")
     };
-    writer.put(document, b"#cloud-config\n").unwrap();
+    writer.put(document, DOCUMENT).unwrap();
     writer.finish(Manifest::new("home", "1.36.4", "0")).unwrap();
     let tree = TreeReader::open(&out).unwrap();
     Server {
@@ -102,33 +111,95 @@ fn server(directory: &Path, lines: &Lines) -> Server {
     }
 }
 
+const DOCUMENT: &[u8] = b"#cloud-config\n";
+
+/// What the audit says of someone who asks a server for the document.
+fn ask(server: &Server, lines: &Lines, peer: &str, patience: usize, resets: bool) -> String {
+    let wire = Caught {
+        request: io::Cursor::new(b"GET /m/52-54-00-12-34-56/user-data HTTP/1.1\r\n\r\n"),
+        patience,
+        taken: 0,
+        resets,
+    };
+    let caller = Caller {
+        peer: peer.parse().unwrap(),
+        tls: false,
+    };
+    converse(server, wire, caller);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    line["outcome"].as_str().unwrap().to_owned()
+}
+
 #[test]
-fn only_a_document_of_which_something_was_sent_is_spent() {
+fn only_a_document_that_arrived_is_given() {
     let directory = tempfile::tempdir().unwrap();
     let lines = Lines::default();
     let server = server(directory.path(), &lines);
-    let ask = |patience: usize| {
-        let wire = Caught {
-            request: io::Cursor::new(b"GET /m/52-54-00-12-34-56/user-data HTTP/1.1\r\n\r\n"),
-            patience,
-            taken: 0,
-        };
-        let caller = Caller {
-            peer: "10.0.0.1".parse().unwrap(),
-            tls: false,
-        };
-        converse(&server, wire, caller);
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-        let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        line["outcome"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(ask(0), "returned");
-    assert_eq!(ask(0), "returned");
-    assert_eq!(ask(1), "given");
-    assert_eq!(ask(usize::MAX), "spent");
+    let ask = |peer, patience, resets| ask(&server, &lines, peer, patience, resets);
+    assert_eq!(ask("10.0.0.1", 0, false), "returned");
+    assert_eq!(ask("10.0.0.1", 0, false), "returned");
+    // A part of it, then all of it with a reset behind it.
+    assert_eq!(ask("10.0.0.1", 1, false), "interrupted");
+    assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
+    assert_eq!(ask("10.0.0.1", usize::MAX, true), "interrupted");
+    // Nothing of a further try: the machine at that address still may ask, and no other.
+    assert_eq!(ask("10.0.0.1", 0, false), "returned");
+    assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
+    assert_eq!(ask("10.0.0.1", usize::MAX, false), "given");
+    assert_eq!(ask("10.0.0.1", usize::MAX, false), "spent");
     // The state says the same to the next server.
     drop(server);
     let mut journal = Journal::open(&directory.path().join("state")).unwrap();
-    let digest = sha256_hex(b"#cloud-config\n");
-    assert!(!journal.claim("cp1", &digest, String::new()).unwrap());
+    let digest = sha256_hex(DOCUMENT);
+    assert!(!journal.claim("cp1", &digest, "10.0.0.1".to_owned()).unwrap());
+}
+
+#[test]
+fn the_grace_ends_and_is_for_the_same_document() {
+    let first = datetime!(2026-11-22 12:00 UTC);
+    let given = |sha256: &str, at: &str| Event::Given {
+        node: "cp1".to_owned(),
+        sha256: sha256.to_owned(),
+        to: "10.0.0.1".to_owned(),
+        at: at.to_owned(),
+    };
+    let interrupted = || Event::Interrupted {
+        node: "cp1".to_owned(),
+        sha256: "a".to_owned(),
+    };
+    let mut ledger = Ledger::default();
+    ledger.note(given("a", "2026-11-22T12:00:00Z"));
+    assert!(!ledger.allows("cp1", "a", "10.0.0.1", first));
+    ledger.note(interrupted());
+    let allows = |ledger: &Ledger, to: &str, sha256: &str, after| ledger.allows("cp1", sha256, to, first + after);
+    assert!(allows(&ledger, "10.0.0.1", "a", GRACE - Duration::SECOND));
+    assert!(!allows(&ledger, "10.0.0.1", "a", GRACE));
+    assert!(!allows(&ledger, "10.0.0.1", "a", -Duration::SECOND));
+    assert!(!allows(&ledger, "10.0.0.1", "b", Duration::ZERO));
+    assert!(!allows(&ledger, "10.0.0.2", "a", Duration::ZERO));
+    // A second try counts from the first.
+    ledger.note(given("a", "2026-11-22T12:09:00Z"));
+    ledger.note(interrupted());
+    assert!(allows(&ledger, "10.0.0.1", "a", Duration::minutes(9)));
+    assert!(!allows(&ledger, "10.0.0.1", "a", GRACE));
+}
+
+/// A new render changes the documents of machines that run: nobody gets them who only knows a MAC address.
+#[test]
+fn another_document_of_a_machine_that_has_one_is_spent() {
+    let mut ledger = Ledger::default();
+    let given = |sha256: &str| Event::Given {
+        node: "cp1".to_owned(),
+        sha256: sha256.to_owned(),
+        to: "10.0.0.1".to_owned(),
+        at: "2026-11-22T12:00:00Z".to_owned(),
+    };
+    let now = datetime!(2026-11-22 12:00 UTC);
+    let allows = |ledger: &Ledger, sha256| ledger.allows("cp1", sha256, "10.0.0.1", now);
+    assert!(allows(&ledger, "a"));
+    ledger.note(given("a"));
+    assert!(!allows(&ledger, "a") && !allows(&ledger, "b"));
+    ledger.note(Event::Forgotten { node: "cp1".to_owned() });
+    assert!(allows(&ledger, "b"));
 }

@@ -12,6 +12,7 @@ pub struct Manifest {
     /// File name without ending.
     pub name: Spanned<String>,
     /// One or more YAML documents.
+    #[schemars(extend("x-firelay-text" = true))]
     pub content: Option<Spanned<String>>,
     /// A file with them, in the place of `content`. The path is relative to the spec that it stands in.
     pub source: Option<Spanned<String>>,

@@ -10,8 +10,10 @@ use crate::{secret::Secret, spec::Loaded, yaml::Spanned};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Proxy {
     /// For `http://` URLs: `http://[USER:PASSWORD@]HOST:PORT`.
+    #[schemars(extend("format" = "uri"))]
     pub http: Option<Spanned<Secret<String>>>,
     /// For `https://` URLs, likewise; the proxy itself is usually an `http://` one.
+    #[schemars(extend("format" = "uri"))]
     pub https: Option<Spanned<Secret<String>>>,
     /// Names, domains (`.example.com`), addresses and ranges reached directly, beside those that firelay works out.
     #[serde(default)]
@@ -108,6 +110,7 @@ pub struct HostFile {
     /// Absolute path.
     pub path: Spanned<String>,
     /// What is in it, as `encoding` says.
+    #[schemars(extend("x-firelay-text" = true))]
     pub content: Option<Spanned<String>>,
     /// A file with what is in it, in the place of `content`: text or other bytes, up to 1 MiB. The path is relative to the
     /// spec that it stands in.
@@ -143,11 +146,14 @@ pub enum FileEncoding {
 pub struct Commands {
     /// Before anything is fetched.
     #[serde(default)]
+    #[schemars(extend("x-firelay-text" = true))]
     pub first: Vec<Spanned<String>>,
     /// With the runtime up, before the node joins.
     #[serde(default)]
+    #[schemars(extend("x-firelay-text" = true))]
     pub before: Vec<Spanned<String>>,
     /// When the node has joined.
     #[serde(default)]
+    #[schemars(extend("x-firelay-text" = true))]
     pub after: Vec<Spanned<String>>,
 }

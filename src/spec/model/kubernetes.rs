@@ -77,6 +77,7 @@ pub struct EnvVar {
     /// Name.
     pub name: Spanned<String>,
     /// Value.
+    #[schemars(extend("writeOnly" = true))]
     pub value: Spanned<String>,
 }
 
@@ -160,6 +161,7 @@ pub struct KubeadmPatch {
     #[serde(rename = "type")]
     pub kind: Option<Spanned<PatchType>>,
     /// The patch, as YAML or JSON text.
+    #[schemars(extend("x-firelay-text" = true))]
     pub content: Spanned<String>,
 }
 

@@ -143,7 +143,8 @@ fn ten_thousand_bad_requests_and_nothing_leaks() {
         let response = get(plain, &format!("/m/{who}/{file}"));
         assert_eq!(response.body, document(&format!("{node}/{file}")));
     }
-    assert_eq!(server.outcomes("given"), 3);
+    let lines = server.audit().len();
+    assert_eq!(server.outcomes_of("given", lines.max(3)), 3);
     drop(slow);
     assert!(
         raw(plain, b"GET /boot.ipxe HTTP/1.0\r\n\r\n")

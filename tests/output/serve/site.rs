@@ -10,6 +10,7 @@ use std::{
         LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -158,6 +159,15 @@ impl Running {
     /// How many requests had this outcome.
     pub fn outcomes(&self, outcome: &str) -> usize {
         self.audit().iter().filter(|line| line["outcome"] == outcome).count()
+    }
+
+    /// The same when the audit has as many lines: a document's is written when its connection has ended.
+    pub fn outcomes_of(&self, outcome: &str, lines: usize) -> usize {
+        let until = Instant::now() + Duration::from_secs(10);
+        while self.audit().len() < lines && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.outcomes(outcome)
     }
 
     /// Lets files grow again.

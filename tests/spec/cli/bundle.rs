@@ -35,6 +35,66 @@ fn a_broken_bundle_is_refused_without_its_content() {
 }
 
 #[test]
+fn a_bundle_of_zeros_is_refused_with_its_code_and_help() {
+    let seed = format!("seed: {}=", "A".repeat(43));
+    let desk = Desk::of("single-node");
+    let text = desk.read("firelay.secrets.yaml");
+    let zeros: String = text
+        .lines()
+        .map(|line| {
+            if line.starts_with("seed: ") {
+                seed.as_str()
+            } else {
+                line
+            }
+            .to_owned()
+                + "\n"
+        })
+        .collect();
+    desk.write("firelay.secrets.yaml", &zeros);
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(
+        ran.stderr.contains("seed: is all zero") && ran.stderr.contains("(FL1101)"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("\n  = help: "), "{ran:?}");
+    assert_eq!(desk.run(&["explain", "FL1101"]).code, 0);
+}
+
+/// Everything in it counts: a tree is not replaced by one with another token, key, epoch or day.
+#[test]
+fn a_bundle_that_was_changed_is_refused_for_a_tree_that_was_rendered_before() {
+    for (from, to) in [
+        ("epoch: 0", "epoch: 1"),
+        ("bootstrapToken: ", "bootstrapToken: aaaaaa.aaaaaaaaaaaaaaaa # "),
+    ] {
+        let desk = Desk::of("single-node");
+        assert_eq!(desk.run(&["render"]).code, 0);
+        damaged_bundle(&desk, from, to);
+        let ran = desk.run(&["render"]);
+        assert_eq!(ran.code, 4, "{to}: {ran:?}");
+        assert!(
+            ran.stderr.contains("a token, a key, epoch or issuedAt was changed"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_tree_of_an_earlier_version_still_belongs_to_its_bundle() {
+    let desk = Desk::of("single-node");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let manifest = desk.read("out/manifest.json");
+    let start = manifest.find("HMAC-SHA256:").unwrap();
+    let earlier = manifest.replace(&manifest[start..start + 34], "SHA256:7K30ECQ22W+XFcFXsyJxlg");
+    desk.write("out/manifest.json", &earlier);
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.read("out/manifest.json").contains("HMAC-SHA256:"));
+}
+
+#[test]
 fn the_environment_names_the_bundle_and_the_flag_wins() {
     let desk = Desk::with_spec("single-node");
     example("single-node").lay_bundle(&desk.at("roots.yaml"));
@@ -74,7 +134,7 @@ fn a_tree_of_another_cluster_or_of_other_secrets_stays() {
     let before = tree(&desk.at("out"));
     let other = desk.run(&["render", "--secrets", "other.yaml", "--new-secrets"]);
     assert_eq!(other.code, 4, "{other:?}");
-    assert!(other.stderr.contains("other secrets are another cluster"), "{other:?}");
+    assert!(other.stderr.contains("another bundle is another cluster"), "{other:?}");
     assert!(!desk.at("other.yaml").exists(), "a refused render leaves no bundle");
     let spec = desk.read("cluster.yaml").replace("name: prod", "name: lab");
     desk.write("lab.yaml", &spec);

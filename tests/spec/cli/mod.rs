@@ -6,6 +6,7 @@
 mod artifacts;
 mod bundle;
 pub mod desk;
+mod git;
 mod inputs;
 mod messages;
 mod pages;

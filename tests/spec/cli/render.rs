@@ -55,7 +55,7 @@ fn a_second_render_uses_the_bundle_and_rewrites_nothing() {
     let first = desk.run(&["render", "--new-secrets"]);
     assert_eq!(first.code, 0);
     assert!(
-        first.stderr.contains("wrote firelay.secrets.yaml (SHA256:"),
+        first.stderr.contains("wrote firelay.secrets.yaml (HMAC-SHA256:"),
         "{first:?}"
     );
     let before = desk.everything();

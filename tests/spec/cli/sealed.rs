@@ -368,7 +368,7 @@ fn nothing_secret_is_in_arguments_errors_or_dumps() {
     let traced = command.current_dir(desk.directory.path()).output().unwrap();
     let traced = String::from_utf8(traced.stderr).unwrap();
     assert!(
-        traced.contains("execve(") && traced.contains("fingerprint: SHA256:"),
+        traced.contains("execve(") && traced.contains("fingerprint: HMAC-SHA256:"),
         "{traced}"
     );
     let found = secrets.iter().find(|secret| traced.contains(**secret));

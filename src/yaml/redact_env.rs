@@ -10,7 +10,7 @@ const SHORTEST: usize = 3;
 
 /// Takes values that came from outside out of what findings say: a variable may hold a secret. Names of variables stand in
 /// their place.
-pub fn conceal(findings: &mut [Diagnostic], inserted: &[Inserted]) {
+pub fn redact_env(findings: &mut [Diagnostic], inserted: &[Inserted]) {
     let everywhere: BTreeSet<_> = inserted.iter().flat_map(|inserted| words(inserted, false)).collect();
     for finding in findings {
         let here = inserted.iter().filter(|inserted| finding.span == Some(inserted.span));
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::diagnostic::Span;
 
-    fn concealed(value: &str, message: &str, here: bool) -> String {
+    fn redacted(value: &str, message: &str, here: bool) -> String {
         let span = Span { start: 4, end: 9 };
         let inserted = [Inserted {
             name: "PASS".to_owned(),
@@ -93,7 +93,7 @@ mod tests {
         }];
         let place = if here { span } else { Span { start: 20, end: 21 } };
         let mut findings = [Diagnostic::error("FL0010", message).at(place)];
-        conceal(&mut findings, &inserted);
+        redact_env(&mut findings, &inserted);
         let [finding] = findings;
         finding.message
     }
@@ -115,7 +115,7 @@ mod tests {
             ("http://u:secret@h", "the user of secret", true, "the user of ${PASS}"),
             ("ab", "`ab` is given twice", false, "`ab` is given twice"),
         ] {
-            assert_eq!(concealed(value, message, here), told);
+            assert_eq!(redacted(value, message, here), told);
         }
     }
 }

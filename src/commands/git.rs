@@ -1,0 +1,58 @@
+//! Whether git would add a file. Who has no git, or no work tree, is told nothing.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::{bundle::is_clear, failure::shell_word, streams};
+
+/// Exit code of `git check-ignore` for a file that no rule ignores; outside a work tree it is another.
+const NOT_IGNORED: i32 = 1;
+
+/// Warns if git would add a bundle in clear, or has it already. A sealed one may be committed.
+pub fn warn_of_bundle(path: &Path) {
+    if path == Path::new("-") || !is_clear(path) || check_ignore(path) != Some(NOT_IGNORED) {
+        return;
+    }
+    let name = path.file_name().map(Path::new).unwrap_or(path);
+    let folder = path.parent().unwrap_or(Path::new("")).join(".gitignore");
+    let ignore = format!(
+        "echo {} >> {}",
+        shell_word(&Path::new("/").join(name)),
+        shell_word(&folder)
+    );
+    let (what, help) = match git(path, &["ls-files", "--error-unmatch", "--"]) {
+        Some(0) => (
+            "is in git's index: whoever gets the repository gets the cluster",
+            format!(
+                "git rm --cached {}, {ignore}, and make new secrets if it was ever pushed",
+                shell_word(path)
+            ),
+        ),
+        _ => ("is not ignored by git, which would add it", ignore),
+    };
+    streams::tell(format_args!("warning: {} {what}\n  = help: {help}", path.display()));
+}
+
+/// Whether a file that may not exist yet lies in a work tree of git that does not ignore it.
+pub fn would_add(path: &Path) -> bool {
+    check_ignore(path) == Some(NOT_IGNORED)
+}
+
+fn check_ignore(path: &Path) -> Option<i32> {
+    git(path, &["check-ignore", "--quiet", "--"])
+}
+
+/// The exit code of git, run in the file's folder. No program that the repository names is started.
+fn git(path: &Path, arguments: &[&str]) -> Option<i32> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut command = Command::new("git");
+    command
+        .args(["-c", "core.fsmonitor=false"])
+        .args(arguments)
+        .arg(path.file_name()?);
+    command.current_dir(folder.unwrap_or(Path::new(".")));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok()?.code()
+}

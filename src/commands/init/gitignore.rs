@@ -1,0 +1,64 @@
+//! The entries of `.gitignore` that keep a cluster's secrets out of a repository.
+
+use std::{
+    fs::OpenOptions,
+    io::{ErrorKind, Write},
+    path::Path,
+};
+
+use crate::{
+    commands::{failure::Failure, streams},
+    secrets,
+};
+
+const FILE: &str = ".gitignore";
+/// The rendered tree, whose name is the default of `--out`.
+const TREE: &str = "/out/";
+
+/// Adds the entries beside a spec that are not there yet.
+pub(super) fn add(spec: &Path) -> Result<(), Failure> {
+    let path = spec.parent().unwrap_or(Path::new("")).join(FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| Failure::file("read", &path, &error))?,
+    };
+    let more = missing(&text);
+    if more.is_empty() {
+        return Ok(());
+    }
+    let file = OpenOptions::new().append(true).create(true).open(&path);
+    file.and_then(|mut file| file.write_all(more.as_bytes()))
+        .map_err(|error| Failure::file("write", &path, &error))?;
+    streams::tell(format_args!(
+        "{} keeps the secrets and the documents out of git",
+        path.display()
+    ));
+    Ok(())
+}
+
+/// What is to be written behind a text.
+fn missing(text: &str) -> String {
+    let bundle = format!("/{}", secrets::FILE);
+    let entries = [bundle.as_str(), TREE];
+    let entries = entries
+        .into_iter()
+        .filter(|entry| text.lines().all(|line| line.trim() != *entry));
+    let lines: String = entries.map(|entry| format!("{entry}\n")).collect();
+    match text.is_empty() || text.ends_with('\n') || lines.is_empty() {
+        true => lines,
+        false => format!("\n{lines}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_missing_is_added() {
+        assert_eq!(missing(""), "/firelay.secrets.yaml\n/out/\n");
+        assert_eq!(missing("*.log"), "\n/firelay.secrets.yaml\n/out/\n");
+        assert_eq!(missing("/out/\n"), "/firelay.secrets.yaml\n");
+        assert_eq!(missing("/firelay.secrets.yaml\n/out/"), "");
+    }
+}
