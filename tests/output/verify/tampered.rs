@@ -13,7 +13,7 @@ use super::{
     tampering::{NOW, Tampered},
 };
 
-type Tamper = fn(&mut Tampered);
+pub type Tamper = fn(&mut Tampered);
 
 /// A tree that is tampered with.
 pub struct Case {
@@ -33,6 +33,11 @@ const fn case(code: &'static str, name: &'static str, example: &'static str, tam
         tamper,
         now: NOW,
     }
+}
+
+/// What was done, the example, and how, for every case.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str, Tamper)> {
+    CASES.iter().map(|case| (case.name, case.example, case.tamper))
 }
 
 const ENV: &str = "/etc/firelay/node.env";
@@ -395,7 +400,7 @@ pub const CASES: &[Case] = &[
         tree.remove("cp2", "/etc/firelay/pki/apiserver.crt");
     }),
     case("FL1033", "another range of Services", "ha-ubuntu", |tree| {
-        tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
+        tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.", "10.112.0.");
     }),
     case("FL1033", "node of another address", "ha-ubuntu", |tree| {
         tree.replace(
