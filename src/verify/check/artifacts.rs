@@ -41,22 +41,17 @@ struct Artifact {
     releases: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// A profile of a Kubernetes minor, likewise.
-#[derive(Debug, Deserialize)]
-struct Release {
-    minor: String,
-    /// The tag of the sandbox image.
-    pause: String,
-}
-
 static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| some("catalog.yaml", include_str!("../../../profiles/catalog.yaml")));
 
-/// The tag of the sandbox image, by minor.
-static SANDBOXES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    let files = RELEASES.files().filter_map(|file| file.contents_utf8());
-    let releases = files.map(|text| some::<Release>("a profile of Kubernetes", text));
-    releases.map(|release| (release.minor, release.pause)).collect()
+/// The tag of the sandbox image, by minor. Of a profile one line is read: the rest says what firelay writes.
+static SANDBOXES: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    let tag = |text: &'static str| text.lines().find_map(|line| line.strip_prefix("pause:"));
+    let files = RELEASES.files().filter_map(|file| {
+        let minor = file.path().file_stem()?.to_str()?;
+        Some((minor, tag(file.contents_utf8()?)?.trim().trim_matches('"')))
+    });
+    files.collect()
 });
 
 /// Some of the keys of a file that is built in.
@@ -179,7 +174,7 @@ fn of_sandbox(machine: &Machine, known: &Known<'_>) -> Option<Finding> {
     let (minor, _) = known.cluster.version.rsplit_once('.')?;
     let tag = SANDBOXES.get(minor)?;
     let (_, told) = own.rsplit_once("/pause:")?;
-    (told.split('@').next() != Some(tag)).then(|| {
+    (told.split('@').next() != Some(*tag)).then(|| {
         let message = format!("the sandbox image is {own}, Kubernetes {minor} names pause:{tag}");
         Finding::warning("FL1062", document, message).at(CONTAINERD)
     })

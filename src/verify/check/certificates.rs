@@ -343,6 +343,9 @@ impl File<'_> {
         let by = format!("{DIRECTORY}{}", row.by.as_ref()?);
         // One that cannot be read was told of.
         let authority = Certificate::first(self.machine.text(&by)?).ok()?;
+        if !certificate.is_signed_by(&authority) {
+            return None;
+        }
         let message = if certificate.not_after > authority.not_after {
             format!(
                 "it ends after its authority {by}, which ends on {}",

@@ -33,8 +33,8 @@ fn nothing_of_the_generator_is_used() {
         let text = fs::read_to_string(&path).unwrap();
         // `use crate::{ … }` as one line.
         let text = text.split_whitespace().collect::<String>();
-        for (at, _) in text.match_indices("self::") {
-            let rest = &text[at + "self::".len()..];
+        for (at, _) in text.match_indices("crate::") {
+            let rest = &text[at + "crate::".len()..];
             let used: Vec<_> = match rest.strip_prefix('{') {
                 Some(group) => top_level(group),
                 None => vec![first_word(rest)],

@@ -117,7 +117,7 @@ pub const CASES: &[Case] = &[
     }),
     case("FL1009", "machine without a document", "ha-ubuntu", |tree| {
         let files = tree.manifest["files"].as_array_mut().unwrap();
-        files.retain(|file| file["node"] != "cp3");
+        files.retain(|file| file["node"] != "worker-3");
     }),
     case("FL1009", "version that is none", "ha-ubuntu", |tree| {
         tree.manifest["kubernetesVersion"] = json!("x");
@@ -162,7 +162,12 @@ pub const CASES: &[Case] = &[
     }),
     case("FL1016", "unit without its program", "ha-ubuntu", |tree| {
         let unit = "/etc/systemd/system/containerd.service";
-        tree.replace("worker-1", unit, "/usr/local/bin/containerd", "/usr/local/bin/absent");
+        tree.replace(
+            "worker-1",
+            unit,
+            "/usr/local/bin/containerd",
+            "/usr/local/absent/containerd",
+        );
     }),
     case("FL1016", "program that nobody fetches", "ha-ubuntu", |tree| {
         tree.edit_file("worker-1", "/etc/firelay/artifacts", |text| {
@@ -187,7 +192,7 @@ pub const CASES: &[Case] = &[
             "worker-1",
             unit,
             "ExecStart=\"/usr/local/bin/containerd\"",
-            "ExecStart=nope",
+            "ExecStart=containerd",
         );
     }),
     case("FL1017", "program without its bit", "ha-ubuntu", |tree| {
@@ -202,7 +207,7 @@ pub const CASES: &[Case] = &[
             "etcd1",
             unit,
             "EnvironmentFile=/etc/etcd/etcd.env",
-            "EnvironmentFile=/etc/etcd/absent.env",
+            "EnvironmentFile=/etc/etcd/etcd.env\nEnvironmentFile=/etc/etcd/absent.env",
         );
     }),
     case("FL1018", "condition", "ha-ubuntu", |tree| {
