@@ -24,7 +24,7 @@ use crate::{
     delivery::{Engine, Manifest, ManifestFile, escape, tree::TreeWriter},
     plan::{NodePlan, Plan},
     secrets::Bundle,
-    verify::Cause,
+    verify::{Cause, Chosen},
 };
 
 /// Runs the verb.
@@ -63,7 +63,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         keep_others(args, &tree, &manifest, &chosen)?;
     }
     let manifest = tree.complete(manifest);
-    verify::staged(&args.out, &tree, &manifest, bundle.issued_at, causes(&project.plan))?;
+    let checks = chosen_checks(args, &project.plan);
+    verify::staged(&args.out, &tree, &manifest, bundle.issued_at, &checks)?;
     if new {
         tree.check().map_err(|error| Failure::io(&error))?;
     }
@@ -129,6 +130,14 @@ fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
 fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> Result<(), Failure> {
     let files = documents::shared(assembly, project)?;
     files.into_iter().try_for_each(|(file, bytes)| put(tree, file, &bytes))
+}
+
+/// Checks that this tree can fail. A render of some nodes keeps documents that somebody may have changed since.
+fn chosen_checks(args: &Render, plan: &Plan) -> Chosen {
+    match args.node.is_empty() {
+        true => Chosen::By(causes(plan)),
+        false => Chosen::All,
+    }
 }
 
 /// What of this spec can make a tree fail a check that firelay has just rendered.

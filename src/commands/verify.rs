@@ -1,6 +1,6 @@
 //! `verify`: whether the machines of a rendered tree would come up.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -9,7 +9,7 @@ use super::{against, failure::Failure, streams};
 use crate::{
     cli::{OutputFormat, Verify},
     delivery::{Manifest, tree::TreeWriter},
-    verify::{self, Cause, Chosen, Finding, Level, Verified},
+    verify::{self, Chosen, Finding, Level, Verified},
 };
 
 /// Runs the verb.
@@ -66,12 +66,12 @@ pub fn staged(
     writer: &TreeWriter,
     manifest: &Manifest,
     issued: OffsetDateTime,
-    causes: BTreeSet<Cause>,
+    chosen: &Chosen,
 ) -> Result<(), Failure> {
     let fetch = |path: &str| writer.content(path);
     let now = OffsetDateTime::now_utc().max(issued);
-    let (manifest, chosen) = (manifest.to_json(), Chosen::By(causes));
-    let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, &chosen);
+    let manifest = manifest.to_json();
+    let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
     let mut findings = verified.map_err(|error| Failure::io(&error))?.findings;
     findings.retain(|finding| finding.level != Level::Note);
     if !findings.is_empty() {

@@ -65,7 +65,7 @@ pub enum Cause {
     Commands,
     /// The user's manifests, and plugins of the user's own.
     Manifests,
-    /// Arguments and settings of the spec that name something which may not be there.
+    /// Settings of the spec: arguments that name a file, timeouts that end too early.
     Settings,
     /// The size of a document.
     Size,
@@ -311,7 +311,7 @@ pub const CHECKS: &[Check] = &[
         codes: &[
             "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
         ],
-        causes: &[Cause::Patches],
+        causes: &[Cause::Patches, Cause::Settings],
         of: Of::Tree(|known| order::check(known.tree)),
     },
 ];
