@@ -215,13 +215,8 @@ fn first_difference(path: &str, wanted: &[u8], own: &[u8]) -> String {
     let (Ok(one), Ok(other)) = (std::str::from_utf8(wanted), std::str::from_utf8(own)) else {
         return format!("the first difference is in byte {}", same + 1);
     };
-    let line = wanted
-        .get(..same)
-        .unwrap_or_default()
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
-        + 1;
+    let before = String::from_utf8_lossy(wanted.get(..same).unwrap_or_default());
+    let line = before.matches('\n').count() + 1;
     let place = structured(path, one).zip(structured(path, other));
     match place.and_then(|(one, other)| document(&one, &other)) {
         Some(place) => format!("the first difference is in line {line}, the first field that differs is {place}"),
