@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::OutputFormat;
 
 /// Profiles of the user.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ProfilesArg {
     /// A directory with own profiles: `os/NAME.yaml`, `platform/NAME.yaml`, `kubernetes/1.NN.yaml` and so on. One of a
     /// name that firelay has is laid over it

@@ -32,7 +32,7 @@ pub struct Inputs {
 }
 
 /// What opens a sealed bundle.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArg {
     /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
     /// environment variable FIRELAY_IDENTITY

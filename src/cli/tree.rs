@@ -23,13 +23,33 @@ pub struct Terraform {
 /// `verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code 5 says that a machine would not come up as it should. `firelay explain FL10` tells what each code means.\n\n\
-                        Examples:\n  firelay verify\n  firelay verify out --output json | jq -r '.findings[].message'"
+    after_help = "Exit code 5 says that a machine would not come up as it should, or that the tree is not what the spec makes. \
+                        `firelay explain FL10` tells what each code means.\n\n\
+                        Examples:\n  firelay verify\n  firelay verify out --output json | jq -r '.findings[].message'\n  \
+                        firelay verify out --against cluster.yaml --secrets firelay.secrets.yaml"
 )]
 pub struct Verify {
     /// The tree that `render` wrote
     #[arg(value_name = "OUT", default_value = "out")]
     pub out: PathBuf,
+    /// Render this spec again and compare every file of the tree with it, byte by byte; further ones are laid over it
+    #[arg(long, value_name = "SPEC")]
+    pub against: Vec<PathBuf>,
+    /// For `--against`: the secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// What opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
+    /// Set a value over the spec, as at the render
+    #[arg(long, value_name = "PATH=VALUE", requires = "against")]
+    pub set: Vec<String>,
+    /// Replace `${NAME}` in values by the environment, as at the render
+    #[arg(long, requires = "against")]
+    pub env: bool,
+    /// Own profiles.
+    #[command(flatten)]
+    pub profiles: ProfilesArg,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

@@ -1,11 +1,13 @@
 //! One file a verb; the only place that composes the stages and touches clock, randomness and disk.
 
+mod against;
 mod artifacts;
 pub mod assembly;
 mod audit;
 mod bundle;
 mod check;
 mod completions;
+mod documents;
 mod draft;
 mod explain;
 mod failure;

@@ -15,6 +15,7 @@ use super::{
     assembly::{Assembly, for_each_node},
     audit,
     bundle::{bundle_path, is_missing, save_bundle},
+    documents::{self, Documents},
     failure::Failure,
     git,
     project::Project,
@@ -25,10 +26,10 @@ use super::{
 use crate::{
     audit::{Catalogue, MachineFiles},
     cli::{OutputFormat, Render, TemplateEngine},
-    delivery::{ArtifactFile, Engine, Manifest, ManifestFile, escape, pxe, tree::TreeWriter},
-    plan::NodePlan,
+    delivery::{Engine, Manifest, ManifestFile, escape, tree::TreeWriter},
+    plan::{NodePlan, Plan},
     secrets::Bundle,
-    spec::Beside,
+    verify::{Cause, Chosen},
 };
 
 /// Runs the verb.
@@ -56,17 +57,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
-    let manifest = Manifest {
-        founded: args.founded || founded_before(args, &tree),
-        ports: project.plan.ports().map(Into::into).collect(),
-        ..Manifest::new(
-            &project.plan.name,
-            &project.plan.kubernetes.version.to_string(),
-            &bundle.fingerprint(),
-        )
-    };
-    let asked = &project.plan.beside;
-    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, asked, node))?;
+    let manifest = documents::manifest(&project, &bundle, args.founded || founded_before(args, &tree));
+    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, &project, node))?;
     let (nodes, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
     audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(&tree, &project, &bundle, machines, !args.node.is_empty())?;
@@ -76,7 +68,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         keep_others(args, &tree, &manifest, &chosen)?;
     }
     let manifest = tree.complete(manifest);
-    verify::staged(&args.out, &tree, &manifest, bundle.issued_at)?;
+    let checks = chosen_checks(args, &project.plan);
+    verify::staged(&args.out, &tree, &manifest, bundle.issued_at, &checks)?;
     if new {
         tree.check().map_err(|error| Failure::io(&error))?;
     }
@@ -151,19 +144,47 @@ fn warn_of_left(left: &[PathBuf]) {
     }
 }
 
-/// What belongs to no single node.
+/// Files that belong to no single node.
 fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> Result<(), Failure> {
-    let kubeconfig = assembly.admin_kubeconfig()?;
-    put(
-        tree,
-        ManifestFile::new("admin.kubeconfig"),
-        kubeconfig.expose().as_bytes(),
-    )?;
-    if let Some(first) = assembly.first_script()? {
-        put(tree, ManifestFile::new(pxe::FIRST), first.as_bytes())?;
+    let files = documents::shared(assembly, project)?;
+    files.into_iter().try_for_each(|(file, bytes)| put(tree, file, &bytes))
+}
+
+/// Checks that this tree can fail. A render of some nodes keeps documents that somebody may have changed since.
+fn chosen_checks(args: &Render, plan: &Plan) -> Chosen {
+    match args.node.is_empty() {
+        true => Chosen::By(causes(plan)),
+        false => Chosen::All,
     }
-    let names = node_names(&project.plan.nodes);
-    put(tree, ManifestFile::new("node-names"), names.as_bytes())
+}
+
+/// What of this spec can make a tree fail a check that firelay has just rendered.
+fn causes(plan: &Plan) -> BTreeSet<Cause> {
+    let any = |has: fn(&NodePlan) -> bool| plan.nodes.iter().any(has);
+    let brings_manifests = !plan.manifests.is_empty()
+        || plan
+            .addons
+            .iter()
+            .any(|addon| addon.choice.declaration.manifests.is_some());
+    let found = [
+        (!plan.patches.is_empty(), Cause::Patches),
+        (any(brings_files), Cause::Files),
+        (any(brings_commands), Cause::Commands),
+        (brings_manifests, Cause::Manifests),
+    ];
+    let found = found.into_iter().filter_map(|(has, cause)| has.then_some(cause));
+    found.chain(Cause::ALWAYS).collect()
+}
+
+fn brings_files(node: &NodePlan) -> bool {
+    let host = &node.host;
+    !host.files.is_empty() || !host.disks.is_empty() || !host.mounts.is_empty()
+}
+
+fn brings_commands(node: &NodePlan) -> bool {
+    let host = &node.host;
+    let lists = [&host.first, &host.before, &host.after, &host.packages];
+    lists.into_iter().any(|list| !list.is_empty())
 }
 
 /// Keeps what the last render wrote for others. The manifest has one version of firelay and of Kubernetes for all files, so a
@@ -231,34 +252,18 @@ fn write_node(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
     catalogue: &Catalogue,
-    asked: &BTreeSet<Beside>,
+    project: &Project,
     node: &NodePlan,
 ) -> Result<(Written, (variables::Machine, Option<MachineFiles>)), Failure> {
-    let pki = assembly.pki(node)?;
-    let files = assembly.files(node, &pki)?;
-    let artifact = assembly.artifact(node, &files)?;
-    // A pool's document has no certificate, and its token counts from the day of founding.
-    let expires = (!node.pool).then_some(pki.expires);
-    let boot = assembly.pxe_files(node, &artifact)?;
-    let of_boot = |file: &'_ ArtifactFile| ManifestFile {
-        node: Some(node.name.clone()),
-        ..ManifestFile::new(file.name.clone())
-    };
-    let boot = boot.iter().map(|file| (of_boot(file), file.content.as_slice()));
-    let files: Vec<_> = artifact.tree_files(node, expires).chain(boot).collect();
+    let documents = Documents::of(assembly, node)?;
+    let files = documents.files();
     let searched = audit::searched(catalogue, &files);
     for (described, bytes) in files {
         put(tree, described, bytes)?;
     }
-    let machine = variables::Machine::new(asked, node, &artifact, expires);
-    let written = Written::new(node, artifact, pki.expires);
+    let machine = documents.variables(project);
+    let written = Written::new(node, documents.artifact, documents.ends);
     Ok((written, (machine, searched)))
-}
-
-/// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.
-fn node_names(nodes: &[NodePlan]) -> String {
-    let named = nodes.iter().filter(|node| node.roles.kubernetes() && !node.pool);
-    named.map(|node| node.name.clone() + "\n").collect()
 }
 
 fn put(tree: &TreeWriter, described: ManifestFile, bytes: &[u8]) -> Result<(), Failure> {

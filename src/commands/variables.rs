@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
-use super::{failure::Failure, project::Project};
+use super::{documents::File, failure::Failure, project::Project};
 use crate::{
     delivery::{
         Artifact, ManifestFile,
@@ -59,22 +59,39 @@ pub(super) fn put(
     machines: Machines,
     some: bool,
 ) -> Result<(), Failure> {
+    for (file, bytes) in files(some.then_some(tree), project, bundle, machines)? {
+        tree.put(file, &bytes).map_err(|error| Failure::io(&error))?;
+    }
+    Ok(())
+}
+
+/// The files that the spec asks for; what a last render said of other machines stays.
+pub(super) fn files(
+    kept: Option<&TreeWriter>,
+    project: &Project,
+    bundle: &Bundle,
+    machines: Machines,
+) -> Result<Vec<File>, Failure> {
     let asks = |beside| project.plan.beside.contains(&beside);
+    let mut files = Vec::new();
     if asks(Beside::Terraform) {
-        let last = if some { last(tree, Variables::PATH)? } else { None };
+        let last = kept.map(|tree| last(tree, Variables::PATH)).transpose()?.flatten();
         let cluster = Cluster::new(&project.plan, &bundle.fingerprint());
-        write(tree, Variables::PATH, &open(cluster, last, &machines))?;
+        files.push(file(Variables::PATH, &open(cluster, last, &machines))?);
     }
     if asks(Beside::TerraformSecrets) {
-        let last = if some { last(tree, SecretVariables::PATH)? } else { None };
+        let last = kept
+            .map(|tree| last(tree, SecretVariables::PATH))
+            .transpose()?
+            .flatten();
         let mut variables: SecretVariables = last.unwrap_or_default();
         let secrets = machines
             .into_iter()
             .filter_map(|machine| Some((machine.name, machine.secret?)));
         variables.firelay_user_data.extend(secrets);
-        write(tree, SecretVariables::PATH, &variables)?;
+        files.push(file(SecretVariables::PATH, &variables)?);
     }
-    Ok(())
+    Ok(files)
 }
 
 /// What the last render said, with that of these machines in its place.
@@ -114,9 +131,8 @@ fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>,
     })
 }
 
-fn write(tree: &TreeWriter, path: &str, variables: &impl Serialize) -> Result<(), Failure> {
+fn file(path: &str, variables: &impl Serialize) -> Result<File, Failure> {
     let mut json = serde_json::to_string_pretty(variables).map_err(|error| Failure::io(&error))?;
     json.push('\n');
-    tree.put(ManifestFile::new(path), json.as_bytes())
-        .map_err(|error| Failure::io(&error))
+    Ok((ManifestFile::new(path), json.into_bytes()))
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use super::{failure::Failure, streams};
+use super::{against, failure::Failure, streams};
 use crate::{
     cli::{OutputFormat, Verify},
     delivery::{Manifest, tree::TreeWriter},
-    verify::{self, Finding, Level, Verified},
+    verify::{self, Chosen, Finding, Level, Verified},
 };
 
 /// Runs the verb.
@@ -18,8 +18,12 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     let Verified {
         cluster,
         machines,
-        findings,
+        mut findings,
     } = verified;
+    if !args.against.is_empty() {
+        findings.extend(against::findings(args)?);
+        findings.sort();
+    }
     let counts = Counts::of(&findings);
     match args.output {
         OutputFormat::Json => streams::json(&Report {
@@ -36,10 +40,15 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     match args.output {
         OutputFormat::Json => Ok(()),
         OutputFormat::Text => streams::data(&format!(
-            "{} is verified: cluster {cluster}, {}, {}{}\n",
+            "{} is verified: cluster {cluster}, {}, {}{}{}\n",
             args.out.display(),
             counted(machines, "document"),
             counted(verify::CHECKS.len(), "check"),
+            if args.against.is_empty() {
+                ""
+            } else {
+                ", the same bytes as its spec makes"
+            },
             counts.also()
         )),
     }
@@ -48,12 +57,21 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
 /// Verifies what a render is about to put in place: a tree with an error never gets there. A warning is told once,
 /// with how often there is the same; notes are left to the verb.
 ///
+/// Only checks run that can fail by something that the spec brings: no hand was at these documents yet.
+///
 /// Machines wait for a clock inside of their certificates' validity. That of this machine may be wrong, so the bundle's day is
 /// the earliest that counts.
-pub fn staged(out: &Path, writer: &TreeWriter, manifest: &Manifest, issued: OffsetDateTime) -> Result<(), Failure> {
+pub fn staged(
+    out: &Path,
+    writer: &TreeWriter,
+    manifest: &Manifest,
+    issued: OffsetDateTime,
+    chosen: &Chosen,
+) -> Result<(), Failure> {
     let fetch = |path: &str| writer.content(path);
     let now = OffsetDateTime::now_utc().max(issued);
-    let verified = verify::verify_parts(manifest.to_json().as_bytes(), &fetch, out, now, verify::PART);
+    let manifest = manifest.to_json();
+    let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
     let mut findings = verified.map_err(|error| Failure::io(&error))?.findings;
     findings.retain(|finding| finding.level != Level::Note);
     if !findings.is_empty() {

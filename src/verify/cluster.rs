@@ -20,6 +20,14 @@ pub(super) struct Cluster {
     pub(super) domain: String,
     /// Further names of the API server.
     pub(super) names: Vec<String>,
+    /// Ranges of pods.
+    pub(super) pods: Vec<IpNet>,
+    /// Ranges of Services.
+    pub(super) services: Vec<IpNet>,
+    /// The version that kubeadm is told, without its `v`, or else that of the manifest.
+    pub(super) version: String,
+    /// The sandbox image of most machines.
+    pub(super) sandbox: Option<String>,
     /// The authority that signs what Kubernetes shows, in PEM.
     pub(super) authority: Option<Bytes>,
 }
@@ -66,6 +74,14 @@ impl Cluster {
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect(),
+            pods: text("/networking/podSubnet").map_or_else(Vec::new, ranges),
+            services: text("/networking/serviceSubnet").map_or_else(Vec::new, ranges),
+            version: text("/kubernetesVersion")
+                .map_or(tree.manifest.kubernetes_version.as_str(), |version| {
+                    version.trim_start_matches('v')
+                })
+                .to_owned(),
+            sandbox: usual(tree.machines.iter().filter_map(sandbox), None),
             authority: most_common(tree.machines.iter().filter_map(|machine| machine.root.bytes(AUTHORITY))),
         }
     }
@@ -96,10 +112,37 @@ fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<Str
 
 /// The first address of a range behind the range's own.
 fn first(range: &str) -> Option<IpAddr> {
-    match range.trim().parse().ok()? {
-        IpNet::V4(range) => Some(IpAddr::V4((u32::from(range.network()).checked_add(1)?).into())),
-        IpNet::V6(range) => Some(IpAddr::V6((u128::from(range.network()).checked_add(1)?).into())),
-    }
+    nth(range.trim().parse().ok()?, 1)
+}
+
+/// An address of a range by its number; the range's own is number 0.
+pub(super) fn nth(range: IpNet, number: u8) -> Option<IpAddr> {
+    let address = match range {
+        IpNet::V4(range) => IpAddr::V4(u32::from(range.network()).checked_add(number.into())?.into()),
+        IpNet::V6(range) => IpAddr::V6(u128::from(range.network()).checked_add(number.into())?.into()),
+    };
+    range.contains(&address).then_some(address)
+}
+
+/// The ranges of a list with commas; what is none is left out.
+pub(super) fn ranges(list: &str) -> Vec<IpNet> {
+    list.split(',').filter_map(|range| range.trim().parse().ok()).collect()
+}
+
+/// containerd's configuration.
+pub(super) const CONTAINERD: &str = "/etc/containerd/config.toml";
+
+/// Keys of the sandbox image in it: containerd 2 (`config_path` version 3) and containerd 1 (version 2).
+const SANDBOX: [&str; 2] = ["sandbox", "sandbox_image"];
+
+/// The image of a machine's sandboxes.
+pub(super) fn sandbox(machine: &Machine) -> Option<String> {
+    let mut pairs = machine
+        .text(CONTAINERD)?
+        .lines()
+        .filter_map(|line| line.split_once('='));
+    let (_, image) = pairs.find(|(key, _)| SANDBOX.contains(&key.trim()))?;
+    Some(image.trim().trim_matches('"').to_owned())
 }
 
 pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<Bytes> {

@@ -24,6 +24,9 @@ pub struct Manifest {
     /// Names of all nodes and pools that have files, also where `files` are those of a part.
     #[serde(skip)]
     pub machines: BTreeSet<String>,
+    /// It is of a render of all nodes, also where `files` are those of a part.
+    #[serde(skip)]
+    pub whole: bool,
 }
 
 /// What `manifest.json` says of a file.
@@ -80,6 +83,7 @@ impl Manifest {
             kubernetes_version: self.kubernetes_version.clone(),
             founded: self.founded,
             machines: self.machines.clone(),
+            whole: self.whole,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! once more. [`Tree`] has every document of every node unpacked, on whatever rung it is, into the files, units and commands
 //! that the machine would have; [`check`] says what is wrong with them, [`verify`] does so part by part.
 
+mod against;
 mod certificate;
 mod check;
 mod cluster;
@@ -20,11 +21,12 @@ mod unpack;
 
 use serde::de::DeserializeOwned;
 
-pub use check::{CHECKS, Check, check};
+pub use against::{Other, compare};
+pub use check::{CHECKS, Cause, Check, Chosen, check};
 pub use finding::{Finding, Level};
 pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
 pub use manifest::{Described, Manifest};
-pub use parts::{PART, Verified, verify, verify_parts};
+pub use parts::{PART, Verified, verify, verify_chosen, verify_parts};
 pub use tree::{Error, Fetch, MANIFEST, Tree, TreeFile};
 
 /// Facts in YAML that are built in.

@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use super::{
     Finding, Manifest, Tree,
-    check::{Seen, part},
+    check::{Chosen, Seen, part},
     tree::{Error, Fetch, file, manifest, parsed},
 };
 
@@ -41,6 +41,18 @@ pub fn verify_parts(
     now: OffsetDateTime,
     machines: usize,
 ) -> Result<Verified, Error> {
+    verify_chosen(manifest, fetch, out, now, machines, &Chosen::All)
+}
+
+/// The same by some of the checks.
+pub fn verify_chosen(
+    manifest: &[u8],
+    fetch: &Fetch<'_>,
+    out: &Path,
+    now: OffsetDateTime,
+    machines: usize,
+    chosen: &Chosen,
+) -> Result<Verified, Error> {
     let manifest = parsed(manifest)?;
     let (servers, others) = by_role(&manifest);
     let mut parts: Vec<BTreeSet<&str>> = others
@@ -68,7 +80,7 @@ pub fn verify_parts(
             fetch,
             out,
         )?;
-        findings.extend(part(&tree, now, &seen));
+        findings.extend(part(&tree, now, &seen, chosen));
     }
     findings.extend(seen.note());
     findings.sort();

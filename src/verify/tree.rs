@@ -20,6 +20,9 @@ use super::{
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
 
+/// What a render of all nodes leaves in a tree, and one of some does not.
+const OF_ALL: &str = "node-names";
+
 /// `apiVersion` and `kind` of a manifest that can be read.
 const READABLE: (&str, &str) = ("firelay.dev/v1alpha1", "Manifest");
 
@@ -161,6 +164,7 @@ pub(super) fn parsed(manifest: &[u8]) -> Result<Manifest, Error> {
         serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
     let machines = manifest.files.iter().filter_map(Described::machine);
     manifest.machines = machines.map(str::to_owned).collect();
+    manifest.whole = manifest.files.iter().any(|file| file.path == OF_ALL);
     if (manifest.api_version.as_str(), manifest.kind.as_str()) == READABLE {
         return Ok(manifest);
     }

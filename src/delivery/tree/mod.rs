@@ -36,6 +36,12 @@ use crate::{disk::undisturbed, document::sha256_hex};
 /// Secrets are never committed by accident.
 const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
 
+/// The file by which they are not.
+pub fn gitignore() -> (ManifestFile, Vec<u8>) {
+    let (path, bytes) = GITIGNORE;
+    (ManifestFile::new(path), bytes.to_vec())
+}
+
 /// What a render changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {

@@ -43,6 +43,8 @@ pub(super) struct Row {
     by: Option<String>,
     cn: Option<String>,
     o: Option<String>,
+    /// A group that releases before the present ones have.
+    or: Option<String>,
     #[serde(default, rename = "use")]
     uses: Vec<Use>,
     #[serde(default)]
@@ -103,6 +105,12 @@ impl Row {
 }
 
 impl Row {
+    /// The organisations are those that it should have.
+    fn is_group(&self, organizations: &[String]) -> bool {
+        let former = self.or.as_ref().is_some_and(|or| organizations == [or.clone()]);
+        former || self.o.as_slice() == organizations
+    }
+
     /// A machine has to have it.
     fn is_needed(&self, machine: &Machine, known: &Known<'_>) -> bool {
         is_one_of(machine, &self.on) && self.etcd.is_none_or(|etcd| etcd == Etcd::of(known))
@@ -124,12 +132,22 @@ impl Etcd {
     }
 }
 
+/// Every certificate of a machine holds, now and for a while.
+pub(super) fn hold(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, _, bytes) in machine.root.files().filter(|(path, _, bytes)| is_pem(path, bytes)) {
+        let text = &String::from_utf8_lossy(bytes);
+        findings.extend(File { machine, path, text }.held(known.now));
+    }
+    findings
+}
+
 /// Every certificate and key of a machine.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, entry, bytes) in machine.root.files().filter(|(path, _, bytes)| is_pem(path, bytes)) {
         let text = &String::from_utf8_lossy(bytes);
-        findings.extend(File { machine, path, text }.every(entry, known.now));
+        findings.extend(File { machine, path, text }.every(entry));
     }
     for row in &TABLE.certificates {
         let path = &row.path();
@@ -198,7 +216,7 @@ impl File<'_> {
     }
 
     /// What holds of every certificate and key, whoever made it.
-    fn every(&self, entry: &Entry, now: OffsetDateTime) -> Vec<Finding> {
+    fn every(&self, entry: &Entry) -> Vec<Finding> {
         let blocks = match pem(self.text) {
             Ok(blocks) => blocks,
             Err(why) => return vec![self.grave("FL1030", why)],
@@ -216,12 +234,19 @@ impl File<'_> {
             findings.push(self.grave("FL1030", why));
         }
         for block in blocks.iter().filter(|block| block.label == "CERTIFICATE") {
-            match Certificate::read(&block.der) {
-                Ok(certificate) => findings.extend(self.validity(&certificate, now)),
-                Err(why) => findings.push(self.grave("FL1030", why)),
-            }
+            findings.extend(Certificate::read(&block.der).err().map(|why| self.grave("FL1030", why)));
         }
         findings
+    }
+
+    /// What cannot be read is told of by another check.
+    fn held(&self, now: OffsetDateTime) -> Vec<Finding> {
+        let blocks = pem(self.text).unwrap_or_default();
+        let certificates = blocks.iter().filter(|block| block.label == "CERTIFICATE");
+        let certificates = certificates.filter_map(|block| Certificate::read(&block.der).ok());
+        certificates
+            .filter_map(|certificate| self.validity(&certificate, now))
+            .collect()
     }
 
     fn validity(&self, certificate: &Certificate, now: OffsetDateTime) -> Option<Finding> {
@@ -266,15 +291,16 @@ impl File<'_> {
             self.identity(row, &certificate),
             self.usage(row, &certificate),
             self.signer(row, &certificate),
+            self.within(row, &certificate),
             self.key(row, &certificate),
         ];
         found.into_iter().flatten().collect()
     }
 
+    /// The groups of a client are those of its row, and none where the row has none.
     fn identity(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
         let name = row.cn.as_ref()?.replace("{node}", &self.machine.name);
-        let right =
-            certificate.common_name == name && row.o.as_ref().is_none_or(|o| certificate.organizations == [o.clone()]);
+        let right = certificate.common_name == name && row.is_group(&certificate.organizations);
         (!right).then(|| {
             let said = subject(&certificate.common_name, &certificate.organizations);
             let wanted = subject(&name, row.o.as_slice());
@@ -310,6 +336,35 @@ impl File<'_> {
         // One that cannot be read was told of.
         let authority = Certificate::first(authority).ok()?;
         (!certificate.is_signed_by(&authority)).then(|| self.error("FL1031", format!("{by} did not sign it")))
+    }
+
+    /// Nobody takes a certificate before its authority holds, or after it has ended.
+    fn within(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
+        let by = format!("{DIRECTORY}{}", row.by.as_ref()?);
+        // One that cannot be read was told of.
+        let authority = Certificate::first(self.machine.text(&by)?).ok()?;
+        if !certificate.is_signed_by(&authority) {
+            return None;
+        }
+        let message = if certificate.not_after > authority.not_after {
+            format!(
+                "it ends after its authority {by}, which ends on {}",
+                date(authority.not_after)
+            )
+        } else if certificate.not_before < authority.not_before {
+            format!(
+                "it begins before its authority {by}, which begins on {}",
+                date(authority.not_before)
+            )
+        } else {
+            return None;
+        };
+        let help = "render again with its bundle, which ends certificates with their authority";
+        Some(
+            Finding::warning("FL1063", self.machine.document_of(self.path), message)
+                .at(self.path)
+                .help(help),
+        )
     }
 
     /// The key stands in the same file or in one of the same name. An authority's may be elsewhere.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Known;
+use super::{Known, kubeadm};
 use crate::{
     verify::{
         Config, Finding, Machine, TreeFile,
@@ -140,6 +140,16 @@ fn on_machine(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// The founder makes the token known. One with `--founded` was made known before.
+fn is_known_token(discovery: &Value, known: &Known<'_>) -> bool {
+    let Some((_, founder)) = kubeadm::of_cluster(known.tree, "InitConfiguration") else {
+        return true;
+    };
+    let tokens = founder.value.get("bootstrapTokens").and_then(Value::as_array);
+    let mut tokens = tokens.into_iter().flatten().filter_map(|token| token.get("token"));
+    tokens.any(|token| Some(token) == discovery.get("token"))
+}
+
 /// A machine that joins by a token knows the authority by the digest of its key (kubeadm's `sha256:…`).
 fn by_token(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let joins = machine.configs.iter().filter(|config| config.is("JoinConfiguration"));
@@ -157,6 +167,9 @@ fn by_token(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
                 "it asks {}, the cluster's endpoint is another",
                 server.unwrap_or("nobody")
             ));
+        }
+        if !is_known_token(discovery, known) {
+            wrong("its token is none that the founder makes known".to_owned());
         }
         let digest = authority_of(known)
             .and_then(|text| Certificate::first(text).ok())

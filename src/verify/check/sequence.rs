@@ -23,8 +23,27 @@ use crate::verify::{
 pub(super) struct Facts {
     pub(super) begin: Vec<Begin>,
     pub(super) steps: Vec<Started>,
+    pub(super) programs: Vec<Program>,
     orders: Vec<Order>,
     dropins: Vec<String>,
+}
+
+/// What a unit of the chain starts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Program {
+    pub(super) unit: String,
+    /// The name of the program.
+    pub(super) starts: String,
+    /// No patch is laid over the unit.
+    #[serde(default)]
+    pub(super) fixed: bool,
+    /// Words of its command.
+    #[serde(default)]
+    pub(super) arguments: Vec<String>,
+    /// Assignments of the unit or its drop-ins.
+    #[serde(default)]
+    pub(super) settings: Vec<String>,
 }
 
 /// A unit that begins.

@@ -1,4 +1,4 @@
-//! Authorities, which all machines have in common.
+//! Authorities and keys, which all machines have in common.
 
 use super::{Known, certificates::TABLE};
 use crate::verify::{Finding, cluster::most_common};
@@ -7,7 +7,11 @@ use crate::verify::{Finding, cluster::most_common};
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in &TABLE.shared {
-        let path = format!("/etc/firelay/{name}");
+        let path = if name.starts_with('/') {
+            name.clone()
+        } else {
+            format!("/etc/firelay/{name}")
+        };
         let all = known
             .tree
             .machines

@@ -4,15 +4,13 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::Known;
+use super::{Known, kubeadm};
 use crate::verify::{
     Finding, Format, Machine,
     certificate::Certificate,
     cluster::{ENV, variable},
 };
 
-/// Where the chain keeps what kubeadm reads.
-const KUBEADM: &str = "/etc/firelay/kubeadm/";
 /// Where the documents lay certificates.
 const CERTIFICATES: &str = "/etc/firelay";
 
@@ -20,6 +18,8 @@ const CERTIFICATES: &str = "/etc/firelay";
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let mut findings = endpoint(machine, known);
     findings.extend(names(machine));
+    findings.extend(role(machine, known));
+    findings.extend(own_addresses(machine));
     findings.extend(times(machine, known));
     findings
 }
@@ -61,7 +61,10 @@ fn is_same(one: &str, other: &str) -> bool {
 /// A node has one name wherever it stands; the machines of a pool get theirs from the platform.
 fn names(machine: &Machine) -> Vec<Finding> {
     let name = if machine.pool { "" } else { machine.name.as_str() };
-    let kubeadm = machine.configs.iter().filter(|config| config.path.starts_with(KUBEADM));
+    let kubeadm = machine
+        .configs
+        .iter()
+        .filter(|config| config.path.starts_with(kubeadm::DIRECTORY));
     let registered = kubeadm.filter_map(|config| {
         let said = config.value.pointer("/nodeRegistration/name").and_then(Value::as_str)?;
         Some((config.path.as_str(), "nodeRegistration.name", said.to_owned()))
@@ -89,6 +92,62 @@ fn names(machine: &Machine) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// What the chain is told of the cluster and of the machine's part in it, against manifest.json.
+fn role(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
+    if machine.text(ENV).is_none() {
+        return Vec::new();
+    }
+    let flag = |on: bool| if on { "1".to_owned() } else { String::new() };
+    let kubernetes = machine.is("control-plane") || machine.is("worker");
+    let wanted = [
+        ("FL_CLUSTER", known.tree.manifest.cluster.clone()),
+        ("FL_KUBERNETES", flag(kubernetes)),
+        ("FL_ETCD_MEMBER", flag(machine.is("etcd"))),
+    ];
+    let other = wanted.into_iter().filter_map(|(name, wanted)| {
+        let said = variable(machine, name).unwrap_or_default();
+        (said != wanted).then(|| format!("{name} is {said:?}, by manifest.json it is {wanted:?}"))
+    });
+    other.map(|message| finding(machine, ENV, message)).collect()
+}
+
+/// The forms of a machine's addresses say the same.
+fn own_addresses(machine: &Machine) -> Vec<Finding> {
+    let list = |name: &str| {
+        let text = variable(machine, name).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own: Vec<_> = list("FL_ADDRESSES");
+    let addresses: Vec<IpAddr> = own.iter().filter_map(|address| address.parse().ok()).collect();
+    let mut messages = Vec::new();
+    if addresses.len() != own.len() {
+        messages.push("FL_ADDRESSES has what is no address".to_owned());
+    }
+    let kernel: Vec<_> = addresses.iter().map(|address| kernel_form(*address)).collect();
+    if list("FL_LOCAL") != kernel {
+        messages.push("FL_LOCAL is not FL_ADDRESSES as the kernel lists them".to_owned());
+    }
+    for name in ["FL_URL_ADDRESS", "FL_PIN"] {
+        let said = variable(machine, name).unwrap_or_default();
+        let is_own = own.iter().any(|own| is_same(own, &said));
+        if !said.is_empty() && !is_own {
+            messages.push(format!("{name} is {said}, which is no address of the machine"));
+        }
+    }
+    messages
+        .into_iter()
+        .map(|message| finding(machine, ENV, message))
+        .collect()
+}
+
+/// As /proc/net/fib_trie and /proc/net/if_inet6 have it.
+fn kernel_form(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("{:032x}", u128::from(address)),
+    }
 }
 
 /// The chain waits until the clock is between two times, for as long as its certificates hold.

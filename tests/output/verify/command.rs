@@ -1,8 +1,8 @@
 //! The verb: what it says, and its exit code. The whole texts stand in `tests/golden/verify/`.
 
-use std::{path::Path, process::Command};
+use std::{collections::BTreeSet, path::Path, process::Command};
 
-use firelay::verify::{PART, verify_parts};
+use firelay::verify::{CHECKS, Cause, Chosen, PART, verify_chosen, verify_parts};
 use serde_json::Value;
 
 use super::{
@@ -210,4 +210,96 @@ fn a_drawing_says_what_it_lacks() {
         );
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nworker-1"));
     }
+}
+
+/// What a render runs is a property of each check: with one cause only those are run that it can fail.
+#[test]
+fn checks_are_chosen_by_what_a_spec_brings() {
+    let tree = broken();
+    let fetch = |path: &str| {
+        let found = tree.files.get(path).cloned();
+        found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    };
+    let manifest = tree.manifest.to_string();
+    let found = |causes: &[Cause]| {
+        let chosen = Chosen::By(causes.iter().copied().collect());
+        let verified = verify_chosen(manifest.as_bytes(), &fetch, Path::new("out"), NOW, PART, &chosen).unwrap();
+        let codes = verified.findings.iter().map(|finding| finding.code);
+        codes.collect::<BTreeSet<_>>()
+    };
+    // The range of Services moved, and the chain lacks its driver: settings name DNS and times.
+    assert_eq!(found(&Cause::ALWAYS), BTreeSet::from(["FL1043", "FL1058"]));
+    assert!(found(&[Cause::Commands]).contains("FL1021"));
+    for cause in [Cause::Patches, Cause::Files, Cause::Commands, Cause::Manifests] {
+        let own = CHECKS.iter().filter(|check| check.causes.contains(&cause));
+        let own: BTreeSet<_> = own.flat_map(|check| check.codes).copied().collect();
+        let codes = found(&[cause]);
+        assert!(!codes.is_empty() && codes.is_subset(&own), "{cause:?}: {codes:?}");
+    }
+}
+
+/// A spec with its bundle beside it, and some lines more.
+fn project(more: &str) -> tempfile::TempDir {
+    let example = support::example("single-node");
+    let directory = tempfile::tempdir().unwrap();
+    let spec = std::fs::read_to_string(&example.spec).unwrap();
+    std::fs::write(directory.path().join("cluster.yaml"), format!("{spec}\n{more}")).unwrap();
+    example.lay_bundle(&directory.path().join("firelay.secrets.yaml"));
+    directory
+}
+
+/// A relation that a patch breaks is found before the tree is in its place.
+#[test]
+fn a_render_finds_what_a_patch_breaks() {
+    let patch = "patches:\n  - target: { kind: KubeletConfiguration }\n    merge: { clusterDNS: [10.96.0.99] }\n";
+    let directory = project(patch);
+    let output = firelay(&["render"]).current_dir(directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(
+        said(&output).contains("error[FL1043]: clusterDNS is 10.96.0.99"),
+        "{}",
+        said(&output)
+    );
+    assert!(!directory.path().join("out/manifest.json").exists());
+}
+
+#[test]
+fn a_tree_is_compared_with_what_its_spec_makes() {
+    let directory = project("");
+    let output = firelay(&["render"]).current_dir(directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let against = ["--against", "cluster.yaml", "--secrets", "firelay.secrets.yaml"];
+    let (code, stdout, stderr) = run(directory.path(), &against);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains(", the same bytes as its spec makes"), "{stdout}");
+    // Another value of the spec, which no relation shows.
+    let (code, _, stderr) = run(
+        directory.path(),
+        &[&against[..], &["--set", "join.waitTimeout=40m"]].concat(),
+    );
+    assert_eq!(code, 5, "{stderr}");
+    assert!(
+        stderr.contains(": /etc/firelay/node.env") && stderr.contains("error[FL1091]"),
+        "{stderr}"
+    );
+    // A file more, and one less.
+    std::fs::write(directory.path().join("out/notes"), "mine\n").unwrap();
+    std::fs::remove_file(directory.path().join("out/node-names")).unwrap();
+    let (code, _, stderr) = run(directory.path(), &against);
+    assert_eq!(code, 5, "{stderr}");
+    assert!(
+        stderr.contains("error[FL1092]") && stderr.contains("  --> node-names"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("warning[FL1093]") && stderr.contains("  --> notes"),
+        "{stderr}"
+    );
+    // The secrets of another cluster.
+    let other = ["--against", "cluster.yaml", "--secrets", "other.secrets.yaml"];
+    let made = firelay(&["secrets", "new", "cluster.yaml", "--secrets", "other.secrets.yaml"]);
+    let output = { made }.current_dir(directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let (code, _, stderr) = run(directory.path(), &other);
+    assert!(code == 4 && stderr.contains("name the right bundle"), "{code} {stderr}");
 }

@@ -141,6 +141,13 @@ fn specs_that_bring_more_are_rendered() {
         "packages: [open-iscsi]\npatches:\n  - target: { unit: kubelet.service }\n    merge: { Unit: { Requires: iscsid.service } }\n",
         "patches:\n  - target: { unit: containerd.service }\n    merge: { Service: { EnvironmentFile: /etc/environment } }\n",
         "commands:\n  before:\n    - |\n      shopt -s extglob\n      rm -rf /srv/!(keep)\n",
+        "patches:\n  - target: { kind: KubeletConfiguration }\n    merge: { clusterDNS: [10.0.0.53] }\n",
+        "commands: { before: [install-runtime] }\npatches:\n  - target: { kind: InitConfiguration }\n    \
+         merge: { nodeRegistration: { criSocket: \"unix:///run/crio/crio.sock\" } }\n",
+        "patches:\n  - target: { unit: containerd.service }\n    merge: { Service: { ExecStart: /usr/bin/nice /usr/local/bin/containerd } }\n",
+        "files: [{ path: /etc/sysctl.d/99-own.conf, content: \"vm.overcommit_memory = 0\\n\" }]\n",
+        "manifests:\n  - name: own\n    content: \"{ apiVersion: v1, kind: Pod, metadata: { name: own }, spec: { serviceAccountName: own, \
+         containers: [{ name: own, image: own, envFrom: [{ secretRef: { name: own } }] }] } }\"\n",
     ] {
         let example = support::example("single-node");
         let directory = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ mod order;
 mod pair;
 mod pairs;
 mod reading;
+mod relations;
 use crate::support;
 mod tampered;
 mod tampering;
@@ -91,12 +92,15 @@ fn every_code_of_a_check_is_registered_told_and_tampered_for() {
     assert_eq!(sorted, registered);
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verify.md")).unwrap();
     for check in CHECKS {
-        let row = format!("| {} | {} |", check.proves, check.codes.join(", "));
+        let causes = check.causes.iter().map(|cause| format!("{cause:?}").to_lowercase());
+        let causes = causes.collect::<Vec<_>>().join(", ");
+        let row = format!("| {} | {} | {causes} |", check.proves, check.codes.join(", "));
         assert!(page.contains(&row), "docs/verify.md lacks: {row}");
     }
     // That nothing could be looked at has a test of its own.
     let mut tried: Vec<_> = tampered::CASES.iter().map(|case| case.code).chain(["FL1008"]).collect();
     tried.extend(order::CASES);
+    tried.extend(relations::codes());
     tried.sort_unstable();
     tried.dedup();
     assert_eq!(tried, registered);

@@ -13,7 +13,7 @@ use super::{
     tampering::{NOW, Tampered},
 };
 
-type Tamper = fn(&mut Tampered);
+pub type Tamper = fn(&mut Tampered);
 
 /// A tree that is tampered with.
 pub struct Case {
@@ -33,6 +33,11 @@ const fn case(code: &'static str, name: &'static str, example: &'static str, tam
         tamper,
         now: NOW,
     }
+}
+
+/// What was done, the example, and how, for every case.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str, Tamper)> {
+    CASES.iter().map(|case| (case.name, case.example, case.tamper))
 }
 
 const ENV: &str = "/etc/firelay/node.env";
@@ -112,7 +117,7 @@ pub const CASES: &[Case] = &[
     }),
     case("FL1009", "machine without a document", "ha-ubuntu", |tree| {
         let files = tree.manifest["files"].as_array_mut().unwrap();
-        files.retain(|file| file["node"] != "cp3");
+        files.retain(|file| file["node"] != "worker-3");
     }),
     case("FL1009", "version that is none", "ha-ubuntu", |tree| {
         tree.manifest["kubernetesVersion"] = json!("x");
@@ -157,7 +162,12 @@ pub const CASES: &[Case] = &[
     }),
     case("FL1016", "unit without its program", "ha-ubuntu", |tree| {
         let unit = "/etc/systemd/system/containerd.service";
-        tree.replace("worker-1", unit, "/usr/local/bin/containerd", "/usr/local/bin/absent");
+        tree.replace(
+            "worker-1",
+            unit,
+            "/usr/local/bin/containerd",
+            "/usr/local/absent/containerd",
+        );
     }),
     case("FL1016", "program that nobody fetches", "ha-ubuntu", |tree| {
         tree.edit_file("worker-1", "/etc/firelay/artifacts", |text| {
@@ -182,7 +192,7 @@ pub const CASES: &[Case] = &[
             "worker-1",
             unit,
             "ExecStart=\"/usr/local/bin/containerd\"",
-            "ExecStart=nope",
+            "ExecStart=containerd",
         );
     }),
     case("FL1017", "program without its bit", "ha-ubuntu", |tree| {
@@ -197,7 +207,7 @@ pub const CASES: &[Case] = &[
             "etcd1",
             unit,
             "EnvironmentFile=/etc/etcd/etcd.env",
-            "EnvironmentFile=/etc/etcd/absent.env",
+            "EnvironmentFile=/etc/etcd/etcd.env\nEnvironmentFile=/etc/etcd/absent.env",
         );
     }),
     case("FL1018", "condition", "ha-ubuntu", |tree| {
@@ -395,7 +405,7 @@ pub const CASES: &[Case] = &[
         tree.remove("cp2", "/etc/firelay/pki/apiserver.crt");
     }),
     case("FL1033", "another range of Services", "ha-ubuntu", |tree| {
-        tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
+        tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.", "10.112.0.");
     }),
     case("FL1033", "node of another address", "ha-ubuntu", |tree| {
         tree.replace(

@@ -9,7 +9,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use firelay::verify::{self, Finding, Tree};
+use firelay::verify::{self, Finding, Other, Tree};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, macros::datetime};
@@ -57,6 +57,31 @@ impl Tampered {
         };
         let tree = Tree::read(self.manifest.to_string().as_bytes(), &fetch, Path::new("out")).unwrap();
         verify::check(&tree, now)
+    }
+
+    /// What differs from a tree that its spec makes.
+    pub fn against(&self, original: &Self) -> Vec<Finding> {
+        let bytes = |of: &Self, path: &str| {
+            of.files
+                .get(path)
+                .cloned()
+                .ok_or_else(|| io::ErrorKind::NotFound.into())
+        };
+        let (rendered, own) = (|path: &str| bytes(original, path), |path: &str| bytes(self, path));
+        let (one, other) = (original.manifest.to_string(), self.manifest.to_string());
+        let compared = verify::compare(
+            Other {
+                manifest: one.as_bytes(),
+                fetch: &rendered,
+            },
+            Other {
+                manifest: other.as_bytes(),
+                fetch: &own,
+            },
+            &self.files.keys().cloned().collect(),
+            Path::new("out"),
+        );
+        compared.unwrap()
     }
 
     /// Lays the tree in a directory.

@@ -1,0 +1,87 @@
+//! The files of a tree, as `render` writes them and `verify --against` compares them.
+
+use time::OffsetDateTime;
+
+use super::{assembly::Assembly, failure::Failure, project::Project, variables};
+use crate::{
+    delivery::{Artifact, ArtifactFile, Manifest, ManifestFile, pxe},
+    plan::NodePlan,
+    secrets::Bundle,
+};
+
+/// A file of the tree: what manifest.json says of it, and its bytes.
+pub(super) type File = (ManifestFile, Vec<u8>);
+
+/// Everything that the tree has of one node.
+pub(super) struct Documents<'n> {
+    node: &'n NodePlan,
+    boot: Vec<ArtifactFile>,
+    pub(super) artifact: Artifact,
+    /// When the first of its certificates ends.
+    pub(super) ends: OffsetDateTime,
+}
+
+impl<'n> Documents<'n> {
+    /// Issues, assembles and packs.
+    pub(super) fn of(assembly: &Assembly<'_>, node: &'n NodePlan) -> Result<Self, Failure> {
+        let pki = assembly.pki(node)?;
+        let files = assembly.files(node, &pki)?;
+        let artifact = assembly.artifact(node, &files)?;
+        Ok(Self {
+            node,
+            boot: assembly.pxe_files(node, &artifact)?,
+            artifact,
+            ends: pki.expires,
+        })
+    }
+
+    /// A pool's document has no certificate, and its token counts from the day of founding.
+    fn expires(&self) -> Option<OffsetDateTime> {
+        (!self.node.pool).then_some(self.ends)
+    }
+
+    /// The files, described.
+    pub(super) fn files(&self) -> Vec<(ManifestFile, &[u8])> {
+        let of_boot = |file: &'_ ArtifactFile| ManifestFile {
+            node: Some(self.node.name.clone()),
+            ..ManifestFile::new(file.name.clone())
+        };
+        let boot = self.boot.iter().map(|file| (of_boot(file), file.content.as_slice()));
+        self.artifact
+            .tree_files(self.node, self.expires())
+            .chain(boot)
+            .collect()
+    }
+
+    /// What Terraform's variables say of it.
+    pub(super) fn variables(&self, project: &Project) -> variables::Machine {
+        variables::Machine::new(&project.plan.beside, self.node, &self.artifact, self.expires())
+    }
+}
+
+/// Files that belong to no single node.
+pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<File>, Failure> {
+    let kubeconfig = assembly.admin_kubeconfig()?.expose().as_bytes().to_vec();
+    let names = node_names(&project.plan.nodes).into_bytes();
+    let first = assembly.first_script()?.map(|script| (pxe::FIRST, script.into_bytes()));
+    let files = [("admin.kubeconfig", kubeconfig), ("node-names", names)]
+        .into_iter()
+        .chain(first);
+    Ok(files.map(|(path, bytes)| (ManifestFile::new(path), bytes)).collect())
+}
+
+/// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.
+fn node_names(nodes: &[NodePlan]) -> String {
+    let named = nodes.iter().filter(|node| node.roles.kubernetes() && !node.pool);
+    named.map(|node| node.name.clone() + "\n").collect()
+}
+
+/// The manifest without its files.
+pub(super) fn manifest(project: &Project, bundle: &Bundle, founded: bool) -> Manifest {
+    let plan = &project.plan;
+    Manifest {
+        founded,
+        ports: plan.ports().map(Into::into).collect(),
+        ..Manifest::new(&plan.name, &plan.kubernetes.version.to_string(), &bundle.fingerprint())
+    }
+}
