@@ -5,6 +5,8 @@ use std::{
     net::IpAddr,
 };
 
+use ipnet::IpNet;
+
 use super::{machines::Row, network::Ranges, ranges, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -55,6 +57,57 @@ pub(super) fn check(rows: &[Row<'_>], ranges: &Ranges, report: &mut Report) {
         }
     }
     check_twice(rows, report);
+    check_apart(rows, report);
+}
+
+/// Blocks of addresses, no two of which are one network (RFC 1918, 6598, 4193).
+const BLOCKS: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+
+/// The private block of an address; `None` for a public one.
+fn block(address: IpAddr) -> Option<IpNet> {
+    let blocks = BLOCKS.iter().filter_map(|block| block.parse::<IpNet>().ok());
+    blocks.into_iter().find(|block| block.contains(&address))
+}
+
+/// Machines reach each other without translation. One whose address is of another block than all the others' is mistyped, or
+/// in a network that has to be routed.
+fn check_apart(rows: &[Row<'_>], report: &mut Report) {
+    for ipv4 in [true, false] {
+        let alike = |address: &&IpAddr| address.is_ipv4() == ipv4;
+        let all: Vec<_> = rows
+            .iter()
+            .flat_map(|row| row.addresses.iter().flatten())
+            .filter(alike)
+            .map(|address| block(*address))
+            .collect();
+        let count = |wanted: Option<IpNet>| all.iter().filter(|block| **block == wanted).count();
+        let Some(usual) = all.iter().copied().max_by_key(|block| count(*block)) else {
+            continue;
+        };
+        if count(usual) * 2 <= all.len() {
+            continue;
+        }
+        for row in rows {
+            for (at, addresses) in row.addresses.iter().enumerate() {
+                let apart = |address: &&IpAddr| alike(address) && block(**address) != usual;
+                if let Some(address) = addresses.iter().find(apart) {
+                    let spell = |block: Option<IpNet>| block.map_or("public".to_owned(), |block| format!("in {block}"));
+                    let finding = Diagnostic::warning("FL0232", "a node's address lies outside the machines' network");
+                    let label = format!(
+                        "{address} is {}, and the others are {}",
+                        spell(block(*address)),
+                        spell(usual)
+                    );
+                    report.push(
+                        finding
+                            .at(place(row, at))
+                            .label(label)
+                            .help("correct it, or see to it that routes lead both ways without translation of addresses"),
+                    );
+                }
+            }
+        }
+    }
 }
 
 /// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.

@@ -36,12 +36,14 @@ const FOLDERS: [(&str, &str); 4] = [
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 6] = [
+const SINGLE: [&str; 8] = [
     "catalog.yaml",
     "endpoint.yaml",
     "feature-gates.yaml",
+    "flags.yaml",
     "kinds.yaml",
     "runtime/containerd.yaml",
+    "time-zones.yaml",
     "units.yaml",
 ];
 

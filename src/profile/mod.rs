@@ -7,6 +7,7 @@ mod check;
 mod containerd;
 mod endpoint;
 mod feature_gates;
+mod flags;
 mod kind_syntax;
 mod kinds;
 mod kubernetes;
@@ -16,6 +17,7 @@ mod os;
 mod platform;
 mod security;
 mod store;
+mod time_zones;
 mod units;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -35,6 +37,7 @@ pub use catalog::*;
 pub use containerd::*;
 pub use endpoint::*;
 pub use feature_gates::*;
+pub use flags::*;
 pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
@@ -43,6 +46,7 @@ pub use os::*;
 pub use platform::*;
 pub use security::*;
 pub use store::*;
+pub use time_zones::*;
 pub use units::*;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
@@ -95,8 +99,12 @@ pub struct Profiles {
     pub endpoint: Arc<EndpointProfile>,
     /// Feature gates of Kubernetes' components.
     pub feature_gates: Arc<FeatureGates>,
+    /// Flags of the programs that are started.
+    pub flags: Arc<Flags>,
     /// Kinds of configuration that programs of Kubernetes read.
     pub kinds: Arc<Kinds>,
+    /// Names of time zones.
+    pub time_zones: Arc<TimeZones>,
     /// Sections and keys of systemd's units.
     pub units: Arc<UnitSections>,
 }
@@ -113,7 +121,9 @@ impl Profiles {
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
             feature_gates: Arc::new(one("feature-gates.yaml")?),
+            flags: Arc::new(one("flags.yaml")?),
             kinds: Arc::new(one("kinds.yaml")?),
+            time_zones: Arc::new(one("time-zones.yaml")?),
             units: Arc::new(one("units.yaml")?),
         })
     }
@@ -145,6 +155,8 @@ impl Profiles {
             (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
+            (_, "flags") => self.flags = Arc::new(profile.decode(source)?),
+            (_, "time-zones") => self.time_zones = Arc::new(profile.decode(source)?),
             (_, "kinds") => self.kinds = Arc::new(profile.decode(source)?),
             (_, "units") => self.units = Arc::new(profile.decode(source)?),
             _ => self.containerd = Arc::unwrap_or_clone(checked(profile, source, Check::containerd)?),

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     diagnostic::{self, Diagnostic, Source, Span},
-    yaml::{self, Assignment, Inserted, Rules, Spanned, Tree},
+    yaml::{self, Assignment, Content, Inserted, Rules, Spanned, Tree},
 };
 
 /// How the lists of a spec merge: their elements are known by what no two of them share.
@@ -286,7 +286,8 @@ impl Layers {
             match Tree::parse_at(&text.text, text.start) {
                 Ok(mut tree) => {
                     findings.append(&mut tree.findings);
-                    let strange = check_header(&tree);
+                    let mut strange = check_header(&tree);
+                    strange.extend(check_mapping(&tree));
                     // Of a document in another shape every key would be wrong; saying so would bury the reason.
                     broken |= !strange.is_empty();
                     findings.extend(strange);
@@ -320,6 +321,21 @@ impl Layers {
             at += length + 1;
         }
     }
+}
+
+/// Keys stand in a mapping. A list or a text that is laid over others would replace all of them.
+fn check_mapping(tree: &Tree<'_>) -> Option<Diagnostic> {
+    let what = match &tree.root.content {
+        Content::Mapping(_) => return None,
+        Content::Sequence(_) => "a list",
+        Content::Scalar(_) => "text",
+    };
+    let finding = Diagnostic::error("FL0010", format!("expected a mapping, found {what}")).at(tree.root.span);
+    Some(
+        finding
+            .label("a spec is a mapping of keys")
+            .help("write `KEY: VALUE` lines, such as os: ubuntu-24.04"),
+    )
 }
 
 /// The finding for an `include` where all files are read already.

@@ -12,6 +12,7 @@ mod emit;
 mod environment;
 mod fault;
 mod fragment;
+mod indent;
 mod json_patch;
 mod log;
 mod merge;
