@@ -57,9 +57,16 @@ fn show_examples(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnosti
         let field = paths
             .filter_map(|path| fields.iter().find(|field| field.plain_path() == path.trim_start_matches('.')))
             .next();
-        let example = field.and_then(|field| field.example());
-        finding.help = example.map(|example| format!("for example {key}: {}", schema::flow(&example)));
+        finding.help = field.and_then(|field| shortest(field)).map(|example| format!("for example {key}: {example}"));
     }
+}
+
+/// The shortest example of a key: one of a row of machines would mislead where there is one.
+fn shortest(field: &Field) -> Option<String> {
+    let examples = field.examples.iter().map(schema::flow);
+    examples
+        .min_by_key(String::len)
+        .or_else(|| Some(schema::flow(&field.example()?)))
 }
 
 fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {

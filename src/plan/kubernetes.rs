@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     diagnostic::Diagnostic,
-    profile::{Flags, KubernetesProfile, Minor, Profiles},
+    profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
     yaml::{Branch, Spanned},
 };
@@ -30,6 +30,7 @@ pub(super) struct Release {
     pub(super) version: Version,
     pub(super) minor: Minor,
     pub(super) flags: Arc<Flags>,
+    pub(super) objects: Arc<Objects>,
     pub(super) profile: Arc<KubernetesProfile>,
     pub(super) accepted: Accepted,
 }
@@ -77,6 +78,7 @@ fn make_release(version: Version, profile: &Arc<KubernetesProfile>, profiles: &P
     Release {
         accepted: Accepted::new(profiles, minor),
         flags: profiles.flags.clone(),
+        objects: profiles.objects.clone(),
         profile: profile.clone(),
         minor,
         version,

@@ -14,7 +14,7 @@ use super::{
     network::{self, Parts, Ranges},
     node_names,
     nodes::Nodes,
-    patches, pki, pxe,
+    objects, patches, pki, pxe,
     report::Report,
     runtime, security,
     swap::SwapUse,
@@ -74,6 +74,8 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let release = release?;
     let addons = addons::chosen(spec, &release, &mut images, report);
     doctor::check_plugin(&addons, manifests.len(), report);
+    let written = [manifests::of_choices(spec), spec.manifests.clone()].concat();
+    objects::check(&written, &addons, &release, report);
     kubelet::check(spec, &release, report);
     kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {

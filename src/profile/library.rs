@@ -36,12 +36,13 @@ const FOLDERS: [(&str, &str); 4] = [
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 8] = [
+const SINGLE: [&str; 9] = [
     "catalog.yaml",
     "endpoint.yaml",
     "feature-gates.yaml",
     "flags.yaml",
     "kinds.yaml",
+    "objects.yaml",
     "runtime/containerd.yaml",
     "time-zones.yaml",
     "units.yaml",

@@ -13,6 +13,7 @@ mod kinds;
 mod kubernetes;
 mod library;
 mod minor;
+mod objects;
 mod os;
 mod platform;
 mod security;
@@ -42,6 +43,7 @@ pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
 pub use minor::*;
+pub use objects::*;
 pub use os::*;
 pub use platform::*;
 pub use security::*;
@@ -103,6 +105,8 @@ pub struct Profiles {
     pub flags: Arc<Flags>,
     /// Kinds of configuration that programs of Kubernetes read.
     pub kinds: Arc<Kinds>,
+    /// Kinds of objects that Kubernetes has by itself.
+    pub objects: Arc<Objects>,
     /// Names of time zones.
     pub time_zones: Arc<TimeZones>,
     /// Sections and keys of systemd's units.
@@ -123,6 +127,7 @@ impl Profiles {
             feature_gates: Arc::new(one("feature-gates.yaml")?),
             flags: Arc::new(one("flags.yaml")?),
             kinds: Arc::new(one("kinds.yaml")?),
+            objects: Arc::new(one("objects.yaml")?),
             time_zones: Arc::new(one("time-zones.yaml")?),
             units: Arc::new(one("units.yaml")?),
         })
@@ -156,6 +161,7 @@ impl Profiles {
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
             (_, "flags") => self.flags = Arc::new(profile.decode(source)?),
+            (_, "objects") => self.objects = Arc::new(profile.decode(source)?),
             (_, "time-zones") => self.time_zones = Arc::new(profile.decode(source)?),
             (_, "kinds") => self.kinds = Arc::new(profile.decode(source)?),
             (_, "units") => self.units = Arc::new(profile.decode(source)?),

@@ -165,6 +165,25 @@ impl Layers {
         }
     }
 
+    /// The same texts with one more value set over them.
+    #[must_use]
+    pub fn with(&self, assignment: &str) -> Self {
+        let mut layers = self.clone();
+        let set = self.set.iter().flat_map(|(number, lengths)| {
+            let text = &self.source.texts()[*number].text;
+            let starts = lengths.iter().scan(0, |at, length| {
+                let start = *at;
+                *at += length + 1;
+                Some(start)
+            });
+            let set = starts.zip(lengths).map(|(start, length)| text[start..start + length].to_owned());
+            set.collect::<Vec<_>>()
+        });
+        let set: Vec<_> = set.chain([assignment.to_owned()]).collect();
+        layers.set(&set);
+        layers
+    }
+
     /// Replaces `${NAME}` by variables.
     pub fn substitute(&mut self, environment: BTreeMap<String, String>) {
         self.environment = Some(environment);

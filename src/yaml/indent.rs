@@ -39,8 +39,8 @@ pub(super) fn help(text: &str, offset: usize, complaint: &str) -> Option<String>
     };
     let what = if element { "elements of one list" } else { "keys of one mapping" };
     Some(format!(
-        "{what} begin in the same column: indent this line by {}, as line {}",
-        spaces(nearest.column),
+        "{what} begin in the same column: {}, as line {}",
+        indented(nearest.column),
         nearest.line
     ))
 }
@@ -90,11 +90,11 @@ fn is_element(line: &str) -> bool {
     content == "-" || content.starts_with("- ")
 }
 
-fn spaces(number: usize) -> String {
-    match number {
-        0 => "no space".to_owned(),
-        1 => "1 space".to_owned(),
-        number => format!("{number} spaces"),
+fn indented(column: usize) -> String {
+    match column {
+        0 => "do not indent this line".to_owned(),
+        1 => "indent this line by 1 space".to_owned(),
+        column => format!("indent this line by {column} spaces"),
     }
 }
 
