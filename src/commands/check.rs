@@ -54,7 +54,8 @@ fn measured(outcome: Outcome) -> Result<Outcome, Failure> {
         Ok(project) => project,
         refused => return Ok(refused),
     };
-    project.warnings = with_sizes(project.subject(), std::mem::take(&mut project.warnings))?;
+    let warnings = std::mem::take(&mut project.warnings);
+    project.warnings = with_sizes(project.subject(), warnings)?;
     Ok(match diagnostic::refuse(&project.warnings) {
         true => Err((project.layers, project.warnings)),
         false => Ok(project),
