@@ -68,14 +68,24 @@ fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, F
     let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
     for tight in tight.into_iter().flatten() {
         let roles = tight.node.roles;
-        let key = (tight.overrun.is_none(), tight.node.platform.name.as_str(), roles.control_plane, roles.etcd);
+        let key = (
+            tight.overrun.is_none(),
+            tight.node.platform.name.as_str(),
+            roles.control_plane,
+            roles.etcd,
+        );
         alike.entry(key).or_default().push(tight);
     }
-    Ok(alike.into_values().map(|group| finding(subject, bundle, &group)).collect())
+    Ok(alike
+        .into_values()
+        .map(|group| finding(subject, bundle, &group))
+        .collect())
 }
 
 fn is_limited(node: &NodePlan) -> bool {
-    node.os.user_data(&node.platform).is_some_and(|data| data.limit.is_some())
+    node.os
+        .user_data(&node.platform)
+        .is_some_and(|data| data.limit.is_some())
 }
 
 /// Of each row the founder and the machine with the longest name: the documents of others are no larger.
@@ -124,7 +134,9 @@ fn finding(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>]) -> Diagno
     let Some(worst) = group.iter().max_by_key(|tight| tight.counted) else {
         return Diagnostic::error("FL0931", "");
     };
-    let Tight { node, counted, limit, .. } = worst;
+    let Tight {
+        node, counted, limit, ..
+    } = worst;
     let platform = &node.platform.name;
     let of = match group.len() {
         1 => format!("the document of {}", node.name),
@@ -159,10 +171,16 @@ fn help(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], overrun: &Ov
     let groups = overrun.size.groups.iter().take(LARGEST);
     let groups = groups.map(|group| format!("{} about {}", group.group.title(), hundreds(group.share)));
     let largest = format!("most bytes: {}", groups.collect::<Vec<_>>().join(", "));
-    let fitting = ways(subject.plan, group).into_iter().filter(|way| fits(subject, bundle, group, way));
-    let mut lines: Vec<_> = fitting.map(|way| format!("fits with {}", way.text)).collect();
-    // A second form of the pointer says nothing new.
-    lines.dedup_by_key(|line| line.contains("pointer"));
+    let fitting = |ways: Vec<Way>| ways.into_iter().filter(|way| fits(subject, bundle, group, way));
+    let smaller = ways(subject.plan, group);
+    let all = together(&smaller);
+    let mut found: Vec<_> = fitting(smaller).collect();
+    if found.is_empty() {
+        found.extend(fitting(all.into_iter().collect()));
+    }
+    // The first form of a pointer is enough.
+    found.extend(fitting(pointers(group)).next());
+    let mut lines: Vec<_> = found.iter().map(|way| format!("fits with {}", way.text)).collect();
     if lines.is_empty() {
         lines.push("let the image bring large files, or choose a platform that takes more".to_owned());
     }
@@ -170,8 +188,9 @@ fn help(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], overrun: &Ov
 }
 
 /// A change of the spec that makes documents smaller.
+#[derive(Clone)]
 struct Way {
-    assignment: String,
+    assignments: Vec<String>,
     text: String,
     /// It needs keys of another algorithm.
     new_bundle: bool,
@@ -179,7 +198,7 @@ struct Way {
 
 fn ways(plan: &Plan, group: &[Tight<'_>]) -> Vec<Way> {
     let way = |assignment: &str, text: String| Way {
-        assignment: assignment.to_owned(),
+        assignments: vec![assignment.to_owned()],
         text,
         new_bundle: false,
     };
@@ -187,24 +206,45 @@ fn ways(plan: &Plan, group: &[Tight<'_>]) -> Vec<Way> {
     if plan.pki.algorithm != Algorithm::EcdsaP256 {
         ways.push(Way {
             new_bundle: true,
-            ..way("pki.algorithm=ecdsa-p256", "pki: { algorithm: ecdsa-p256 }, and a new bundle".to_owned())
+            ..way(
+                "pki.algorithm=ecdsa-p256",
+                "pki: { algorithm: ecdsa-p256 }, and a new bundle".to_owned(),
+            )
         });
     }
     if plan.pki.ca_keys != CaKeys::None {
-        ways.push(way("pki.caKeys=none", "pki: { caKeys: none }, which leaves out the CAs' keys".to_owned()));
+        ways.push(way(
+            "pki.caKeys=none",
+            "pki: { caKeys: none }, which leaves out the CAs' keys".to_owned(),
+        ));
     }
     if group.iter().any(|tight| tight.node.delivery.rung.is_some()) {
-        ways.push(way("delivery.rung=", "no `delivery.rung`: the first form that fits is taken".to_owned()));
+        ways.push(way(
+            "delivery.rung=",
+            "no `delivery.rung`: the first form that fits is taken".to_owned(),
+        ));
     }
     let own = |manifest: &plan::ManifestPlan| matches!(manifest.source, ManifestSource::Content(_));
     if plan.manifests.iter().any(own) {
-        ways.push(way("manifests=", "no `manifests`: apply them when the cluster is up".to_owned()));
+        ways.push(way(
+            "manifests=",
+            "no `manifests`: apply them when the cluster is up".to_owned(),
+        ));
     }
     if group.iter().any(|tight| !tight.node.host.files.is_empty()) {
         ways.push(way("files=", "no `files`: let the image bring them".to_owned()));
     }
-    ways.extend(pointers(group));
     ways
+}
+
+/// All of them at once, where there are several.
+fn together(ways: &[Way]) -> Option<Way> {
+    let texts: Vec<_> = ways.iter().map(|way| way.text.as_str()).collect();
+    (ways.len() > 1).then(|| Way {
+        assignments: ways.iter().flat_map(|way| way.assignments.clone()).collect(),
+        text: texts.join("; and "),
+        new_bundle: ways.iter().any(|way| way.new_bundle),
+    })
 }
 
 /// Places where machines of the platform show an identity come first; sealed payloads before others, since whoever reads the
@@ -214,13 +254,18 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
     let Some(first) = group.first().filter(|_| !group.iter().any(pointed)) else {
         return Vec::new();
     };
-    let own = first.node.platform.identity.iter().filter_map(|scheme| Store::of(scheme));
+    let own = first
+        .node
+        .platform
+        .identity
+        .iter()
+        .filter_map(|scheme| Store::of(scheme));
     let stores = own.chain(Store::of("https"));
     let forms = stores.flat_map(|store| [", sealed: true", ""].map(|sealed| (store, sealed)));
     let way = |(store, sealed): (&Store, &str)| {
         let pointer = format!("{{ base: {}{sealed} }}", store.example);
         Way {
-            assignment: format!("delivery.pointer={pointer}"),
+            assignments: vec![format!("delivery.pointer={pointer}")],
             text: format!("delivery: {{ pointer: {pointer} }}, from where machines fetch the rest"),
             new_bundle: false,
         }
@@ -230,7 +275,7 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
 
 /// Whether the spec with the change is accepted, and the documents fit.
 fn fits(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
-    let layers = subject.layers.with(&way.assignment);
+    let layers = subject.layers.with(&way.assignments);
     let Ok((plan, _)) = plan::read(&layers, subject.profiles) else {
         return false;
     };

@@ -61,7 +61,13 @@ pub(super) fn check(rows: &[Row<'_>], ranges: &Ranges, report: &mut Report) {
 }
 
 /// Blocks of addresses, no two of which are one network (RFC 1918, 6598, 4193).
-const BLOCKS: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+const BLOCKS: [&str; 5] = [
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "fc00::/7",
+];
 
 /// The private block of an address; `None` for a public one.
 fn block(address: IpAddr) -> Option<IpNet> {
@@ -99,10 +105,9 @@ fn check_apart(rows: &[Row<'_>], report: &mut Report) {
                         spell(usual)
                     );
                     report.push(
-                        finding
-                            .at(place(row, at))
-                            .label(label)
-                            .help("correct it, or see to it that routes lead both ways without translation of addresses"),
+                        finding.at(place(row, at)).label(label).help(
+                            "correct it, or see to it that routes lead both ways without translation of addresses",
+                        ),
                     );
                 }
             }

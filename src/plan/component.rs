@@ -74,7 +74,12 @@ fn unknown_flag(owned: &Settings, minor: Minor, name: &Spanned<String>, release:
 /// Another component that has a flag.
 fn others<'r>(name: &str, minor: Minor, release: &'r Release) -> Option<&'r str> {
     let mut components = release.flags.components();
-    components.find(|component| release.flags.of(component, minor).is_some_and(|known| known.contains(&name)))
+    components.find(|component| {
+        release
+            .flags
+            .of(component, minor)
+            .is_some_and(|known| known.contains(&name))
+    })
 }
 
 /// Refuses odd names, and flags with which a component of this version does not start any more.

@@ -55,9 +55,15 @@ fn show_examples(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnosti
         let paths = spec::paths_at(layers, span);
         let paths = paths.iter().map(|path| format!("{path}.{key}"));
         let field = paths
-            .filter_map(|path| fields.iter().find(|field| field.plain_path() == path.trim_start_matches('.')))
+            .filter_map(|path| {
+                fields
+                    .iter()
+                    .find(|field| field.plain_path() == path.trim_start_matches('.'))
+            })
             .next();
-        finding.help = field.and_then(|field| shortest(field)).map(|example| format!("for example {key}: {example}"));
+        finding.help = field
+            .and_then(|field| shortest(field))
+            .map(|example| format!("for example {key}: {example}"));
     }
 }
 

@@ -72,6 +72,15 @@ pub(super) fn resolve(
     })
 }
 
+/// The endpoint to go on with when that of the spec was refused.
+pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
+    EndpointPlan {
+        host: spec.endpoint.host.value.clone(),
+        port: API_PORT,
+        provider: ProviderPlan::External,
+    }
+}
+
 /// The spec's provider, or the default.
 fn chosen(endpoint: &Endpoint) -> EndpointProvider {
     endpoint
@@ -135,7 +144,10 @@ pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePla
     }
     let guarded = control_planes.find_map(|node| Some((node, node.platform.allow_address.as_ref()?)));
     if let Some((node, allow)) = guarded {
-        let message = format!("{} drops packets of kube-vip's address unless its ports allow it", node.platform.name);
+        let message = format!(
+            "{} drops packets of kube-vip's address unless its ports allow it",
+            node.platform.name
+        );
         let finding = Diagnostic::warning("FL0132", message).at(text.span);
         let label = "each port lets only its own addresses through";
         let help = format!(
@@ -150,10 +162,17 @@ pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePla
 /// bits, since no network of machines is larger than that.
 fn outside(node: &NodePlan, address: IpAddr) -> Option<Diagnostic> {
     let alike = |own: &IpAddr| own.is_ipv4() == address.is_ipv4();
-    let nets: Vec<_> = node.interfaces.iter().flat_map(|interface| &interface.addresses).collect();
+    let nets: Vec<_> = node
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.addresses)
+        .collect();
     let nets: Vec<_> = nets.into_iter().filter(|net| alike(&net.addr())).collect();
     let own = node.addresses.iter().find(|own| alike(own))?;
-    let asks = node.interfaces.iter().any(|interface| interface.asks(address.is_ipv4()));
+    let asks = node
+        .interfaces
+        .iter()
+        .any(|interface| interface.asks(address.is_ipv4()));
     let help = "choose a free address of their network: ARP and neighbour discovery go no further";
     if !nets.is_empty() && !asks {
         let inside = nets.iter().any(|net| net.contains(&address));

@@ -56,7 +56,11 @@ pub(super) fn resolve(
     etcd.image_repository
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
-    let minor = if external { Some(Minor::of(version)) } else { image_minor(etcd, release) };
+    let minor = if external {
+        Some(Minor::of(version))
+    } else {
+        image_minor(etcd, release)
+    };
     EtcdPlan {
         external,
         version: version.clone(),
@@ -78,7 +82,10 @@ pub(super) fn resolve(
 
 /// The minor of the image that kubeadm deploys: a tag is a version and the image's own number behind it, `3.6.14-0`.
 fn image_minor(etcd: &Etcd, release: &Release) -> Option<Minor> {
-    let tag = etcd.image_tag.as_ref().map_or(&release.profile.etcd_image, |tag| &tag.value);
+    let tag = etcd
+        .image_tag
+        .as_ref()
+        .map_or(&release.profile.etcd_image, |tag| &tag.value);
     let version = tag.split('-').next().unwrap_or_default().trim_start_matches('v');
     Version::parse(version).ok().as_ref().map(Minor::of)
 }

@@ -87,8 +87,8 @@ fn make_release(version: Version, profile: &Arc<KubernetesProfile>, profiles: &P
 
 /// Codes of findings that rest on what a minor has.
 const OF_MINOR: &[&str] = &[
-    "FL0303", "FL0304", "FL0308", "FL0309", "FL0310", "FL0315", "FL0404", "FL0513", "FL0514", "FL0520", "FL0521", "FL0522",
-    "FL0523", "FL0530", "FL0531", "FL0532", "FL0533", "FL0551", "FL0803", "FL0811",
+    "FL0303", "FL0304", "FL0308", "FL0309", "FL0310", "FL0315", "FL0404", "FL0513", "FL0514", "FL0520", "FL0521",
+    "FL0522", "FL0523", "FL0530", "FL0531", "FL0532", "FL0533", "FL0551", "FL0803", "FL0811",
 ];
 
 /// The release to go on with when that of the spec is refused, and the codes of findings that would rest on a guess then: none
@@ -96,7 +96,10 @@ const OF_MINOR: &[&str] = &[
 pub(super) fn stand_in(spec: &Spec, profiles: &Profiles) -> Option<(Release, &'static [&'static str])> {
     let text = spec.kubernetes.version.trim_start_matches('v');
     let mut parts = text.split('.');
-    let minor = parts.next().zip(parts.next()).map(|(major, minor)| format!("{major}.{minor}"));
+    let minor = parts
+        .next()
+        .zip(parts.next())
+        .map(|(major, minor)| format!("{major}.{minor}"));
     let own = minor.and_then(|minor| profiles.kubernetes.get(&minor));
     let (profile, guessed): (_, &[&str]) = match own {
         Some(profile) => (profile, &[]),

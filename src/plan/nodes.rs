@@ -18,8 +18,8 @@ use crate::{
 
 /// Codes of findings that rest on what a system or platform can do.
 const OF_SYSTEM: &[&str] = &[
-    "FL0116", "FL0131", "FL0132", "FL0212", "FL0213", "FL0219", "FL0220", "FL0303", "FL0411", "FL0412", "FL0605", "FL0607",
-    "FL0609", "FL0621", "FL0629", "FL0902", "FL0904", "FL0911", "FL0921",
+    "FL0116", "FL0131", "FL0132", "FL0212", "FL0213", "FL0219", "FL0220", "FL0303", "FL0411", "FL0412", "FL0605",
+    "FL0607", "FL0609", "FL0621", "FL0629", "FL0902", "FL0904", "FL0911", "FL0921",
 ];
 
 /// What all machines are resolved with.

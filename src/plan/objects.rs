@@ -39,8 +39,15 @@ pub(super) fn check(manifests: &[Manifest], addons: &[AddonPlan], release: &Rele
     }
     let mut contents = Contents::default();
     manifests.iter().for_each(|manifest| contents.read(manifest));
-    let defined: BTreeSet<_> = contents.objects.iter().filter_map(|object| object.defines.clone()).collect();
-    let brought: BTreeSet<_> = addons.iter().flat_map(|addon| &addon.choice.declaration.defines).collect();
+    let defined: BTreeSet<_> = contents
+        .objects
+        .iter()
+        .filter_map(|object| object.defines.clone())
+        .collect();
+    let brought: BTreeSet<_> = addons
+        .iter()
+        .flat_map(|addon| &addon.choice.declaration.defines)
+        .collect();
     for object in &contents.objects {
         let group = group_of(&object.version);
         if release.objects.has_group(group) {
@@ -57,7 +64,11 @@ pub(super) fn check(manifests: &[Manifest], addons: &[AddonPlan], release: &Rele
 impl Contents {
     fn read(&mut self, manifest: &Manifest) {
         let loaded = manifest.loaded.as_ref().and_then(|loaded| loaded.text());
-        let text = manifest.content.as_ref().map(|content| content.value.as_str()).or(loaded);
+        let text = manifest
+            .content
+            .as_ref()
+            .map(|content| content.value.as_str())
+            .or(loaded);
         let place = manifest.content.as_ref().or(manifest.source.as_ref());
         let (Some(text), Some(place)) = (text, place) else {
             self.unread = true;
@@ -82,7 +93,8 @@ impl Contents {
         let (Some(version), Some(kind)) = (word("apiVersion"), word("kind")) else {
             return;
         };
-        if let (Some(Content::Sequence(items)), true) = (node.get("items").map(|items| &items.content), kind == "List") {
+        if let (Some(Content::Sequence(items)), true) = (node.get("items").map(|items| &items.content), kind == "List")
+        {
             return items.iter().for_each(|item| self.take(item, text, before, place));
         }
         let start = node.get("kind").map_or(0, |kind| kind.span.start);
@@ -108,7 +120,9 @@ fn defined(node: &Node<'_>) -> Option<(String, String)> {
 /// The finding for a kind that a group of Kubernetes itself does not have.
 fn unknown(object: &Object, release: &Release) -> Option<Diagnostic> {
     let objects: &Objects = &release.objects;
-    let Object { version, kind, line, .. } = object;
+    let Object {
+        version, kind, line, ..
+    } = object;
     let known = objects.kinds(version, release.minor);
     if known.contains(&kind.as_str()) {
         return None;
@@ -127,7 +141,9 @@ fn unknown(object: &Object, release: &Release) -> Option<Diagnostic> {
 
 /// The finding for a kind that nothing defines.
 fn undefined(object: &Object, group: &str) -> Diagnostic {
-    let Object { version, kind, line, .. } = object;
+    let Object {
+        version, kind, line, ..
+    } = object;
     Diagnostic::warning("FL0811", format!("nothing defines the kind {kind} of {version}"))
         .at(object.place)
         .label(format!("line {line}: the founder tries until a definition is there"))

@@ -260,13 +260,19 @@ fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
         let place = place.map_or(pxe.url.span, |system| system.span);
         let finding = Diagnostic::error("FL0921", "a control plane or etcd member whose root is in memory").at(place);
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let installs = nodes.iter().all(|node| node.os.pxe.as_ref().is_some_and(|boot| boot.install.is_some()));
+        let installs = nodes
+            .iter()
+            .all(|node| node.os.pxe.as_ref().is_some_and(|boot| boot.install.is_some()));
         let help = if installs {
             format!("have it installed: systems: {{ {name}: {{ disk: /dev/sda }} }}")
         } else {
             format!("name a root on a disk: systems: {{ {name}: {{ arguments: [root=LABEL=ROOT] }} }}")
         };
-        let label = format!("{} runs from memory on {}: a reboot loses etcd's data", name, names.join(", "));
+        let label = format!(
+            "{} runs from memory on {}: a reboot loses etcd's data",
+            name,
+            names.join(", ")
+        );
         report.push(finding.label(label).help(help));
     }
 }

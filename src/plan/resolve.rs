@@ -122,7 +122,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     node_names::check_pools(spec, &nodes, report);
     let beside = beside::resolve(&spec.delivery.beside, &nodes, report);
     let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
-    let endpoint = endpoint?;
+    let endpoint = endpoint.unwrap_or_else(|| endpoint::stand_in(spec));
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
         name: spec.name.value.clone(),

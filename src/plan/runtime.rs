@@ -174,16 +174,17 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
     }
 }
 
-/// containerd puts `/v2` behind a mirror's URL, unless `override_path` says that it is there already (containerd docs, hosts.md).
+/// containerd puts `/v2` behind a mirror's URL that does not end so, unless `override_path` forbids it (containerd docs, hosts.md).
 /// A project of Harbor is asked for as `/v2/PROJECT/…` (Harbor docs, "Configure Proxy Cache").
 fn check_mirror_path(mirror: &Mirror) -> Option<Diagnostic> {
     let (_, rest) = mirror.url.split_once("://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let path = path.trim_end_matches('/');
     let versioned = path == "v2" || path.starts_with("v2/");
+    let ends = path.ends_with("/v2") || path == "v2";
     let harbor = host.split(['.', ':', '-']).any(|part| part == "harbor");
     let asked = |path: &str| format!("https://{host}/{path}/library/… is asked for");
-    if versioned && !mirror.override_path {
+    if versioned && !ends && !mirror.override_path {
         let finding = Diagnostic::error("FL0506", "a mirror's path that already has /v2").at(mirror.url.span);
         let help = "add overridePath: true, which leaves the URL as it stands";
         return Some(finding.label(asked(&format!("{path}/v2"))).help(help));

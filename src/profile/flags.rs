@@ -47,7 +47,15 @@ impl Flags {
         let added = flags.added.range(..=minor).flat_map(|(_, names)| names);
         let dropped = flags.dropped.iter().filter(|(since, _)| **since > minor);
         let dropped = dropped.flat_map(|(_, names)| names);
-        Some(flags.always.iter().chain(added).chain(dropped).map(String::as_str).collect())
+        Some(
+            flags
+                .always
+                .iter()
+                .chain(added)
+                .chain(dropped)
+                .map(String::as_str)
+                .collect(),
+        )
     }
 }
 

@@ -43,7 +43,9 @@ impl Objects {
     /// The versions of a minor that have a kind.
     pub fn versions(&self, kind: &str, minor: Minor) -> Vec<&str> {
         let versions = self.always.keys().chain(self.some.keys()).map(String::as_str);
-        let mut versions: Vec<_> = versions.filter(|version| self.kinds(version, minor).contains(&kind)).collect();
+        let mut versions: Vec<_> = versions
+            .filter(|version| self.kinds(version, minor).contains(&kind))
+            .collect();
         versions.sort_unstable();
         versions.dedup();
         versions

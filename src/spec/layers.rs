@@ -165,9 +165,9 @@ impl Layers {
         }
     }
 
-    /// The same texts with one more value set over them.
+    /// The same texts with further values set over them.
     #[must_use]
-    pub fn with(&self, assignment: &str) -> Self {
+    pub fn with(&self, assignments: &[String]) -> Self {
         let mut layers = self.clone();
         let set = self.set.iter().flat_map(|(number, lengths)| {
             let text = &self.source.texts()[*number].text;
@@ -176,10 +176,12 @@ impl Layers {
                 *at += length + 1;
                 Some(start)
             });
-            let set = starts.zip(lengths).map(|(start, length)| text[start..start + length].to_owned());
+            let set = starts
+                .zip(lengths)
+                .map(|(start, length)| text[start..start + length].to_owned());
             set.collect::<Vec<_>>()
         });
-        let set: Vec<_> = set.chain([assignment.to_owned()]).collect();
+        let set: Vec<_> = set.chain(assignments.iter().cloned()).collect();
         layers.set(&set);
         layers
     }

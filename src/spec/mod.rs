@@ -100,7 +100,11 @@ fn collect_paths(node: &Branch<'_>, path: &str, span: Span, paths: &mut Vec<Stri
             }
             for (key, value) in entries {
                 let key = key.text().unwrap_or_default();
-                let below = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+                let below = if path.is_empty() {
+                    key.to_owned()
+                } else {
+                    format!("{path}.{key}")
+                };
                 collect_paths(value, &below, span, paths);
             }
         }

@@ -37,7 +37,11 @@ pub(super) fn help(text: &str, offset: usize, complaint: &str) -> Option<String>
     let Some(nearest) = nearest.filter(|level| level.column != column) else {
         return inner_colon(line).map(str::to_owned);
     };
-    let what = if element { "elements of one list" } else { "keys of one mapping" };
+    let what = if element {
+        "elements of one list"
+    } else {
+        "keys of one mapping"
+    };
     Some(format!(
         "{what} begin in the same column: {}, as line {}",
         indented(nearest.column),
@@ -65,7 +69,8 @@ fn levels(lines: &[&str]) -> Vec<Level> {
         for (column, element) in found.chain([(first, inside.is_some())]) {
             let lowest = levels.last();
             // Elements may stand below their key without further indentation.
-            let below = lowest.is_none_or(|level| column < level.column || column == level.column && level.element && !element);
+            let below =
+                lowest.is_none_or(|level| column < level.column || column == level.column && level.element && !element);
             if below {
                 levels.push(Level {
                     column,
@@ -129,7 +134,11 @@ mod tests {
 
     #[test]
     fn a_value_with_a_colon_is_quoted() {
-        let help = help("os: x\nname: a: b\n", 13, "mapping values are not allowed in this context");
+        let help = help(
+            "os: x\nname: a: b\n",
+            13,
+            "mapping values are not allowed in this context",
+        );
         assert!(help.unwrap().starts_with("quote the value"));
     }
 }

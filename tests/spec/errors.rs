@@ -17,7 +17,7 @@ use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
     commands::{check, measure, project, texts},
-    diagnostic::{CODES, Diagnostic, Source, render, stories, to_json, to_sarif},
+    diagnostic::{CODES, Diagnostic, Severity, Source, render, stories, to_json, to_sarif},
     profile::{Library, Profiles},
     spec::{Arch, Layers},
 };
@@ -228,6 +228,42 @@ fn every_message_is_as_it_was_agreed() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What the help for a document over its limit says is laid over the spec; the documents fit then, and nothing else is wrong.
+#[test]
+fn every_way_out_of_a_document_over_its_limit_works() {
+    let mut tried = 0;
+    for path in cases()
+        .iter()
+        .filter(|path| path.to_str().unwrap().contains("/too-large"))
+    {
+        let (_, findings) = run(path);
+        let helps = findings.iter().filter(|finding| finding.code == "FL0931");
+        for way in helps.flat_map(|finding| finding.help.iter().flat_map(|help| help.lines())) {
+            let Some(way) = way.strip_prefix("fits with ").filter(|way| !way.starts_with("no ")) else {
+                continue;
+            };
+            let change = &way[..=way.rfind('}').unwrap()];
+            let mut layers = Layers::default();
+            let mut nothing = |_: &Path| Err(String::new());
+            let spec = fs::read_to_string(path).unwrap();
+            layers.add("cluster.yaml", Path::new("cluster.yaml"), spec, &mut nothing);
+            layers.add(
+                "change.yaml",
+                Path::new("change.yaml"),
+                format!("{change}\n"),
+                &mut nothing,
+            );
+            let left = read(&layers, &PROFILES);
+            let wrong = left
+                .iter()
+                .find(|finding| finding.severity == Severity::Error || finding.code == "FL0931");
+            assert!(wrong.is_none(), "{}: {change}: {wrong:?}", path.display());
+            tried += 1;
+        }
+    }
+    assert!(tried > 3);
 }
 
 /// In no form: what stands for a secret in the cases is told by no finding.

@@ -25,6 +25,9 @@ pub(super) fn check(zone: &Spanned<String>, zones: &TimeZones, report: &mut Repo
             Some(near) => format!("did you mean `{near}`?"),
             None => "tzdata has no zone of this name".to_owned(),
         };
-        report.push(odd.label(label).help("`timedatectl list-timezones` prints all: UTC, Europe/Berlin"));
+        report.push(
+            odd.label(label)
+                .help("`timedatectl list-timezones` prints all: UTC, Europe/Berlin"),
+        );
     }
 }

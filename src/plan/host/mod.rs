@@ -75,7 +75,8 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
 
 /// Checks every setting where it was written.
 pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
-    spec.levels().for_each(|settings| check_one(settings, &profiles.time_zones, report));
+    spec.levels()
+        .for_each(|settings| check_one(settings, &profiles.time_zones, report));
     kernel::check_idle_swap(spec, report);
 }
 
@@ -87,7 +88,10 @@ fn check_one(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report)
         .hosts
         .iter()
         .for_each(|(address, names)| lookup::check(address, names, report));
-    settings.timezone.iter().for_each(|zone| clock::check(zone, zones, report));
+    settings
+        .timezone
+        .iter()
+        .for_each(|zone| clock::check(zone, zones, report));
     settings
         .sysctls
         .iter()

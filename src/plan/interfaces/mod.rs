@@ -148,12 +148,7 @@ fn check_mac(interface: &Interface, machines: &Machines<'_>, claims: &mut Claims
 }
 
 /// Every own address of a machine is on one of its interfaces, unless one may get it from outside.
-fn check_own(
-    interfaces: &[&Interface],
-    machines: &Machines<'_>,
-    plans: &[Vec<InterfacePlan>],
-    report: &mut Report,
-) {
+fn check_own(interfaces: &[&Interface], machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut Report) {
     let Some(first) = interfaces.first() else { return };
     for (at, (name, plans)) in machines.names.iter().zip(plans).enumerate() {
         // Networks that hold none of its addresses are told already.
