@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock},
@@ -22,6 +22,7 @@ use firelay::{
     spec::{Arch, Layers},
 };
 use proptest::prelude::*;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
@@ -109,7 +110,17 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
+/// What is said about each case; making its documents takes a moment, so it is done once.
+static RUNS: LazyLock<BTreeMap<PathBuf, (Source, Vec<Diagnostic>)>> = LazyLock::new(|| {
+    let runs = cases().into_par_iter().map(|path| (path.clone(), run_once(&path)));
+    runs.collect()
+});
+
 fn run(path: &Path) -> (Source, Vec<Diagnostic>) {
+    RUNS[path].clone()
+}
+
+fn run_once(path: &Path) -> (Source, Vec<Diagnostic>) {
     if path.is_dir() {
         return run_folder(path);
     }
