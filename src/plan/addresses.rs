@@ -1,7 +1,7 @@
 //! Addresses of machines: how many, of which family, whose, and not in the cluster's own ranges.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
 };
 
@@ -70,56 +70,40 @@ const BLOCKS: [&str; 5] = [
 ];
 
 /// The private block of an address; `None` for a public one.
-fn block(address: IpAddr) -> Option<IpNet> {
-    let blocks = BLOCKS.iter().filter_map(|block| block.parse::<IpNet>().ok());
-    blocks.into_iter().find(|block| block.contains(&address))
+fn block(address: IpAddr, blocks: &[IpNet]) -> Option<IpNet> {
+    blocks.iter().find(|block| block.contains(&address)).copied()
 }
 
-/// Machines reach each other without translation. One whose address is of another block than all the others' is mistyped, or
-/// in a network that has to be routed.
+/// Machines reach each other without translation. One whose address is of another block than most others' is mistyped, or in a
+/// network that has to be routed.
 fn check_apart(rows: &[Row<'_>], report: &mut Report) {
+    let blocks: Vec<IpNet> = BLOCKS.iter().filter_map(|block| block.parse().ok()).collect();
     for ipv4 in [true, false] {
         let alike = |address: &&IpAddr| address.is_ipv4() == ipv4;
-        let all: Vec<_> = rows
-            .iter()
-            .flat_map(|row| row.addresses.iter().flatten())
-            .filter(alike)
-            .map(|address| block(*address))
-            .collect();
-        let count = |wanted: Option<IpNet>| all.iter().filter(|block| **block == wanted).count();
-        let Some(usual) = all.iter().copied().max_by_key(|block| count(*block)) else {
+        let mut counts: BTreeMap<Option<IpNet>, usize> = BTreeMap::new();
+        for address in rows.iter().flat_map(|row| row.addresses.iter().flatten()).filter(alike) {
+            *counts.entry(block(*address, &blocks)).or_default() += 1;
+        }
+        let all: usize = counts.values().sum();
+        let Some(usual) = counts.iter().find(|(_, count)| **count * 2 > all).map(|(block, _)| *block) else {
             continue;
         };
-        if count(usual) * 2 <= all.len() {
-            continue;
-        }
         for row in rows {
             for (at, addresses) in row.addresses.iter().enumerate() {
-                let apart = |address: &&IpAddr| alike(address) && block(**address) != usual;
-                if let Some(address) = addresses.iter().find(apart) {
-                    let spell = |block: Option<IpNet>| block.map_or("public".to_owned(), |block| format!("in {block}"));
-                    let finding = Diagnostic::warning("FL0232", "a node's address lies outside the machines' network");
-                    let label = format!(
-                        "{address} is {}, and the others are {}",
-                        spell(block(*address)),
-                        spell(usual)
-                    );
-                    report.push(
-                        finding.at(place(row, at)).label(label).help(
-                            "correct it, or see to it that routes lead both ways without translation of addresses",
-                        ),
-                    );
-                }
+                let mut own = addresses.iter().filter(alike);
+                let apart = own.find(|address| block(**address, &blocks) != usual);
+                report.extend(apart.map(|address| far(*address, block(*address, &blocks), usual).at(place(row, at))));
             }
         }
     }
 }
 
-/// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.
-fn place(row: &Row<'_>, entry: usize) -> Span {
-    let given = &row.node.addresses;
-    let whole = given.len() == row.addresses.len();
-    given.get(entry).filter(|_| whole).map_or(given.span, |text| text.span)
+/// The finding for an address of another block than the usual one.
+fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnostic {
+    let spell = |block: Option<IpNet>| block.map_or("public".to_owned(), |block| format!("in {block}"));
+    Diagnostic::warning("FL0232", "a node's address lies outside the machines' network")
+        .label(format!("{address} is {}, and the others are {}", spell(block), spell(usual)))
+        .help("correct it, or see to it that routes lead both ways without translation of addresses")
 }
 
 fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
