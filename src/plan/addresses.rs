@@ -85,7 +85,11 @@ fn check_apart(rows: &[Row<'_>], report: &mut Report) {
             *counts.entry(block(*address, &blocks)).or_default() += 1;
         }
         let all: usize = counts.values().sum();
-        let Some(usual) = counts.iter().find(|(_, count)| **count * 2 > all).map(|(block, _)| *block) else {
+        let Some(usual) = counts
+            .iter()
+            .find(|(_, count)| **count * 2 > all)
+            .map(|(block, _)| *block)
+        else {
             continue;
         };
         for row in rows {
@@ -102,8 +106,19 @@ fn check_apart(rows: &[Row<'_>], report: &mut Report) {
 fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnostic {
     let spell = |block: Option<IpNet>| block.map_or("public".to_owned(), |block| format!("in {block}"));
     Diagnostic::warning("FL0232", "a node's address lies outside the machines' network")
-        .label(format!("{address} is {}, and the others are {}", spell(block), spell(usual)))
+        .label(format!(
+            "{address} is {}, and the others are {}",
+            spell(block),
+            spell(usual)
+        ))
         .help("correct it, or see to it that routes lead both ways without translation of addresses")
+}
+
+/// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.
+fn place(row: &Row<'_>, entry: usize) -> Span {
+    let given = &row.node.addresses;
+    let whole = given.len() == row.addresses.len();
+    given.get(entry).filter(|_| whole).map_or(given.span, |text| text.span)
 }
 
 fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
