@@ -40,7 +40,11 @@ pub struct Assembly<'a> {
 impl<'a> Assembly<'a> {
     /// Opens the authorities and renders the manifests.
     pub fn new(project: &'a Project, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
-        let plan = &project.plan;
+        Self::of(&project.plan, &project.profiles, bundle, founded)
+    }
+
+    /// The same for a plan by itself.
+    pub fn of(plan: &'a Plan, profiles: &Profiles, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
         let authorities = Authorities::open(bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
         let certificates =
             pki::of_addons(plan, &authorities, bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
@@ -52,7 +56,7 @@ impl<'a> Assembly<'a> {
             },
             encryption_key: bundle.encryption_key.clone(),
             phases: addons::phases(plan, &certificates).map_err(|error| Failure::io(&error))?,
-            containerd: containerd(plan, &project.profiles)?,
+            containerd: containerd(plan, profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,
         };
@@ -94,13 +98,18 @@ impl<'a> Assembly<'a> {
     /// What the node's platform takes.
     pub fn artifact(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Failure> {
         let plan = self.shared.plan;
-        let mut artifact = delivery::package(&plan.name, node, files, &self.keys).map_err(|error| match error {
-            delivery::Error::TooLarge(overrun) => Failure::Policy(overrun.to_string()),
+        let mut artifact = self.package(node, files).map_err(|error| match error {
+            delivery::Error::TooLarge(overrun) => Failure::TooLarge(overrun.to_string()),
             error => Failure::io(&error),
         })?;
         let beside = delivery::beside(&plan.beside, node, files).map_err(|error| Failure::io(&error))?;
         artifact.files.extend(beside);
         Ok(artifact)
+    }
+
+    /// The document in the form in which the node's platform takes it.
+    pub fn package(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, delivery::Error> {
+        delivery::package(&self.shared.plan.name, node, files, &self.keys)
     }
 
     /// What a node boots from the network with, by path within the tree.

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{
     failure::Failure,
     git,
-    project::{Project, print_findings, refusal},
+    measure::{self, Subject},
+    project::{Outcome, Project, print_findings, refusal},
     streams,
 };
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &Check) -> Result<(), Failure> {
-    let outcome = Project::open(&args.spec)?;
+    let outcome = measured(Project::open(&args.spec)?)?;
     let (layers, findings, plan) = match &outcome {
         Ok(project) => (&project.layers, &project.warnings, Some(&project.plan)),
         Err((layers, findings)) => (layers, findings, None),
@@ -59,6 +60,27 @@ fn warn_of_bundle(args: &SpecArgs) {
     if let Some(folder) = first.and_then(|spec| spec.parent()) {
         git::warn_of_bundle(&folder.join(secrets::FILE));
     }
+}
+
+/// A spec whose documents do not fit is refused as well.
+fn measured(outcome: Outcome) -> Result<Outcome, Failure> {
+    let mut project = match outcome {
+        Ok(project) => project,
+        refused => return Ok(refused),
+    };
+    let warnings = std::mem::take(&mut project.warnings);
+    project.warnings = with_sizes(project.subject(), warnings)?;
+    Ok(match diagnostic::refuse(&project.warnings) {
+        true => Err((project.layers, project.warnings)),
+        false => Ok(project),
+    })
+}
+
+/// The findings of a spec that can be resolved, those about the sizes of its documents among them.
+pub fn with_sizes(subject: Subject<'_>, mut findings: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
+    findings.extend(measure::findings(subject)?);
+    diagnostic::sort(&mut findings);
+    Ok(findings)
 }
 
 fn summary(name: &str, plan: &Plan) -> String {

@@ -18,6 +18,8 @@ pub enum Failure {
     Secrets(String),
     /// 5: verification or a policy failed.
     Policy(String),
+    /// 5: a document fits in no form that its platform takes.
+    TooLarge(String),
 }
 
 impl Failure {
@@ -38,14 +40,18 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
             Self::Secrets(_) => 4,
-            Self::Policy(_) => 5,
+            Self::Policy(_) | Self::TooLarge(_) => 5,
         }
     }
 
     /// Says it on stderr.
     pub fn print(&self) {
-        let (Self::Io(text) | Self::Usage(text) | Self::Refused(text) | Self::Secrets(text) | Self::Policy(text)) =
-            self;
+        let (Self::Io(text)
+        | Self::Usage(text)
+        | Self::Refused(text)
+        | Self::Secrets(text)
+        | Self::Policy(text)
+        | Self::TooLarge(text)) = self;
         if !text.is_empty() {
             streams::tell(format_args!("error: {text}"));
         }

@@ -11,6 +11,7 @@ use super::{
     bundle::{bundle_path, load_bundle},
     draft::patch_findings,
     failure::{Failure, shell_word},
+    measure::Subject,
     streams, texts,
 };
 use crate::{
@@ -77,6 +78,15 @@ impl Project {
                 print_redacted(&layers, &findings);
                 Err(Failure::Refused(refusal(&layers.name(), &findings)))
             }
+        }
+    }
+
+    /// What its documents are measured by.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            layers: &self.layers,
+            plan: &self.plan,
+            profiles: &self.profiles,
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
     bundle::{bundle_path, is_missing, save_bundle},
     documents::{self, Documents},
     failure::Failure,
-    git,
+    git, measure,
     project::Project,
     seed, streams,
     variables::{self, Machines},
@@ -53,12 +53,14 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let save = || if new { save_bundle(&path, &bundle) } else { Ok(()) };
     let catalogue = audit::catalogue(&project.plan, &bundle);
     if args.out == Path::new("-") {
-        return print(args, &assembly, &catalogue, &chosen, save);
+        let printed = print(args, &assembly, &catalogue, &chosen, save);
+        return printed.map_err(|failure| measure::explained(project.subject(), &bundle, failure));
     }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
     let manifest = documents::manifest(&project, &bundle, args.founded || founded_before(args, &tree));
-    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, &project, node))?;
+    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, &project, node));
+    let written = written.map_err(|failure| measure::explained(project.subject(), &bundle, failure))?;
     let (nodes, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
     audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(&tree, &project, &bundle, machines, !args.node.is_empty())?;

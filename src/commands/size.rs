@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
+    measure,
     project::Project,
     streams,
 };
@@ -79,7 +80,8 @@ pub fn run(args: &Size) -> Result<(), Failure> {
         let artifact = assembly.artifact(node, &files)?;
         let payload = artifact.payload.as_ref().map(|payload| payload.bytes);
         Ok(NodeSize::new(node, &files, &artifact.handover, payload))
-    })?;
+    });
+    let sizes = sizes.map_err(|failure| measure::explained(project.subject(), &bundle, failure))?;
     let takes = nodes.iter().map(Takes::of);
     let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
     match args.output {

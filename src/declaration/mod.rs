@@ -124,6 +124,9 @@ pub struct Declaration {
     /// The parameter that lists manifests of the user, as `manifests` does.
     #[serde(default)]
     pub manifests: Option<String>,
+    /// API groups whose kinds it defines, by its manifests or when its programs start.
+    #[serde(default)]
+    pub defines: Vec<String>,
     /// What must hold.
     #[serde(default)]
     pub checks: Vec<Check>,

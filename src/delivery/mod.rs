@@ -27,4 +27,4 @@ pub use machines::{Document, Machine, machines};
 pub use manifest::{Manifest, ManifestFile, ManifestPort};
 pub use pointer::PayloadKeys;
 pub use seed_image::{Form, Seed, SeedError, seed};
-pub use size::{FileSize, Group, GroupSize, NodeSize};
+pub use size::{FileSize, Group, GroupSize, NodeSize, Overrun};

@@ -19,14 +19,8 @@ use crate::{
 /// Files in the table of [`Overrun`].
 const LARGEST: usize = 10;
 
-/// Advice is given for groups that take at least one part in so many.
-const WORTH_ADVICE: u64 = 8;
-
 /// gzip's header and trailer (RFC 1952 §2.3), which a file within a document does not pay.
 const GZIP_FRAME: usize = 18;
-
-/// A P-256 key is 230 bytes of PEM and one of P-384 300; RSA begins at 1,600.
-const RSA_KEY_PEM: u64 = 1000;
 
 /// Kinds of files, by what makes them smaller or fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -211,7 +205,7 @@ fn group_sizes(files: &[FileSize]) -> Vec<GroupSize> {
     groups
 }
 
-/// A document that fits in no form. Its `Display` is the whole report.
+/// A document that fits in no form. Its `Display` lists its largest files.
 #[derive(Debug)]
 pub struct Overrun {
     /// The smallest form.
@@ -219,9 +213,6 @@ pub struct Overrun {
     /// What the platform would have taken.
     pub limit: u64,
     format: DocumentFormat,
-    /// The form is fixed, or a pointer was tried.
-    fixed: Option<Rung>,
-    pointed: bool,
 }
 
 impl Overrun {
@@ -230,60 +221,7 @@ impl Overrun {
             size: NodeSize::new(node, files, smallest, None),
             limit: smallest.limit.unwrap_or(u64::MAX),
             format: node.os.document,
-            fixed: node.delivery.rung,
-            pointed: node.delivery.pointer.is_some(),
         }
-    }
-
-    fn advice(&self) -> Vec<&'static str> {
-        let size = &self.size;
-        let worth = |group| {
-            let share = size
-                .groups
-                .iter()
-                .find(|size| size.group == group)
-                .map_or(0, |size| size.share);
-            share * WORTH_ADVICE >= size.counted
-        };
-        let rsa = size
-            .files
-            .iter()
-            .any(|file| file.path.ends_with(".key") && file.raw >= RSA_KEY_PEM);
-        let ca_key = size.files.iter().any(|file| file.path.ends_with("ca.key"));
-        let advice = [
-            (
-                worth(Group::Pki) && rsa,
-                "certificates: `pki.algorithm: ecdsa-p256` makes them a quarter of rsa-2048's",
-            ),
-            (
-                worth(Group::Pki) && ca_key,
-                "keys: `pki.caKeys: none` leaves those of the CAs out",
-            ),
-            (
-                worth(Group::Addons),
-                "manifests: leave large ones out, and apply them when the cluster is up",
-            ),
-            (
-                worth(Group::Configs) || worth(Group::Other),
-                "files: let the image bring large ones",
-            ),
-            (
-                self.fixed.is_some_and(|rung| rung != Rung::Pointer),
-                "rung: without `delivery.rung` the first form that fits is taken",
-            ),
-            (
-                !self.pointed,
-                "pointer: `delivery.pointer: { base: https://… }` leaves a small document, which fetches the rest",
-            ),
-            (
-                true,
-                "platform: another one, or an OS that reads the other kind of document, may take more",
-            ),
-        ];
-        advice
-            .into_iter()
-            .filter_map(|(worth, advice)| worth.then_some(advice))
-            .collect()
     }
 }
 
@@ -310,20 +248,15 @@ impl fmt::Display for Overrun {
             counted - self.limit,
             self.limit
         )?;
-        writeln!(f, "  {:>8} {:>8}  largest files", "raw", "counted")?;
+        write!(f, "  {:>8} {:>8}  largest files", "raw", "counted")?;
         for file in files.iter().take(LARGEST) {
-            writeln!(f, "  {:>8} {:>8}  {}", file.raw, file.share, file.path)?;
+            write!(f, "\n  {:>8} {:>8}  {}", file.raw, file.share, file.path)?;
         }
         if let Some(rest) = files.get(LARGEST..).filter(|rest| !rest.is_empty()) {
             let raw: u64 = rest.iter().map(|file| file.raw).sum();
             let share: u64 = rest.iter().map(|file| file.share).sum();
-            writeln!(f, "  {raw:>8} {share:>8}  {} more", rest.len())?;
+            write!(f, "\n  {raw:>8} {share:>8}  {} more", rest.len())?;
         }
-        let advice: Vec<_> = self
-            .advice()
-            .into_iter()
-            .map(|advice| format!("  = help: {advice}"))
-            .collect();
-        f.write_str(&advice.join("\n"))
+        Ok(())
     }
 }

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
+};
+
 use super::{artifacts, names, report::Report};
 use crate::{
     diagnostic::Diagnostic,
@@ -12,6 +17,9 @@ use crate::{
 
 /// Beginnings of OpenSSH's public key types (`sshd(8)`, AUTHORIZED_KEYS FILE FORMAT).
 const KEY_TYPES: &[&str] = &["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-sha2-"];
+
+/// Bytes of a public key (RFC 8709 section 4).
+const ED25519_BYTES: usize = 32;
 
 /// Beginnings of hashes for new passwords (crypt(5)): yescrypt, gost-yescrypt, scrypt, bcrypt, SHA-512 and SHA-256. MD5 and DES,
 /// which systems of today still read, are found out within hours.
@@ -68,13 +76,58 @@ fn is_hash(text: &str) -> bool {
 /// A key is one line; options may stand before its type.
 fn check_key(key: &Spanned<String>, report: &mut Report) {
     let mut words = key.split_whitespace();
-    let typed = words.any(|word| KEY_TYPES.iter().any(|kind| word.starts_with(kind))) && words.next().is_some();
-    if !typed || key.trim_end().contains(['\n', '\r']) {
+    let kind = words.find(|word| KEY_TYPES.iter().any(|kind| word.starts_with(kind)));
+    let (Some(kind), Some(blob), false) = (kind, words.next(), key.trim_end().contains(['\n', '\r'])) else {
         let finding = Diagnostic::error("FL0505", "not a public SSH key").at(key.span);
-        report.push(
+        return report.push(
             finding
                 .label("one line: type, key, perhaps a comment")
                 .help("give the content of the .pub file"),
         );
+    };
+    if let Err(why) = check_blob(kind, blob) {
+        let finding = Diagnostic::error("FL0505", "a public SSH key that sshd does not read").at(key.span);
+        report.push(
+            finding
+                .label(why)
+                .help("copy the whole line of the .pub file; `ssh-keygen -l -f FILE` reads it"),
+        );
     }
+}
+
+/// The second word is what SSH sends (RFC 4253 section 6.6): length-prefixed fields, of which the first is the type.
+fn check_blob(kind: &str, blob: &str) -> Result<(), String> {
+    let wire = STANDARD
+        .decode(blob)
+        .or_else(|_| STANDARD_NO_PAD.decode(blob))
+        .map_err(|_| "the word behind the type is not base64".to_owned())?;
+    let fields = fields(&wire).filter(|fields| fields.len() > 1);
+    let fields = fields.ok_or_else(|| "the key is cut off".to_owned())?;
+    let named = String::from_utf8_lossy(fields[0]);
+    if named != kind {
+        let known = KEY_TYPES.iter().any(|kind| named.starts_with(kind));
+        return Err(match known {
+            true => format!("the type says {kind}, and the key is {named}"),
+            false => format!("the type says {kind}, and the key is of none"),
+        });
+    }
+    match kind {
+        "ssh-ed25519" if fields.len() != 2 || fields[1].len() != ED25519_BYTES => {
+            Err(format!("an Ed25519 key has {ED25519_BYTES} bytes"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fields of a key; `None` if they do not fill it.
+fn fields(mut wire: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut fields = Vec::new();
+    while !wire.is_empty() {
+        let (length, rest) = wire.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let (field, rest) = rest.split_at_checked(length)?;
+        fields.push(field);
+        wire = rest;
+    }
+    Some(fields)
 }

@@ -1,9 +1,11 @@
 //! Addresses of machines: how many, of which family, whose, and not in the cluster's own ranges.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
 };
+
+use ipnet::IpNet;
 
 use super::{machines::Row, network::Ranges, ranges, report::Report};
 use crate::{
@@ -55,6 +57,61 @@ pub(super) fn check(rows: &[Row<'_>], ranges: &Ranges, report: &mut Report) {
         }
     }
     check_twice(rows, report);
+    check_apart(rows, report);
+}
+
+/// Blocks of addresses, no two of which are one network (RFC 1918, 6598, 4193).
+const BLOCKS: [&str; 5] = [
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "fc00::/7",
+];
+
+/// The private block of an address; `None` for a public one.
+fn block(address: IpAddr, blocks: &[IpNet]) -> Option<IpNet> {
+    blocks.iter().find(|block| block.contains(&address)).copied()
+}
+
+/// Machines reach each other without translation. One whose address is of another block than most others' is mistyped, or in a
+/// network that has to be routed.
+fn check_apart(rows: &[Row<'_>], report: &mut Report) {
+    let blocks: Vec<IpNet> = BLOCKS.iter().filter_map(|block| block.parse().ok()).collect();
+    for ipv4 in [true, false] {
+        let alike = |address: &&IpAddr| address.is_ipv4() == ipv4;
+        let mut counts: BTreeMap<Option<IpNet>, usize> = BTreeMap::new();
+        for address in rows.iter().flat_map(|row| row.addresses.iter().flatten()).filter(alike) {
+            *counts.entry(block(*address, &blocks)).or_default() += 1;
+        }
+        let all: usize = counts.values().sum();
+        let Some(usual) = counts
+            .iter()
+            .find(|(_, count)| **count * 2 > all)
+            .map(|(block, _)| *block)
+        else {
+            continue;
+        };
+        for row in rows {
+            for (at, addresses) in row.addresses.iter().enumerate() {
+                let mut own = addresses.iter().filter(alike);
+                let apart = own.find(|address| block(**address, &blocks) != usual);
+                report.extend(apart.map(|address| far(*address, block(*address, &blocks), usual).at(place(row, at))));
+            }
+        }
+    }
+}
+
+/// The finding for an address of another block than the usual one.
+fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnostic {
+    let spell = |block: Option<IpNet>| block.map_or("public".to_owned(), |block| format!("in {block}"));
+    Diagnostic::warning("FL0232", "a node's address lies outside the machines' network")
+        .label(format!(
+            "{address} is {}, and the others are {}",
+            spell(block),
+            spell(usual)
+        ))
+        .help("correct it, or see to it that routes lead both ways without translation of addresses")
 }
 
 /// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.

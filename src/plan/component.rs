@@ -12,8 +12,10 @@ use super::{
     report::Report,
 };
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, nearest},
+    profile::Minor,
     spec::{Argument, EnvVar, StaticPod, Volume},
+    yaml::Spanned,
 };
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
@@ -27,13 +29,14 @@ const PATH_TYPES: &[&str] = &[
     "BlockDevice",
 ];
 
-/// Refuses an argument's name that no component could have.
-fn check_argument(argument: &Argument, report: &mut Report) {
+/// Refuses an argument's name that no component could have; whether it may be one.
+fn check_argument(argument: &Argument, report: &mut Report) -> bool {
     let name = &argument.name;
     let bare = name.trim_start_matches('-');
     if bare.len() != name.len() {
         let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
         report.push(finding.help(format!("write `{bare}`")));
+        false
     } else if bare.is_empty()
         || !bare
             .bytes()
@@ -41,19 +44,65 @@ fn check_argument(argument: &Argument, report: &mut Report) {
     {
         let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
         report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
+        false
+    } else {
+        true
     }
 }
 
+/// The finding for a flag that a component's minor does not have. Kubernetes takes `_` for `-` in flags.
+fn unknown_flag(owned: &Settings, minor: Minor, name: &Spanned<String>, release: &Release) -> Option<Diagnostic> {
+    let known = release.flags.of(owned.component, minor)?;
+    let plain = name.replace('_', "-");
+    let has = |name: &str| known.contains(&name);
+    if has(name) || owned.feature_gates && has(&plain) {
+        return None;
+    }
+    let message = format!("{} {minor} has no flag `{}`", owned.component, name.value);
+    let finding = Diagnostic::error("FL0551", message).at(name.span);
+    let label = match nearest(&plain, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "with it the program does not start".to_owned(),
+    };
+    let other = others(name, minor, release);
+    Some(finding.label(label).help(match other {
+        Some(other) => format!("{other} has it"),
+        None => format!("`{} --help` prints those that it has", owned.component),
+    }))
+}
+
+/// Another component that has a flag.
+fn others<'r>(name: &str, minor: Minor, release: &'r Release) -> Option<&'r str> {
+    let mut components = release.flags.components();
+    components.find(|component| {
+        release
+            .flags
+            .of(component, minor)
+            .is_some_and(|known| known.contains(&name))
+    })
+}
+
 /// Refuses odd names, and flags with which a component of this version does not start any more.
-pub(super) fn check_arguments(owned: &Settings, arguments: &[Argument], release: &Release, report: &mut Report) {
+/// `minor` is the component's own, if it is known.
+pub(super) fn check_arguments(
+    owned: &Settings,
+    minor: Option<Minor>,
+    arguments: &[Argument],
+    release: &Release,
+    report: &mut Report,
+) {
     let profile = &release.profile;
     for argument in arguments {
         owned.check(&argument.name, &argument.value, report);
-        check_argument(argument, report);
+        if !check_argument(argument, report) {
+            continue;
+        }
         if !profile.accepts_flag(owned.component, &argument.name) {
             let message = format!("{} {} has no such flag any more", owned.component, profile.minor);
             let finding = Diagnostic::error("FL0310", message).at(argument.name.span);
             report.push(finding.label("with it the program does not start").help("remove it"));
+        } else {
+            report.extend(minor.and_then(|minor| unknown_flag(owned, minor, &argument.name, release)));
         }
         if owned.feature_gates {
             let gates = release.accepted.gates_of(argument, report);
@@ -90,7 +139,7 @@ pub(super) fn resolve(
     release: &Release,
     report: &mut Report,
 ) -> ComponentPlan {
-    check_arguments(owned, pod.extra_args, release, report);
+    check_arguments(owned, Some(release.minor), pod.extra_args, release, report);
     check_claims(owned, pod.extra_args, &settled.claims, report);
     let mut seen: BTreeSet<_> = settled.volumes.iter().map(|volume| volume.name.clone()).collect();
     for volume in pod.extra_volumes {

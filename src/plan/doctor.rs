@@ -1,11 +1,12 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
 use super::{
-    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, Plan, ProviderPlan, kubernetes::Release, pki, report::Report,
+    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, kubernetes::Release, pki,
+    report::Report,
 };
 use crate::{
     diagnostic::Diagnostic,
-    spec::{JoinIdentity, ProxyMode, Spec},
+    spec::{JoinIdentity, ProxyMode, Spec, TaintEffect},
 };
 
 /// kube-proxy's phase of `kubeadm init`.
@@ -58,6 +59,21 @@ pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
         finding
             .label("nothing leads services to their pods")
             .help("keep kube-proxy, or choose a network plugin that does its work"),
+    );
+}
+
+/// Pods of users go to machines without taints that keep them away.
+pub(super) fn check_pods(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {
+    let keeps_away = |taint: &TaintPlan| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+    let takes = |node: &NodePlan| node.roles.kubernetes() && !node.taints.iter().any(keeps_away);
+    if nodes.is_empty() || nodes.iter().any(takes) {
+        return;
+    }
+    let finding = Diagnostic::warning("FL0231", "no machine that runs pods").at(spec.nodes.span);
+    report.push(
+        finding
+            .label("each has a taint that keeps pods away, as control planes do unless they are workers too")
+            .help("add a worker or a pool, or give control planes both roles: roles: [control-plane, worker]"),
     );
 }
 

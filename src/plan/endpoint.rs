@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::{
     API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::Row, names, network::Ranges, ranges,
     report::Report, vip,
@@ -15,6 +17,10 @@ use crate::{
 
 /// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).
 const INTERFACE_BYTES: usize = 15;
+
+/// Prefixes of the largest networks in which machines usually stand.
+const WIDEST_IPV4: u8 = 16;
+const WIDEST_IPV6: u8 = 64;
 
 /// `endpoint`, checked and resolved; `None` when its provider lacks what it needs.
 pub(super) fn resolve(
@@ -66,6 +72,15 @@ pub(super) fn resolve(
     })
 }
 
+/// The endpoint to go on with when that of the spec was refused.
+pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
+    EndpointPlan {
+        host: spec.endpoint.host.value.clone(),
+        port: API_PORT,
+        provider: ProviderPlan::External,
+    }
+}
+
 /// The spec's provider, or the default.
 fn chosen(endpoint: &Endpoint) -> EndpointProvider {
     endpoint
@@ -113,6 +128,67 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
                 .help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
         );
     }
+}
+
+/// Says where kube-vip's address would reach nobody: outside the segment that ARP reaches, or dropped by the platform.
+pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePlan], report: &mut Report) {
+    let ProviderPlan::KubeVip { address, bgp, .. } = &endpoint.provider else {
+        return;
+    };
+    let Some(text) = &spec.endpoint.address else { return };
+    let mut control_planes = nodes.iter().filter(|node| node.roles.control_plane);
+    let routed = |node: &NodePlan| bgp.is_none() && node.platform.routes_by_table;
+    if bgp.is_none() && !nodes.iter().any(routed) {
+        let outside = control_planes.clone().find_map(|node| outside(node, *address));
+        report.extend(outside.map(|finding| finding.at(text.span)));
+    }
+    let guarded = control_planes.find_map(|node| Some((node, node.platform.allow_address.as_ref()?)));
+    if let Some((node, allow)) = guarded {
+        let message = format!(
+            "{} drops packets of kube-vip's address unless its ports allow it",
+            node.platform.name
+        );
+        let finding = Diagnostic::warning("FL0132", message).at(text.span);
+        let label = "each port lets only its own addresses through";
+        let help = format!(
+            "allow it on the port of every control plane: {}",
+            allow.replace("{address}", &address.to_string())
+        );
+        report.push(finding.label(label).help(help));
+    }
+}
+
+/// The finding if an address is not in the network of a control plane: of its interfaces where they say it, else by its first
+/// bits, since no network of machines is larger than that.
+fn outside(node: &NodePlan, address: IpAddr) -> Option<Diagnostic> {
+    let alike = |own: &IpAddr| own.is_ipv4() == address.is_ipv4();
+    let nets: Vec<_> = node
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.addresses)
+        .collect();
+    let nets: Vec<_> = nets.into_iter().filter(|net| alike(&net.addr())).collect();
+    let own = node.addresses.iter().find(|own| alike(own))?;
+    let asks = node
+        .interfaces
+        .iter()
+        .any(|interface| interface.asks(address.is_ipv4()));
+    let help = "choose a free address of their network: ARP and neighbour discovery go no further";
+    if !nets.is_empty() && !asks {
+        let inside = nets.iter().any(|net| net.contains(&address));
+        let known: Vec<_> = nets.iter().map(|net| net.trunc().to_string()).collect();
+        return (!inside).then(|| {
+            Diagnostic::error("FL0131", "kube-vip's address lies outside the control planes' networks")
+                .label(format!("{} is in {}", node.name, known.join(", ")))
+                .help(help)
+        });
+    }
+    let wide = IpNet::new(*own, if own.is_ipv4() { WIDEST_IPV4 } else { WIDEST_IPV6 }).ok()?;
+    (!wide.contains(&address)).then(|| {
+        Diagnostic::warning("FL0131", "kube-vip's address lies far from the control planes")
+            .label(format!("{} has {own}", node.name))
+            .help(help)
+    })
 }
 
 fn no_address(endpoint: &Endpoint) -> Diagnostic {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
-    profile::Profiles,
+    profile::{Minor, Profiles},
     spec::{Etcd, Spec, Tls},
     yaml::Spanned,
 };
@@ -57,7 +57,12 @@ pub(super) fn resolve(
     etcd.image_repository
         .iter()
         .for_each(|repository| artifacts::check_image(repository, report));
-    let extra_args = arguments(etcd, &spec.kubernetes.tls, release, report);
+    let minor = if external {
+        Some(Minor::of(version))
+    } else {
+        image_minor(etcd, release)
+    };
+    let extra_args = arguments(etcd, &spec.kubernetes.tls, minor, release, report);
     EtcdPlan {
         external,
         version: version.clone(),
@@ -76,6 +81,16 @@ pub(super) fn resolve(
         server_cert_sans: sans(&etcd.server_cert_sans, report),
         peer_cert_sans: sans(&etcd.peer_cert_sans, report),
     }
+}
+
+/// The minor of the image that kubeadm deploys: a tag is a version and the image's own number behind it, `3.6.14-0`.
+fn image_minor(etcd: &Etcd, release: &Release) -> Option<Minor> {
+    let tag = etcd
+        .image_tag
+        .as_ref()
+        .map_or(&release.profile.etcd_image, |tag| &tag.value);
+    let version = tag.split('-').next().unwrap_or_default().trim_start_matches('v');
+    Version::parse(version).ok().as_ref().map(Minor::of)
 }
 
 /// A directory of its own: it gets etcd's owner and mode, and a failed try empties it.
@@ -112,7 +127,13 @@ fn unfit(path: &str, parts: &[&str]) -> Option<String> {
 }
 
 /// The tuning as flags, then the user's own, which win because etcd takes the last.
-fn arguments(etcd: &Etcd, tls: &Tls, release: &Release, report: &mut Report) -> Vec<(String, String)> {
+fn arguments(
+    etcd: &Etcd,
+    tls: &Tls,
+    minor: Option<Minor>,
+    release: &Release,
+    report: &mut Report,
+) -> Vec<(String, String)> {
     let milliseconds = |value: Option<&Spanned<u32>>| value.map(|value| value.to_string());
     let tuning = [
         ("heartbeat-interval", milliseconds(etcd.heartbeat_interval_ms.as_ref())),
@@ -127,7 +148,7 @@ fn arguments(etcd: &Etcd, tls: &Tls, release: &Release, report: &mut Report) -> 
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
     let claims = control_plane::etcd_tls(tls);
-    component::check_arguments(&owned::ETCD, &etcd.extra_args, release, report);
+    component::check_arguments(&owned::ETCD, minor, &etcd.extra_args, release, report);
     component::check_claims(&owned::ETCD, &etcd.extra_args, &claims, report);
     arguments.extend(component::own_arguments(claims));
     arguments.extend(component::arguments(&etcd.extra_args));

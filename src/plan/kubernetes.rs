@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     diagnostic::Diagnostic,
-    profile::{KubernetesProfile, Minor, Profiles},
+    profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
     yaml::{Branch, Spanned},
 };
@@ -28,6 +28,9 @@ pub(super) const SETTINGS: Codes = Codes {
 /// The chosen version and what its minor accepts.
 pub(super) struct Release {
     pub(super) version: Version,
+    pub(super) minor: Minor,
+    pub(super) flags: Arc<Flags>,
+    pub(super) objects: Arc<Objects>,
     pub(super) profile: Arc<KubernetesProfile>,
     pub(super) accepted: Accepted,
 }
@@ -67,11 +70,43 @@ pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagn
             profile.versions.iter().map(Version::to_string).collect(),
         ));
     }
-    Ok(Release {
-        accepted: Accepted::new(profiles, Minor::of(&version)),
+    Ok(make_release(version, profile, profiles))
+}
+
+fn make_release(version: Version, profile: &Arc<KubernetesProfile>, profiles: &Profiles) -> Release {
+    let minor = Minor::of(&version);
+    Release {
+        accepted: Accepted::new(profiles, minor),
+        flags: profiles.flags.clone(),
+        objects: profiles.objects.clone(),
         profile: profile.clone(),
+        minor,
         version,
-    })
+    }
+}
+
+/// Codes of findings that rest on what a minor has.
+const OF_MINOR: &[&str] = &[
+    "FL0303", "FL0304", "FL0308", "FL0309", "FL0310", "FL0315", "FL0404", "FL0513", "FL0514", "FL0520", "FL0521",
+    "FL0522", "FL0523", "FL0530", "FL0531", "FL0532", "FL0533", "FL0551", "FL0803", "FL0811",
+];
+
+/// The release to go on with when that of the spec is refused, and the codes of findings that would rest on a guess then: none
+/// when its minor is clear.
+pub(super) fn stand_in(spec: &Spec, profiles: &Profiles) -> Option<(Release, &'static [&'static str])> {
+    let text = spec.kubernetes.version.trim_start_matches('v');
+    let mut parts = text.split('.');
+    let minor = parts
+        .next()
+        .zip(parts.next())
+        .map(|(major, minor)| format!("{major}.{minor}"));
+    let own = minor.and_then(|minor| profiles.kubernetes.get(&minor));
+    let (profile, guessed): (_, &[&str]) = match own {
+        Some(profile) => (profile, &[]),
+        None => (profiles.kubernetes.values().next_back()?, OF_MINOR),
+    };
+    let version = profile.versions.first()?.clone();
+    Some((make_release(version, profile, profiles), guessed))
 }
 
 /// A full version, with or without `v`.

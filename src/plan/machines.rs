@@ -43,6 +43,14 @@ pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<Row<'a>> {
     rows
 }
 
+/// Where a machine or pool stands in the spec.
+pub fn place(spec: &Spec, name: &str) -> Option<Span> {
+    let has = |node: &Node| ranges::names(&node.name).is_ok_and(|names| names.iter().any(|own| own == name));
+    let node = spec.nodes.iter().find(|node| has(node)).map(|node| node.name.span);
+    let pool = || spec.pools.iter().find(|pool| pool.name.value == name);
+    node.or_else(|| pool().map(|pool| pool.name.span))
+}
+
 fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<'a> {
     let mut names = report.take(row_names(&node.name)).unwrap_or_default();
     if names.len() > *left {

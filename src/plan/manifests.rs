@@ -10,9 +10,8 @@ use crate::{
     yaml::{self, Content, Node, Spanned, Tree},
 };
 
-/// Those of the spec, and those that the network plugin's parameters name. Names are file names, each once; contents are
-/// YAML.
-pub(super) fn resolve(spec: &Spec, report: &mut Report) -> Vec<ManifestPlan> {
+/// Those that the network plugin's parameters name.
+pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
     let (choices, _) = spec.choices();
     let brought = choices.iter().flat_map(|choice| {
         let node = choice
@@ -28,7 +27,13 @@ pub(super) fn resolve(spec: &Spec, report: &mut Report) -> Vec<ManifestPlan> {
         let listed = tree.and_then(|tree| yaml::draft::<Vec<Manifest>>(&tree, &[]).value);
         listed.unwrap_or_default()
     });
-    let brought: Vec<_> = brought.collect();
+    brought.collect()
+}
+
+/// Those of the spec, and those that the network plugin's parameters name. Names are file names, each once; contents are
+/// YAML.
+pub(super) fn resolve(spec: &Spec, report: &mut Report) -> Vec<ManifestPlan> {
+    let brought = of_choices(spec);
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for (manifests, default) in [(&brought, PhaseName::Cni), (&spec.manifests, PhaseName::Manifests)] {

@@ -35,6 +35,7 @@ mod names;
 mod network;
 mod node_names;
 mod nodes;
+mod objects;
 mod owned;
 mod patches;
 mod phases;
@@ -61,6 +62,7 @@ pub use host::{
 };
 pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
+pub use machines::place;
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};
 pub use resolve::resolve;

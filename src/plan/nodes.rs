@@ -16,6 +16,12 @@ use crate::{
     yaml::Spanned,
 };
 
+/// Codes of findings that rest on what a system or platform can do.
+const OF_SYSTEM: &[&str] = &[
+    "FL0116", "FL0131", "FL0132", "FL0212", "FL0213", "FL0219", "FL0220", "FL0303", "FL0411", "FL0412", "FL0605",
+    "FL0607", "FL0609", "FL0621", "FL0629", "FL0902", "FL0904", "FL0911", "FL0921",
+];
+
 /// What all machines are resolved with.
 pub(super) struct Nodes<'a> {
     pub(super) spec: &'a Spec,
@@ -69,7 +75,6 @@ impl Nodes<'_> {
             machines: interfaces::Machines {
                 names: &row.names,
                 addresses: &row.addresses,
-                place: node.addresses.span,
                 pool: false,
             },
         };
@@ -106,7 +111,6 @@ impl Nodes<'_> {
             machines: interfaces::Machines {
                 names: std::slice::from_ref(&pool.name.value),
                 addresses: &[],
-                place: pool.name.span,
                 pool: true,
             },
         };
@@ -121,22 +125,49 @@ impl Nodes<'_> {
     }
 
     /// A machine without its name and addresses, and the interfaces of each.
+    ///
+    /// Without its system or platform it is resolved with another, so that this mistake hides no other.
     fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
-        let roles = machine.roles;
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
+        let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
+        let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
+        if let (Some(os), Some(platform)) = (&os, &platform) {
+            return Some(self.template_of(machine, &settings, os, platform, report));
+        }
+        let named = |name: &str| self.profiles.platform.get(name).cloned();
+        let platform = platform.or_else(|| {
+            let meant = settings.platform.and_then(|name| meant(name, &self.profiles.platform));
+            named(meant.or_else(|| self.profiles.suggested_platforms().first().copied())?)
+        })?;
+        let os = os.or_else(|| {
+            let meant = settings.os.and_then(|name| meant(name, &self.profiles.os));
+            let name = meant.or_else(|| self.profiles.suggested_systems().first().copied())?;
+            self.profiles.os.get(name).cloned()
+        })?;
+        Some(report.guessing(OF_SYSTEM, |report| {
+            self.template_of(machine, &settings, &os, &platform, report)
+        }))
+    }
+
+    fn template_of(
+        &mut self,
+        machine: &Machine<'_>,
+        settings: &Inherited<'_>,
+        os: &Arc<OsProfile>,
+        platform: &Arc<PlatformProfile>,
+        report: &mut Report,
+    ) -> (NodePlan, Vec<Vec<InterfacePlan>>) {
+        let roles = machine.roles;
         let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
         kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
-        let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
-        let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
-        let (os, platform) = (os?, platform?);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
-        report.take(check_carriage(&os, &platform, arch, &settings, machine.place));
-        let bin_dir = self.store.bin_dir(&os);
+        report.take(check_carriage(os, platform, arch, settings, machine.place));
+        let bin_dir = self.store.bin_dir(os);
         let site = host::Site {
             direct: &self.direct,
             metadata: &platform.metadata,
-            os: &os,
+            os,
             bin_dir: &bin_dir,
             etcd_data: (roles.etcd || roles.control_plane && !self.external_etcd).then_some(self.etcd_data),
             kubelet: roles.kubernetes(),
@@ -151,8 +182,8 @@ impl Nodes<'_> {
             );
         }
         let site = interfaces::Site {
-            os: &os,
-            platform: &platform,
+            os,
+            platform,
             ranges: self.ranges,
             tunnel: self.tunnel,
             ipv6: self.ipv6,
@@ -161,7 +192,7 @@ impl Nodes<'_> {
         };
         let listed = &settings.host.interfaces;
         let interfaces = interfaces::resolve(listed, &machine.machines, &site, &mut self.claims, report);
-        let delivery = Arc::new(delivery::resolve(&settings, &os, &platform, report));
+        let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
         let template = NodePlan {
             name: String::new(),
             pool: false,
@@ -176,7 +207,7 @@ impl Nodes<'_> {
             labels: labels.own,
             admin_labels: labels.admin,
             taints,
-            kubelet_config: self.kubelet_config(&settings, host.swap),
+            kubelet_config: self.kubelet_config(settings, host.swap),
             kubelet_args: settings
                 .kubelet_args
                 .iter()
@@ -184,15 +215,15 @@ impl Nodes<'_> {
                 .collect(),
             image_archives: artifacts::image_archives(&settings.image_archives, roles, arch),
             preinstalled: self.store.preinstalled(),
-            artifacts: self.store.of(roles, &os, arch, report),
+            artifacts: self.store.of(roles, os, arch, report),
             bin_dir,
             interfaces: Vec::new(),
             host,
-            os,
-            platform,
+            os: os.clone(),
+            platform: platform.clone(),
             delivery,
         };
-        Some((template, interfaces))
+        (template, interfaces)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `delivery.pxe`: what machines boot from the network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BootPlan, NodePlan, PxePlan, artifacts, names, report::Report};
 use crate::{
@@ -50,6 +50,7 @@ pub(super) fn resolve(
                 .help("give each its `mac` or `uuid`; `firelay serve --tokens` needs neither for the documents"),
         );
     }
+    check_memory(pxe, nodes, report);
     check_idle(pxe, &booted, report);
     Some(PxePlan { url, matchbox })
 }
@@ -95,8 +96,13 @@ fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
         arguments: arguments
             .chain(further.map(|argument| argument.replace(ARCH, &node.arch.to_string())))
             .collect(),
-        memory: of_os.memory && disk.is_none(),
+        memory: of_os.memory && disk.is_none() && !further_root(own),
     })
+}
+
+/// Whether the arguments of the spec name a root that lies on a disk.
+fn further_root(own: Option<&PxeSystem>) -> bool {
+    own.is_some_and(|own| own.arguments.iter().any(|argument| argument.starts_with("root=")))
 }
 
 /// The arguments of an installation, or of a system that runs from memory or from a disk that has it.
@@ -236,6 +242,39 @@ fn check_rootfs(pxe: &Pxe, os: &OsProfile, of_os: &SystemBoot, report: &mut Repo
             .label("its kernel and RAM disk alone find no root and stop")
             .help(help),
     );
+}
+
+/// Refuses etcd where a reboot empties it: the founder would found a second cluster, and another member would be one that the
+/// others still expect with its data.
+fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
+    let forgets = |node: &&NodePlan| {
+        let etcd = node.roles.control_plane || node.roles.etcd;
+        etcd && node.boot.as_ref().is_some_and(|boot| boot.memory)
+    };
+    let mut by_system: BTreeMap<&str, Vec<&NodePlan>> = BTreeMap::new();
+    for node in nodes.iter().filter(forgets) {
+        by_system.entry(&node.os.name).or_default().push(node);
+    }
+    for (name, nodes) in by_system {
+        let place = pxe.systems.keys().find(|system| system.value == name);
+        let place = place.map_or(pxe.url.span, |system| system.span);
+        let finding = Diagnostic::error("FL0921", "a control plane or etcd member whose root is in memory").at(place);
+        let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let installs = nodes
+            .iter()
+            .all(|node| node.os.pxe.as_ref().is_some_and(|boot| boot.install.is_some()));
+        let help = if installs {
+            format!("have it installed: systems: {{ {name}: {{ disk: /dev/sda }} }}")
+        } else {
+            format!("name a root on a disk: systems: {{ {name}: {{ arguments: [root=LABEL=ROOT] }} }}")
+        };
+        let label = format!(
+            "{} runs from memory on {}: a reboot loses etcd's data",
+            name,
+            names.join(", ")
+        );
+        report.push(finding.label(label).help(help));
+    }
 }
 
 /// Says what no machine boots.

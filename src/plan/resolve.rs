@@ -14,7 +14,7 @@ use super::{
     network::{self, Parts, Ranges},
     node_names,
     nodes::Nodes,
-    patches, pki, pxe,
+    objects, patches, pki, pxe,
     report::Report,
     runtime, security,
     swap::SwapUse,
@@ -28,7 +28,16 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
     report.finish(plan)
 }
 
-/// What can be said without a Kubernetes version is said first; without one there is no plan.
+/// The release of the spec. When it is refused, resolution goes on with another, so that this mistake hides no other.
+fn release(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Release> {
+    report.take(kubernetes::release(spec, profiles)).or_else(|| {
+        let (release, guessed) = kubernetes::stand_in(spec, profiles)?;
+        report.guess(guessed);
+        Some(release)
+    })
+}
+
+/// Every stage, in an order in which each has what it needs. No stage ends the run because another found a mistake.
 #[expect(clippy::too_many_lines, reason = "the stages in their order, a line each")]
 fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     report.take(names::check("cluster", &spec.name));
@@ -36,7 +45,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let manifests = manifests::resolve(spec, report);
     artifacts::check(spec, profiles, report);
     runtime::check(&spec.runtime, report);
-    host::check(spec, report);
+    host::check(spec, profiles, report);
     delivery::check(spec, report);
     let mut images = Images::new(spec);
     let ranges = Ranges::read(&spec.network, report);
@@ -52,7 +61,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         max_pods: kubelet::max_pods(spec),
     };
     let network = network::resolve(spec, &ranges, parts, report);
-    let release = report.take(kubernetes::release(spec, profiles));
+    let release = release(spec, profiles, report);
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
     let security = security::resolve(spec, profiles, report);
@@ -65,6 +74,8 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let release = release?;
     let addons = addons::chosen(spec, &release, &mut images, report);
     doctor::check_plugin(&addons, manifests.len(), report);
+    let written = [manifests::of_choices(spec), spec.manifests.clone()].concat();
+    objects::check(&written, &addons, &release, report);
     kubelet::check(spec, &release, report);
     kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {
@@ -104,10 +115,14 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let store = nodes.store;
     let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
+    doctor::check_pods(spec, &nodes, report);
+    if let Some(endpoint) = &endpoint {
+        endpoint::check_reach(spec, endpoint, &nodes, report);
+    }
     node_names::check_pools(spec, &nodes, report);
     let beside = beside::resolve(&spec.delivery.beside, &nodes, report);
     let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
-    let endpoint = endpoint?;
+    let endpoint = endpoint.unwrap_or_else(|| endpoint::stand_in(spec));
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
         name: spec.name.value.clone(),
@@ -171,7 +186,9 @@ fn versions<'a>(spec: &Spec, release: &'a Release, report: &mut Report) -> Versi
             .iter()
             .find(|(key, _)| key == name)
             .and_then(|(_, version)| version.as_ref());
-        components.extend(runtime::version(name, given, spec, release, report).map(|version| (name.as_str(), version)));
+        let version = runtime::version(name, given, spec, release, report)
+            .or_else(|| runtime::version(name, None, spec, release, report));
+        components.extend(version.map(|version| (name.as_str(), version)));
     }
     Versions {
         kubernetes: (&release.version, spec.kubernetes.version.span),

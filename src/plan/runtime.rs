@@ -161,6 +161,7 @@ fn check_once(mirrors: &[Mirror], report: &mut Report) {
 
 fn check_mirror(mirror: &Mirror, report: &mut Report) {
     artifacts::check_url(&mirror.url, report);
+    report.extend(check_mirror_path(mirror));
     mirror.ca.iter().for_each(|ca| host::check_certificates(ca, report));
     if let Some(client) = &mirror.client {
         host::check_certificates(&client.certificate, report);
@@ -171,4 +172,31 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
         let finding = Diagnostic::error("FL0506", "a user name cannot hold a colon").at(username.span);
         report.push(finding.label("what follows the colon would be sent as the password"));
     }
+}
+
+/// containerd puts `/v2` behind a mirror's URL that does not end so, unless `override_path` forbids it (containerd docs, hosts.md).
+/// A project of Harbor is asked for as `/v2/PROJECT/…` (Harbor docs, "Configure Proxy Cache").
+fn check_mirror_path(mirror: &Mirror) -> Option<Diagnostic> {
+    let (_, rest) = mirror.url.split_once("://")?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let path = path.trim_end_matches('/');
+    let versioned = path == "v2" || path.starts_with("v2/");
+    let ends = path.ends_with("/v2") || path == "v2";
+    let harbor = host.split(['.', ':', '-']).any(|part| part == "harbor");
+    let asked = |path: &str| format!("https://{host}/{path}/library/… is asked for");
+    if versioned && !ends && !mirror.override_path {
+        let finding = Diagnostic::error("FL0506", "a mirror's path that already has /v2").at(mirror.url.span);
+        let help = "add overridePath: true, which leaves the URL as it stands";
+        return Some(finding.label(asked(&format!("{path}/v2"))).help(help));
+    }
+    if harbor && !versioned && !path.is_empty() {
+        let finding = Diagnostic::warning("FL0506", "a project of Harbor without /v2 before it").at(mirror.url.span);
+        let asked = asked(&match mirror.override_path {
+            true => path.to_owned(),
+            false => format!("{path}/v2"),
+        });
+        let help = format!("write url: https://{host}/v2/{path} with overridePath: true");
+        return Some(finding.label(asked).help(help));
+    }
+    None
 }

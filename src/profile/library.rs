@@ -36,13 +36,16 @@ const FOLDERS: [(&str, &str); 4] = [
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 7] = [
+const SINGLE: [&str; 10] = [
     "catalog.yaml",
     "endpoint.yaml",
     "etcd.yaml",
     "feature-gates.yaml",
+    "flags.yaml",
     "kinds.yaml",
+    "objects.yaml",
     "runtime/containerd.yaml",
+    "time-zones.yaml",
     "units.yaml",
 ];
 

@@ -8,15 +8,18 @@ mod containerd;
 mod endpoint;
 mod etcd;
 mod feature_gates;
+mod flags;
 mod kind_syntax;
 mod kinds;
 mod kubernetes;
 mod library;
 mod minor;
+mod objects;
 mod os;
 mod platform;
 mod security;
 mod store;
+mod time_zones;
 mod units;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -37,14 +40,17 @@ pub use containerd::*;
 pub use endpoint::*;
 pub use etcd::*;
 pub use feature_gates::*;
+pub use flags::*;
 pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
 pub use minor::*;
+pub use objects::*;
 pub use os::*;
 pub use platform::*;
 pub use security::*;
 pub use store::*;
+pub use time_zones::*;
 pub use units::*;
 
 static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
@@ -99,8 +105,14 @@ pub struct Profiles {
     pub etcd: Arc<EtcdProfile>,
     /// Feature gates of Kubernetes' components.
     pub feature_gates: Arc<FeatureGates>,
+    /// Flags of the programs that are started.
+    pub flags: Arc<Flags>,
     /// Kinds of configuration that programs of Kubernetes read.
     pub kinds: Arc<Kinds>,
+    /// Kinds of objects that Kubernetes has by itself.
+    pub objects: Arc<Objects>,
+    /// Names of time zones.
+    pub time_zones: Arc<TimeZones>,
     /// Sections and keys of systemd's units.
     pub units: Arc<UnitSections>,
 }
@@ -118,7 +130,10 @@ impl Profiles {
             endpoint: Arc::new(one("endpoint.yaml")?),
             etcd: Arc::new(one("etcd.yaml")?),
             feature_gates: Arc::new(one("feature-gates.yaml")?),
+            flags: Arc::new(one("flags.yaml")?),
             kinds: Arc::new(one("kinds.yaml")?),
+            objects: Arc::new(one("objects.yaml")?),
+            time_zones: Arc::new(one("time-zones.yaml")?),
             units: Arc::new(one("units.yaml")?),
         })
     }
@@ -151,6 +166,9 @@ impl Profiles {
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
             (_, "etcd") => self.etcd = Arc::new(profile.decode(source)?),
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
+            (_, "flags") => self.flags = Arc::new(profile.decode(source)?),
+            (_, "objects") => self.objects = Arc::new(profile.decode(source)?),
+            (_, "time-zones") => self.time_zones = Arc::new(profile.decode(source)?),
             (_, "kinds") => self.kinds = Arc::new(profile.decode(source)?),
             (_, "units") => self.units = Arc::new(profile.decode(source)?),
             _ => self.containerd = Arc::unwrap_or_clone(checked(profile, source, Check::containerd)?),

@@ -172,6 +172,8 @@ pub struct PlatformProfile {
     /// The network delivers by a table of its own: an address that a machine announces by itself leads nowhere.
     #[serde(default)]
     pub routes_by_table: bool,
+    /// The network drops packets of addresses that it did not give: how to allow one, with `{address}` for it, for people.
+    pub allow_address: Option<String>,
     /// Machines may boot from the network: `delivery.pxe` is for them.
     #[serde(default)]
     pub pxe: bool,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     diagnostic::{self, Diagnostic, Source, Span},
-    yaml::{self, Assignment, Inserted, Rules, Spanned, Tree},
+    yaml::{self, Assignment, Content, Inserted, Rules, Spanned, Tree},
 };
 
 /// How the lists of a spec merge: their elements are known by what no two of them share.
@@ -200,6 +200,27 @@ impl Layers {
         }
     }
 
+    /// The same texts with further values set over them.
+    #[must_use]
+    pub fn with(&self, assignments: &[String]) -> Self {
+        let mut layers = self.clone();
+        let set = self.set.iter().flat_map(|(number, lengths)| {
+            let text = &self.source.texts()[*number].text;
+            let starts = lengths.iter().scan(0, |at, length| {
+                let start = *at;
+                *at += length + 1;
+                Some(start)
+            });
+            let set = starts
+                .zip(lengths)
+                .map(|(start, length)| text[start..start + length].to_owned());
+            set.collect::<Vec<_>>()
+        });
+        let set: Vec<_> = set.chain(assignments.iter().cloned()).collect();
+        layers.set(&set);
+        layers
+    }
+
     /// Replaces `${NAME}` by variables.
     pub fn substitute(&mut self, environment: BTreeMap<String, String>) {
         self.environment = Some(environment);
@@ -321,7 +342,8 @@ impl Layers {
             match Tree::parse_at(&text.text, text.start) {
                 Ok(mut tree) => {
                     findings.append(&mut tree.findings);
-                    let strange = check_header(&tree);
+                    let mut strange = check_header(&tree);
+                    strange.extend(check_mapping(&tree));
                     // Of a document in another shape every key would be wrong; saying so would bury the reason.
                     broken |= !strange.is_empty();
                     findings.extend(strange);
@@ -355,6 +377,21 @@ impl Layers {
             at += length + 1;
         }
     }
+}
+
+/// Keys stand in a mapping. A list or a text that is laid over others would replace all of them.
+fn check_mapping(tree: &Tree<'_>) -> Option<Diagnostic> {
+    let what = match &tree.root.content {
+        Content::Mapping(_) => return None,
+        Content::Sequence(_) => "a list",
+        Content::Scalar(_) => "text",
+    };
+    let finding = Diagnostic::error("FL0010", format!("expected a mapping, found {what}")).at(tree.root.span);
+    Some(
+        finding
+            .label("a spec is a mapping of keys")
+            .help("write `KEY: VALUE` lines, such as os: ubuntu-24.04"),
+    )
 }
 
 /// The finding for an `include` where all files are read already.

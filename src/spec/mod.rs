@@ -9,8 +9,8 @@ mod sources;
 mod under;
 
 use crate::{
-    diagnostic::{self, Diagnostic, Source},
-    yaml::{self, Draft, Inserted, Node as Branch, Tree, Words},
+    diagnostic::{self, Diagnostic, Source, Span},
+    yaml::{self, Content, Draft, Inserted, Node as Branch, Tree, Words},
 };
 
 pub use layers::{Layers, Part, RULES, Read};
@@ -79,6 +79,36 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
         sources::fill(spec, &layers.loaded);
     }
     (draft, composed.inserted)
+}
+
+/// Where the mappings stand whose place is the given one, as keys with dots between; a place may be that of several.
+pub fn paths_at(layers: &Layers, span: Span) -> Vec<String> {
+    let mut paths = Vec::new();
+    if let Ok(composed) = layers.compose() {
+        collect_paths(&composed.tree.root, "", span, &mut paths);
+    }
+    paths
+}
+
+fn collect_paths(node: &Branch<'_>, path: &str, span: Span, paths: &mut Vec<String>) {
+    match &node.content {
+        Content::Scalar(_) => {}
+        Content::Sequence(items) => items.iter().for_each(|item| collect_paths(item, path, span, paths)),
+        Content::Mapping(entries) => {
+            if node.span == span {
+                paths.push(path.to_owned());
+            }
+            for (key, value) in entries {
+                let key = key.text().unwrap_or_default();
+                let below = if path.is_empty() {
+                    key.to_owned()
+                } else {
+                    format!("{path}.{key}")
+                };
+                collect_paths(value, &below, span, paths);
+            }
+        }
+    }
 }
 
 /// A tree as a spec, with the mistakes of its form; those of parameters among them.

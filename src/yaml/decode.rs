@@ -46,7 +46,7 @@ impl<'t> Decoder<'t> {
         match &self.node.content {
             Content::Mapping(entries) => Some(entries),
             Content::Scalar(scalar) if scalar.plain && scalar.text.is_empty() => {
-                self.wrong_type("a mapping", "remove the key, or write {}");
+                self.wrong_type("a mapping", "indent the keys that belong to it, remove it, or write {}");
                 None
             }
             _ => {

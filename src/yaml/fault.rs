@@ -2,6 +2,7 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
+use super::indent;
 use crate::diagnostic::{Diagnostic, Span};
 
 /// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
@@ -28,11 +29,12 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
             let finding = Diagnostic::error("FL0001", "not valid YAML")
                 .at(place)
                 .label(error.info());
-            match unquoted_braces(rest) {
-                Some(word) => finding.help(format!("quote it: \"{word}\"")),
-                None if rest.lines().next().is_some_and(|line| line.contains("${")) => finding
+            match (unquoted_braces(rest), indent::help(text, place.start, &error.info())) {
+                (Some(word), _) => finding.help(format!("quote it: \"{word}\"")),
+                (None, _) if rest.lines().next().is_some_and(|line| line.contains("${")) => finding
                     .help("within { } and [ ] quote ${…}, or write it on a line of its own, where it may be a number"),
-                None => finding,
+                (None, Some(help)) => finding.help(help),
+                (None, None) => finding,
             }
         }
     })

@@ -91,7 +91,7 @@ impl de::Error for Fault {
 /// The findings of a run.
 #[derive(Default)]
 pub(super) struct Log {
-    /// The outermost mapping, whose place is the whole file.
+    /// The outermost mapping, whose place is its first key.
     root: usize,
     words: Words,
     /// Something was replaced by a stand-in.
@@ -161,7 +161,8 @@ impl Log {
         if self.supplied.borrow_mut().insert((address(node), field)) {
             let finding = Diagnostic::error("FL0009", format!("missing key `{field}`"));
             self.record(if address(node) == self.root {
-                finding
+                let label = format!("`{field}` is needed beside the keys at the top");
+                finding.at(node.span).label(label)
             } else {
                 finding.at(node.span).label(format!("`{field}` is needed here"))
             });

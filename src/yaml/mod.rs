@@ -11,6 +11,7 @@ mod emit;
 mod environment;
 mod fault;
 mod fragment;
+mod indent;
 mod json_patch;
 mod log;
 mod merge;

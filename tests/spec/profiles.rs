@@ -161,6 +161,38 @@ fn feature_gates_and_fields_come_and_go_with_minors() {
     assert_eq!(profiles.kinds.fields("KubeProxyConfiguration").unwrap().len(), 24);
 }
 
+/// Of a minor that is not covered no flag and no kind is checked. k8s-openapi is another source of the same kinds.
+#[test]
+fn flags_and_kinds_of_every_minor_are_known() {
+    let profiles = profiles();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (name, kubernetes) in &profiles.kubernetes {
+        let minor: Minor = name.parse().unwrap();
+        for component in ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"] {
+            let flags = profiles.flags.of(component, minor).unwrap();
+            assert!(flags.contains(&"feature-gates"), "{component} {name}");
+            let both = |flag: &&str| !kubernetes.accepts_flag(component, flag);
+            assert_eq!(
+                flags.iter().find(|flag| both(flag)),
+                None,
+                "{component} {name}: there, and removed"
+            );
+        }
+        let etcd = Minor::of(&kubernetes.components["etcd"]);
+        assert!(profiles.flags.of("etcd", etcd).is_some(), "etcd of {name}");
+        assert!(profiles.objects.covers(minor));
+        let schemas = fs::read_to_string(root.join(format!("tests/openapi/{name}.json"))).unwrap();
+        let schemas: serde_json::Value = serde_json::from_str(&schemas).unwrap();
+        for object in schemas["kinds"].as_object().unwrap().keys() {
+            let (version, kind) = object.split_once(' ').unwrap();
+            assert!(
+                profiles.objects.kinds(version, minor).contains(&kind),
+                "{object} in {name}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_oldest_minor_has_what_it_had() {
     let profiles = profiles();

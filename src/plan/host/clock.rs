@@ -1,9 +1,14 @@
 //! `timezone`.
 
-use crate::{diagnostic::Diagnostic, plan::report::Report, yaml::Spanned};
+use crate::{
+    diagnostic::{Diagnostic, nearest},
+    plan::report::Report,
+    profile::TimeZones,
+    yaml::Spanned,
+};
 
-/// Refuses what cannot be the path of a zone (tzdata, `Theory`, "Timezone identifiers"); which zones there are, the image knows.
-pub(super) fn check(zone: &Spanned<String>, report: &mut Report) {
+/// Refuses what cannot be the path of a zone (tzdata, `Theory`, "Timezone identifiers"), and a zone that tzdata lacks.
+pub(super) fn check(zone: &Spanned<String>, zones: &TimeZones, report: &mut Report) {
     let is_part = |part: &str| {
         let first = part.bytes().next();
         first.is_some_and(|first| first.is_ascii_alphabetic())
@@ -11,8 +16,18 @@ pub(super) fn check(zone: &Spanned<String>, report: &mut Report) {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
     };
+    let odd = Diagnostic::error("FL0615", "not a time zone").at(zone.span);
     if !zone.split('/').all(is_part) {
-        let finding = Diagnostic::error("FL0615", "not a time zone").at(zone.span);
-        report.push(finding.help("write a name as in /usr/share/zoneinfo: UTC, Europe/Berlin"));
+        report.push(odd.help("write a name as in /usr/share/zoneinfo: UTC, Europe/Berlin"));
+    } else if !zones.has(zone) {
+        let names = zones.names();
+        let label = match nearest(zone, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "tzdata has no zone of this name".to_owned(),
+        };
+        report.push(
+            odd.label(label)
+                .help("`timedatectl list-timezones` prints all: UTC, Europe/Berlin"),
+        );
     }
 }

@@ -17,7 +17,7 @@ mod trust;
 use super::{inheritance::InheritedHost, interfaces, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    profile::{MetadataService, OsProfile},
+    profile::{MetadataService, OsProfile, Profiles, TimeZones},
     spec::{HostSettings, Spec},
     yaml::Spanned,
 };
@@ -74,12 +74,13 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
 }
 
 /// Checks every setting where it was written.
-pub(super) fn check(spec: &Spec, report: &mut Report) {
-    spec.levels().for_each(|settings| check_one(settings, report));
+pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
+    spec.levels()
+        .for_each(|settings| check_one(settings, &profiles.time_zones, report));
     kernel::check_idle_swap(spec, report);
 }
 
-fn check_one(settings: HostSettings<'_>, report: &mut Report) {
+fn check_one(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
     settings.proxy.iter().for_each(|proxy| proxy::check(proxy, report));
     settings.ntp.iter().for_each(|ntp| servers::check_ntp(ntp, report));
     settings.dns.iter().for_each(|dns| servers::check_dns(dns, report));
@@ -87,7 +88,10 @@ fn check_one(settings: HostSettings<'_>, report: &mut Report) {
         .hosts
         .iter()
         .for_each(|(address, names)| lookup::check(address, names, report));
-    settings.timezone.iter().for_each(|zone| clock::check(zone, report));
+    settings
+        .timezone
+        .iter()
+        .for_each(|zone| clock::check(zone, zones, report));
     settings
         .sysctls
         .iter()

@@ -27,8 +27,6 @@ pub(super) struct Machines<'a> {
     pub(super) names: &'a [String],
     /// For each entry of `addresses` one address per machine.
     pub(super) addresses: &'a [Vec<IpAddr>],
-    /// Where the addresses were written, or the pool's name.
-    pub(super) place: Span,
     pub(super) pool: bool,
 }
 
@@ -76,12 +74,12 @@ pub(super) fn resolve(
     }
     // What an interface has that could not be read may be the address.
     if interfaces.iter().all(|interface| addresses::are_read(interface)) {
-        check_own(machines, &plans, report);
+        check_own(interfaces, machines, &plans, report);
     }
     if let Some(plans) = plans.first() {
         site.check_virtual_address(plans, report);
     }
-    site.check_name_servers(interfaces, machines.place, report);
+    site.check_name_servers(interfaces, first.name.span, report);
     plans
 }
 
@@ -150,8 +148,13 @@ fn check_mac(interface: &Interface, machines: &Machines<'_>, claims: &mut Claims
 }
 
 /// Every own address of a machine is on one of its interfaces, unless one may get it from outside.
-fn check_own(machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut Report) {
+fn check_own(interfaces: &[&Interface], machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut Report) {
+    let Some(first) = interfaces.first() else { return };
     for (at, (name, plans)) in machines.names.iter().zip(plans).enumerate() {
+        // Networks that hold none of its addresses are told already.
+        if has_strange_network(interfaces, plans) {
+            continue;
+        }
         for address in machines.own(at) {
             let on = |plan: &&InterfacePlan| plan.addresses.iter().any(|net| net.addr() == address);
             let on: Vec<_> = plans.iter().filter(on).map(|plan| plan.name.as_str()).collect();
@@ -160,14 +163,14 @@ fn check_own(machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut
                 [] if !asked => finding(
                     "FL0623",
                     "a machine's address is on none of its interfaces",
-                    machines.place,
+                    first.name.span,
                 )
                 .label(format!("{address} of {name}, which asks nobody for one"))
                 .help("give one of its interfaces the network under `subnets`"),
                 [one, other, ..] => finding(
                     "FL0623",
                     "a machine's address is on two of its interfaces",
-                    machines.place,
+                    first.name.span,
                 )
                 .label(format!("{address} of {name} is on {one} and {other}")),
                 _ => continue,
@@ -176,4 +179,13 @@ fn check_own(machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut
             return report.push(odd);
         }
     }
+}
+
+/// Whether an interface has networks, and no address in any.
+fn has_strange_network(interfaces: &[&Interface], plans: &[InterfacePlan]) -> bool {
+    let empty = |interface: &&Interface| {
+        let plan = plans.iter().find(|plan| plan.name == interface.name.value);
+        !interface.subnets.is_empty() && plan.is_some_and(|plan| plan.addresses.is_empty())
+    };
+    interfaces.iter().any(|interface| empty(interface))
 }

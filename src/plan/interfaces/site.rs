@@ -129,7 +129,7 @@ impl Site<'_> {
         if !self.dns && !interfaces.iter().any(told) {
             let none = Diagnostic::warning("FL0628", "nobody tells a machine its name servers").at(place);
             report.push(
-                none.label("all its interfaces have fixed addresses")
+                none.label("all interfaces of these machines have fixed addresses")
                     .help("dns: { servers: […] } for the machines, or under one of the `interfaces`"),
             );
         }

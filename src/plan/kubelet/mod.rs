@@ -43,7 +43,13 @@ pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
         for (name, branch) in &kubelet.config {
             owned::KUBELET_FIELDS.check(name, &plain(&branch.value), report);
         }
-        component::check_arguments(&owned::KUBELET_FLAGS, &kubelet.extra_args, release, report);
+        component::check_arguments(
+            &owned::KUBELET_FLAGS,
+            Some(release.minor),
+            &kubelet.extra_args,
+            release,
+            report,
+        );
         if spec.manifests.is_empty() {
             report.extend(kubelet.extra_args.iter().find_map(waiting_for_cloud));
         }

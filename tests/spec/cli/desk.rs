@@ -174,5 +174,5 @@ pub const INIT: &[&str] = &[
     "--worker=w{1..3}=10.0.0.21-10.0.0.23",
     "--endpoint-provider=kubeVip=10.0.0.100",
     "--endpoint=api.lab.lan",
-    "--ssh-key=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOm you@example.com",
+    "--ssh-key=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl you@example.com",
 ];

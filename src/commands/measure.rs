@@ -1,0 +1,289 @@
+//! The documents of a plan against their platforms' limits, and what would make those fit that are too large.
+//!
+//! Every way out was tried before it is told: the spec was resolved with it, and the documents were made again.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rayon::prelude::*;
+
+use super::{assembly::Assembly, failure::Failure, placeholder, project::print_findings};
+use crate::{
+    delivery::{self, Overrun, encoding_name},
+    diagnostic::Diagnostic,
+    plan::{self, ManifestSource, NodePlan, Plan},
+    profile::{Profiles, Store},
+    secrets::Bundle,
+    spec::{self, Algorithm, CaKeys, Layers},
+};
+
+/// Bytes by which documents of two bundles differ: signatures and what compresses by chance.
+const MARGIN: u64 = 64;
+/// Kinds of files that are named as the largest.
+const LARGEST: usize = 3;
+
+/// What is measured.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The texts of the spec.
+    pub layers: &'a Layers,
+    /// What it means.
+    pub plan: &'a Plan,
+    /// The profiles that it was resolved with.
+    pub profiles: &'a Profiles,
+}
+
+/// A document that does not fit, or hardly.
+struct Tight<'p> {
+    node: &'p NodePlan,
+    counted: u64,
+    limit: u64,
+    /// Absent for one that fits.
+    overrun: Option<Box<Overrun>>,
+}
+
+/// The findings about documents that do not fit, measured with a bundle that stands for the cluster's own.
+pub fn findings(subject: Subject<'_>) -> Result<Vec<Diagnostic>, Failure> {
+    if !subject.plan.nodes.iter().any(is_limited) {
+        return Ok(Vec::new());
+    }
+    of_bundle(subject, &placeholder::bundle(subject.plan)?)
+}
+
+/// Prints the finding about a document that turned out too large, before the failure that tells its files.
+pub fn explained(subject: Subject<'_>, bundle: &Bundle, failure: Failure) -> Failure {
+    if matches!(failure, Failure::TooLarge(_))
+        && let Ok(findings) = of_bundle(subject, bundle)
+    {
+        print_findings(&subject.layers.source, &findings);
+    }
+    failure
+}
+
+fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
+    let assembly = Assembly::of(subject.plan, subject.profiles, bundle, false)?;
+    let nodes = representatives(subject.plan);
+    let tight = nodes.par_iter().map(|node| measured(&assembly, node));
+    let tight = tight.collect::<Result<Vec<_>, Failure>>()?;
+    // What is wrong with one machine of a platform and role is wrong with all.
+    let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
+    for tight in tight.into_iter().flatten() {
+        let roles = tight.node.roles;
+        let key = (
+            tight.overrun.is_none(),
+            tight.node.platform.name.as_str(),
+            roles.control_plane,
+            roles.etcd,
+        );
+        alike.entry(key).or_default().push(tight);
+    }
+    Ok(alike
+        .into_values()
+        .map(|group| finding(subject, bundle, &group))
+        .collect())
+}
+
+fn is_limited(node: &NodePlan) -> bool {
+    node.os
+        .user_data(&node.platform)
+        .is_some_and(|data| data.limit.is_some())
+}
+
+/// Of each row the founder and the machine with the longest name: the documents of others are no larger.
+fn representatives(plan: &Plan) -> Vec<&NodePlan> {
+    let mut rows: BTreeMap<(*const (), bool), &NodePlan> = BTreeMap::new();
+    let mut order = Vec::new();
+    for node in plan.nodes.iter().filter(|node| is_limited(node)) {
+        let key = (Arc::as_ptr(&node.host).cast(), node.founder);
+        match rows.get(&key) {
+            Some(other) if other.name.len() >= node.name.len() => {}
+            Some(_) => drop(rows.insert(key, node)),
+            None => {
+                rows.insert(key, node);
+                order.push(key);
+            }
+        }
+    }
+    order.iter().filter_map(|key| rows.get(key).copied()).collect()
+}
+
+/// The machine if its document does not fit, or hardly.
+fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan) -> Result<Option<Tight<'p>>, Failure> {
+    let files = assembly.files(node, &assembly.pki(node)?)?;
+    Ok(match assembly.package(node, &files) {
+        Ok(artifact) => {
+            let (counted, limit) = (artifact.handover.counted, artifact.handover.limit.unwrap_or(u64::MAX));
+            (limit - counted < MARGIN).then_some(Tight {
+                node,
+                counted,
+                limit,
+                overrun: None,
+            })
+        }
+        Err(delivery::Error::TooLarge(overrun)) => Some(Tight {
+            node,
+            counted: overrun.size.counted,
+            limit: overrun.limit,
+            overrun: Some(overrun),
+        }),
+        Err(error) => return Err(Failure::io(&error)),
+    })
+}
+
+/// One finding for machines of one platform and role, at the first of them.
+fn finding(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnostic {
+    let Some(worst) = group.iter().max_by_key(|tight| tight.counted) else {
+        return Diagnostic::error("FL0931", "");
+    };
+    let Tight {
+        node, counted, limit, ..
+    } = worst;
+    let platform = &node.platform.name;
+    let of = match group.len() {
+        1 => format!("the document of {}", node.name),
+        more => format!("the documents of {} and {} more", node.name, more - 1),
+    };
+    let finding = match &worst.overrun {
+        Some(overrun) => {
+            let form = encoding_name(overrun.size.encoding);
+            let over = hundreds(counted - limit);
+            Diagnostic::error("FL0931", format!("{of} is too large for {platform}"))
+                .label(format!("about {over} bytes over the limit of {limit}, as {form}"))
+                .help(help(subject, bundle, group, overrun))
+        }
+        None => Diagnostic::warning("FL0931", format!("{of} may be too large for {platform}"))
+            .label(format!("{} bytes below the limit of {limit}", limit - counted))
+            .help("the keys of another bundle may take more: leave some room"),
+    };
+    let place = spec::draft(subject.layers).0.value;
+    Diagnostic {
+        span: place.and_then(|spec| plan::place(&spec, &node.name)),
+        ..finding
+    }
+}
+
+/// Rounded up: documents of other bundles differ by some bytes.
+fn hundreds(bytes: u64) -> u64 {
+    bytes.div_ceil(100) * 100
+}
+
+/// What takes the bytes, and each way out that was tried and fits.
+fn help(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overrun) -> String {
+    let groups = overrun.size.groups.iter().take(LARGEST);
+    let groups = groups.map(|group| format!("{} about {}", group.group.title(), hundreds(group.share)));
+    let largest = format!("most bytes: {}", groups.collect::<Vec<_>>().join(", "));
+    let fitting = |ways: Vec<Way>| ways.into_iter().filter(|way| fits(subject, bundle, group, way));
+    let smaller = ways(subject.plan, group);
+    let all = together(&smaller);
+    let mut found: Vec<_> = fitting(smaller).collect();
+    if found.is_empty() {
+        found.extend(fitting(all.into_iter().collect()));
+    }
+    // The first form of a pointer is enough.
+    found.extend(fitting(pointers(group)).next());
+    let mut lines: Vec<_> = found.iter().map(|way| format!("fits with {}", way.text)).collect();
+    if lines.is_empty() {
+        lines.push("let the image bring large files, or choose a platform that takes more".to_owned());
+    }
+    std::iter::once(largest).chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// A change of the spec that makes documents smaller.
+#[derive(Clone)]
+struct Way {
+    assignments: Vec<String>,
+    text: String,
+    /// It needs keys of another algorithm.
+    new_bundle: bool,
+}
+
+fn ways(plan: &Plan, group: &[Tight<'_>]) -> Vec<Way> {
+    let way = |assignment: &str, text: String| Way {
+        assignments: vec![assignment.to_owned()],
+        text,
+        new_bundle: false,
+    };
+    let mut ways = Vec::new();
+    if plan.pki.algorithm != Algorithm::EcdsaP256 {
+        ways.push(Way {
+            new_bundle: true,
+            ..way(
+                "pki.algorithm=ecdsa-p256",
+                "pki: { algorithm: ecdsa-p256 }, and a new bundle".to_owned(),
+            )
+        });
+    }
+    if plan.pki.ca_keys != CaKeys::None {
+        ways.push(way(
+            "pki.caKeys=none",
+            "pki: { caKeys: none }, which leaves out the CAs' keys".to_owned(),
+        ));
+    }
+    if group.iter().any(|tight| tight.node.delivery.rung.is_some()) {
+        ways.push(way(
+            "delivery.rung=",
+            "no `delivery.rung`: the first form that fits is taken".to_owned(),
+        ));
+    }
+    let own = |manifest: &plan::ManifestPlan| matches!(manifest.source, ManifestSource::Content(_));
+    if plan.manifests.iter().any(own) {
+        ways.push(way(
+            "manifests=",
+            "no `manifests`: apply them when the cluster is up".to_owned(),
+        ));
+    }
+    if group.iter().any(|tight| !tight.node.host.files.is_empty()) {
+        ways.push(way("files=", "no `files`: let the image bring them".to_owned()));
+    }
+    ways
+}
+
+/// All of them at once, where there are several.
+fn together(ways: &[Way]) -> Option<Way> {
+    let texts: Vec<_> = ways.iter().map(|way| way.text.as_str()).collect();
+    (ways.len() > 1).then(|| Way {
+        assignments: ways.iter().flat_map(|way| way.assignments.clone()).collect(),
+        text: texts.join("; and "),
+        new_bundle: ways.iter().any(|way| way.new_bundle),
+    })
+}
+
+/// Places where machines of the platform show an identity come first; sealed payloads before others, since whoever reads the
+/// store has the payload too.
+fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
+    let pointed = |tight: &Tight<'_>| tight.node.delivery.pointer.is_some();
+    let Some(first) = group.first().filter(|_| !group.iter().any(pointed)) else {
+        return Vec::new();
+    };
+    let own = first
+        .node
+        .platform
+        .identity
+        .iter()
+        .filter_map(|scheme| Store::of(scheme));
+    let stores = own.chain(Store::of("https"));
+    let forms = stores.flat_map(|store| [", sealed: true", ""].map(|sealed| (store, sealed)));
+    let way = |(store, sealed): (&Store, &str)| {
+        let pointer = format!("{{ base: {}{sealed} }}", store.example);
+        Way {
+            assignments: vec![format!("delivery.pointer={pointer}")],
+            text: format!("delivery: {{ pointer: {pointer} }}, from where machines fetch the rest"),
+            new_bundle: false,
+        }
+    };
+    forms.map(way).collect()
+}
+
+/// Whether the spec with the change is accepted, and the documents fit.
+fn fits(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
+    let layers = subject.layers.with(&way.assignments);
+    let Ok((plan, _)) = plan::read(&layers, subject.profiles) else {
+        return false;
+    };
+    let other = way.new_bundle.then(|| placeholder::bundle(&plan).ok()).flatten();
+    let Ok(assembly) = Assembly::of(&plan, subject.profiles, other.as_ref().unwrap_or(bundle), false) else {
+        return false;
+    };
+    let concerned = |node: &&NodePlan| group.iter().any(|tight| tight.node.name == node.name);
+    let mut nodes = plan.nodes.iter().filter(concerned);
+    nodes.all(|node| matches!(measured(&assembly, node), Ok(None)))
+}
