@@ -129,7 +129,7 @@ pub const CASES: &[Case] = &[
         tree.replace("worker-1", JOIN, "10.0.0.21", "10.0.0.99");
     }),
     Case("FL1061", "no network plugin", "ha-ubuntu", |tree| {
-        tree.remove("cp1", FLANNEL)
+        tree.remove("cp1", FLANNEL);
     }),
     // etcd.
     Case("FL1046", "clients without a certificate", "external-etcd", |tree| {
@@ -260,7 +260,7 @@ pub const CASES: &[Case] = &[
         tree.replace("cp1", VIP, "https://10.5.0.11:6443", "https://10.5.0.12:6443");
     }),
     Case("FL1047", "kube-vip that is left out", "kube-vip", |tree| {
-        tree.remove("cp3", VIP)
+        tree.remove("cp3", VIP);
     }),
     Case("FL1047", "proxy to another machine", "local-endpoint", |tree| {
         tree.replace("w1", PROXY, "10.6.0.13:6443", "10.6.0.99:6443");
@@ -384,7 +384,7 @@ pub const CASES: &[Case] = &[
         tree.permit("worker-1", &format!("{LIB}/driver"), "0777");
     }),
     Case("FL1048", "variables that everybody can write", "ha-ubuntu", |tree| {
-        tree.permit("worker-1", ENV, "0666")
+        tree.permit("worker-1", ENV, "0666");
     }),
     Case("FL1048", "key of another account with Ignition", "ha-flatcar", |tree| {
         tree.edit("w1", |config| {
@@ -487,16 +487,16 @@ pub const CASES: &[Case] = &[
         tree.replace("w1", SYSCTL, "net.ipv6.conf.all.forwarding = 1\n", "");
     }),
     Case("FL1049", "no file of parameters", "ha-ubuntu", |tree| {
-        tree.remove("worker-1", SYSCTL)
+        tree.remove("worker-1", SYSCTL);
     }),
     Case("FL1049", "no overlay", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", MODULES, "overlay\n", "")
+        tree.replace("worker-1", MODULES, "overlay\n", "");
     }),
     Case("FL1049", "no filter on bridges as a module", "ha-ubuntu", |tree| {
         tree.replace("worker-1", MODULES, "br_netfilter\n", "");
     }),
     Case("FL1049", "module of kube-proxy", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", MODULES, "nf_conntrack\n", "")
+        tree.replace("worker-1", MODULES, "nf_conntrack\n", "");
     }),
     Case(
         "FL1049",
@@ -589,7 +589,7 @@ pub const CASES: &[Case] = &[
         });
     }),
     Case("FL1062", "digest that is none", "ha-ubuntu", |tree| {
-        digest(tree, "kubelet ", |_| "-".to_owned())
+        digest(tree, "kubelet ", |_| "-".to_owned());
     }),
     Case("FL1062", "release of the kubelet", "ha-ubuntu", |tree| {
         tree.replace(
