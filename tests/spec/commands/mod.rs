@@ -262,9 +262,8 @@ fn judged(scratch: &Scratch, block: &Block, class: Class) -> Result<(), String> 
         Class::Tree if block.text != TREE => Err(format!("it is not:\n{TREE}")),
         Class::Tree => scratch.run("", "firelay render --new-secrets"),
         Class::Console(before) => scratch.run(before, &page::prompted(&block.text)),
-        Class::Read => scratch.read(&block.text),
         Class::Elsewhere if calls_firelay => Err("it calls firelay: run it, or have it read".to_owned()),
-        Class::Elsewhere => scratch.read(&block.text),
+        Class::Read | Class::Elsewhere => scratch.read(&block.text),
         Class::Text if calls_firelay => Err("it calls firelay, and is declared as text".to_owned()),
         Class::Text => Ok(()),
     }
