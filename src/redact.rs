@@ -81,7 +81,7 @@ impl<'t> Finder<'t> {
             Part::Profile => finder.plain(&Tree::extents(&text.text, text.start)?),
             Part::Set(lengths) => finder.assignments(lengths),
             Part::Patches(folder) => finder.documents(|finder, document| finder.patch(document, folder))?,
-            Part::Manifests => finder.documents(|finder, document| finder.foreign(document))?,
+            Part::Manifests => finder.documents(Self::foreign)?,
         }
         Some(finder)
     }

@@ -15,7 +15,7 @@ pub fn warn_of_bundle(path: &Path) {
     if path == Path::new("-") || !is_clear(path) || check_ignore(path) != Some(NOT_IGNORED) {
         return;
     }
-    let name = path.file_name().map(Path::new).unwrap_or(path);
+    let name = path.file_name().map_or(path, Path::new);
     let folder = path.parent().unwrap_or(Path::new("")).join(".gitignore");
     let ignore = format!(
         "echo {} >> {}",
