@@ -261,9 +261,13 @@ pub struct Render {
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
-    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one
+    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. Later renders into the
+    /// same directory keep to it
     #[arg(long)]
     pub founded: bool,
+    /// The cluster does not stand any more: write `kubeadm init` again into a tree that was rendered with `--founded`
+    #[arg(long, conflicts_with = "founded")]
+    pub refound: bool,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

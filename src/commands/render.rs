@@ -48,17 +48,19 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     } else {
         project.bundle(&args.inputs, "render")?
     };
-    let assembly = Assembly::new(&project, &bundle, args.founded)?;
     still_valid(&project, &bundle, OffsetDateTime::now_utc())?;
     let save = || if new { save_bundle(&path, &bundle) } else { Ok(()) };
     let catalogue = audit::catalogue(&project.plan, &bundle);
     if args.out == Path::new("-") {
+        let assembly = Assembly::new(&project, &bundle, args.founded)?;
         let printed = print(args, &assembly, &catalogue, &chosen, save);
         return printed.map_err(|failure| measure::explained(project.subject(), &bundle, failure));
     }
     let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
     same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
-    let manifest = documents::manifest(&project, &bundle, args.founded || founded_before(args, &tree));
+    let founded = founded(args, &tree);
+    let assembly = Assembly::new(&project, &bundle, founded)?;
+    let manifest = documents::manifest(&project, &bundle, founded);
     let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, &project, node));
     let written = written.map_err(|failure| measure::explained(project.subject(), &bundle, failure))?;
     let (nodes, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
@@ -210,9 +212,20 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
     tree.keep(other).map_err(|error| Failure::io(&error))
 }
 
-/// A render of some nodes founds nothing that the last one did not.
-fn founded_before(args: &Render, tree: &TreeWriter) -> bool {
-    !args.node.is_empty() && tree.last().is_some_and(|last| last.founded)
+/// Whether the cluster stands. It does not fall because someone forgets to say so once more: a founder that is replaced then
+/// would have another `kubeadm init`.
+fn founded(args: &Render, tree: &TreeWriter) -> bool {
+    if args.founded || args.refound {
+        return args.founded;
+    }
+    let before = tree.last().is_some_and(|last| last.founded);
+    if before {
+        streams::tell(format_args!(
+            "{} is of a cluster that stands: no document has kubeadm init (--refound writes it again)",
+            args.out.display()
+        ));
+    }
+    before
 }
 
 /// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.

@@ -11,11 +11,14 @@ use time::OffsetDateTime;
 use crate::{
     declaration::PhaseName,
     plan::{ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
-    profile::{ArtifactFormat, DocumentFormat},
+    profile::{ArtifactFormat, DocumentFormat, Selinux},
     spec::{CaKeys, JoinIdentity, ProxyMode},
 };
 
 use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, host, render};
+
+/// Most bytes of a document on EC2.
+const SMALL_DOCUMENT: u64 = 16_384;
 
 /// When the certificates of a node hold; nothing starts while the clock lies outside.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +73,16 @@ struct Context<'a> {
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
     kernel: Kernel,
+    /// Packages with modules of the kernel that the image may lack.
+    kernel_packages: bool,
     /// SELinux is to enforce, where nodes run so.
     enforcing: bool,
+    /// SELinux is to report only.
+    permissive: bool,
+    /// Runs a member of external etcd.
+    etcd: bool,
+    /// Labels that need an administrator.
+    admin_labels: bool,
     /// Directory of the API server's audit log, or nothing.
     audit: &'a str,
 }
@@ -228,14 +239,23 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         package_sources: Sources::of(node),
         cloud_init: node.os.document == DocumentFormat::CloudInit,
         served: node.platform.pxe,
-        // What kubeadm cannot make without a CA key fills a founder's document on EC2.
         kernel: Kernel::of(plan, node),
         cni_plugins: brought(plan, node),
         crds: defines_kinds(plan),
+        kernel_packages: !node.os.kernel_packages.is_empty(),
         enforcing: enforcing(plan, node),
+        permissive: node.os.selinux == Selinux::Permissive && !enforcing(plan, node),
+        etcd: node.roles.etcd,
+        admin_labels: !node.admin_labels.is_empty(),
         audit: audit(plan, node),
-        cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None),
+        cluster_status: node.roles.control_plane && !(founder && plan.pki.ca_keys == CaKeys::None && is_small(node)),
     }
+}
+
+/// Whether the document has as few bytes as on EC2, where what kubeadm cannot make without a CA key fills a founder's.
+fn is_small(node: &NodePlan) -> bool {
+    let limit = node.os.user_data(&node.platform).and_then(|data| data.limit);
+    limit.is_some_and(|limit| limit <= SMALL_DOCUMENT)
 }
 
 fn audit<'p>(plan: &'p Plan, node: &NodePlan) -> &'p str {

@@ -4,15 +4,12 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::{
-    plan::{API_PORT, NodePlan, Plan},
-    profile::Selinux,
-};
+use crate::plan::{API_PORT, NodePlan, Plan};
 
 use super::{
     Error, Text,
     address::{api_url, proc_form, url_form, url_host},
-    boot::{self, Validity},
+    boot::Validity,
     endpoint, render,
 };
 
@@ -51,32 +48,21 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         ("NOT_BEFORE", validity.not_before.unix_timestamp().to_string()),
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if node.host.swap { "keep" } else { "" }.to_owned()),
-        ("SELINUX", selinux(plan, node).to_owned()),
-        ("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")),
-        (
-            "ADMIN_LABELS",
-            node.admin_labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect::<Vec<_>>()
-                .join(" "),
-        ),
     ];
+    if !node.os.kernel_packages.is_empty() {
+        variables.push(("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")));
+    }
+    if !node.admin_labels.is_empty() {
+        let labels = node.admin_labels.iter().map(|(key, value)| format!("{key}={value}"));
+        variables.push(("ADMIN_LABELS", labels.collect::<Vec<_>>().join(" ")));
+    }
+    if node.founder {
+        variables.push(("FOUND_AFTER", plan.join.found_after.whole_seconds().to_string()));
+    }
     if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
         variables.push(("LEAD", lead.to_string()));
     }
     render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
-}
-
-/// The mode that the chain sets; empty where it leaves SELinux as it is.
-fn selinux(plan: &Plan, node: &NodePlan) -> &'static str {
-    if boot::enforcing(plan, node) {
-        "enforcing"
-    } else if node.os.selinux == Selinux::Permissive {
-        "permissive"
-    } else {
-        ""
-    }
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {

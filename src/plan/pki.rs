@@ -150,6 +150,7 @@ pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
     let plan = JoinPlan {
         token_ttl: or(join.token_ttl.as_ref(), Duration::hours(24), report),
         wait_timeout: or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
+        found_after: or(join.found_after.as_ref(), Duration::minutes(5), report),
     };
     if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout < SHORTEST_WAIT) {
         let finding = Diagnostic::error("FL0402", "a node that hardly waits").at(text.span);

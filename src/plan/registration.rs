@@ -45,12 +45,13 @@ pub(super) fn ignored_checks(kubernetes: &Kubernetes) -> Vec<String> {
 }
 
 /// kubeadm's timeouts, raised: nobody is there to try again, and slow disks and far registries are common at first boot.
-/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast.
+/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast. It is not longer: kubeadm 1.36 never
+/// sees a promotion whose answer was lost, repeats it until this time is over, and the boot chain tries again then.
 pub(super) fn timeouts(given: &Timeouts, report: &mut Report) -> TimeoutsPlan {
     let mut or = |text: &Option<_>, minutes| pki::or(text.as_ref(), Duration::minutes(minutes), report);
     TimeoutsPlan {
         control_plane_component_health_check: or(&given.control_plane_component_health_check, 10),
-        etcd_api_call: or(&given.etcd_api_call, 15),
+        etcd_api_call: or(&given.etcd_api_call, 3),
         kubelet_health_check: or(&given.kubelet_health_check, 10),
         kubernetes_api_call: or(&given.kubernetes_api_call, 2),
         tls_bootstrap: or(&given.tls_bootstrap, 10),

@@ -197,7 +197,7 @@ fn joining(example: &str, node: &str, status: u16) -> (Machine, Arc<Mutex<Vec<St
     let log = Arc::clone(&asked);
     let host = serve(Box::new(move |_, path, _| {
         log.lock().unwrap().push(path.to_owned());
-        let own = path.starts_with("/api/v1/nodes/") || path == "/version";
+        let own = path.starts_with("/api/v1/nodes/");
         (if own { status } else { 200 }, b"{}".to_vec())
     }));
     let machine = Machine::of(example, node);
@@ -209,7 +209,7 @@ fn joining(example: &str, node: &str, status: u16) -> (Machine, Arc<Mutex<Vec<St
 fn a_node_that_is_not_accepted_does_not_join() {
     for (example, node, step, what) in [
         ("ha-ubuntu", "worker-1", "certificate", "/api/v1/nodes/worker-1"),
-        ("mixed", "burst", "token", "/version"),
+        ("mixed", "burst", "token", "/api/v1/nodes/burst-1"),
     ] {
         let (machine, asked) = joining(example, node, 401);
         if node == "burst" {
@@ -229,6 +229,93 @@ fn a_worker_that_is_accepted_joins() {
         machine.stand_in("kubeadm", "echo 'error: far enough'\nexit 1");
         let said = failed(&machine.step("50-join"));
         assert!(said.contains("kubeadm join: error: far enough"), "{said}");
+    }
+}
+
+/// An API server to which the Node of a name is Ready for so many questions after the one that shows who asks.
+fn ready_node(machine: &Machine, questions: usize) {
+    let mut left = questions + 1;
+    let host = serve(Box::new(move |_, path, _| {
+        if !path.starts_with("/api/v1/nodes/") {
+            return (200, b"{}".to_vec());
+        }
+        left = left.saturating_sub(1);
+        let status = if left > 0 { "True" } else { "Unknown" };
+        // As the API server answers curl: indented, and the fields in Go's order.
+        let conditions = [("DiskPressure", "False"), ("Ready", status)].map(|(of, status)| {
+            format!("      {{\n        \"type\": \"{of}\",\n        \"status\": \"{status}\"\n      }}")
+        });
+        let node = format!(
+            "{{\n  \"status\": {{\n    \"conditions\": [\n{}\n    ]\n  }}\n}}",
+            conditions.join(",\n")
+        );
+        (200, node.into_bytes())
+    }));
+    machine.set("ENDPOINT", &host);
+}
+
+const STILL_READY: &str = "to be NotReady\" error=\"it is still Ready\"";
+
+/// kubeadm refuses the name of a Node that is Ready, and takes what it did before that for a try of its own.
+#[test]
+fn a_worker_waits_until_its_former_self_is_not_ready() {
+    for (example, node) in [("ha-ubuntu", "worker-1"), ("mixed", "burst")] {
+        let machine = Machine::of(example, node);
+        machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+        machine.stand_in("kubeadm", "echo 'error: far enough'\nexit 1");
+        ready_node(&machine, 3);
+        let said = failed(&machine.step("50-join"));
+        assert!(
+            said.contains(&format!("on=\"the former node {node} {STILL_READY}")),
+            "{said}"
+        );
+        assert!(said.contains("kubeadm join: error: far enough"), "{said}");
+        assert_eq!(
+            machine
+                .calls()
+                .iter()
+                .filter(|call| call.starts_with("kubeadm"))
+                .count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn a_control_plane_waits_until_its_former_self_is_not_ready() {
+    let machine = Machine::new("cp2");
+    ready_node(&machine, 2);
+    let steps = "take_lease() { :; }\nrenew_lease() { :; }\nrelease_lease() { :; }\ndrop_stale_members() { :; }\n\
+                 reset_kubeadm() { echo reset >&3; }\nlay() { fail enough; }\nmark tried\njoin";
+    let said = failed(&machine.run_with("50-join", steps));
+    // Its own kubelet may have been it.
+    let order = ["reset\n", &format!("on=\"the former node cp2 {STILL_READY}"), "enough"];
+    let places: Vec<_> = order.iter().map(|text| said.find(*text)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{said}");
+}
+
+/// Refused before it started the kubelet, kubeadm leaves manifests and no one who would run them.
+#[test]
+fn a_try_that_started_nothing_is_not_waited_for() {
+    for (node, wait) in [
+        ("cp2", "the API server of an earlier try"),
+        ("worker-1", "the kubelet of an earlier try"),
+    ] {
+        for started in [false, true] {
+            let machine = Machine::new(node);
+            machine.set("ENDPOINT", "127.0.0.1:1");
+            machine.set("WAIT", "1");
+            for mark in ["joining", "tried"] {
+                machine.write(&format!("/var/lib/firelay/{mark}"), 0o644, "");
+            }
+            machine.write("/etc/kubernetes/manifests/kube-apiserver.yaml", 0o600, "kind: Pod");
+            machine.write("/etc/kubernetes/kubelet.conf", 0o600, "kind: Config");
+            if started {
+                machine.write("/var/lib/kubelet/config.yaml", 0o644, "kind: KubeletConfiguration");
+            }
+            let said = failed(&machine.step("50-join"));
+            assert_eq!(said.contains(wait), started, "{node}: {said}");
+        }
     }
 }
 
@@ -289,12 +376,104 @@ fn secrets_that_are_spent_go_and_those_in_use_stay() {
         machine.write("/run/ignition.json", 0o600, "{}");
         lay_copies(&machine);
         assert!(machine.exists(gone), "{node}");
+        machine.node_reports("True", "");
         succeeded(&machine.step("90-ready"));
         assert!(!machine.exists(gone) && machine.exists(kept), "{node}");
         let by_ignition = node == "burst";
         assert_eq!(copies(&machine).is_empty(), !by_ignition, "{node}");
         assert_eq!(machine.exists("/run/ignition.json"), !by_ignition, "{node}");
         assert_eq!(machine.status()["state"], "ready");
+    }
+}
+
+/// Secrets do not wait for it: the network may come from elsewhere, and late.
+#[test]
+fn a_node_is_ready_when_its_kubelet_says_so() {
+    for node in ["cp1", "worker-1"] {
+        let machine = Machine::new(node);
+        machine.set("WAIT", "10");
+        machine.node_reports("False", "container runtime network not ready");
+        let said = failed(&machine.step("90-ready"));
+        let waits = "state=waiting on=\"the kubelet to report Ready\" error=\"container runtime network not ready\"";
+        assert!(said.contains(waits), "{said}");
+        assert!(!said.contains("state=ready"), "{said}");
+        assert!(!machine.exists("/etc/firelay/kubeadm/init.yaml"));
+        machine.node_reports("True", "kubelet is posting ready status");
+        assert!(succeeded(&machine.step("90-ready")).contains("state=ready"));
+        assert_eq!(machine.status()["state"], "ready");
+    }
+    let member = Machine::of("external-etcd", "etcd1");
+    succeeded(&member.step("90-ready"));
+    assert_eq!(member.status()["state"], "ready", "it has no kubelet");
+}
+
+/// timedatectl(1), `show` on Debian 12.
+#[test]
+fn a_machine_without_time_servers_says_how_to_wait_no_longer() {
+    let of = |ntp: &str, synchronised: &str| {
+        let machine = healthy("ha-ubuntu", "worker-1", "10.0.0.21");
+        let show = format!(
+            "echo Timezone=Etc/UTC\necho LocalRTC=no\necho CanNTP=yes\necho NTP={ntp}\necho NTPSynchronized={synchronised}"
+        );
+        machine.stand_in("timedatectl", &show);
+        succeeded(&machine.step("10-prepare"))
+    };
+    let said = of("yes", "no");
+    let how = "the time service has not synchronised ('timedatectl set-ntp false' ends this wait)\"";
+    assert!(
+        said.contains(&format!("on=\"time synchronisation\" error=\"{how}")),
+        "{said}"
+    );
+    assert!(
+        said.contains("nothing: going on although the time service has not synchronised"),
+        "{said}"
+    );
+    for (ntp, synchronised) in [("yes", "yes"), ("no", "no")] {
+        assert_eq!(of(ntp, synchronised), "");
+    }
+}
+
+#[test]
+fn requests_of_kubectl_have_a_deadline() {
+    let machine = Machine::new("cp1");
+    machine.write("/var/lib/firelay/founding", 0o644, "");
+    succeeded(&machine.step("70-addons"));
+    let calls = machine.calls();
+    assert!(!calls.is_empty());
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.contains(" apply --request-timeout 60s --server-side ")),
+        "{calls:?}"
+    );
+    // No example has such labels.
+    let ready = include_str!("../../templates/boot/steps/90-ready.j2");
+    assert!(ready.contains("  label --request-timeout 60s --overwrite "));
+}
+
+/// Its founder's document has no room on EC2, and elsewhere it has.
+#[test]
+fn the_founder_without_ca_keys_can_tell_how_its_cluster_is() {
+    let ours = support::example("ca-offline");
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    let text = std::fs::read_to_string(&ours.spec).unwrap();
+    for (platform, has) in [("aws", false), ("openstack", true)] {
+        std::fs::write(&spec, text.replace("platform: aws", &format!("platform: {platform}"))).unwrap();
+        let out = directory.path().join(platform);
+        support::render(
+            &support::Example {
+                spec: spec.clone(),
+                ..support::example("ca-offline")
+            },
+            &out,
+        );
+        let files = &support::read_tree(&out)["cp1"];
+        assert_eq!(
+            files.contains_key("/usr/local/lib/firelay/cluster-status"),
+            has,
+            "{platform}"
+        );
     }
 }
 
@@ -306,6 +485,7 @@ fn super_admin_goes_where_the_document_brought_it() {
         let machine = Machine::of(example, "cp1");
         machine.write("/proc/sys/kernel/hostname", 0o644, "cp1\n");
         machine.write(CONF, 0o600, "secret");
+        machine.node_reports("True", "");
         succeeded(&machine.step("90-ready"));
         assert_eq!(machine.exists(CONF), stays, "{example}");
         assert!(!machine.exists("/etc/firelay/kubeconfig/super-admin.key"), "{example}");
@@ -346,7 +526,9 @@ fn a_reset_asks_first() {
 fn ready(example: &str, node: &str) -> Machine {
     let machine = Machine::of(example, node);
     machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
+    machine.node_reports("True", "");
     succeeded(&machine.step("90-ready"));
+    std::fs::remove_file(machine.at("/usr/local/bin/curl")).unwrap();
     for mark in [
         "10-prepare.done",
         "complete",

@@ -70,8 +70,8 @@ fn absent_settings_have_their_documented_defaults() {
     assert_eq!(plan.pki.leaf_validity, Duration::days(365));
     assert_eq!(plan.pki.backdate, Duration::days(1));
     assert_eq!(
-        (plan.join.token_ttl, plan.join.wait_timeout),
-        (Duration::days(1), Duration::minutes(30))
+        (plan.join.token_ttl, plan.join.wait_timeout, plan.join.found_after),
+        (Duration::days(1), Duration::minutes(30), Duration::minutes(5))
     );
     assert_eq!(
         (

@@ -95,18 +95,36 @@ impl Machine {
         Self::of("ha-ubuntu", node)
     }
 
-    /// A machine with everything set on it, whose commands take no half minute.
+    /// A machine with everything set on it.
     pub fn set_up(node: &str) -> Self {
-        let machine = Self::of("bare-metal", node);
-        let sleep = machine.read("/usr/local/bin/sleep");
-        let quiet = "#!/bin/bash\n[ \"$1\" != 30 ] || exec /bin/sleep 2\n";
-        machine.program("sleep", &sleep.replacen("#!/bin/bash\n", quiet, 1));
-        machine
+        Self::of("bare-metal", node)
     }
 
     /// A node of an example, on a healthy machine.
     pub fn of(example: &str, node: &str) -> Self {
         Self::with(&files(example, node), "http://")
+    }
+
+    /// A node of an example that asks over TLS, with the clock of this machine.
+    pub fn over_tls(example: &str, node: &str) -> Self {
+        Self::with(&files(example, node), "https://")
+    }
+
+    /// Long commands speak every second of this machine's clock, and not every half minute.
+    pub fn speak_often(&self) {
+        let path = format!("{}/lib.sh", self.lib());
+        let lib = self.read(&path);
+        assert!(lib.contains("read -rt 30 "), "{lib}");
+        self.write(&path, 0o644, &lib.replace("read -rt 30 ", "read -rt 1 "));
+    }
+
+    /// Its API server says this of the Ready condition of its Node.
+    pub fn node_reports(&self, status: &str, message: &str) {
+        let condition = format!(r#"{{"type": "Ready", "status": "{status}", "message": "{message}"}}"#);
+        let fields = r#"{"k:{\"type\":\"Ready\"}": {"f:status": {}}}"#;
+        let node =
+            format!(r#"{{"metadata": {{"managedFields": [{fields}]}}, "status": {{"conditions": [{condition}]}}}}"#);
+        self.program("curl", &format!("#!/bin/bash\ncat <<'E'\n{node}\nE\n"));
     }
 
     /// A healthy machine with these files, and a scheme in place of `https://`.

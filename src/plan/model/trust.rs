@@ -48,6 +48,8 @@ pub struct JoinPlan {
     pub token_ttl: Duration,
     /// How long a node waits for the API before it starts over.
     pub wait_timeout: Duration,
+    /// How long the founder waits for control planes that it cannot reach, before it founds.
+    pub found_after: Duration,
 }
 
 /// `security`, resolved; what its profile says stands where the spec would have said it.

@@ -30,7 +30,7 @@ pub enum PullPolicy {
 pub struct Timeouts {
     /// For a static pod to become healthy; `10m` if absent.
     pub control_plane_component_health_check: Option<Spanned<String>>,
-    /// For etcd, also for a new member to catch up; `15m` if absent.
+    /// For etcd, also for a new member to catch up; `3m` if absent. After that the node starts over.
     #[serde(rename = "etcdAPICall")]
     pub etcd_api_call: Option<Spanned<String>>,
     /// For the kubelet to become healthy; `10m` if absent.

@@ -84,6 +84,9 @@ pub struct Join {
     pub token_ttl: Option<Spanned<String>>,
     /// How long a node waits for the API before it starts over; `30m` if absent.
     pub wait_timeout: Option<Spanned<String>>,
+    /// How long the first control plane waits, before it runs `kubeadm init`, for other control planes that it cannot reach; `5m` if
+    /// absent. One that refuses the connection runs no API server, and is not waited for.
+    pub found_after: Option<Spanned<String>>,
 }
 
 /// How a node proves who it is.

@@ -183,6 +183,8 @@ def main():
             node = name.removeprefix("system:node:")
             allowed = group in ADMINS or path in (f"/api/v1/nodes/{node}", "/api/v1/nodes") and group == "system:nodes"
             allowed = allowed or path == "/stand-in/sign" and group == "system:bootstrappers"
+            # kubeadm's ClusterRole kubeadm:get-nodes, by which join looks for a node of its name.
+            allowed = allowed or self.command == "GET" and path.startswith("/api/v1/nodes/") and group == "system:bootstrappers"
             return None if allowed or (self.command == "GET" and path.endswith("/kubeadm-config")) else status(403, "Forbidden")
 
         def get(self, path):

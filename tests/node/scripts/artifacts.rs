@@ -5,10 +5,14 @@ use sha2::Digest;
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
 
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -110,6 +114,70 @@ fn artifacts_are_checked_before_anything_is_put_in_place() {
         fetched,
         "what is installed is not fetched again"
     );
+}
+
+/// A server that tells no size and never ends; it is slow after its first bytes.
+fn endless(first: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all(&vec![b'x'; first]);
+            while stream.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    });
+    host
+}
+
+/// curl 7.88 takes what it wants of a server that does not say how much that is.
+#[test]
+fn a_file_without_end_does_not_fill_the_disk() {
+    let machine = Machine::new("cp1");
+    let script = "/usr/local/lib/firelay/steps/20-artifacts";
+    let text = machine.read(script);
+    assert!(text.contains("ulimit -f 4194304\n") && text.contains("--max-filesize 4G"));
+    machine.write(script, 0o755, &text.replace("ulimit -f 4194304", "ulimit -f 64"));
+    let host = endless(1 << 20);
+    machine.write(
+        "/etc/firelay/artifacts",
+        0o644,
+        &format!("runc {} binary http://{host}/runc /x runc\n", sha256(b"")),
+    );
+    machine.set("WAIT", "5");
+    let said = failed(&machine.step("20-artifacts"));
+    assert!(said.contains("gave up after 5s waiting for http://"), "{said}");
+    assert!(!machine.exists("/var/lib/firelay/cache/part"), "{said}");
+}
+
+#[test]
+fn a_long_download_says_how_far_it_is() {
+    let machine = Machine::new("cp1");
+    machine.speak_often();
+    let host = endless(70_000);
+    machine.write(
+        "/etc/firelay/artifacts",
+        0o644,
+        &format!("runc {} binary http://{host}/runc /x runc\n", sha256(b"")),
+    );
+    let uptime = machine.at("/proc/uptime").display().to_string();
+    machine.set("WAIT", "60");
+    let step = machine.at("/usr/local/lib/firelay/steps/20-artifacts");
+    let output = machine.bash(&format!(
+        "(/bin/sleep 3; echo '999.00 0' >{uptime}) &\nSTEP=artifacts exec {}\n",
+        step.display()
+    ));
+    let said = failed(&output);
+    let far = said
+        .split(&format!("state=waiting on=\"http://{host}/runc ("))
+        .nth(1)
+        .unwrap();
+    let bytes = far.split_once(" bytes)\"").unwrap().0;
+    assert!(bytes.parse::<u64>().unwrap() >= 65_536, "{said}");
 }
 
 #[test]

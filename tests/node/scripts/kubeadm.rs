@@ -123,6 +123,23 @@ fn the_error_of_kubeadm_that_says_why_is_kept() {
     assert_eq!(mode(&machine.at("/var/lib/firelay/kubeadm.log")), 0o600);
 }
 
+#[test]
+fn the_phase_of_kubeadm_is_said() {
+    let machine = Machine::new("cp1");
+    machine.speak_often();
+    let text = "[init] Using Kubernetes version: v1.36.2\nI1122 1 certs.go] x\n\
+                [wait-control-plane] Waiting for the kubelet to boot up\n\t[WARNING Hostname]: [localhost]";
+    machine.program(
+        "kubeadm",
+        &format!("#!/bin/bash\ncat <<'E'\n{text}\nE\n/bin/sleep 1.5\n"),
+    );
+    let said = succeeded(&machine.run_with("50-join", "run_kubeadm init"));
+    assert!(
+        said.contains("state=waiting on=\"kubeadm init [wait-control-plane]\"\n"),
+        "{said}"
+    );
+}
+
 /// kubeadm 1.36, `phases/certs` and `phases/kubeconfig` with an external CA (`CreateKubeConfigFiles` is not reached: all of these
 /// have to be there), of kubernetes' CA, the front proxy's and etcd's.
 const EXTERNAL_CA: [&str; 16] = [

@@ -3,6 +3,7 @@
 
 mod artifacts;
 mod driver;
+mod founding;
 mod kubeadm;
 mod lease;
 mod name;

@@ -48,18 +48,61 @@ fn a_failing_command_is_reported_with_its_line() {
 #[test]
 fn a_long_command_speaks_and_nobody_waits_for_its_clock() {
     let machine = Machine::new("cp1");
-    // The real thing: its process would keep the pipe of a command substitution open.
-    machine.program(
-        "sleep",
-        "#!/bin/bash\necho $$ >\"${0%/*}/pid\"\nexec /bin/sleep \"$@\"\n",
-    );
-    let pid = machine.at("/usr/local/bin/pid").display().to_string();
-    let said = succeeded(&machine.run(&format!(
-        r#"long() {{ until [ -s {pid} ]; do /bin/sleep 0.1; done; echo done; }}
+    machine.speak_often();
+    // A clock that is left over would keep the pipe of the command substitution open.
+    let said = succeeded(&machine.run(
+        r#"long() { /bin/sleep 1.5; echo done; }
+           progress() { echo " (half of it)"; }
            said=$(aloud "the moon" long 2>&1)
-           [[ $(/bin/ps -o stat= -p "$(<{pid})") == S* ]] && kill "$(<{pid})" && echo "$said""#
+           [ "$(/bin/ps -o pid= --ppid $$ | wc -l)" -le 2 ] && echo "$said""#,
+    ));
+    assert_eq!(
+        said,
+        "firelay: node=cp1 step=test state=waiting on=\"the moon (half of it)\"\ndone\n"
+    );
+}
+
+#[test]
+fn a_command_that_hangs_is_ended_with_all_that_it_started() {
+    let machine = Machine::new("cp1");
+    machine.speak_often();
+    let uptime = machine.at("/proc/uptime").display().to_string();
+    let said = failed(&machine.run(&format!(
+        r#"hang() {{ echo "161.00 0" >{uptime}; /bin/sleep 3333 & echo $! >&3; wait; echo not reached; }}
+           wait_for 60 "the moon" hang"#
     )));
-    assert_eq!(said, "done\n");
+    let (pid, rest) = said.split_once('\n').unwrap();
+    assert!(!std::path::Path::new("/proc").join(pid).exists(), "{said}");
+    assert!(
+        rest.contains("gave up after 60s waiting for the moon: no answer"),
+        "{said}"
+    );
+    assert!(!rest.contains("not reached"), "{said}");
+}
+
+/// What was tried before says nothing of what is tried now; the file has it until the step is over.
+#[test]
+fn the_last_error_is_not_said_again_while_the_next_try_runs() {
+    let machine = Machine::new("cp1");
+    machine.write("/var/lib/firelay/error", 0o644, "no luck");
+    let said = succeeded(&machine.run("report running; report waiting 'the moon'; report retrying 'another try'"));
+    let lines: Vec<_> = said.lines().map(|line| line.contains("no luck")).collect();
+    assert_eq!(lines, [false, false, true], "{said}");
+    assert_eq!(machine.status()["lastError"], "no luck");
+}
+
+#[test]
+fn a_full_disk_does_not_stop_a_report() {
+    let machine = Machine::new("cp1");
+    for name in ["status.json.new", "error", "failed"] {
+        let path = machine.at("/var/lib/firelay").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/dev/full", path).unwrap();
+    }
+    let said = failed(&machine.run("report running 'the moon'\nfail 'no space left'"));
+    let expected = "firelay: node=cp1 step=test state=running on=\"the moon\"\n\
+                    firelay: node=cp1 step=test state=failed error=\"no space left\"\n";
+    assert_eq!(said, expected);
 }
 
 #[test]

@@ -214,12 +214,17 @@ fn each_command_of_the_user_runs_once_and_fails_in_its_own_words() {
         said.contains("\nout\nno token=hunter2x\n"),
         "what commands say is in the journal: {said}"
     );
-    let error = "command 2 of commands.first ended with status 7: no token=hunter2x";
+    let error = "command 2 of commands.first ended with status 7; what it said is in the journal";
     assert_eq!(machine.status()["lastError"], error);
+    for entry in fs::read_dir(machine.at("/var/lib/firelay")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("hunter2x"), "{} is for everybody", path.display());
+    }
 
     machine.write("/well", 0o644, "");
     failed(&machine.step("17-first"));
-    let error = "command 3 of commands.first ended with status 1: ";
+    let error = "command 3 of commands.first ended with status 1; what it said is in the journal";
     assert_eq!(machine.status()["lastError"], error);
     command(3, &format!("echo three >>{root}/ran\n"));
     succeeded(&machine.step("17-first"));

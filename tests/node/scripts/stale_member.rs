@@ -1,6 +1,6 @@
-//! The member of a former self, and a cluster that exists.
+//! The member of a former self.
 
-use super::support::machine::{Machine, serve, succeeded};
+use super::support::machine::{Machine, succeeded};
 use serde_json::json;
 use std::fs;
 use std::process::Output;
@@ -91,21 +91,4 @@ fn members_of_others_are_left_alone() {
     let (output, calls) = drop_stale("cp2", &without);
     succeeded(&output);
     assert_eq!(calls, ["10.0.0.11 list {}"]);
-}
-
-#[test]
-fn any_answer_of_a_peer_is_a_cluster() {
-    let host = serve(Box::new(|_, _, _| (401, b"{}".to_vec())));
-    let machine = Machine::new("cp1");
-    machine.set("ENDPOINT", "127.0.0.1:1");
-    machine.set("PEERS", &format!("http://127.0.0.1:1 http://{host}"));
-    let said = succeeded(&machine.run_with("50-join", "cluster_answers && echo joins"));
-    assert!(
-        said.contains(&format!("a cluster already answers at http://{host}")),
-        "{said}"
-    );
-    assert!(said.ends_with("joins\n"));
-    machine.set("PEERS", "http://127.0.0.1:1");
-    let said = succeeded(&machine.run_with("50-join", "cluster_answers || echo founds"));
-    assert_eq!(said, "founds\n");
 }

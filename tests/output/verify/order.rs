@@ -276,6 +276,9 @@ fn render_says_that_the_cluster_stands() {
     let tree = render(&["--node", "w1"]);
     assert!(tree.manifest.founded, "a render of some does not change what stands");
     let tree = render(&[]);
+    assert!(tree.manifest.founded, "nor does one of all");
+    assert_eq!(check(&tree), []);
+    let tree = render(&["--refound"]);
     assert!(!tree.manifest.founded);
     fs::remove_dir_all(&out).unwrap();
     assert_eq!(
@@ -466,7 +469,7 @@ fn a_worker_that_gives_up_before_the_founder_does() {
 fn a_control_plane_that_gives_up_before_its_turn_can_come() {
     let mut tree = tree("ha-ubuntu");
     let config = "/etc/firelay/kubeadm/join.yaml";
-    tamper(&mut tree, "cp2", config, "etcdAPICall: 15m", "etcdAPICall: 1h");
+    tamper(&mut tree, "cp2", config, "etcdAPICall: 3m", "etcdAPICall: 1h");
     let message = found(&tree, "FL1057", &["cp3"]);
     assert_eq!(
         message,

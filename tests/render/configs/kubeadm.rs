@@ -39,7 +39,7 @@ fn join(plan: &Plan, node: &NodePlan) -> Value {
 
 fn timeouts() -> Value {
     json!({
-        "controlPlaneComponentHealthCheck": "10m", "discovery": "30m", "etcdAPICall": "15m",
+        "controlPlaneComponentHealthCheck": "10m", "discovery": "30m", "etcdAPICall": "3m",
         "kubeletHealthCheck": "10m", "kubernetesAPICall": "2m", "tlsBootstrap": "10m",
     })
 }

@@ -111,6 +111,33 @@ fn nodes_with(files: &BTreeMap<String, Files>, texts: &[&str]) -> Vec<String> {
         .collect()
 }
 
+/// Whoever forgets `--founded` once would hand out a document that can found a second cluster.
+#[test]
+fn a_founded_tree_stays_founded_until_it_is_told_otherwise() {
+    let desk = Desk::of("ha-ubuntu");
+    let founders = || nodes_with(&read_tree(&desk.at("out")), &["InitConfiguration"]);
+    let says = "out is of a cluster that stands: no document has kubeadm init (--refound writes it again)\n";
+    let first = desk.run(&["render"]);
+    assert!(!first.stderr.contains(says), "{first:?}");
+    assert_eq!(founders(), ["cp1"]);
+    let founded = desk.run(&["render", "--founded"]);
+    assert!(!founded.stderr.contains(says), "{founded:?}");
+    for more in [&[][..], &["--node", "cp1"], &["--node", "worker-1"]] {
+        let ran = desk.run(&[&["render"], more].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stderr.contains(says), "{more:?}: {ran:?}");
+        assert_eq!(founders(), [""; 0], "{more:?}");
+    }
+    let both = desk.run(&["render", "--founded", "--refound"]);
+    assert_eq!(both.code, 2, "{both:?}");
+    let again = desk.run(&["render", "--refound"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(!again.stderr.contains(says), "{again:?}");
+    assert_eq!(founders(), ["cp1"]);
+    desk.run(&["render"]);
+    assert_eq!(founders(), ["cp1"]);
+}
+
 #[test]
 fn of_a_founded_cluster_everyone_joins() {
     for (name, founder, joiner) in [
