@@ -12,7 +12,7 @@ use crate::{
     declaration::PhaseName,
     plan::{ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat, Selinux},
-    spec::{CaKeys, JoinIdentity, ProxyMode},
+    spec::{JoinIdentity, ProxyMode},
 };
 
 use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, host, render};
@@ -248,16 +248,14 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         etcd: node.roles.etcd,
         admin_labels: !node.admin_labels.is_empty(),
         audit: audit(plan, node),
-        cluster_status: node.roles.control_plane && !(founder && lacks_room(plan, node)),
+        cluster_status: node.roles.control_plane && !(founder && is_small(node)),
     }
 }
 
-/// Whether a founder's document has no room for the report on the whole cluster. On EC2 the questions to other control planes fill
-/// it, or the certificates that kubeadm cannot make without a CA key.
-fn lacks_room(plan: &Plan, node: &NodePlan) -> bool {
+/// Whether the document has as few bytes as on EC2, where a founder's has no room for the report on the whole cluster.
+fn is_small(node: &NodePlan) -> bool {
     let limit = node.os.user_data(&node.platform).and_then(|data| data.limit);
-    let control_planes = plan.nodes.iter().filter(|node| node.roles.control_plane).count();
-    limit.is_some_and(|limit| limit <= SMALL_DOCUMENT) && (control_planes > 1 || plan.pki.ca_keys != CaKeys::ControlPlane)
+    limit.is_some_and(|limit| limit <= SMALL_DOCUMENT)
 }
 
 fn audit<'p>(plan: &'p Plan, node: &NodePlan) -> &'p str {

@@ -53,6 +53,8 @@ class Lab:
             "endpoint": {"host": "api.lab", "provider": "external"},
             "network": {"cni": {"flannel": {"backend": "vxlan"}}},
             "runtime": {"version": "1.7.34"},
+            # A founder waits this long for peers that are off.
+            "join": {"foundAfter": "20s"},
             # Emulated disks and processors are slow.
             "etcd": {"heartbeatIntervalMs": 500, "electionTimeoutMs": 5000},
             "os": "debian-13",

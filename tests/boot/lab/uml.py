@@ -26,6 +26,7 @@ class Uml:
         # etcd waits for the disk at each write.
         self.place = pathlib.Path("/dev/shm/firelay-lab") / machine.lab.directory.name
         self.place.mkdir(parents=True, exist_ok=True)
+        self.chroot = chroot()
 
     def use(self, image):
         """The root file system: a layer over the image that takes the changes."""
@@ -42,7 +43,7 @@ class Uml:
         """The process has the machine's name as its umid."""
         name = self.machine.name
         disks = {"a": f"{self.cow},{self.image}" if self.cow else self.image, "b": self.machine.seed(), "c": settings.disk}
-        command = ["chroot", chroot(), "linux.uml", f"mem={settings.memory}M", f"umid={name}", f"uml_dir={self.place}/", "root=/dev/ubda", "rw"]
+        command = ["chroot", self.chroot, "linux.uml", f"mem={settings.memory}M", f"umid={name}", f"uml_dir={self.place}/", "root=/dev/ubda", "rw"]
         command += [f"ubd{letter}={inside(disk)}" for letter, disk in disks.items() if disk]
         command += ["con0=null,fd:1", "con=null", "ssl1=pts", "ssl=null"]
         # Without gro the guest drops frames that the host has put together.

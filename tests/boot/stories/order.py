@@ -1,4 +1,4 @@
-"""Three machines powered on in each of the six orders, then five at once."""
+"""Three control planes powered on in each of the six orders, then five machines at once."""
 
 import itertools
 import time
@@ -11,8 +11,8 @@ SCENARIOS = ["orders", 2]
 
 
 def tell(lab):
-    with lab.scenario("orders", "two control planes and a worker in each of the six orders: one founder, one cluster"):
-        machines = lab.cluster(["cp1", "cp2", "w1"])
+    with lab.scenario("orders", "three control planes in each of the six orders: one founder, one cluster"):
+        machines = lab.cluster(replaced.NAMES)
         for order in itertools.permutations(machines):
             lab.say(" ".join(machine.name for machine in order))
             begin_anew(lab, machines)

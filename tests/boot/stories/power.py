@@ -16,8 +16,8 @@ EMPTY = f"find {PLACES} -type f -empty -not -name '*.done' -not -name complete 2
 
 
 def tell(lab):
-    lab.render(lab.spec(["cp3", "etcd1"]), secrets="others.yaml", out="others")
-    cp1, cp2, w1 = lab.cluster(["cp1", "cp2", "w1"])
+    lab.render(lab.spec(["cp3", "w2", "etcd1"]), secrets="others.yaml", out="others")
+    cp1, cp2, _, w1 = lab.cluster(["cp1", "cp2", "cp3", "w1"])
     etcd1 = lab.machine("etcd1")
     etcd1.document = lab.directory / "others/nodes/etcd1"
     with concurrent.futures.ThreadPoolExecutor() as pool:

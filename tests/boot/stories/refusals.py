@@ -53,7 +53,7 @@ def cp1_is_ready(cp1):
 
 def prepare(lab):
     """One document for each machine, and what is wrong with it."""
-    join = {"waitTimeout": "1m"}
+    join = {"waitTimeout": "1m", "foundAfter": "20s"}
     named = ["cp1", *(name for name, *_ in CASES if name != "w8")]
     nodes = [{"name": "w3", "addresses": [ELSEWHERE]} if name == "w3" else name for name in named]
     pools = [{"name": "pool", "roles": ["worker"]}]

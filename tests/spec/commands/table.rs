@@ -54,7 +54,7 @@ pub const PAGES: &[Page] = &[
         "README.md",
         Empty,
         &[
-            ("cargo run --release", Elsewhere),
+            ("cargo run -- render", Elsewhere),
             ("out/manifest.json", Text),
             ("cargo install", RUN),
             ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
