@@ -185,12 +185,12 @@ fn check_mirror_path(mirror: &Mirror) -> Option<Diagnostic> {
     let harbor = host.split(['.', ':', '-']).any(|part| part == "harbor");
     let asked = |path: &str| format!("https://{host}/{path}/library/… is asked for");
     if versioned && !ends && !mirror.override_path {
-        let finding = Diagnostic::error("FL0506", "a mirror's path that already has /v2").at(mirror.url.span);
+        let finding = Diagnostic::error("FL0540", "a mirror's path that already has /v2").at(mirror.url.span);
         let help = "add overridePath: true, which leaves the URL as it stands";
         return Some(finding.label(asked(&format!("{path}/v2"))).help(help));
     }
     if harbor && !versioned && !path.is_empty() {
-        let finding = Diagnostic::warning("FL0506", "a project of Harbor without /v2 before it").at(mirror.url.span);
+        let finding = Diagnostic::warning("FL0540", "a project of Harbor without /v2 before it").at(mirror.url.span);
         let asked = asked(&match mirror.override_path {
             true => path.to_owned(),
             false => format!("{path}/v2"),

@@ -86,6 +86,8 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
+    // Etcd has none of the flags that the components of Kubernetes share.
+    ("etcd.extraArgs", "etcd: { extraArgs: [{ name: max-txn-ops, value: '256' }] }"),
     ("roles.etcd", EXTERNAL),
     ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
     (
@@ -208,7 +210,9 @@ const EITHER: [&str; 5] = [
 const PXE: &str = "
 platform: metal
 os: fedora-coreos
-nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11], mac: '52:54:00:12:34:56' }]
+nodes:
+  - { name: w1, roles: [worker], addresses: [10.0.0.21], mac: '52:54:00:12:34:56' }
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11], os: debian-13, platform: nocloud }
 delivery: { pxe: { url: 'http://10.0.0.5:8080', systems: { fedora-coreos: { kernel: coreos/vmlinuz, rootfs: coreos/root.img } } } }";
 
 /// Pods with an address of each family.
@@ -228,6 +232,7 @@ const VALUES: &[(&str, &str)] = &[
     ("nodes[].name", "w9"),
     ("nodes[].roles", "[etcd]"),
     ("nodes[].addresses", "[10.0.0.29]"),
+    ("etcd.extraArgs[].name", "max-request-bytes"),
 ];
 
 /// Keys that change nothing, and why that is right.

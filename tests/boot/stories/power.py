@@ -10,9 +10,9 @@ from lab.cluster import clusters, members, settled
 SCENARIOS = ["founder", "etcd", "join", "worker", "whole"]
 # Seconds into a step. Tests cut at the first of them, `--thorough` at all.
 MOMENTS = (1.5, 0.3, 4, 0.8, 9)[: int(os.environ.get("FIRELAY_LAB_MOMENTS", "1"))]
-PLACES = "/etc/kubernetes /etc/firelay /etc/etcd /etc/containerd /etc/systemd/system /var/lib/kubelet /var/lib/firelay /usr/local"
-# Marks are empty files; so are the masked units of the image.
-EMPTY = f"find {PLACES} -type f -empty -not -name '*.done' -not -name complete 2>/dev/null"
+PLACES = "/etc/kubernetes /etc/firelay /etc/etcd /etc/containerd /etc/systemd/system /var/lib/kubelet /var/lib/firelay/*.* /usr/local"
+# Marks are empty, and so is the list of image archives.
+EMPTY = f"find {PLACES} -type f -empty -not -name '*.done' -not -name images 2>/dev/null"
 
 
 def tell(lab):

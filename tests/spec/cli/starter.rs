@@ -27,6 +27,8 @@ fn a_spec_of_flags_is_valid() {
             "init",
             "--os",
             "flatcar",
+            "--platform",
+            "gce",
             "--worker",
             "w1=10.0.0.1",
             "--worker",

@@ -333,6 +333,7 @@ pub const PAGES: &[Page] = &[
         Example("ha-ubuntu"),
         &[
             ("error: others than its owner", Text),
+            ("firelay init --gitignore", RUN),
             (
                 "age-keygen -o ~/firelay.key",
                 Run("cp -a firelay.secrets.yaml clear.yaml; ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519"),
