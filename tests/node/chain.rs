@@ -630,9 +630,15 @@ kube-flannel kube-flannel-ds <none> 3 <none> 3
 shop cart 5 <none> <none> <none>
 ";
 
-/// cp1 after it joined; each machine of `down` does not answer.
+/// cp1 after it joined, on a platform with room for the report; each machine of `down` does not answer.
 fn cluster(down: &str) -> Machine {
-    let machine = Machine::new("cp1");
+    let directory = tempfile::tempdir().unwrap();
+    let (spec, out) = (directory.path().join("cluster.yaml"), directory.path().join("out"));
+    let ours = support::example("ha-ubuntu");
+    let text = std::fs::read_to_string(&ours.spec).unwrap();
+    std::fs::write(&spec, text.replace("platform: aws", "platform: nocloud")).unwrap();
+    support::render(&support::Example { spec, ..ours }, &out);
+    let machine = Machine::with(&support::read_tree(&out)["cp1"], "http://");
     succeeded(&machine.run_with("50-join", "lay"));
     machine.write("/nodes", 0o644, NODES);
     machine.write("/workloads", 0o644, WORKLOADS);

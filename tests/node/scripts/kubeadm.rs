@@ -135,7 +135,7 @@ fn the_phase_of_kubeadm_is_said() {
     );
     let said = succeeded(&machine.run_with("50-join", "run_kubeadm init"));
     assert!(
-        said.contains("state=waiting on=\"kubeadm init [wait-control-plane]\"\n"),
+        said.contains("state=waiting on=\"kubeadm init [wait-control-plane]\""),
         "{said}"
     );
 }

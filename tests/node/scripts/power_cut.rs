@@ -114,7 +114,7 @@ fn a_founder_recovers_from_a_power_cut_within_kubeadm_init() {
 fn a_control_plane_recovers_from_a_power_cut_within_kubeadm_join() {
     let machine = Machine::new("cp2");
     kubeadm_and_a_power_cut(&machine);
-    let alone = "founded() { :; }\ntake_lease() { :; }\nrenew_lease() { :; }\nrelease_lease() { :; }\n\
+    let alone = "founded() { :; }\nreplaced() { :; }\ntake_lease() { :; }\nrenew_lease() { :; }\nrelease_lease() { :; }\n\
                  drop_stale_members() { [ ! -e \"$FL_ETCD_DATA/member\" ]; }\njoin";
     for _ in 0..2 {
         let said = failed(&machine.run_with("50-join", alone));

@@ -333,7 +333,7 @@ pub const PAGES: &[Page] = &[
         Example("ha-ubuntu"),
         &[
             ("error: others than its owner", Text),
-            ("firelay init --gitignore", RUN),
+            ("firelay init --gitignore", Run("mkdir new && cd new")),
             (
                 "age-keygen -o ~/firelay.key",
                 Run("cp -a firelay.secrets.yaml clear.yaml; ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519"),
@@ -359,7 +359,12 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/verify.md",
         Rendered("ha-ubuntu"),
-        &[("$ firelay verify out", Console("")), ("error[FL1016]", Text)],
+        &[
+            ("$ firelay verify out", Console("")),
+            ("error[FL1016]", Text),
+            // A tree that somebody has changed.
+            ("$ firelay verify out --against", Elsewhere),
+        ],
     ),
     page(
         "examples/terraform/aws/README.md",
