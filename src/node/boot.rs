@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use crate::{
     declaration::PhaseName,
-    plan::{ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
+    plan::{AddonPlan, ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
     profile::{ArtifactFormat, DocumentFormat, Selinux},
     spec::{JoinIdentity, ProxyMode},
 };
@@ -72,6 +72,8 @@ struct Context<'a> {
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
+    /// A network plugin comes with the documents, so that nodes become Ready.
+    network: bool,
     kernel: Kernel,
     /// Packages with modules of the kernel that the image may lack.
     kernel_packages: bool,
@@ -242,6 +244,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         kernel: Kernel::of(plan, node),
         cni_plugins: brought(plan, node),
         crds: defines_kinds(plan),
+        network: brings_network(plan),
         kernel_packages: !node.os.kernel_packages.is_empty(),
         enforcing: enforcing(plan, node),
         permissive: node.os.selinux == Selinux::Permissive && !enforcing(plan, node),
@@ -338,6 +341,16 @@ fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&
     ]
     .into_iter()
     .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
+}
+
+/// Whether the founder applies a network plugin: one of firelay's, or a manifest of the plugins' phase.
+fn brings_network(plan: &Plan) -> bool {
+    let mut plugins = plan.addons.iter().filter(|addon| addon.is_cni());
+    let brings = |addon: &AddonPlan| {
+        let declaration = &addon.choice.declaration;
+        !declaration.files.is_empty() || declaration.manifests.is_some()
+    };
+    plugins.any(brings) || plan.manifests.iter().any(|manifest| manifest.phase == PhaseName::Cni)
 }
 
 fn defines_kinds(plan: &Plan) -> bool {

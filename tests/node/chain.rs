@@ -813,3 +813,25 @@ fn the_handbook_has_every_message() {
         }
     }
 }
+
+/// Without a network plugin a Node stays NotReady, and whoever installs one may wait for the chain's end.
+#[test]
+fn a_cluster_without_a_network_plugin_does_not_wait_for_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spec, out) = (directory.path().join("cluster.yaml"), directory.path().join("out"));
+    let ours = support::example("single-node");
+    let text = std::fs::read_to_string(&ours.spec).unwrap();
+    for (plugin, waits) in [("{ flannel: {} }", true), ("none", false)] {
+        std::fs::write(&spec, format!("{text}\nnetwork: {{ cni: {plugin} }}\n")).unwrap();
+        let ours = support::example("single-node");
+        support::render(
+            &support::Example {
+                spec: spec.clone(),
+                ..ours
+            },
+            &out,
+        );
+        let (_, step) = &support::read_tree(&out)["home1"]["/usr/local/lib/firelay/steps/90-ready"];
+        assert_eq!(step.contains("report Ready"), waits, "{plugin}");
+    }
+}

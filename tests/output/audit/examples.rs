@@ -107,7 +107,7 @@ fn a_tree_of_other_secrets_is_not_audited_with_these() {
     let audited = tree.audit(true, &[]);
     assert_eq!(audited.status.code(), Some(4));
     assert!(
-        said(&audited).contains("the tree was rendered with the secrets SHA256:"),
+        said(&audited).contains("the tree was rendered with the secrets HMAC-SHA256:"),
         "{}",
         said(&audited)
     );

@@ -363,7 +363,7 @@ pub const PAGES: &[Page] = &[
             ("$ firelay verify out", Console("")),
             ("error[FL1016]", Text),
             // A tree that somebody has changed.
-            ("$ firelay verify out --against", Elsewhere),
+            ("$ firelay verify out --against", Read),
         ],
     ),
     page(
