@@ -97,12 +97,12 @@ pub(super) fn check_arguments(
         if !check_argument(argument, report) {
             continue;
         }
-        if !profile.accepts_flag(owned.component, &argument.name) {
+        if profile.accepts_flag(owned.component, &argument.name) {
+            report.extend(minor.and_then(|minor| unknown_flag(owned, minor, &argument.name, release)));
+        } else {
             let message = format!("{} {} has no such flag any more", owned.component, profile.minor);
             let finding = Diagnostic::error("FL0310", message).at(argument.name.span);
             report.push(finding.label("with it the program does not start").help("remove it"));
-        } else {
-            report.extend(minor.and_then(|minor| unknown_flag(owned, minor, &argument.name, release)));
         }
         if owned.feature_gates {
             let gates = release.accepted.gates_of(argument, report);

@@ -53,15 +53,10 @@ fn show_examples(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnosti
             continue;
         };
         let paths = spec::paths_at(layers, span);
-        let paths = paths.iter().map(|path| format!("{path}.{key}"));
-        let field = paths
-            .filter_map(|path| {
-                fields
-                    .iter()
-                    .find(|field| field.plain_path() == path.trim_start_matches('.'))
-            })
-            .next();
-        finding.help = field
+        let mut paths = paths.iter().map(|path| format!("{path}.{key}"));
+        let at = |path: &str| fields.iter().find(|field| field.plain_path() == path);
+        finding.help = paths
+            .find_map(|path| at(path.trim_start_matches('.')))
             .and_then(|field| shortest(field))
             .map(|example| format!("for example {key}: {example}"));
     }

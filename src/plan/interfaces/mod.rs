@@ -187,5 +187,5 @@ fn has_strange_network(interfaces: &[&Interface], plans: &[InterfacePlan]) -> bo
         let plan = plans.iter().find(|plan| plan.name == interface.name.value);
         !interface.subnets.is_empty() && plan.is_some_and(|plan| plan.addresses.is_empty())
     };
-    interfaces.iter().any(|interface| empty(interface))
+    interfaces.iter().any(empty)
 }

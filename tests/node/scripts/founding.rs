@@ -177,7 +177,7 @@ fn a_peer_that_comes_up_between_two_questions_is_a_cluster() {
     set(&machine, &[&free.to_string()], REFUSING);
     let ask = machine
         .read("/usr/local/bin/sleep")
-        .replacen("\n", "\n/bin/sleep 1\n", 1);
+        .replacen('\n', "\n/bin/sleep 1\n", 1);
     machine.program("sleep", &ask);
     let server = thread::spawn(move || {
         thread::sleep(Duration::from_millis(600));
