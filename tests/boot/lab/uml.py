@@ -26,7 +26,7 @@ class Uml:
         # etcd waits for the disk at each write.
         self.place = pathlib.Path("/dev/shm/firelay-lab") / machine.lab.directory.name
         self.place.mkdir(parents=True, exist_ok=True)
-        self.chroot = chroot()
+        self.chroot, self.terminal = chroot(), None
 
     def use(self, image):
         """The root file system: a layer over the image that takes the changes."""
@@ -60,6 +60,9 @@ class Uml:
         # The guest's processes are processes of the host, in the session of the kernel's.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        if self.terminal is not None:
+            os.close(self.terminal)
+            self.terminal = None
 
     def close(self):
         """Disks in memory go; what they took is needed by the next story."""
@@ -76,9 +79,12 @@ class Uml:
         return f"socat -,raw,echo=0,escape=0x1d {self.serial_line()},raw,echo=0     (Ctrl-] ends it)"
 
     def shell(self):
-        descriptor = os.open(self.serial_line(), os.O_RDWR | os.O_NOCTTY)
-        tty.setraw(descriptor)
-        return Line(descriptor)
+        """One descriptor stays open until the power is cut: when the last is closed, the kernel takes another pseudo-terminal."""
+        if self.terminal is None:
+            until(lambda: os.path.exists(self.serial_line()), f"pseudo-terminal of {self.machine.name}")
+            self.terminal = os.open(self.serial_line(), os.O_RDWR | os.O_NOCTTY)
+            tty.setraw(self.terminal)
+        return Line(os.dup(self.terminal))
 
 
 def inside(disk):
