@@ -102,7 +102,8 @@ def judge(lab, cp1, case):
     name, what, reason = case
     machine = lab.machines[name]
     status = json.loads(machine.check("cat /var/lib/firelay/status.json"))
-    assert re.search(reason, status["lastError"]), f"{what}: {status}"
+    # The next try waits already, and names what it waits for beside the last error.
+    assert re.search(reason, f"{status['waitingFor']}: {status['lastError']}") or re.search(reason, status["lastError"]), f"{what}: {status}"
     # A try that has just begun has said nothing yet.
     says_why = lambda: re.search(reason, machine.sh("systemctl status --no-pager --full firelay")[1])
     until(says_why, f"{what} in systemctl status", seconds=180)
