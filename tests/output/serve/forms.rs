@@ -21,7 +21,7 @@ os: flatcar
 delivery:
   rung: pointer
   pointer: { base: https://files.example.com/a }
-  pxe: { url: 'http://10.0.0.5:8080', matchbox: 'http://10.0.0.6:8080' }
+  pxe: { url: 'http://10.0.0.5:8080', matchbox: 'http://10.0.0.6:8080', systems: { flatcar: { arguments: [root=LABEL=ROOT] } } }
 nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.0.0.11], mac: '52:54:00:77:00:0b' }
   - { name: n1, roles: [worker], addresses: [10.0.0.21], mac: '52:54:00:77:00:15', os: debian-13, platform: nutanix }
