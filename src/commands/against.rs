@@ -21,7 +21,7 @@ use crate::{
     verify::{Finding, Other, compare},
 };
 
-/// What differs between a tree and what its spec and bundle make.
+/// The differences between a tree and the render of its spec and bundle.
 pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let inputs = inputs(args);
     let project = Project::load(&inputs.spec)?;

@@ -53,7 +53,7 @@ impl<'n> Documents<'n> {
             .collect()
     }
 
-    /// What Terraform's variables say of it.
+    /// Its entry in Terraform's variables.
     pub(super) fn variables(&self, project: &Project) -> variables::Machine {
         variables::Machine::new(&project.plan.beside, self.node, &self.artifact, self.expires())
     }

@@ -21,12 +21,12 @@ const MARGIN: u64 = 64;
 /// Kinds of files that are named as the largest.
 const LARGEST: usize = 3;
 
-/// What is measured.
+/// The spec whose documents are measured.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The texts of the spec.
     pub layers: &'a Layers,
-    /// What it means.
+    /// The resolved plan.
     pub plan: &'a Plan,
     /// The profiles that it was resolved with.
     pub profiles: &'a Profiles,

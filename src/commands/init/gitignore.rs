@@ -36,7 +36,7 @@ pub(super) fn add(spec: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is to be written behind a text.
+/// The lines that a text still lacks.
 fn missing(text: &str) -> String {
     let bundle = format!("/{}", secrets::FILE);
     let entries = [bundle.as_str(), TREE];
