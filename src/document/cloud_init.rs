@@ -78,6 +78,7 @@ pub(super) struct CloudConfig<'a> {
     bootcmd: Vec<Command>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     write_files: Vec<WriteFile<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     runcmd: Vec<Command>,
 }
 
@@ -187,7 +188,6 @@ fn run_commands(files: &NodeFiles) -> Vec<Command> {
     for link in &files.links {
         commands.push(command(&["ln", "-sfn"], [&link.target, &link.path]));
     }
-    commands.push(command(&["systemctl", "daemon-reload"], [""; 0]));
     if !files.masked_units.is_empty() {
         commands.push(command(&["systemctl", "stop"], &files.masked_units));
     }

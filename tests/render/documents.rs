@@ -328,7 +328,6 @@ fn cloud_init_says_what_the_node_is() {
                 ["mkdir", "-p", "/var/lib/kubelet/pki", "/etc/extensions"],
                 ["ln", "-sfn", "/var/lib/kubelet/pki/1.pem", "/var/lib/kubelet/pki/current.pem"],
                 ["ln", "-sfn", "/opt/kubernetes.raw", "/etc/extensions/kubernetes.raw"],
-                ["systemctl", "daemon-reload"],
                 ["systemctl", "stop", "docker.service", "docker.socket"],
                 ["sync"],
                 ["systemctl", "enable", "--now", "--no-block", "firelay.service"],
@@ -405,10 +404,7 @@ fn a_user_has_a_password_a_home_and_a_group() {
 #[test]
 fn a_pool_gets_no_hostname_and_an_empty_node_is_valid() {
     let document = CloudInit.render(&NodeFiles::default(), Compression::None).unwrap();
-    assert_eq!(
-        document,
-        "#cloud-config\nmanage_etc_hosts: false\nruncmd:\n- - systemctl\n  - daemon-reload\n"
-    );
+    assert_eq!(document, "#cloud-config\nmanage_etc_hosts: false\n");
     assert_valid_cloud_config(&document);
     assert_valid_ignition(&ignition().render(&NodeFiles::default(), Compression::None).unwrap());
 }

@@ -268,7 +268,9 @@ impl Machine {
 
 pub fn driver(machine: &Machine) -> Output {
     let mut driver = Command::new(machine.at("/usr/local/lib/firelay/driver"));
-    output(driver.env_clear(), "bash")
+    // systemd gives it a PATH; the test's programs come first.
+    let path = format!("{}:/usr/bin:/bin", machine.at("/usr/local/bin").display());
+    output(driver.env_clear().env("PATH", path), "bash")
 }
 
 pub fn succeeded(output: &Output) -> String {

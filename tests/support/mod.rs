@@ -13,6 +13,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    sync::Mutex,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -204,8 +205,18 @@ pub struct CloudConfig {
     pub files: Files,
 }
 
-/// Reads a cloud-config with cloud-init's own code.
+/// Reads a cloud-config with cloud-init's own code, each once: several tests look at the same documents.
 pub fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
+    static READ: Mutex<BTreeMap<Vec<u8>, CloudConfig>> = Mutex::new(BTreeMap::new());
+    if let Some(read) = READ.lock().unwrap().get(user_data) {
+        return read.clone();
+    }
+    let read = ask_cloud_init(user_data);
+    READ.lock().unwrap().insert(user_data.to_owned(), read.clone());
+    read
+}
+
+fn ask_cloud_init(user_data: &[u8]) -> CloudConfig {
     let mut python = Command::new("/usr/bin/python3");
     python.arg(root().join("tests/read_cloud_init.py"));
     let output = pipe(&mut python, "cloud-init", user_data);

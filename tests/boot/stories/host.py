@@ -35,7 +35,7 @@ def tell(lab):
         cp1.boot(disk=disk)
         w1.boot()
         for machine in (cp1, w1):
-            machine.wait(r"step=before state=failed error=\"[^\"]*the rack is not ready")
+            machine.wait(r"step=before state=failed error=\"command 1 of commands.before ended with status 3")
         ready([cp1, w1])
         for machine in (cp1, w1):
             settled(machine)
@@ -54,6 +54,7 @@ def tell(lab):
 
 def judge(machine):
     machine.check("stat -c '%a %s' /etc/lab/motd", "640 12")
+    machine.check("journalctl --no-pager -u firelay", "the rack is not ready")
     machine.check("cat /var/tmp/after", "/etc/kubernetes/kubelet.conf")
     machine.check("timedatectl show-timesync -p SystemNTPServers --value", HOST)
     machine.check("timedatectl show -p NTPSynchronized --value", "yes")

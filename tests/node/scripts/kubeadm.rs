@@ -229,7 +229,6 @@ fn pods_are_kept_from_the_metadata_service_before_the_runtime_starts() {
     assert_eq!(
         machine.calls(),
         [
-            "systemctl daemon-reload",
             "systemctl enable firelay-firewall",
             "systemctl restart firelay-firewall"
         ]

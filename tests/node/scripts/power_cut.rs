@@ -1,5 +1,6 @@
 //! What a power cut leaves, and what the chain makes of it: names whose content never came to the disk.
 
+use super::support;
 use super::support::machine::{Machine, driver, failed, succeeded};
 use std::fs;
 use std::process::Output;
@@ -54,6 +55,48 @@ fn a_mark_is_written_once_everything_before_it_is_on_disk() {
             "complete",
         ]
     );
+}
+
+/// Without them the driver has no words to report with.
+#[test]
+fn what_the_driver_needs_to_report_is_looked_at_first() {
+    for path in ["/usr/local/lib/firelay/lib.sh", "/etc/firelay/node.env"] {
+        let machine = Machine::new("worker-1");
+        truncate(&machine, path);
+        let said = failed(&driver(&machine));
+        assert!(said.starts_with("firelay: state=failed error=\""), "{said}");
+        assert!(said.contains(&format!("{path} is empty\"")), "{said}");
+    }
+}
+
+/// Lines are appended to a file of the image: a power cut must not take that away.
+#[test]
+fn a_file_that_is_appended_to_is_replaced_whole() {
+    let machine = Machine::new("worker-1");
+    watched_sync(&machine);
+    let [lines, file] = ["/lines", "/etc/of-the-image"].map(|path| machine.at(path).display().to_string());
+    machine.write("/lines", 0o644, "more\n");
+    machine.write("/etc/of-the-image", 0o640, "first");
+    let script = fs::read_to_string(support::root().join("templates/boot/steps/12-files.j2")).unwrap();
+    let append = &script[script.find("append() {").unwrap()..script.find("{# put").unwrap()];
+    for _ in 0..2 {
+        succeeded(&machine.run(&format!("{append}\nappend {lines} {file}")));
+    }
+    assert_eq!(machine.read("/etc/of-the-image"), "first\nmore\n");
+    assert_eq!(machine.read("/synced"), "of-the-image.firelay\n");
+}
+
+/// Else the status file would say for ever what prepare reported last.
+#[test]
+fn a_power_cut_before_the_chain_is_complete_lets_ready_report_again() {
+    let machine = Machine::new("worker-1");
+    steps(&machine, &["10-prepare", "20-b", "90-ready"]);
+    for name in ["10-prepare", "20-b", "90-ready"] {
+        machine.write(&format!("/var/lib/firelay/{name}.done"), 0o644, "");
+    }
+    machine.write("/var/lib/firelay/attempt", 0o644, "1 another-boot 0\n");
+    succeeded(&driver(&machine));
+    assert_eq!(machine.read("/ran"), "10-prepare\n90-ready\n");
 }
 
 #[test]

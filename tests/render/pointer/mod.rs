@@ -40,7 +40,6 @@ fn assert_applied(stub: &Stub, desk: &Desk) {
     let calls = stub.machine.calls();
     let expected = [
         "chpasswd --encrypted",
-        "systemctl daemon-reload",
         "systemctl enable --now --no-block firelay.service",
         "systemctl disable firelay-fetch.service",
     ];
