@@ -204,6 +204,11 @@ pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     secrets::replace(path, bundle, &mut getrandom::fill).map_err(|error| Failure::io(&error))
 }
 
+/// Whether the file is there and sealed.
+pub fn is_sealed(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| age::is_sealed(&Zeroizing::new(bytes)))
+}
+
 /// Whether the file is in clear; what is piped in is no file.
 pub fn is_clear(path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| !age::is_sealed(&Zeroizing::new(bytes)))
