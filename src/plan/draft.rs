@@ -2,6 +2,7 @@
 
 use super::{Plan, resolve, schema_help};
 use crate::{
+    declaration::{self, Choice},
     diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
     spec::{self, Layers, Spec},
@@ -42,6 +43,9 @@ fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagno
     };
     let outcome = resolve(&spec, profiles);
     let refused = diagnostic::refuse(&findings);
+    if refused {
+        findings.extend(spec.choices().0.iter().flat_map(Choice::refused_alone));
+    }
     let further = match outcome {
         Ok((plan, warnings)) if !refused => {
             findings.extend(warnings);
@@ -54,7 +58,12 @@ fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagno
         }
         Err(further) => further,
     };
-    let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
+    let of_form = |finding: &&Diagnostic| finding.code != declaration::REFUSED;
+    let mistakes: Vec<_> = findings
+        .iter()
+        .filter(of_form)
+        .filter_map(|finding| finding.span)
+        .collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
     let holds = |finding: &Diagnostic| {
         finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))
