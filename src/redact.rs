@@ -30,6 +30,8 @@ const FOREIGN: [&str; 6] = [
 /// Lists of environment variables in such objects; the `value` of each is redacted.
 const FOREIGN_LISTS: [&str; 2] = ["env", "extraEnvs"];
 const VALUE: &str = "value";
+/// Most bytes of a name; a longer key is probably no name.
+const LONGEST_NAME: usize = 63;
 
 /// Schemas of which one holds, with references followed.
 type Shapes = Vec<&'static Value>;
@@ -196,9 +198,27 @@ impl<'t> Finder<'t> {
             Some(shapes) if shapes.iter().any(|shape| is_free(shape)) => self.foreign_entry(name, value),
             Some(shapes) => self.typed(value, &shapes),
             None => match meant(shapes, name) {
-                Some(shapes) => self.typed(value, &shapes),
-                None => self.mark(value, false),
+                Meant::Shown(shapes) => self.typed(value, &shapes),
+                Meant::Hidden => self.mark(value, false),
+                Meant::Nothing => self.unknown(value),
             },
+        }
+    }
+
+    /// A value below a key that is not known: every scalar may be a secret, and so may a key without a value, which is a scalar
+    /// in braces.
+    fn unknown(&mut self, node: &Node<'t>) {
+        match &node.content {
+            Content::Scalar(_) => self.mark(node, false),
+            Content::Sequence(items) => items.iter().for_each(|item| self.unknown(item)),
+            Content::Mapping(entries) => {
+                for (key, value) in entries {
+                    if !is_name(key, value) {
+                        self.mark(key, false);
+                    }
+                    self.unknown(value);
+                }
+            }
         }
     }
 
@@ -352,13 +372,23 @@ fn names(shapes: &Shapes) -> impl Iterator<Item = &'static str> {
     properties.flatten().map(|(name, _)| name.as_str())
 }
 
-/// The schemas of the key that a mistyped one was probably meant to be, if that cannot be a secret's.
-fn meant(shapes: &Shapes, name: &str) -> Option<Shapes> {
+/// What a mistyped key was probably meant to be.
+enum Meant {
+    /// A key of these schemas, which are no secret's.
+    Shown(Shapes),
+    /// A secret's.
+    Hidden,
+    Nothing,
+}
+
+fn meant(shapes: &Shapes, name: &str) -> Meant {
     let hides = |name: &&str| property(shapes, name).is_some_and(|shapes| is_secret(&shapes) || is_own_text(&shapes));
     let (hidden, shown): (Vec<_>, Vec<_>) = names(shapes).partition(hides);
-    match nearest(name, hidden) {
-        Some(_) => None,
-        None => property(shapes, nearest(name, shown)?),
+    match (nearest(name, hidden), nearest(name, shown)) {
+        (Some(_), _) => Meant::Hidden,
+        (None, near) => near
+            .and_then(|near| property(shapes, near))
+            .map_or(Meant::Nothing, Meant::Shown),
     }
 }
 
@@ -382,7 +412,10 @@ fn descend<'k>(shapes: Shapes, keys: impl IntoIterator<Item = &'k str>) -> Optio
         }
         match takes(&shapes, "items") {
             true => Some(under(&shapes, "items")),
-            false => property(&shapes, key).or_else(|| meant(&shapes, key)),
+            false => property(&shapes, key).or_else(|| match meant(&shapes, key) {
+                Meant::Shown(shapes) => Some(shapes),
+                Meant::Hidden | Meant::Nothing => None,
+            }),
         }
     })
 }
@@ -397,6 +430,14 @@ fn changed(folder: &str) -> Shapes {
         Some(role) => role,
         None => [below(&["nodes", "0"]), below(&["pools", "0"])].concat(),
     }
+}
+
+/// Whether a key is a name: plain, of the letters of keys, and followed by a value.
+fn is_name(key: &Node<'_>, value: &Node<'_>) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
+    let written = !matches!(value.text(), Some(text) if text.is_empty());
+    let name = key.text().unwrap_or_default();
+    written && name.len() <= LONGEST_NAME && name.bytes().all(plain)
 }
 
 fn entries<'n, 't>(node: &'n Node<'t>) -> impl Iterator<Item = (&'n Node<'t>, &'n Node<'t>)> {

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     assembly::{Assembly, for_each_node},
+    bundle::{bundle_path, refuse_lost},
     documents::{self, Documents, File},
     failure::Failure,
     project::Project,
@@ -25,6 +26,7 @@ use crate::{
 pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let inputs = inputs(args);
     let project = Project::load(&inputs.spec)?;
+    refuse_lost(&bundle_path(&inputs), &args.out, &project.plan.name)?;
     let bundle = project.bundle(&inputs, "verify --against")?;
     let last = tree::manifest(&args.out).map_err(|error| Failure::io(&error))?;
     if last.bundle_fingerprint != bundle.fingerprint() {

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     age::{self, Identity, Recipient},
     cli::{IdentityArg, Inputs},
+    delivery::tree::TreeReader,
     secrets::{self, Bundle, BundleText, Error},
 };
 
@@ -62,6 +63,25 @@ pub fn load_bundle(
 /// Whether nothing is there. A path that may not be walked may lead to a bundle.
 pub fn is_missing(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
+}
+
+/// Refuses to go on without the bundle of a tree that was rendered before: any other bundle makes another cluster.
+pub fn refuse_lost(path: &Path, out: &Path, cluster: &str) -> Result<(), Failure> {
+    if path == Path::new("-") || !is_missing(path) {
+        return Ok(());
+    }
+    let last = TreeReader::open(out).map(|tree| tree.manifest);
+    match last.ok().filter(|last| last.cluster == cluster) {
+        None => Ok(()),
+        Some(last) => Err(Failure::Secrets(format!(
+            "there is no secrets bundle at {}, and {out} was rendered with the bundle {} (FL1102)\n  \
+             = help: restore that bundle from a backup, or name its file with --secrets; a new bundle is a new cluster, \
+             to which no machine of {out} belongs: render that into another directory with --out",
+            path.display(),
+            last.bundle_fingerprint,
+            out = out.display()
+        ))),
+    }
 }
 
 /// Exit code 4, with what to do about it.
@@ -182,6 +202,11 @@ pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
         return streams::data(text.expose());
     }
     secrets::replace(path, bundle, &mut getrandom::fill).map_err(|error| Failure::io(&error))
+}
+
+/// Whether the file is there and sealed.
+pub fn is_sealed(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| age::is_sealed(&Zeroizing::new(bytes)))
 }
 
 /// Whether the file is in clear; what is piped in is no file.

@@ -12,27 +12,42 @@ const NOT_IGNORED: i32 = 1;
 
 /// Warns if git would add a bundle in clear, or has it already. A sealed one may be committed.
 pub fn warn_of_bundle(path: &Path) {
-    if path == Path::new("-") || !is_clear(path) || check_ignore(path) != Some(NOT_IGNORED) {
+    if path == Path::new("-") || !is_clear(path) || check_ignore(path) != Some(NOT_IGNORED) || warn_of_tracked(path) {
         return;
     }
+    streams::tell(format_args!(
+        "warning: {} is not ignored by git, which would add it\n  = help: {}",
+        path.display(),
+        ignore(path)
+    ));
+}
+
+/// Warns if git has a file already, or one below a directory: then no rule of `.gitignore` keeps it out. Whether it warned.
+pub fn warn_of_tracked(path: &Path) -> bool {
+    let tracked = git(path, &["ls-files", "--error-unmatch", "--"]) == Some(0);
+    if tracked {
+        let recursive = if path.is_dir() { "-r " } else { "" };
+        let rule = match git(path, &["check-ignore", "--quiet", "--no-index", "--"]) {
+            Some(NOT_IGNORED) => format!(", {}", ignore(path)),
+            _ => String::new(),
+        };
+        streams::tell(format_args!(
+            "warning: {} is in git's index, so .gitignore has no effect on it: whoever gets the repository gets the cluster\n  \
+             = help: git rm {recursive}--cached {}{rule}; earlier commits still have it: if they were ever pushed, make new \
+             secrets, which are a new cluster",
+            path.display(),
+            shell_word(path)
+        ));
+    }
+    tracked
+}
+
+/// The command that makes git ignore a file.
+fn ignore(path: &Path) -> String {
     let name = path.file_name().map_or(path, Path::new);
-    let folder = path.parent().unwrap_or(Path::new("")).join(".gitignore");
-    let ignore = format!(
-        "echo {} >> {}",
-        shell_word(&Path::new("/").join(name)),
-        shell_word(&folder)
-    );
-    let (what, help) = match git(path, &["ls-files", "--error-unmatch", "--"]) {
-        Some(0) => (
-            "is in git's index: whoever gets the repository gets the cluster",
-            format!(
-                "git rm --cached {}, {ignore}, and make new secrets if it was ever pushed",
-                shell_word(path)
-            ),
-        ),
-        _ => ("is not ignored by git, which would add it", ignore),
-    };
-    streams::tell(format_args!("warning: {} {what}\n  = help: {help}", path.display()));
+    let file = path.parent().unwrap_or(Path::new("")).join(".gitignore");
+    let rule = Path::new("/").join(name);
+    format!("echo {} >> {}", shell_word(&rule), shell_word(&file))
 }
 
 /// Whether a file that may not exist yet lies in a work tree of git that does not ignore it.

@@ -59,14 +59,50 @@ pub fn explained(subject: Subject<'_>, bundle: &Bundle, failure: Failure) -> Fai
     failure
 }
 
-fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
+/// Whether the documents of a spec fit.
+pub enum Fit {
+    /// All of them do.
+    Whole,
+    /// They do with this `delivery.pointer`.
+    Pointer(String),
+    /// They do not.
+    Not(Vec<Diagnostic>),
+}
+
+/// Tries the forms of `delivery.pointer` where documents do not fit without one.
+pub fn fit(subject: Subject<'_>) -> Result<Fit, Failure> {
+    if !subject.plan.nodes.iter().any(is_limited) {
+        return Ok(Fit::Whole);
+    }
+    let bundle = placeholder::bundle(subject.plan)?;
+    let tight = tight(subject, &bundle)?;
+    let large: Vec<_> = tight.into_iter().filter(|tight| tight.overrun.is_some()).collect();
+    if large.is_empty() {
+        return Ok(Fit::Whole);
+    }
+    let way = pointers(&large)
+        .into_iter()
+        .find(|way| fits(subject, &bundle, &large, way));
+    let value = way.and_then(|way| Some(way.assignments.first()?.split_once('=')?.1.to_owned()));
+    match value {
+        Some(pointer) => Ok(Fit::Pointer(pointer)),
+        None => of_bundle(subject, &bundle).map(Fit::Not),
+    }
+}
+
+/// Of each platform and role, the machines whose documents do not fit, or hardly.
+fn tight<'p>(subject: Subject<'p>, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::of(subject.plan, subject.profiles, bundle, false)?;
     let nodes = representatives(subject.plan);
-    let tight = nodes.par_iter().map(|node| measured(&assembly, node));
+    let tight = nodes.into_par_iter().map(|node| measured(&assembly, node));
     let tight = tight.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(tight.into_iter().flatten().collect())
+}
+
+fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
     // What is wrong with one machine of a platform and role is wrong with all.
     let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
-    for tight in tight.into_iter().flatten() {
+    for tight in tight(subject, bundle)? {
         let roles = tight.node.roles;
         let key = (
             tight.overrun.is_none(),
@@ -138,15 +174,15 @@ fn finding(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>]) -> Diagno
         node, counted, limit, ..
     } = worst;
     let platform = &node.platform.name;
-    let of = match group.len() {
-        1 => format!("the document of {}", node.name),
-        more => format!("the documents of {} and {} more", node.name, more - 1),
+    let (of, are) = match group.len() {
+        1 => (format!("the document of {}", node.name), "is"),
+        more => (format!("the documents of {} and {} more", node.name, more - 1), "are"),
     };
     let finding = match &worst.overrun {
         Some(overrun) => {
             let form = encoding_name(overrun.size.encoding);
             let over = hundreds(counted - limit);
-            Diagnostic::error("FL0931", format!("{of} is too large for {platform}"))
+            Diagnostic::error("FL0931", format!("{of} {are} too large for {platform}"))
                 .label(format!("about {over} bytes over the limit of {limit}, as {form}"))
                 .help(help(subject, bundle, group, overrun))
         }

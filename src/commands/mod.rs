@@ -14,7 +14,7 @@ mod failure;
 mod git;
 mod graph;
 mod guard;
-mod init;
+pub mod init;
 mod man;
 pub mod measure;
 mod patches;

@@ -14,7 +14,7 @@ use self::report::{Written, report};
 use super::{
     assembly::{Assembly, for_each_node},
     audit,
-    bundle::{bundle_path, is_missing, save_bundle},
+    bundle::{bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents},
     failure::Failure,
     git, measure,
@@ -42,6 +42,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         ));
     }
     let path = bundle_path(&args.inputs);
+    refuse_lost(&path, &args.out, &project.plan.name)?;
     let new = args.new_secrets && path != Path::new("-") && is_missing(&path);
     let bundle = if new {
         project.new_bundle()?

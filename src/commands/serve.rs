@@ -1,6 +1,7 @@
 //! `serve`: a rendered tree for machines that boot from the network.
 
 use std::{
+    collections::BTreeSet,
     fs::OpenOptions,
     io::{self, Write},
     net::{SocketAddr, TcpListener},
@@ -48,6 +49,10 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         warn_of_memory(&tree.manifest);
     }
     warn_of_port(&tree, &listeners);
+    if matches!(known, KnownBy::Address) {
+        warn_of_unknown(&tree.manifest);
+    }
+    warn_of_missing(&tree, mirror.as_ref());
     announce(&tree.manifest, &catalog, &listeners, identity.as_ref());
     if let KnownBy::Token(tokens) = &known {
         let lines = tokens.iter().map(|(node, token)| format!("{node} {token}\n"));
@@ -190,8 +195,7 @@ fn warn_of_memory(manifest: &Manifest) {
 
 /// Machines follow the scripts: where nobody listens at their port, they find nothing.
 fn warn_of_port(tree: &TreeReader, listeners: &[Listener]) {
-    let first = tree.manifest.files.iter().find(|file| file.path == pxe::FIRST);
-    let script = first.and_then(|file| String::from_utf8(tree.read(file).ok()?).ok());
+    let script = first_script(tree);
     let Some((url, port, tls)) = script.as_deref().and_then(server_of) else {
         return;
     };
@@ -206,6 +210,72 @@ fn warn_of_port(tree: &TreeReader, listeners: &[Listener]) {
              = help: {flag} ADDRESS:{port}, or another delivery.pxe.url; a proxy may also lead from there to here"
         ));
     }
+}
+
+/// A request is matched to a machine by its MAC address or UUID.
+fn warn_of_unknown(manifest: &Manifest) {
+    let machines = machines(manifest);
+    if machines.is_empty() {
+        return streams::tell("warning: there is no document in this tree: no machine can boot by it");
+    }
+    let unknown = machines
+        .values()
+        .filter(|machine| machine.mac.is_none() && machine.uuid.is_none());
+    let names: Vec<_> = unknown.map(|machine| machine.name).collect();
+    if !names.is_empty() {
+        let whom = if names.len() == machines.len() {
+            "no machine"
+        } else {
+            "not every machine"
+        };
+        streams::tell(format_args!(
+            "warning: {whom} can boot by this server: these have neither `mac` nor `uuid`: {}\n  \
+             = help: give each its `mac` or `uuid` in the spec and render again, or serve by tokens (--tokens)",
+            names.join(", ")
+        ));
+    }
+}
+
+/// A script stops at a file that the mirror does not have.
+fn warn_of_missing(tree: &TreeReader, mirror: Option<&Mirror>) {
+    let missing: Vec<_> = mirrored_files(tree)
+        .into_iter()
+        .filter(|path| mirror.is_none_or(|mirror| !mirror.has(path)))
+        .collect();
+    if !missing.is_empty() {
+        let help = match mirror {
+            Some(_) => "put them into the directory of --mirror",
+            None => "--mirror DIR, with these files below DIR",
+        };
+        streams::tell(format_args!(
+            "warning: the boot scripts name files of the mirror that are not there: {}\n  = help: {help}",
+            missing.join(", ")
+        ));
+    }
+}
+
+/// Paths in the mirror that the machines' scripts name, RAM disks and arguments among them.
+fn mirrored_files(tree: &TreeReader) -> BTreeSet<String> {
+    let first = first_script(tree);
+    let Some((url, ..)) = first.as_deref().and_then(server_of) else {
+        return BTreeSet::new();
+    };
+    let mirror = format!("{url}/mirror/");
+    let scripts = tree.manifest.files.iter().filter(|file| pxe::is_script(&file.path));
+    let texts = scripts.filter_map(|file| String::from_utf8(tree.read(file).ok()?).ok());
+    let paths = |text: String| {
+        let words = text
+            .split_whitespace()
+            .filter_map(|word| Some(word.split_once(&mirror)?.1));
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    texts.flat_map(paths).collect()
+}
+
+/// The script that all machines begin with.
+fn first_script(tree: &TreeReader) -> Option<String> {
+    let first = tree.manifest.files.iter().find(|file| file.path == pxe::FIRST)?;
+    String::from_utf8(tree.read(first).ok()?).ok()
 }
 
 /// The server that a script leads to: its URL, port, and whether it speaks TLS.

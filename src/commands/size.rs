@@ -6,16 +6,18 @@ use serde::Serialize;
 
 use super::{
     assembly::{Assembly, for_each_node},
+    bundle::{bundle_path, is_missing},
     failure::Failure,
-    measure,
+    measure, placeholder,
     project::Project,
     streams,
 };
 use crate::{
-    cli::{OutputFormat, Size},
+    cli::{Inputs, OutputFormat, Size},
     delivery::{NodeSize, encoding_name, format_name},
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
+    secrets::Bundle,
 };
 
 /// One row of the report.
@@ -73,7 +75,7 @@ impl<'a> Takes<'a> {
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = project.bundle(&args.inputs, "size")?;
+    let bundle = bundle(&project, &args.inputs)?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
@@ -88,6 +90,19 @@ pub fn run(args: &Size) -> Result<(), Failure> {
         OutputFormat::Json => streams::json(&rows),
         OutputFormat::Text => streams::data(&text(&rows, args.node.is_some())),
     }
+}
+
+/// The cluster's own bundle, or a placeholder where none was named and none is there.
+fn bundle(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
+    let path = bundle_path(inputs);
+    if inputs.secrets.is_some() || !is_missing(&path) {
+        return project.bundle(inputs, "size");
+    }
+    streams::tell(format_args!(
+        "there is no bundle at {}: measured with placeholder secrets, which differ from real ones by some bytes",
+        path.display()
+    ));
+    placeholder::bundle(&project.plan)
 }
 
 /// The node or pool of that name, or all.

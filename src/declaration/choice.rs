@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{Declaration, Kind, VERSION, format, of};
+use super::{Declaration, Kind, VERSION, checks::unsure, format, of};
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
     yaml::{self, Content, Node},
@@ -21,6 +21,8 @@ pub struct Choice {
     node: Option<Node<'static>>,
     /// Parameters with defaults filled in; may hold secrets.
     pub parameters: Map<String, Value>,
+    /// Names of parameters that were not read as they were meant.
+    pub(super) unsure: Vec<String>,
 }
 
 /// Parameters may be secret.
@@ -42,6 +44,7 @@ impl Choice {
             place,
             node: node.map(Node::detached),
             parameters: value.as_object().cloned().unwrap_or_default(),
+            unsure: unsure(declaration, node, &findings),
         };
         (choice, findings)
     }

@@ -3,6 +3,7 @@
 //! A declaration says which parameters the spec takes, which images and manifests a release has, what must hold, and what
 //! the cluster's machines need for it. Nothing outside of these files knows a plugin or add-on by name.
 
+mod checks;
 mod choice;
 mod format;
 mod implies;
@@ -16,6 +17,7 @@ use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub use checks::REFUSED;
 pub use choice::{Choice, addons, cni};
 pub use format::{FORMATS, format};
 pub use implies::{Binary, HostFile, Implication, On, Place, Port, Roles, Unit};
@@ -199,6 +201,9 @@ pub struct Check {
     pub refuse: Option<String>,
     /// Warned of if this one does.
     pub warn: Option<String>,
+    /// Refused without one of these parameters; the help names those that are missing.
+    #[serde(default)]
+    pub needs: Vec<String>,
     /// The parameter concerned, with dots between keys; the plugin as a whole if absent.
     pub at: Option<String>,
     /// What is wrong.

@@ -42,6 +42,11 @@ pub fn script(key: &str) -> String {
     format!("pxe/m/{key}/{SCRIPT}")
 }
 
+/// Whether a file of the tree is a machine's script.
+pub fn is_script(path: &str) -> bool {
+    path.starts_with("pxe/m/") && path.ends_with(SCRIPT)
+}
+
 /// The script that all machines begin with.
 pub fn first(pxe: &PxePlan) -> Result<String, PxeError> {
     Ok(template::render("pxe/boot.ipxe.j2", &First { url: &pxe.url })?)

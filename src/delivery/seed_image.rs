@@ -51,12 +51,14 @@ pub enum Seed {
 #[non_exhaustive]
 pub enum SeedError {
     /// Its document does not come in this form.
-    #[error("{machine}: {why}")]
+    #[error("{machine}: {why}\n  = help: {help}")]
     Form {
         /// Name of the node or pool.
         machine: String,
-        /// Why not, and what to do.
-        why: &'static str,
+        /// Why not.
+        why: String,
+        /// What to do.
+        help: String,
     },
     /// The tree cannot be read.
     #[error(transparent)]
@@ -78,14 +80,19 @@ pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed
             ),
             _ => refuse(
                 machine,
-                "its platform reads no seed: render it for one that does, such as nocloud",
+                format!("its platform {} reads no volume", platform(machine)),
+                &platform_key(machine, "nocloud"),
             ),
         },
         (Form::Cidata, DocumentFormat::Ignition) => cidata(tree, &[("user-data", document)]),
         (Form::ConfigDrive, DocumentFormat::Ignition) => Ok(config_drive(machine, &tree.read_text(document)?)),
         (Form::FwCfg, DocumentFormat::Ignition) if !machine.document.is_plain() => refuse(
             machine,
-            "its pointer is encoded for its platform, and QEMU takes a file as it is: render it for platform qemu",
+            format!(
+                "its pointer is encoded for its platform {}, and QEMU takes a file as it is",
+                platform(machine)
+            ),
+            &platform_key(machine, "qemu"),
         ),
         (Form::FwCfg, DocumentFormat::Ignition) => {
             // A comma ends a value of QEMU's options unless it is doubled (qemu(1)).
@@ -96,16 +103,31 @@ pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed
         }
         (Form::ConfigDrive | Form::FwCfg, DocumentFormat::CloudInit) => refuse(
             machine,
-            "this form is for Ignition: cloud-init takes its network from a volume labelled CIDATA",
+            "this form is for Ignition, and its system reads cloud-init".to_owned(),
+            "--form cidata, the volume from which cloud-init takes its network as well",
         ),
     }
 }
 
-fn refuse(machine: &Machine<'_>, why: &'static str) -> Result<Seed, SeedError> {
+fn refuse(machine: &Machine<'_>, why: String, help: &str) -> Result<Seed, SeedError> {
     Err(SeedError::Form {
         machine: machine.name.to_owned(),
         why,
+        help: help.to_owned(),
     })
+}
+
+fn platform<'m>(machine: &Machine<'m>) -> &'m str {
+    machine.document.file.platform.as_deref().unwrap_or_default()
+}
+
+/// The key of the spec that chooses another platform.
+fn platform_key(machine: &Machine<'_>, platform: &str) -> String {
+    let list = if machine.pool { "pools" } else { "nodes" };
+    format!(
+        "write `platform: {platform}` at the top of the spec, or in the entry of {} in `{list}`, and render again",
+        machine.name
+    )
 }
 
 fn cidata(tree: &TreeReader, files: &[(&str, &ManifestFile)]) -> Result<Seed, SeedError> {

@@ -273,4 +273,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1092", "file that the spec makes and the tree lacks"),
     ("FL1093", "file that the spec does not make"),
     ("FL1101", "bundle with a secret of zeros"),
+    ("FL1102", "bundle of a rendered tree that is missing"),
 ];

@@ -1,16 +1,13 @@
 //! What can be said about a spec that has mistakes of form, so that one run tells as much as it can.
 
-use super::{Plan, resolve};
+use super::{Plan, resolve, schema_help};
 use crate::{
+    declaration::{self, Choice},
     diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
-    schema::{self, Field},
     spec::{self, Layers, Spec},
     yaml::{self, Draft},
 };
-
-/// The code of a key that is missing.
-const MISSING: &str = "FL0009";
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
 const OF_ONE_VALUE: &[&str] = &[
@@ -28,7 +25,7 @@ const OF_ONE_VALUE: &[&str] = &[
 /// found counts, else what looks at one value; never what stands where a mistake is.
 pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (mut draft, inserted) = spec::draft(layers);
-    show_examples(layers, profiles, &mut draft.findings);
+    schema_help::add(layers, profiles, &mut draft.findings);
     let redacted = |mut findings: Vec<Diagnostic>| {
         yaml::redact_env(&mut findings, &inserted);
         diagnostic::sort(&mut findings);
@@ -39,37 +36,6 @@ pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnosti
         .map_err(redacted)
 }
 
-/// Says of each missing key what it could be.
-fn show_examples(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnostic]) {
-    let missing = |finding: &&mut Diagnostic| finding.code == MISSING && finding.help.is_none();
-    let mut missing = findings.iter_mut().filter(missing).peekable();
-    if missing.peek().is_none() {
-        return;
-    }
-    let root = Field::root(&schema::json(profiles));
-    let fields = root.all();
-    for finding in missing {
-        let (Some(span), Some(key)) = (finding.span, finding.message.split('`').nth(1)) else {
-            continue;
-        };
-        let paths = spec::paths_at(layers, span);
-        let mut paths = paths.iter().map(|path| format!("{path}.{key}"));
-        let at = |path: &str| fields.iter().find(|field| field.plain_path() == path);
-        finding.help = paths
-            .find_map(|path| at(path.trim_start_matches('.')))
-            .and_then(|field| shortest(field))
-            .map(|example| format!("for example {key}: {example}"));
-    }
-}
-
-/// The shortest example of a key: one of a row of machines would mislead where there is one.
-fn shortest(field: &Field) -> Option<String> {
-    let examples = field.examples.iter().map(schema::flow);
-    examples
-        .min_by_key(String::len)
-        .or_else(|| Some(schema::flow(&field.example()?)))
-}
-
 fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut findings = draft.findings;
     let Some(spec) = draft.value else {
@@ -77,6 +43,9 @@ fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagno
     };
     let outcome = resolve(&spec, profiles);
     let refused = diagnostic::refuse(&findings);
+    if refused {
+        findings.extend(spec.choices().0.iter().flat_map(Choice::refused_alone));
+    }
     let further = match outcome {
         Ok((plan, warnings)) if !refused => {
             findings.extend(warnings);
@@ -89,7 +58,12 @@ fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagno
         }
         Err(further) => further,
     };
-    let mistakes: Vec<_> = findings.iter().filter_map(|finding| finding.span).collect();
+    let of_form = |finding: &&Diagnostic| finding.code != declaration::REFUSED;
+    let mistakes: Vec<_> = findings
+        .iter()
+        .filter(of_form)
+        .filter_map(|finding| finding.span)
+        .collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
     let holds = |finding: &Diagnostic| {
         finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))

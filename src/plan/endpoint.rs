@@ -17,6 +17,8 @@ use crate::{
 
 /// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).
 const INTERFACE_BYTES: usize = 15;
+/// Help for an address that cannot be the endpoint's.
+const OWN_ADDRESS: &str = "write an address of your network that nodes and users reach, such as 10.0.0.100";
 
 /// Prefixes of the largest networks in which machines usually stand.
 const WIDEST_IPV4: u8 = 16;
@@ -209,7 +211,8 @@ fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
         report.push(
             Diagnostic::error("FL0114", "not a port of an endpoint")
                 .at(port.span)
-                .label("from 1 to 65535"),
+                .label("from 1 to 65535")
+                .help("write port: 6443, where API servers listen, or the port of your load balancer"),
         );
     } else if provider != EndpointProvider::External && port.value != API_PORT {
         let finding = Diagnostic::error("FL0116", "this endpoint provider needs port 6443").at(port.span);
@@ -225,7 +228,12 @@ fn check_interface(interface: &Spanned<String>, report: &mut Report) {
     let odd = |c: char| !c.is_ascii_graphic() || "/:".contains(c);
     if interface.is_empty() || interface.len() > INTERFACE_BYTES || interface.contains(odd) {
         let finding = Diagnostic::error("FL0114", "not a network interface").at(interface.span);
-        report.push(finding.label(format!("a name as eth0, of at most {INTERFACE_BYTES} characters")));
+        let label = format!("a name as eth0, of at most {INTERFACE_BYTES} characters");
+        report.push(
+            finding
+                .label(label)
+                .help("write the name that `ip link` shows on the control planes: interface: eth0"),
+        );
     }
 }
 
@@ -236,11 +244,12 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
         if provider != EndpointProvider::External {
             report.push(
                 finding("this endpoint provider needs a name")
-                    .label("each node's /etc/hosts decides where the name leads"),
+                    .label("each node's /etc/hosts decides where the name leads")
+                    .help("write a name of your own, such as api.prod.example.com; no DNS server needs to know it"),
             );
         }
         if let Some(why) = ranges::unusable(address) {
-            report.push(finding("not an address of an endpoint").label(why));
+            report.push(finding("not an address of an endpoint").label(why).help(OWN_ADDRESS));
         }
         report.take(check_outside(address, host.span, ranges));
     } else if !names::is_dns_name(host) {
@@ -297,9 +306,13 @@ fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
 /// kube-vip's address: one that all nodes reach and none has.
 fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<IpAddr, Diagnostic> {
     let finding = |code, message| Diagnostic::error(code, message).at(text.span);
-    let address: IpAddr = text.parse().map_err(|_| finding("FL0114", "not an address"))?;
+    let address: IpAddr = text
+        .parse()
+        .map_err(|_| finding("FL0114", "not an address").help(OWN_ADDRESS))?;
     if let Some(why) = ranges::unusable(address) {
-        return Err(finding("FL0114", "not an address of an endpoint").label(why));
+        return Err(finding("FL0114", "not an address of an endpoint")
+            .label(why)
+            .help(OWN_ADDRESS));
     }
     check_outside(address, text.span, ranges)?;
     let alike = |range: &super::network::Range| range.net.addr().is_ipv4() == address.is_ipv4();

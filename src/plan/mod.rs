@@ -47,6 +47,7 @@ mod registration;
 mod report;
 mod resolve;
 mod runtime;
+mod schema_help;
 mod security;
 mod sources;
 mod swap;

@@ -8,6 +8,7 @@ use std::{
 
 use thiserror::Error as ThisError;
 
+use super::request::segments;
 use crate::{delivery::Manifest, secrets};
 
 /// Most bytes of a file that is looked into: no bundle has more.
@@ -73,6 +74,11 @@ impl Mirror {
             }),
             None => Ok(Self { root }),
         }
+    }
+
+    /// Whether it has a file, by a path as it stands in a URL.
+    pub fn has(&self, path: &str) -> bool {
+        segments(&format!("/{path}")).is_some_and(|names| self.file(&names).is_some())
     }
 
     /// A file by plain names, and its size. One that a link leads out of the mirror to is none.

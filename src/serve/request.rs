@@ -87,7 +87,7 @@ fn origin(target: &str) -> &str {
 }
 
 /// The parts between the slashes. A part that is empty, goes upwards or cannot be a file's name makes the whole path none.
-fn segments(path: &str) -> Option<Vec<String>> {
+pub(super) fn segments(path: &str) -> Option<Vec<String>> {
     let parts = path.strip_prefix('/')?.split('/');
     parts.map(|part| decoded(part).filter(|name| is_name(name))).collect()
 }

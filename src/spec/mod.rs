@@ -83,29 +83,54 @@ pub fn draft(layers: &Layers) -> (Draft<Spec>, Vec<Inserted>) {
 
 /// Where the mappings stand whose place is the given one, as keys with dots between; a place may be that of several.
 pub fn paths_at(layers: &Layers, span: Span) -> Vec<String> {
+    let is_mapping = |node: &Branch<'_>| matches!(node.content, Content::Mapping(_));
+    paths(layers, |_, value| is_mapping(value) && value.span == span)
+}
+
+/// The same for values of any kind; elements of a list have the list's path.
+pub fn value_paths_at(layers: &Layers, span: Span) -> Vec<String> {
+    paths(layers, |_, value| value.span == span)
+}
+
+/// The same for the entries whose key stands there.
+pub fn key_paths_at(layers: &Layers, span: Span) -> Vec<String> {
+    paths(layers, |key, _| key.is_some_and(|key| key.span == span))
+}
+
+/// Paths of the values that are wanted, by their key and themselves, parents first.
+fn paths(layers: &Layers, wanted: impl Fn(Option<&Branch<'_>>, &Branch<'_>) -> bool) -> Vec<String> {
     let mut paths = Vec::new();
     if let Ok(composed) = layers.compose() {
-        collect_paths(&composed.tree.root, "", span, &mut paths);
+        collect_paths(None, &composed.tree.root, "", &wanted, &mut paths);
     }
     paths
 }
 
-fn collect_paths(node: &Branch<'_>, path: &str, span: Span, paths: &mut Vec<String>) {
+fn collect_paths(
+    key: Option<&Branch<'_>>,
+    node: &Branch<'_>,
+    path: &str,
+    wanted: &impl Fn(Option<&Branch<'_>>, &Branch<'_>) -> bool,
+    paths: &mut Vec<String>,
+) {
+    if wanted(key, node) {
+        paths.push(path.to_owned());
+    }
     match &node.content {
         Content::Scalar(_) => {}
-        Content::Sequence(items) => items.iter().for_each(|item| collect_paths(item, path, span, paths)),
-        Content::Mapping(entries) => {
-            if node.span == span {
-                paths.push(path.to_owned());
+        Content::Sequence(items) => {
+            for item in items {
+                collect_paths(None, item, path, wanted, paths);
             }
+        }
+        Content::Mapping(entries) => {
             for (key, value) in entries {
-                let key = key.text().unwrap_or_default();
-                let below = if path.is_empty() {
-                    key.to_owned()
-                } else {
-                    format!("{path}.{key}")
+                let name = key.text().unwrap_or_default();
+                let below = match path.is_empty() {
+                    true => name.to_owned(),
+                    false => format!("{path}.{name}"),
                 };
-                collect_paths(value, &below, span, paths);
+                collect_paths(Some(key), value, &below, wanted, paths);
             }
         }
     }

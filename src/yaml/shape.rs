@@ -202,14 +202,23 @@ impl<'t> Reader<'t> {
             self.record(
                 finding
                     .label("not of the form that is asked for")
-                    .help(format!("it has to match {pattern}")),
+                    .help(format!("{}; it has to match {pattern}", self.example())),
             );
         }
         let format = self.schema["format"].as_str().and_then(self.formats);
         if let Some((what, _)) = format.filter(|(_, is)| !text.is_empty() && !is(text)) {
-            self.record(self.here("FL0801", format!("not {what}")));
+            self.record(self.here("FL0801", format!("not {what}")).help(self.example()));
         }
         text.into()
+    }
+
+    /// What could stand here.
+    fn example(self) -> String {
+        let examples = self.schema["examples"].as_array().into_iter().flatten();
+        match examples.chain(self.schema.get("default")).next() {
+            Some(example) => format!("for example {example}"),
+            None => "`firelay explain network.cni` and `firelay explain addons` describe the parameters".to_owned(),
+        }
     }
 
     fn list(self) -> Value {
@@ -220,14 +229,15 @@ impl<'t> Reader<'t> {
         let least = self.schema["minItems"].as_u64().unwrap_or(0);
         if (items.len() as u64) < least {
             let finding = self.here("FL0801", "too short a list");
-            self.record(finding.label(format!("needs {least} at least")));
+            let finding = finding.label(format!("needs {least} at least"));
+            self.record(finding.help("add an element, or remove the key"));
         }
         let mut values: Vec<Value> = Vec::new();
         for item in items {
             let reader = self.below(item, self.schema.get("items").unwrap_or(&Value::Null));
             let value = reader.value();
             if self.schema["uniqueItems"] == true && values.contains(&value) {
-                self.record(reader.here("FL0801", "given twice"));
+                self.record(reader.here("FL0801", "given twice").help("remove one of the two"));
             }
             values.push(value);
         }

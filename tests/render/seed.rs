@@ -193,7 +193,7 @@ fn a_volume_has_the_pointer_and_not_what_it_points_to() {
         desk.path(),
         &["seed", "w1", "--form", "fw-cfg"],
         2,
-        "render it for platform qemu",
+        "write `platform: qemu` at the top of the spec",
     );
 }
 
@@ -248,7 +248,9 @@ fn what_is_no_seed_is_neither_made_nor_replaced() {
         2,
         "cp1: this form is for Ignition",
     );
-    refused(at, &["seed"], 2, "burst: its platform reads no seed");
+    refused(at, &["seed"], 2, "burst: its platform aws reads no volume");
+    let key = "write `platform: nocloud` at the top of the spec, or in the entry of burst in `pools`, and render again";
+    refused(at, &["seed"], 2, key);
     refused(at, &["seed", "w2"], 2, "did you mean w1?");
     refused(
         at,

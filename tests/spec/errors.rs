@@ -278,6 +278,21 @@ fn every_way_out_of_a_document_over_its_limit_works() {
     assert!(tried > 3);
 }
 
+/// These codes say that a value has another form; the help has the form that it should have.
+#[test]
+fn a_value_of_another_form_has_help() {
+    let mut seen = BTreeSet::new();
+    for path in cases() {
+        for finding in run(&path).1 {
+            if ["FL0114", "FL0801"].contains(&finding.code) {
+                assert!(finding.help.is_some(), "{}: {finding:?}", path.display());
+                seen.insert(finding.code);
+            }
+        }
+    }
+    assert_eq!(seen.len(), 2);
+}
+
 /// In no form: what stands for a secret in the cases is told by no finding.
 #[test]
 fn no_secret_is_told() {

@@ -6,7 +6,10 @@ use serde::Serialize;
 
 use super::questions::{CONTROL_PLANES, NONE, Question, WORKERS};
 use crate::{
-    commands::failure::{Failure, shell_word},
+    commands::{
+        failure::{Failure, shell_word},
+        measure::{self, Fit, Subject},
+    },
     diagnostic::{Diagnostic, Severity, Source},
     plan,
     profile::Profiles,
@@ -30,6 +33,8 @@ pub struct Answers {
     pub(super) ssh_keys: Vec<String>,
     /// The spec's file as a word of the commands that come next; empty for the one that no command names.
     file: String,
+    /// `delivery.pointer`, where the documents are larger than the platform takes.
+    pointer: Option<String>,
 }
 
 /// `NAME=ADDRESS`, either with a range.
@@ -79,6 +84,7 @@ impl Answers {
             workers: Vec::new(),
             ssh_keys: Vec::new(),
             file: String::new(),
+            pointer: None,
         }
     }
 
@@ -109,8 +115,8 @@ impl Answers {
 
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
-        let text = self.spec().map_err(|_| "these answers make no spec".to_owned())?;
-        let Err(findings) = plan::read(&Layers::from(Source::new("the spec", text)), profiles) else {
+        let layers = self.layers().map_err(|_| "these answers make no spec".to_owned())?;
+        let Err(findings) = plan::read(&layers, profiles) else {
             return Ok(());
         };
         let errors = findings.iter().filter(|finding| {
@@ -124,6 +130,32 @@ impl Answers {
         } else {
             Err(lines.join("\n"))
         }
+    }
+
+    /// The answers with a pointer where the documents need one to fit. Refused where they fit in no way.
+    pub fn fitted(mut self, profiles: &Profiles) -> Result<Self, Failure> {
+        let layers = self.layers()?;
+        let Ok((plan, _)) = plan::read(&layers, profiles) else {
+            return Ok(self);
+        };
+        let subject = Subject {
+            layers: &layers,
+            plan: &plan,
+            profiles,
+        };
+        match measure::fit(subject)? {
+            Fit::Whole => {}
+            Fit::Pointer(pointer) => self.pointer = Some(pointer),
+            Fit::Not(findings) => {
+                let lines: Vec<_> = findings.iter().map(sentence).collect();
+                return Err(Failure::Usage(lines.join("\n")));
+            }
+        }
+        Ok(self)
+    }
+
+    fn layers(&self) -> Result<Layers, Failure> {
+        Ok(Layers::from(Source::new("the spec", self.spec()?)))
     }
 
     /// The spec, with comments.
@@ -148,6 +180,7 @@ impl Answers {
             host: scalar(&self.host()),
             provider: self.provider.as_deref().map(scalar),
             address: self.address.as_deref().map(scalar),
+            pointer: self.pointer.as_deref(),
             ssh_keys: self.ssh_keys.iter().map(|key| scalar(key)).collect(),
             machines: machines
                 .chain(workers)
@@ -168,6 +201,7 @@ struct Page<'a> {
     host: String,
     provider: Option<String>,
     address: Option<String>,
+    pointer: Option<&'a str>,
     ssh_keys: Vec<String>,
     machines: Vec<String>,
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    commands::{failure::Failure, streams},
+    commands::{bundle::is_sealed, failure::Failure, git, streams},
     secrets,
 };
 
@@ -23,17 +23,31 @@ pub(super) fn add(spec: &Path) -> Result<(), Failure> {
         read => read.map_err(|error| Failure::file("read", &path, &error))?,
     };
     let more = missing(&text);
-    if more.is_empty() {
-        return Ok(());
+    if !more.is_empty() {
+        append(&path, &more)?;
     }
-    let file = OpenOptions::new().append(true).create(true).open(&path);
-    file.and_then(|mut file| file.write_all(more.as_bytes()))
-        .map_err(|error| Failure::file("write", &path, &error))?;
-    streams::tell(format_args!(
-        "{} keeps the secrets and the documents out of git",
-        path.display()
-    ));
+    let tracked = tracked(spec);
+    if !more.is_empty() && !tracked {
+        streams::tell(format_args!(
+            "{} keeps the secrets and the documents out of git",
+            path.display()
+        ));
+    }
     Ok(())
+}
+
+/// Warns of what git has already; a sealed bundle may be there.
+fn tracked(spec: &Path) -> bool {
+    let bundle = spec.with_file_name(secrets::FILE);
+    let tree = spec.with_file_name(TREE.trim_matches('/'));
+    let bundle = !is_sealed(&bundle) && git::warn_of_tracked(&bundle);
+    git::warn_of_tracked(&tree) || bundle
+}
+
+fn append(path: &Path, more: &str) -> Result<(), Failure> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(more.as_bytes()))
+        .map_err(|error| Failure::file("write", path, &error))
 }
 
 /// The lines that a text still lacks.

@@ -18,7 +18,7 @@ use super::{
     git, schema, streams,
 };
 use crate::{
-    cli::Init,
+    cli::{Init, InitAnswers},
     disk::{self, Access},
     profile::Profiles,
     secrets,
@@ -43,8 +43,9 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     let answers = if asks {
         dialogue::hold(&mut io::stdin().lock(), &mut io::stderr().lock(), &profiles)?
     } else {
-        from_flags(args, &profiles)?
+        from_flags(&args.answers, &profiles)?
     };
+    let answers = answers.fitted(&profiles)?;
     let named = file.filter(|path| *path != Path::new(SPEC));
     let text = match named {
         Some(path) => answers.in_file(path).spec()?,
@@ -74,10 +75,15 @@ fn exists(path: &Path) -> Failure {
     Failure::Io(format!("{} exists and is not overwritten", path.display()))
 }
 
-fn from_flags(args: &Init, profiles: &Profiles) -> Result<Answers, Failure> {
+/// The spec of some flags.
+pub fn spec(flags: &InitAnswers, profiles: &Profiles) -> Result<String, Failure> {
+    from_flags(flags, profiles)?.fitted(profiles)?.spec()
+}
+
+fn from_flags(flags: &InitAnswers, profiles: &Profiles) -> Result<Answers, Failure> {
     let mut answers = Answers::new(profiles);
     for question in QUESTIONS {
-        if let Some(text) = (question.flag)(&args.answers) {
+        if let Some(text) = (question.flag)(flags) {
             answers = answers.with(question, &text).map_err(Failure::Usage)?;
         }
     }

@@ -17,12 +17,7 @@ use super::{
     kubernetes::Release,
     report::Report,
 };
-use crate::{
-    declaration::{Check, Choice},
-    diagnostic::{Diagnostic, Severity},
-    spec::Spec,
-    template,
-};
+use crate::{declaration::Choice, diagnostic::Diagnostic, spec::Spec, template};
 
 pub use context::{context, of};
 pub(super) use cutter::cutter;
@@ -127,7 +122,11 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
             Err(error) => report.push(broken(addon, &error)),
         }
         for check in &addon.choice.declaration.checks {
-            report.extend(checked(check, addon, &context));
+            report.extend(
+                check
+                    .judge(&addon.choice, &context)
+                    .unwrap_or_else(|error| Some(broken(addon, &error))),
+            );
         }
     }
     // Before the user's own, which may be of kinds that they define.
@@ -157,26 +156,6 @@ fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Resul
         }
     }
     Ok(manifests)
-}
-
-fn checked(check: &Check, addon: &AddonPlan, context: &serde_json::Value) -> Option<Diagnostic> {
-    let (expression, severity) = match (&check.refuse, &check.warn) {
-        (Some(expression), _) => (expression, Severity::Error),
-        (None, expression) => (expression.as_ref()?, Severity::Warning),
-    };
-    let choice = &addon.choice;
-    match template::holds(&choice.declaration.folder(), expression, context) {
-        Ok(false) => None,
-        Ok(true) => {
-            let finding = Diagnostic {
-                severity,
-                help: check.help.clone(),
-                ..Diagnostic::error("FL0803", check.message.clone())
-            };
-            Some(placed(finding, choice, check.at.as_deref().unwrap_or_default()))
-        }
-        Err(error) => Some(broken(addon, &error)),
-    }
 }
 
 /// A declaration that cannot be asked: a mistake in firelay itself.

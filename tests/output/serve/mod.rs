@@ -143,6 +143,51 @@ fn a_mirror_ends_where_its_directory_does() {
 }
 
 #[test]
+fn what_keeps_machines_from_booting_is_told_at_the_start() {
+    let site = Site::new();
+    let unknown = "not every machine can boot by this server: these have neither `mac` nor `uuid`: w3\n";
+    let missing = "the boot scripts name files of the mirror that are not there:";
+    let said = site.serve(&[]).said.clone();
+    assert!(said.contains(unknown), "{said}");
+    let files = format!("{missing} debian/initrd, debian/vmlinuz\n  = help: --mirror DIR");
+    assert!(said.contains(&files), "{said}");
+    // A mirror with one of them, then with both; tokens instead of addresses.
+    let mirror = site.at("mirror");
+    fs::create_dir_all(mirror.join("debian")).unwrap();
+    fs::write(mirror.join("debian/vmlinuz"), "kernel").unwrap();
+    let arguments = ["--mirror", mirror.to_str().unwrap(), "--tokens"];
+    let said = site.serve(&arguments).said.clone();
+    assert!(said.contains(&format!("{missing} debian/initrd\n")), "{said}");
+    fs::write(mirror.join("debian/initrd"), "initrd").unwrap();
+    let said = site.serve(&arguments).said.clone();
+    assert!(!said.contains(missing) && !said.contains("neither"), "{said}");
+}
+
+#[test]
+fn a_tree_by_which_nobody_boots_is_told_at_the_start() {
+    let site = Site::new();
+    let copied = site.at("out");
+    support::succeed(
+        std::process::Command::new("cp").arg("-r").arg(site::out()).arg(&copied),
+        "coreutils",
+    );
+    let manifest = fs::read_to_string(copied.join("manifest.json")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    for file in manifest["files"].as_array_mut().unwrap() {
+        file.as_object_mut()
+            .unwrap()
+            .retain(|key, _| key != "mac" && key != "uuid");
+    }
+    fs::write(copied.join("manifest.json"), manifest.to_string()).unwrap();
+    let said = site.serve_tree(&copied, &[]).said.clone();
+    assert!(said.contains("warning: no machine can boot by this server"), "{said}");
+    manifest["files"] = serde_json::json!([]);
+    fs::write(copied.join("manifest.json"), manifest.to_string()).unwrap();
+    let said = site.serve_tree(&copied, &[]).said.clone();
+    assert!(said.contains("there is no document in this tree"), "{said}");
+}
+
+#[test]
 fn an_address_that_asks_too_often_is_told_so() {
     let site = Site::new();
     let server = site.serve(&["--rate", "1"]);

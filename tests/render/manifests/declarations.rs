@@ -22,7 +22,12 @@ fn declarations_are_well_formed() {
         }
         for check in &it.checks {
             assert!(
-                check.refuse.is_some() != check.warn.is_some(),
+                [check.refuse.is_some(), check.warn.is_some(), !check.needs.is_empty()]
+                    .iter()
+                    .filter(|said| **said)
+                    .count()
+                    == 1
+                    && check.needs.iter().all(|name| it.parameters.contains_key(name)),
                 "{}: {}",
                 it.name,
                 check.message

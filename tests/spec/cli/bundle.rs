@@ -134,7 +134,7 @@ fn a_tree_of_another_cluster_or_of_other_secrets_stays() {
     let before = tree(&desk.at("out"));
     let other = desk.run(&["render", "--secrets", "other.yaml", "--new-secrets"]);
     assert_eq!(other.code, 4, "{other:?}");
-    assert!(other.stderr.contains("another bundle is another cluster"), "{other:?}");
+    assert!(other.stderr.contains("a new bundle is a new cluster"), "{other:?}");
     assert!(!desk.at("other.yaml").exists(), "a refused render leaves no bundle");
     let spec = desk.read("cluster.yaml").replace("name: prod", "name: lab");
     desk.write("lab.yaml", &spec);
@@ -142,6 +142,38 @@ fn a_tree_of_another_cluster_or_of_other_secrets_stays() {
     assert_eq!(lab.code, 4, "{lab:?}");
     assert!(lab.stderr.contains("holds the documents of cluster prod"), "{lab:?}");
     assert!(before == tree(&desk.at("out")));
+}
+
+#[test]
+fn a_lost_bundle_is_restored_and_not_made_anew() {
+    let desk = Desk::of("single-node");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let fingerprint = desk.run(&["secrets", "show", "--fingerprint"]).stdout;
+    fs::rename(desk.at("firelay.secrets.yaml"), desk.at("backup.yaml")).unwrap();
+    let before = desk.everything();
+    for arguments in [
+        &["render"][..],
+        &["render", "--new-secrets"],
+        &["render", "--secrets", "mistyped.yaml"],
+        &["verify", "--against", "cluster.yaml"],
+    ] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        for text in [
+            "(FL1102)",
+            "out was rendered with the bundle ",
+            fingerprint.trim(),
+            "restore that bundle from a backup",
+            "a new bundle is a new cluster",
+        ] {
+            assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+        }
+        assert!(!ran.stderr.contains("--new-secrets"), "{ran:?}");
+        assert!(before == desk.everything());
+    }
+    assert_eq!(desk.run(&["render", "--secrets", "backup.yaml"]).code, 0);
+    let elsewhere = desk.run(&["render", "--new-secrets", "--out", "other"]);
+    assert_eq!(elsewhere.code, 0, "{elsewhere:?}");
 }
 
 #[test]

@@ -32,6 +32,10 @@ fn a_bundle_that_git_would_add_is_told() {
     git(&desk, &["add", "firelay.secrets.yaml"]);
     let ran = desk.run(&["check"]);
     assert!(ran.stderr.contains("firelay.secrets.yaml is in git's index"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("yaml, echo /firelay.secrets.yaml >> .gitignore; "),
+        "{ran:?}"
+    );
     git(&desk, &["rm", "--quiet", "--cached", "firelay.secrets.yaml"]);
     desk.write(".gitignore", "/firelay.secrets.yaml\n");
     let ran = desk.run(&["check"]);
@@ -62,4 +66,34 @@ fn init_keeps_the_secrets_out_of_git() {
     assert_eq!(desk.read(".gitignore"), "*.log\n/firelay.secrets.yaml\n/out/\n");
     let ran = desk.run(&["secrets", "new"]);
     assert!(ran.code == 0 && !ran.stderr.contains("git"), "{ran:?}");
+}
+
+#[test]
+fn no_rule_of_gitignore_hides_what_git_has_already() {
+    let desk = work_tree(Desk::of("single-node"));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    git(
+        &desk,
+        &["add", "--force", "firelay.secrets.yaml", "out/admin.kubeconfig"],
+    );
+    let warnings = [
+        "warning: firelay.secrets.yaml is in git's index, so .gitignore has no effect",
+        "git rm --cached firelay.secrets.yaml; earlier commits still have it",
+        "warning: out is in git's index",
+        "git rm -r --cached out; ",
+    ];
+    // The second time the rules are there already.
+    for spec in ["a.yaml", "b.yaml"] {
+        let ran = desk.run(&["init", "--gitignore", "--name", "lab", spec]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        for text in warnings {
+            assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+        }
+        assert!(!ran.stderr.contains("keeps the secrets"), "{ran:?}");
+    }
+    let ran = desk.run(&["check"]);
+    assert!(
+        ran.stderr.contains(warnings[0]) && ran.stderr.contains(warnings[1]),
+        "{ran:?}"
+    );
 }

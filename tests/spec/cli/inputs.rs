@@ -23,7 +23,7 @@ fn stdin_is_a_spec() {
     assert_eq!(desk.pipe(&["render", "-"], spec.as_bytes()).code, 0);
     assert!(desk.at("out/nodes/home1/user-data").exists());
     fs::remove_file(desk.at("firelay.secrets.yaml")).unwrap();
-    let ran = desk.pipe(&["size", "-"], spec.as_bytes());
+    let ran = desk.pipe(&["render", "-", "--out", "other"], spec.as_bytes());
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.contains("make one with: firelay secrets new -\n"), "{ran:?}");
     assert_eq!(desk.pipe(&["secrets", "new", "-"], spec.as_bytes()).code, 0);

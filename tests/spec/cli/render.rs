@@ -266,3 +266,20 @@ fn a_document_goes_to_stdout_and_nothing_is_written() {
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.read("out/nodes/home1/user-data"), ran.stdout);
 }
+
+#[test]
+fn size_needs_no_bundle() {
+    let desk = Desk::with_spec("mixed");
+    let before = desk.everything();
+    let ran = desk.run(&["size"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("measured with placeholder secrets"), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("azure takes cloud-init documents of up to 65535 bytes"),
+        "{ran:?}"
+    );
+    assert!(before == desk.everything());
+    // One that is named has to be there.
+    assert_eq!(desk.run(&["size", "--secrets", "lab.yaml"]).code, 4);
+}

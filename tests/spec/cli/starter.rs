@@ -4,6 +4,14 @@ use std::process::Command;
 
 use super::desk::{Desk, INIT};
 use super::support::{self, said};
+use firelay::{
+    cli::InitAnswers,
+    commands::{Failure, check, init, measure, project},
+    diagnostic::{self, Source},
+    profile::Profiles,
+    spec::Layers,
+};
+use rayon::prelude::*;
 
 #[test]
 fn the_starter_is_valid_whatever_the_name() {
@@ -51,6 +59,71 @@ fn a_spec_of_flags_is_valid() {
         let ran = desk.pipe(&["check", "--strict", "-"], spec.stdout.as_bytes());
         assert_eq!(ran.code, 0, "{ran:?}\n{}", spec.stdout);
     }
+}
+
+/// Every system on every platform, and every provider of the endpoint on every platform.
+fn choices(profiles: &Profiles) -> Vec<InitAnswers> {
+    let answers = |os: Option<&String>, platform: &String, provider: &str| InitAnswers {
+        os: os.cloned(),
+        platform: Some(platform.clone()),
+        endpoint_provider: Some(provider.to_owned()),
+        ..InitAnswers::default()
+    };
+    let mut all = Vec::new();
+    for platform in profiles.platform.keys() {
+        all.extend(profiles.os.keys().map(|os| answers(Some(os), platform, "external")));
+        all.extend(["local", "kubeVip=10.0.0.100"].map(|provider| answers(None, platform, provider)));
+    }
+    all
+}
+
+/// What `check` finds wrong with the spec of some answers.
+fn refused(answers: &InitAnswers, profiles: &Profiles) -> Option<String> {
+    let spec = match init::spec(answers, profiles) {
+        Ok(spec) => spec,
+        // With the reason.
+        Err(Failure::Usage(why)) => return why.is_empty().then(|| format!("{answers:?}: refused")),
+        Err(other) => return Some(format!("{answers:?}: {other:?}")),
+    };
+    let layers = Layers::from(Source::new("cluster.yaml", spec));
+    let findings = match project::resolve(&layers, profiles).unwrap() {
+        Err(findings) => findings,
+        Ok((plan, warnings)) => {
+            let subject = measure::Subject {
+                layers: &layers,
+                plan: &plan,
+                profiles,
+            };
+            check::with_sizes(subject, warnings).unwrap()
+        }
+    };
+    diagnostic::refuse(&findings).then(|| format!("{answers:?}: {findings:?}"))
+}
+
+#[test]
+fn every_choice_gives_a_spec_that_check_accepts() {
+    let profiles = Profiles::embedded().unwrap();
+    let choices = choices(&profiles);
+    let wrong: Vec<_> = choices
+        .par_iter()
+        .filter_map(|answers| refused(answers, &profiles))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_document_that_is_too_large_gets_a_pointer() {
+    let desk = Desk::empty();
+    let flags = ["init", "--os", "flatcar", "--platform", "aws"];
+    let spec = desk.run(&flags);
+    assert_eq!(spec.code, 0, "{spec:?}");
+    assert!(
+        spec.stdout.contains("\ndelivery:\n  pointer: { base: s3://"),
+        "{spec:?}"
+    );
+    let ran = desk.pipe(&["check", "-"], spec.stdout.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!desk.run(&["init"]).stdout.contains("pointer"));
 }
 
 /// What `init` says on a terminal that answers so. `script` gives the command one.
@@ -107,7 +180,7 @@ fn the_starter_renders_and_is_not_overwritten() {
 #[test]
 fn every_os_and_platform_that_the_starter_names_can_be_had() {
     let starter = Desk::empty().run(&["init"]).stdout;
-    let profiles = firelay::profile::Profiles::embedded().unwrap();
+    let profiles = Profiles::embedded().unwrap();
     let comments: String = starter
         .lines()
         .filter_map(|line| line.strip_prefix("# "))

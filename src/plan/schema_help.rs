@@ -1,0 +1,125 @@
+//! Help for mistakes of form, from the schema: an example of what has to stand there, and the place of a key that belongs below.
+
+use crate::{
+    diagnostic::Diagnostic,
+    profile::Profiles,
+    schema::{self, Field},
+    spec::{self, Layers},
+};
+
+/// Longest example in a help line, in bytes.
+const LONGEST: usize = 120;
+/// Levels below a mapping at which an unknown key is looked for.
+const DEPTH: usize = 2;
+
+/// Adds the help to the findings that the schema has something to say about.
+pub(super) fn add(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnostic]) {
+    let mut helped = findings.iter_mut().filter(|finding| may_help(finding)).peekable();
+    if helped.peek().is_none() {
+        return;
+    }
+    let root = Field::root(&schema::json(profiles));
+    let fields = root.all();
+    for finding in helped {
+        match finding.code {
+            "FL0008" => point_below(layers, &fields, finding),
+            "FL0009" => show_missing(layers, &fields, finding),
+            _ => show_form(layers, &fields, finding),
+        }
+    }
+}
+
+fn may_help(finding: &Diagnostic) -> bool {
+    let general = |help: &String| help.starts_with("write `- `") || help.starts_with("write [");
+    finding.span.is_some()
+        && match finding.code {
+            "FL0008" => finding.label == "no such key here",
+            "FL0009" => finding.help.is_none(),
+            "FL0010" => finding.help.as_ref().is_none_or(general),
+            _ => false,
+        }
+}
+
+fn at<'f>(fields: &[&'f Field], path: &str) -> Option<&'f Field> {
+    let path = path.trim_start_matches('.');
+    fields.iter().copied().find(|field| field.plain_path() == path)
+}
+
+/// What a missing key could be.
+fn show_missing(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+    let Some((span, key)) = finding.span.zip(finding.message.split('`').nth(1)) else {
+        return;
+    };
+    let paths = spec::paths_at(layers, span);
+    let mut paths = paths.iter().map(|path| format!("{path}.{key}"));
+    finding.help = paths
+        .find_map(|path| at(fields, &path))
+        .and_then(shortest)
+        .map(|example| format!("for example {key}: {example}"));
+}
+
+/// The shortest example of a key: one of a row of machines would mislead where there is one.
+fn shortest(field: &Field) -> Option<String> {
+    let examples = field.examples.iter().map(schema::flow);
+    examples
+        .min_by_key(String::len)
+        .or_else(|| Some(schema::flow(&field.example()?)))
+}
+
+/// A list or mapping in the form that the schema has, instead of one in another.
+fn show_form(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+    let Some(span) = finding.span else { return };
+    let paths = spec::value_paths_at(layers, span);
+    let wanted = finding.label.as_str();
+    let examples = paths.iter().rev().filter_map(|path| form(at(fields, path)?, wanted));
+    let example = examples.into_iter().find(|example| example.len() <= LONGEST);
+    finding.help = example
+        .map(|example| format!("for example {example}"))
+        .or_else(|| finding.help.take());
+}
+
+/// An example of a field, or of an element of its list, whichever is asked for. Lists of words need none.
+fn form(field: &Field, wanted: &str) -> Option<String> {
+    // One that is made of all keys that may stand there says nothing.
+    let needed = field.children.iter().any(|child| child.required);
+    let example = field.example().filter(|_| needed || !field.examples.is_empty())?;
+    let of_mappings = field.kind == "list of mappings";
+    match wanted {
+        "should be a list" if of_mappings => Some(format!("{}: {}", field.name, schema::flow(&example))),
+        "should be a mapping" if of_mappings => Some(schema::flow(example.get(0)?)),
+        "should be a mapping" if example.is_object() => Some(format!("{}: {}", field.name, schema::flow(&example))),
+        _ => None,
+    }
+}
+
+/// The one place below where an unknown key is known.
+fn point_below(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+    let Some(span) = finding.span else { return };
+    let places = spec::key_paths_at(layers, span);
+    let places = places.iter().filter_map(|path| {
+        let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
+        below(at(fields, parent)?, key)
+    });
+    if let Some(place) = places.into_iter().next() {
+        finding.label = format!("did you mean `{place}`?");
+    }
+}
+
+/// The path of a key below a field, relative to it, if there is only one.
+fn below(field: &Field, key: &str) -> Option<String> {
+    let mut level: Vec<&Field> = field.children.iter().collect();
+    for _ in 1..DEPTH {
+        level = level.iter().flat_map(|field| &field.children).collect();
+        let found: Vec<_> = level.iter().filter(|field| field.name == key).collect();
+        match found.as_slice() {
+            [] => {}
+            [one] => {
+                let own = one.path.strip_prefix(field.path.as_str())?;
+                let own = own.trim_start_matches("[]").trim_start_matches('.');
+                return Some(own.to_owned());
+            }
+            _ => return None,
+        }
+    }
+    None
+}
