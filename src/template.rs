@@ -162,10 +162,14 @@ fn text(value: &Value) -> Result<String, minijinja::Error> {
     }
 }
 
-/// One word of a POSIX shell (XCU 2.2.2, single quotes).
+/// One word of a POSIX shell (XCU 2.2.2, single quotes). A word without special characters stays as it is: quotes cost bytes.
 fn sh(text: &str) -> Result<String, minijinja::Error> {
     if text.contains('\0') {
         return Err(refuse("a shell word cannot hold NUL".to_owned()));
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@,+-".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return Ok(text.to_owned());
     }
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }

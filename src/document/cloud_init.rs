@@ -232,8 +232,9 @@ fn command<T: AsRef<str>>(words: &[&str], arguments: impl IntoIterator<Item = T>
 #[derive(Serialize)]
 struct WriteFile<'a> {
     path: String,
-    /// Octal, as a string: a number would be taken as it is.
-    permissions: String,
+    /// Octal, as a string: a number would be taken as it is. Without it a file gets 0644 (cc_write_files, DEFAULT_PERMS).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
     content: Cow<'a, str>,
@@ -244,7 +245,7 @@ impl<'a> WriteFile<'a> {
         let (encoding, content) = encode(content, compression);
         Self {
             path,
-            permissions: octal(mode),
+            permissions: (mode != 0o644).then(|| octal(mode)),
             encoding,
             content,
         }

@@ -151,8 +151,10 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             environment::render(plan, node, validity)?,
         ),
         NodeFile::new("/etc/firelay/artifacts", 0o644, fetched(plan, node, founder)),
-        NodeFile::new("/etc/firelay/images", 0o644, image_list(node)),
     ];
+    if !node.image_archives.is_empty() {
+        files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(node)));
+    }
     for (name, template) in steps(plan, node, founder) {
         files.push(script(node, &format!("steps/{name}"), template, &context)?);
     }

@@ -15,9 +15,6 @@ use crate::{
     yaml,
 };
 
-/// All RBAC that kubeadm makes for tokens is bound to this group.
-const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
-
 /// Life of a token that nobody uses.
 const UNUSED: Duration = Duration::minutes(1);
 
@@ -37,13 +34,12 @@ struct InitConfiguration<'a> {
     timeouts: Timeouts,
 }
 
+/// Groups and usages are kubeadm's defaults (apis/bootstraptoken/v1/defaults.go).
 #[derive(Serialize)]
 struct BootstrapToken<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
     ttl: GoDuration,
-    groups: [&'static str; 1],
-    usages: [&'static str; 2],
 }
 
 /// The YAML stream of `kubeadm init --config`: InitConfiguration, ClusterConfiguration, KubeletConfiguration and,
@@ -88,7 +84,5 @@ fn bootstrap_token<'a>(plan: &Plan, token: &'a Secret<String>) -> BootstrapToken
     BootstrapToken {
         token: used.then_some(token.expose()),
         ttl: GoDuration(if used { plan.join.token_ttl } else { UNUSED }),
-        groups: [TOKEN_GROUP],
-        usages: ["signing", "authentication"],
     }
 }

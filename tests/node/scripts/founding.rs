@@ -174,7 +174,7 @@ fn peers_that_refuse_three_times_in_a_row_are_no_cluster() {
 #[test]
 fn a_peer_with_a_kubelet_is_a_cluster() {
     let kubelet = TcpListener::bind("127.0.0.7:10250").unwrap();
-    let machine = founder(&[REFUSING, "127.0.0.7:1"], REFUSING);
+    let machine = founder(&[REFUSING, "127.0.0.7:6443"], REFUSING);
     assert!(asks(&machine).ends_with("joins\n"));
     drop(kubelet);
     assert_eq!(asks(&machine), "founds\n");

