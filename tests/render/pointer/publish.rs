@@ -21,19 +21,19 @@ fn each_store_has_its_command() {
     let commands = [
         (
             "https://files.example.com/a",
-            "curl --fail --upload-file 'out/nodes/cp1/payload.json.gz' 'https://files.example.com/a/far-cp1-",
+            "curl --fail --upload-file out/nodes/cp1/payload.json.gz https://files.example.com/a/far-cp1-",
         ),
         (
             "s3://box/a",
-            "aws s3 cp 'out/nodes/cp1/payload.json.gz' 's3://box/a/far-cp1-",
+            "aws s3 cp out/nodes/cp1/payload.json.gz s3://box/a/far-cp1-",
         ),
         (
             "gs://box",
-            "gcloud storage cp 'out/nodes/cp1/payload.json.gz' 'gs://box/far-cp1-",
+            "gcloud storage cp out/nodes/cp1/payload.json.gz gs://box/far-cp1-",
         ),
         (
             "azure://account/box",
-            "az storage blob upload --auth-mode login --account-name 'account' --container-name 'box' --name 'far-cp1-",
+            "az storage blob upload --auth-mode login --account-name account --container-name box --name far-cp1-",
         ),
     ];
     for (base, command) in commands {
