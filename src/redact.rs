@@ -2,7 +2,7 @@
 //!
 //! A value is a secret where its type is [`Secret`](crate::secret::Secret) or its declaration says `writeOnly`: both are in the
 //! JSON Schema of the spec, along which a text is walked. Values without a type are redacted as well: those below an unknown
-//! key, and the user's own texts. Keys are always shown. Of a text that cannot be read no place is known, and no line is shown.
+//! key, and the user's own texts. Keys are shown; below an unknown key only those that look like names. Of a text that cannot be read no place is known, and no line is shown.
 
 mod scalar;
 
@@ -14,7 +14,7 @@ use crate::{
     diagnostic::{Source, Span, Text, nearest},
     schema,
     spec::{ALL, Layers, Part},
-    yaml::{self, Assignment, Content, Node, Tree},
+    yaml::{self, Assignment, Content, Node, Tree, quotable},
 };
 
 /// Keys of Kubernetes' objects and of units below which every value is redacted. Files of other programs, which patches change,
@@ -30,8 +30,8 @@ const FOREIGN: [&str; 6] = [
 /// Lists of environment variables in such objects; the `value` of each is redacted.
 const FOREIGN_LISTS: [&str; 2] = ["env", "extraEnvs"];
 const VALUE: &str = "value";
-/// Most bytes of a name; a longer key is probably no name.
-const LONGEST_NAME: usize = 63;
+/// Letters and digits in a row that are a token rather than a name.
+const RANDOM: usize = 16;
 
 /// Schemas of which one holds, with references followed.
 type Shapes = Vec<&'static Value>;
@@ -432,12 +432,21 @@ fn changed(folder: &str) -> Shapes {
     }
 }
 
-/// Whether a key is a name: plain, of the letters of keys, and followed by a value.
+/// Whether a key is a name: it may be repeated in a message, is not random, and a value follows.
 fn is_name(key: &Node<'_>, value: &Node<'_>) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
-    let written = !matches!(value.text(), Some(text) if text.is_empty());
     let name = key.text().unwrap_or_default();
-    written && name.len() <= LONGEST_NAME && name.bytes().all(plain)
+    let written = match &value.content {
+        Content::Scalar(scalar) => !["", "~", "null"].contains(&&*scalar.text),
+        Content::Sequence(items) => !items.is_empty(),
+        Content::Mapping(entries) => !entries.is_empty(),
+    };
+    written && quotable(name) && !is_random(name)
+}
+
+/// Whether a text has a run of letters and digits as long as tokens have.
+fn is_random(text: &str) -> bool {
+    text.split(|char: char| !char.is_ascii_alphanumeric())
+        .any(|run| run.len() >= RANDOM && run.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 fn entries<'n, 't>(node: &'n Node<'t>) -> impl Iterator<Item = (&'n Node<'t>, &'n Node<'t>)> {

@@ -1,5 +1,4 @@
 use std::io::{self, Read, Write};
-use std::num::NonZero;
 
 use ::base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{GzBuilder, read::GzDecoder};
@@ -26,12 +25,8 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// fit otherwise.
 pub fn gzip_tightly(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len() / 2);
-    // More than five rounds save another 2 bytes of 16,000.
-    let options = zopfli::Options {
-        iteration_count: const { NonZero::new(5).unwrap() },
-        ..zopfli::Options::default()
-    };
-    zopfli::compress(options, zopfli::Format::Gzip, bytes, &mut packed).expect("writing to memory does not fail");
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, bytes, &mut packed)
+        .expect("writing to memory does not fail");
     packed
 }
 

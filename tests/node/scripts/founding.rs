@@ -205,7 +205,7 @@ fn a_peer_that_cannot_be_reached_is_waited_for() {
     assert_eq!(
         machine
             .read("/etc/firelay/node.env")
-            .matches("FL_FOUND_AFTER='300'\n")
+            .matches("FL_FOUND_AFTER=300\n")
             .count(),
         1
     );

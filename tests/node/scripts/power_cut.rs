@@ -87,6 +87,13 @@ fn a_file_that_is_appended_to_is_replaced_whole() {
     }
     assert_eq!(machine.read("/etc/of-the-image"), "first\nmore\n");
     assert_eq!(machine.read("/synced"), "of-the-image.firelay\n");
+    // A link stays one.
+    std::os::unix::fs::symlink("of-the-image", machine.at("/etc/link")).unwrap();
+    machine.write("/lines", 0o644, "other\n");
+    let link = machine.at("/etc/link").display().to_string();
+    succeeded(&machine.run(&format!("{append}\nappend {lines} {link}")));
+    assert_eq!(machine.read("/etc/of-the-image"), "first\nmore\nother\n");
+    assert!(machine.at("/etc/link").is_symlink());
 }
 
 /// Else the status file would say for ever what prepare reported last.

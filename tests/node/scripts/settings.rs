@@ -280,7 +280,7 @@ fn what_is_fetched_goes_through_the_proxy_and_the_cluster_is_reached_directly() 
     }));
     let direct = serve(Box::new(|_, _, _| (200, b"x".to_vec())));
     let environment = machine.read("/etc/firelay/proxy.env");
-    assert!(environment.contains("no_proxy='localhost,127.0.0.1,"), "{environment}");
+    assert!(environment.contains("no_proxy=localhost,127.0.0.1,"), "{environment}");
     let environment = environment.replace("proxy.plant.example.com:3128", &proxy);
     machine.write("/etc/firelay/proxy.env", 0o600, &environment);
     let sum = sha256(b"x");
