@@ -54,7 +54,7 @@ def tell(lab):
     with lab.scenario("pxe", "two machines boot from the network, by MAC address and by UUID, to the end of the chain"):
         cp1.boot()
         w1.boot(uuid=UUID)
-        ready([cp1, w1])
+        ready([cp1, w1], 1800)
         for machine in (cp1, w1):
             settled(machine)
             machine.check("cat /proc/cmdline", f"s={URL}/m/")
