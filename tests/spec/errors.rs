@@ -432,14 +432,15 @@ fn keys() -> Vec<(usize, &'static str)> {
         .collect()
 }
 
-/// A mistake of form in a spec that is good otherwise: what is said about its meaning would be false.
+/// A mistake of form in a spec that is good otherwise: what is said about its meaning would be false. Each key has two of the four
+/// mistakes, the next key the other two.
 #[test]
 fn a_mistake_of_form_makes_nothing_else_look_wrong() {
     let text = |text: String| Source::new("cluster.yaml", text);
     let codes = |source: &Source| -> BTreeSet<_> { findings(source, &PROFILES).iter().map(|f| f.code).collect() };
     let good = codes(&text(SPEC.to_owned()));
     let mut wrong = Vec::new();
-    for (start, key) in keys() {
+    for (number, (start, key)) in keys().into_iter().enumerate() {
         let end = start + key.len();
         let rest = &SPEC[end + 1..];
         let value = rest.find(['\n', ',', '}']).unwrap_or(rest.len());
@@ -449,7 +450,11 @@ fn a_mistake_of_form_makes_nothing_else_look_wrong() {
             ("unknown", format!("{before}qqqqqqqqqqqqqqqqqqq:{rest}")),
             ("a list", format!("{before}{key}: [[]]{value}")),
             ("a word", format!("{before}{key}: qq qq{value}")),
-        ] {
+        ]
+        .into_iter()
+        .skip(number % 2)
+        .step_by(2)
+        {
             let source = text(damaged);
             let found = findings(&source, &PROFILES);
             let mistake = |finding: &Diagnostic| finding.code < "FL0100";
