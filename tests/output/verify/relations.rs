@@ -615,27 +615,22 @@ pub const CASES: &[Case] = &[
     }),
     // The machine's own variables.
     Case("FL1041", "variables of another cluster", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", ENV, "FL_CLUSTER='prod'", "FL_CLUSTER='stage'");
+        tree.replace("worker-1", ENV, "FL_CLUSTER=prod", "FL_CLUSTER=stage");
     }),
     Case("FL1041", "node without a kubelet", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", ENV, "FL_KUBERNETES='1'", "FL_KUBERNETES=''");
+        tree.replace("worker-1", ENV, "FL_KUBERNETES=1", "FL_KUBERNETES=''");
     }),
     Case("FL1041", "member that is none", "external-etcd", |tree| {
-        tree.replace("etcd1", ENV, "FL_ETCD_MEMBER='1'", "FL_ETCD_MEMBER=''");
+        tree.replace("etcd1", ENV, "FL_ETCD_MEMBER=1", "FL_ETCD_MEMBER=''");
     }),
     Case("FL1041", "address as the kernel has it", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", ENV, "FL_LOCAL='10.0.0.21'", "FL_LOCAL='10.0.0.99'");
+        tree.replace("worker-1", ENV, "FL_LOCAL=10.0.0.21", "FL_LOCAL=10.0.0.99");
     }),
     Case("FL1041", "address in URLs", "ha-ubuntu", |tree| {
-        tree.replace(
-            "worker-1",
-            ENV,
-            "FL_URL_ADDRESS='10.0.0.21'",
-            "FL_URL_ADDRESS='10.0.0.99'",
-        );
+        tree.replace("worker-1", ENV, "FL_URL_ADDRESS=10.0.0.21", "FL_URL_ADDRESS=10.0.0.99");
     }),
     Case("FL1041", "founder that pins another", "ha-ubuntu", |tree| {
-        tree.replace("cp1", ENV, "FL_PIN='10.0.0.11'", "FL_PIN='10.0.0.12'");
+        tree.replace("cp1", ENV, "FL_PIN=10.0.0.11", "FL_PIN=10.0.0.12");
     }),
     // What machines have in common.
     Case("FL1038", "token that nobody makes known", "local-endpoint", |tree| {

@@ -512,15 +512,15 @@ pub const CASES: &[Case] = &[
         tree.replace(
             "worker-1",
             ENV,
-            "FL_ENDPOINT_HOST='api.prod.example.com'",
-            "FL_ENDPOINT_HOST='api.example.com'",
+            "FL_ENDPOINT_HOST=api.prod.example.com",
+            "FL_ENDPOINT_HOST=api.example.com",
         );
     }),
     case("FL1041", "variables of another node", "ha-ubuntu", |tree| {
-        tree.replace("worker-1", ENV, "FL_NODE='worker-1'", "FL_NODE='worker-2'");
+        tree.replace("worker-1", ENV, "FL_NODE=worker-1", "FL_NODE=worker-2");
     }),
     case("FL1041", "name of one machine for a pool", "local-endpoint", |tree| {
-        tree.replace("burst", ENV, "FL_NODE=''", "FL_NODE='burst'");
+        tree.replace("burst", ENV, "FL_NODE=''", "FL_NODE=burst");
     }),
     case("FL1041", "registration of another node", "ha-ubuntu", |tree| {
         let path = "/etc/firelay/kubeadm/join.yaml";
