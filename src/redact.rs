@@ -372,7 +372,7 @@ fn names(shapes: &Shapes) -> impl Iterator<Item = &'static str> {
     properties.flatten().map(|(name, _)| name.as_str())
 }
 
-/// What a mistyped key was probably meant to be.
+/// The known key that a mistyped key resembles most.
 enum Meant {
     /// A key of these schemas, which are no secret's.
     Shown(Shapes),

@@ -1,4 +1,4 @@
-//! What a declaration says must hold, asked of a choice.
+//! The checks of a declaration, applied to a choice of parameters.
 
 use serde_json::{Value, json};
 

@@ -55,9 +55,9 @@ pub enum SeedError {
     Form {
         /// Name of the node or pool.
         machine: String,
-        /// Why not.
+        /// The reason.
         why: String,
-        /// What to do.
+        /// The key to change, or the form to choose.
         help: String,
     },
     /// The tree cannot be read.

@@ -45,7 +45,7 @@ fn at<'f>(fields: &[&'f Field], path: &str) -> Option<&'f Field> {
     fields.iter().copied().find(|field| field.plain_path() == path)
 }
 
-/// What a missing key could be.
+/// An example of a missing key.
 fn show_missing(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
     let Some((span, key)) = finding.span.zip(finding.message.split('`').nth(1)) else {
         return;

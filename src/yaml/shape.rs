@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         text.into()
     }
 
-    /// What could stand here.
+    /// Examples of a valid value.
     fn example(self) -> String {
         let examples = self.schema["examples"].as_array().into_iter().flatten();
         match examples.chain(self.schema.get("default")).next() {
