@@ -286,7 +286,7 @@ mod tests {
             "{{ 5 | sh }} {{ true | toml }} {{ [1, v] | json }} {{ 5 }} {{ false }} {{ v }}",
             "x",
         );
-        assert_eq!(written.unwrap(), r#"'5' "true" [1,"x"] 5 false x"#);
+        assert_eq!(written.unwrap(), r#"5 "true" [1,"x"] 5 false x"#);
     }
 
     #[test]
