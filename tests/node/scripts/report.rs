@@ -62,6 +62,14 @@ fn a_long_command_speaks_and_nobody_waits_for_its_clock() {
     );
 }
 
+/// The clock is killed as soon as the command ends, perhaps while it writes into a pipe that nobody reads any more.
+#[test]
+fn a_clock_that_is_killed_is_no_failure_of_the_step() {
+    let machine = Machine::new("cp1");
+    let said = succeeded(&machine.run("up() { false; }; aloud 'the moon' /bin/sleep 0.3"));
+    assert_eq!(said, "");
+}
+
 #[test]
 fn a_command_that_hangs_is_ended_with_all_that_it_started() {
     let machine = Machine::new("cp1");
