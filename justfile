@@ -12,8 +12,8 @@ bench:
 
 # Format and lint.
 lint:
-    cargo fmt
-    cargo clippy --all-targets -- --deny warnings
+    cargo fmt --all
+    cargo clippy --workspace --all-targets -- --deny warnings
 
 # Boot machines with rendered documents in an emulator; `--all` or names of stories: tests/boot/README.md.
 boot *STORIES:

@@ -10,11 +10,15 @@ use serde_json::Value;
 
 pub use scalar::is_key;
 
-use crate::{
+use firelay_yaml::{
+    Assignment, Content, Node, Tree,
     diagnostic::{Source, Span, Text, nearest},
+    quotable,
+};
+
+use crate::{
     schema,
     spec::{ALL, Layers, Part},
-    yaml::{self, Assignment, Content, Node, Tree, quotable},
 };
 
 /// Keys of Kubernetes' objects and of units below which every value is redacted. Files of other programs, which patches change,
@@ -90,9 +94,9 @@ impl<'t> Finder<'t> {
 
     /// Every document of the text that is not empty; `None` if one cannot be read.
     fn documents(&mut self, mut walk: impl FnMut(&mut Self, &Node<'t>)) -> Option<()> {
-        for part in yaml::split(&self.text.text) {
+        for part in firelay_yaml::split(&self.text.text) {
             let document = &self.text.text[part.clone()];
-            if yaml::documents(document) != Ok(0) {
+            if firelay_yaml::documents(document) != Ok(0) {
                 walk(self, &Tree::extents(document, self.text.start + part.start)?);
             }
         }

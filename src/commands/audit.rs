@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use firelay_yaml::diagnostic::Source;
+
 use super::{
     bundle::load_bundle,
     failure::Failure,
@@ -12,7 +14,6 @@ use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, Known, MachineFiles, Report},
     cli::{self, IdentityArg, OutputFormat, ProfilesArg},
     delivery::ManifestFile,
-    diagnostic::Source,
     plan::Plan,
     profile::Profiles,
     redact::redact_profiles,

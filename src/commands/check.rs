@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use firelay_yaml::diagnostic::{self, Diagnostic};
+
 use super::{
     failure::Failure,
     git,
@@ -11,7 +13,6 @@ use super::{
 };
 use crate::{
     cli::{Check, Findings, SpecArgs},
-    diagnostic::{self, Diagnostic},
     plan::{NodePlan, Plan},
     redact::redact_spec,
     secrets,

@@ -1,12 +1,12 @@
 //! The files of machines without a bundle: all but certificates and keys, with stand-ins for what a bundle gives.
 
+use firelay_yaml::diagnostic::Diagnostic;
 use rayon::prelude::*;
 use time::{Duration, OffsetDateTime};
 
 use super::failure::Failure;
 use crate::{
     addons,
-    diagnostic::Diagnostic,
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
     patch::{self, Patched},
     pki::{AddonCertificates, NodePki},

@@ -1,9 +1,10 @@
 //! `explain`: keys of the spec and codes of findings, in words.
 
+use firelay_yaml::diagnostic::{CODES, Story, story};
+
 use super::{failure::Failure, streams};
 use crate::{
     cli::Explain,
-    diagnostic::{CODES, Story, story},
     profile::{Minor, Profiles},
     schema::{self, Field, Known, Unknown},
 };

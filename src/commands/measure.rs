@@ -4,12 +4,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use firelay_yaml::diagnostic::Diagnostic;
 use rayon::prelude::*;
 
 use super::{assembly::Assembly, failure::Failure, placeholder, project::print_findings};
 use crate::{
     delivery::{self, Overrun, encoding_name},
-    diagnostic::Diagnostic,
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::{Profiles, Store},
     secrets::Bundle,

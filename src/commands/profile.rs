@@ -1,5 +1,6 @@
 //! `profile list` and `profile show`.
 
+use firelay_yaml::diagnostic::{self, Source};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::{
     cli::{OutputFormat, ProfileList, ProfileShow, ProfilesArg},
-    diagnostic::{self, Source},
     profile::{Library, Profiles, Resolved, SHIPPED},
     redact::redact_profiles,
 };

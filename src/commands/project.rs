@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 use time::OffsetDateTime;
 
 use super::{
@@ -16,13 +17,11 @@ use super::{
 };
 use crate::{
     cli::{Inputs, SpecArgs},
-    diagnostic::{self, Diagnostic, Source},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
     redact::redact_spec,
     secrets::{Bundle, BundleRequest},
     spec::{self, Layers},
-    yaml,
 };
 
 /// A resolved spec.
@@ -172,7 +171,7 @@ pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure
     let mut of_patches = patch_findings(&plan, profiles)?;
     if !of_patches.is_empty() {
         let (_, inserted) = spec::draft(layers);
-        yaml::redact_env(&mut of_patches, &inserted);
+        firelay_yaml::redact_env(&mut of_patches, &inserted);
         findings.extend(of_patches);
     }
     diagnostic::sort(&mut findings);

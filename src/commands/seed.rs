@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::diagnostic;
 use serde::Serialize;
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     cli::{self, OutputFormat, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
-    diagnostic,
     disk::{self, Access},
 };
 

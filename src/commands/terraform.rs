@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::diagnostic;
 use serde_json::Value;
 use time::format_description::well_known::Rfc3339;
 
@@ -18,7 +19,6 @@ use crate::{
         Manifest, ManifestFile,
         tree::{self, Error},
     },
-    diagnostic,
     profile::Encoding,
 };
 

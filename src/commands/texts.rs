@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::diagnostic::Source;
+
 use super::{
     failure::{Failure, shell_word},
     patches,
 };
 use crate::{
     cli::SpecArgs,
-    diagnostic::Source,
     profile::Library,
     spec::{Layers, MOST_BYTES, Unread},
 };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use regex_lite::Regex;
 
-use crate::yaml::Format;
+use firelay_yaml::Format;
 
 /// Go's `time.ParseDuration`, without a sign.
 const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$";

@@ -22,7 +22,7 @@ pub use choice::{Choice, addons, cni};
 pub use format::{FORMATS, format};
 pub use implies::{Binary, HostFile, Implication, On, Place, Port, Roles, Unit};
 
-use crate::{template, yaml};
+use crate::template;
 
 /// The parameter that every declaration has.
 pub const VERSION: &str = "version";
@@ -311,7 +311,7 @@ impl Declaration {
     fn load(kind: Kind, name: &str) -> Result<Arc<Self>, Error> {
         let file = format!("{}/{name}/addon.yaml", kind.folder());
         let text = template::source(&file).ok_or_else(|| Error::Missing { file: file.clone() })?;
-        let read = yaml::parse(&format!("templates/{file}"), text);
+        let read = firelay_yaml::parse(&format!("templates/{file}"), text);
         let declaration: Self = read.map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(Arc::new(Self {
             name: name.to_owned(),

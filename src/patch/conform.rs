@@ -1,10 +1,13 @@
 //! Whether what a patch made is still what its reader takes: the kind of a document, its fields, the keys of a unit.
 
-use crate::{
+use firelay_yaml::{
+    Content, Node,
     diagnostic::{Diagnostic, Span, nearest},
+};
+
+use crate::{
     node::kubeadm::PATCHES_DIRECTORY,
     plan::{Accepted, Codes},
-    yaml::{Content, Node},
 };
 
 const CODES: Codes = Codes {

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{
+    Content, Fragment, Node,
+    diagnostic::{self, Diagnostic},
+};
+
 use super::{
     Outcome, conform, merge,
     target::{self, Miss, Place},
     unit,
 };
 use crate::{
-    diagnostic::{self, Diagnostic},
     node::{NodeFile, NodeFiles, Text},
     plan::Accepted,
     spec::Patch,
-    yaml::{self, Content, Fragment, Node},
 };
 
 /// Patched documents and units.
@@ -73,7 +76,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Writes what was changed.
-    pub(super) fn close(mut self) -> Result<(NodeFiles, Trees), yaml::Error> {
+    pub(super) fn close(mut self) -> Result<(NodeFiles, Trees), firelay_yaml::Error> {
         // From the last document of a file to its first, so that the bytes of those before stay where they are.
         for place in self.changed.iter().rev() {
             let tree = &self.open[place];
@@ -119,7 +122,7 @@ fn changed(tree: Node<'static>, patch: &Patch) -> Result<Node<'static>, Vec<Diag
         tree = merge::merged(tree, merge)?;
     }
     if let Some(operations) = &patch.json {
-        yaml::patch(&mut tree, operations).map_err(|finding| vec![finding])?;
+        firelay_yaml::patch(&mut tree, operations).map_err(|finding| vec![finding])?;
     }
     if patch.target.unit.is_some() {
         unit::write(&tree)?;
@@ -130,15 +133,15 @@ fn changed(tree: Node<'static>, patch: &Patch) -> Result<Node<'static>, Vec<Diag
     Ok(tree)
 }
 
-fn write_document(file: &mut NodeFile, number: usize, tree: &Node<'_>) -> Result<(), yaml::Error> {
-    let Some(bytes) = yaml::split(&file.content).into_iter().nth(number) else {
+fn write_document(file: &mut NodeFile, number: usize, tree: &Node<'_>) -> Result<(), firelay_yaml::Error> {
+    let Some(bytes) = firelay_yaml::split(&file.content).into_iter().nth(number) else {
         return Ok(());
     };
     // JSON is YAML, but who reads a .json file need not read YAML.
     let text = if file.path.ends_with(".json") {
         serde_json::to_string_pretty(tree).expect("a tree of texts, numbers and flags converts") + "\n"
     } else {
-        yaml::emit(tree)?
+        firelay_yaml::emit(tree)?
     };
     let mut content = file.content.to_string();
     content.replace_range(bytes, &text);

@@ -1,10 +1,9 @@
 //! What became of the patches of a cluster, on all its machines.
 
+use firelay_yaml::diagnostic::{self, Diagnostic};
+
 use super::Outcome;
-use crate::{
-    diagnostic::{self, Diagnostic},
-    plan::ScopedPatch,
-};
+use crate::plan::ScopedPatch;
 
 /// The findings about all patches, given what became of them on each machine.
 ///

@@ -1,8 +1,8 @@
 //! Strategic merge onto what firelay renders.
 
-use crate::{
+use firelay_yaml::{
+    Node, Rules,
     diagnostic::{Diagnostic, Severity},
-    yaml::{self, Node, Rules},
 };
 
 /// Lists that merge by a key: those of Kubernetes with a `patchMergeKey` in `k8s.io/api`, and kubeadm's lists of named
@@ -35,7 +35,7 @@ const RULES: Rules = Rules {
 
 /// Lays a patch over a tree. Whoever removes what is not there has missed, and that is an error.
 pub(super) fn merged(tree: Node<'static>, patch: &Node<'static>) -> Result<Node<'static>, Vec<Diagnostic>> {
-    let (tree, findings) = yaml::merge(tree, patch, &RULES);
+    let (tree, findings) = firelay_yaml::merge(tree, patch, &RULES);
     if findings.is_empty() {
         return Ok(tree);
     }

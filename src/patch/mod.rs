@@ -9,11 +9,11 @@ mod merge;
 mod target;
 mod unit;
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use crate::{
-    diagnostic::Diagnostic,
     node::NodeFiles,
     plan::{NodePlan, Plan},
-    yaml,
 };
 
 use desk::Desk;
@@ -47,7 +47,7 @@ pub struct Patched {
 }
 
 /// Lays the patches that are for a machine, in their order.
-pub fn apply(plan: &Plan, node: &NodePlan, files: NodeFiles) -> Result<Patched, yaml::Error> {
+pub fn apply(plan: &Plan, node: &NodePlan, files: NodeFiles) -> Result<Patched, firelay_yaml::Error> {
     let own: Vec<_> = plan
         .patches
         .iter()

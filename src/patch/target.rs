@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use crate::{
+use firelay_yaml::{
+    Node, Spanned, Tree,
     diagnostic::{Diagnostic, nearest},
+};
+
+use crate::{
     node::{NodeFile, NodeFiles},
     spec::Target,
-    yaml::{self, Node, Spanned, Tree},
 };
 
 /// Where firelay lays certificates, keys and kubeconfigs, and the key of encryption at rest.
@@ -147,7 +150,7 @@ pub fn is_yaml(path: &str) -> bool {
 pub fn documents(index: usize, file: &NodeFile) -> Vec<Document> {
     let read = |(number, bytes): (usize, Range<usize>)| {
         let mut root = Tree::parse(&file.content[bytes.clone()]).ok()?.root.detached();
-        root.place(&|_| crate::diagnostic::Span::default());
+        root.place(&|_| firelay_yaml::diagnostic::Span::default());
         Some(Document {
             file: index,
             number,
@@ -155,7 +158,7 @@ pub fn documents(index: usize, file: &NodeFile) -> Vec<Document> {
             root,
         })
     };
-    yaml::split(&file.content)
+    firelay_yaml::split(&file.content)
         .into_iter()
         .enumerate()
         .filter_map(read)
@@ -170,7 +173,7 @@ pub(super) fn find(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place,
     }
 }
 
-fn absent(label: String, help: Option<String>, at: crate::diagnostic::Span) -> Miss {
+fn absent(label: String, help: Option<String>, at: firelay_yaml::diagnostic::Span) -> Miss {
     let finding = Diagnostic::error("FL0703", "a patch that hits nothing")
         .at(at)
         .label(label);

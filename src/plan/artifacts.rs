@@ -5,6 +5,7 @@ mod mirror;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
 use semver::Version;
 
 pub use self::mirror::{below_mirror, crossed, decoded, file_of};
@@ -14,7 +15,6 @@ pub(super) use self::{
 };
 use super::{ArtifactPlan, ImageArchivePlan, RoleSet, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
     spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Spec},
 };

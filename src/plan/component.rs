@@ -2,6 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::{
     ComponentPlan, VolumePlan, artifacts,
     control_plane::{self, Claim, Settled},
@@ -12,10 +17,8 @@ use super::{
     report::Report,
 };
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     profile::Minor,
     spec::{Argument, EnvVar, StaticPod, Volume},
-    yaml::Spanned,
 };
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).

@@ -1,13 +1,12 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use super::{
     AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, kubernetes::Release, pki,
     report::Report,
 };
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{JoinIdentity, ProxyMode, Spec, TaintEffect},
-};
+use crate::spec::{JoinIdentity, ProxyMode, Spec, TaintEffect};
 
 /// kube-proxy's phase of `kubeadm init`.
 const PROXY_PHASE: &[&str] = &["addon", "addon/kube-proxy"];

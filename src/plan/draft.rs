@@ -1,12 +1,15 @@
 //! What can be said about a spec that has mistakes of form, so that one run tells as much as it can.
 
+use firelay_yaml::{
+    Draft,
+    diagnostic::{self, Diagnostic, Span},
+};
+
 use super::{Plan, resolve, schema_help};
 use crate::{
     declaration::{self, Choice},
-    diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
     spec::{self, Layers, Spec},
-    yaml::{self, Draft},
 };
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
@@ -27,7 +30,7 @@ pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnosti
     let (mut draft, inserted) = spec::draft(layers);
     schema_help::add(layers, profiles, &mut draft.findings);
     let redacted = |mut findings: Vec<Diagnostic>| {
-        yaml::redact_env(&mut findings, &inserted);
+        firelay_yaml::redact_env(&mut findings, &inserted);
         diagnostic::sort(&mut findings);
         findings
     };

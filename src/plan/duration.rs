@@ -1,8 +1,9 @@
 //! Durations of the spec: certificates, waiting times.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use time::Duration;
 
-use crate::{diagnostic::Diagnostic, duration::parse, yaml::Spanned};
+use crate::duration::parse;
 
 /// A hundred years: beyond that, dates leave what a certificate can say.
 const LONGEST: Duration = Duration::hours(876_000);

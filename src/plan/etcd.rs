@@ -1,15 +1,17 @@
 //! `etcd`: stacked on the control planes, or on machines of its own.
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use semver::Version;
 
 use super::{
     EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, owned, report::Report,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::{Minor, Profiles},
     spec::{Etcd, Spec, Tls},
-    yaml::Spanned,
 };
 
 /// kubeadm's own directory for stacked members.

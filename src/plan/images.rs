@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Plan, kubernetes::IMAGE_REPOSITORY, names, report::Report};
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, nearest},
-    spec::Spec,
-    yaml::Spanned,
 };
+
+use super::{Plan, kubernetes::IMAGE_REPOSITORY, names, report::Report};
+use crate::spec::Spec;
 
 /// What stands before the hex digits (OCI image specification, "Digests").
 const ALGORITHM: &str = "sha256:";

@@ -8,12 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    spec::{
-        Arch, Argument, Disk, Exposure, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp,
-        PackageSource, Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
-    },
-    yaml::{Branch, Spanned},
+use firelay_yaml::{Branch, Spanned};
+
+use crate::spec::{
+    Arch, Argument, Disk, Exposure, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp,
+    PackageSource, Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
 };
 
 /// What holds for a machine, borrowed from wherever it was written.

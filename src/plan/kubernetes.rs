@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use firelay_yaml::{Branch, Spanned, diagnostic::Diagnostic};
 use semver::Version;
 use serde_json::Value;
 
@@ -10,10 +11,8 @@ use super::{
     fields::GateSetting, images::Images, known, manifests, names, owned, phases, pki, registration, report::Report,
 };
 use crate::{
-    diagnostic::Diagnostic,
     profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
-    yaml::{Branch, Spanned},
 };
 
 /// kubeadm's own image registry.

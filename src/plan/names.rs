@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Span},
-    yaml::Spanned,
 };
 
 fn is_alphanumeric(byte: u8) -> bool {

@@ -1,11 +1,12 @@
 //! Whom each patch concerns, and in which order they are laid: cluster, role, machine; of each the files first.
 
-use super::{NodePlan, machines::Row, report::Report};
-use crate::{
+use firelay_yaml::{
+    Fragment, Operation, Spanned,
     diagnostic::{Diagnostic, nearest},
-    spec::{ALL, FilePatch, Patch, Role, Spec, Target},
-    yaml::{Fragment, Operation, Spanned},
 };
+
+use super::{NodePlan, machines::Row, report::Report};
+use crate::spec::{ALL, FilePatch, Patch, Role, Spec, Target};
 
 /// The machines that a patch is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use super::{
     Implied, Plan, access, addons, addresses,
     artifacts::{self, Store, Versions},
@@ -19,7 +21,7 @@ use super::{
     runtime, security,
     swap::SwapUse,
 };
-use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
+use crate::{profile::Profiles, spec::Spec};
 
 /// The plan of a spec with its warnings, or everything that is wrong with the spec, in the order of its text.
 pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {

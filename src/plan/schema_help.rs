@@ -1,7 +1,8 @@
 //! Help for mistakes of form, from the schema: an example of what has to stand there, and the place of a key that belongs below.
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use crate::{
-    diagnostic::Diagnostic,
     profile::Profiles,
     schema::{self, Field},
     spec::{self, Layers},

@@ -1,8 +1,9 @@
 //! `security`.
 
+use firelay_yaml::diagnostic::{self, Diagnostic};
+
 use super::{Implied, SecurityPlan, report::Report};
 use crate::{
-    diagnostic::{self, Diagnostic},
     profile::Profiles,
     spec::{Argument, SelinuxMode, Spec},
 };

@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{BgpPeerPlan, BgpPlan, VipServicesPlan, machines::Row, names, network::Ranges, ranges, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     secret::Secret,
     spec::{Bgp, BgpPeer, Endpoint},
-    yaml::Spanned,
 };
 
 /// Numbers of autonomous systems that nobody has: RFC 7607, 6793, 7300.

@@ -5,14 +5,14 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{
+    Node, Rules, Tree,
+    diagnostic::{Diagnostic, Source, Span},
+};
 use reader::{Reader, misplaced_file};
 
 use super::{Error, PROFILES, SecurityProfile};
-use crate::{
-    diagnostic::{Diagnostic, Source, Span},
-    spec::Under,
-    yaml::{self, Node, Rules, Tree},
-};
+use crate::spec::Under;
 
 /// How the names of texts that come with firelay begin.
 pub const SHIPPED: &str = "firelay's profiles/";
@@ -111,7 +111,7 @@ impl Library {
         for path in paths.into_iter().filter(|path| kind(path).is_some()) {
             resolved.extend(reader.read(path, &mut Vec::new()));
         }
-        crate::diagnostic::sort(&mut reader.findings);
+        firelay_yaml::diagnostic::sort(&mut reader.findings);
         (resolved, reader.findings)
     }
 
@@ -166,7 +166,7 @@ impl Resolved<'_> {
             root: self.root.clone(),
             findings: Vec::new(),
         };
-        let draft = yaml::draft(&tree, &[]);
+        let draft = firelay_yaml::draft(&tree, &[]);
         let start = self.texts.first().map_or(0, |number| source.texts()[*number].start);
         let whole = Span { start, end: start };
         let place = |finding: Diagnostic| Diagnostic {

@@ -30,9 +30,9 @@ use serde::de::DeserializeOwned;
 
 use check::Check;
 
-use crate::{
+use firelay_yaml::{
+    Tree,
     diagnostic::{self, Diagnostic, Source},
-    yaml::{self, Tree},
 };
 
 pub use catalog::*;
@@ -61,7 +61,7 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 pub enum Error {
     /// A file is not what its type says.
     #[error("profile refused: {0}")]
-    Invalid(#[source] yaml::Diagnostics),
+    Invalid(#[source] firelay_yaml::Diagnostics),
     /// A file is not text.
     #[error("profile {file} is not UTF-8")]
     NotText {
@@ -241,7 +241,7 @@ fn checked<'p, T: DeserializeOwned>(
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {
-    let draft = yaml::draft(tree, &[]);
+    let draft = firelay_yaml::draft(tree, &[]);
     draft.value.filter(|_| draft.findings.is_empty())
 }
 
@@ -273,7 +273,7 @@ fn one<T: DeserializeOwned>(path: &'static str) -> Result<T, Error> {
 fn parse<T: DeserializeOwned>(file: &File<'_>) -> Result<T, Error> {
     let name = file.path().display().to_string();
     match file.contents_utf8() {
-        Some(text) => yaml::parse(&format!("profiles/{name}"), text).map_err(Error::Invalid),
+        Some(text) => firelay_yaml::parse(&format!("profiles/{name}"), text).map_err(Error::Invalid),
         None => Err(Error::NotText { file: name }),
     }
 }

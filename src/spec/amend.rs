@@ -1,12 +1,13 @@
 //! Patches of the spec itself, laid before it is read.
 
+use firelay_yaml::{
+    Content, Fragment, MISSED, Node, Pointer, Rules, Scalar,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{
     layers::{INCLUDE, included_late},
     patches::{ALL, SpecPatch},
-};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    yaml::{self, Content, Fragment, MISSED, Node, Pointer, Rules, Scalar},
 };
 
 /// The word that names the spec as a target.
@@ -54,7 +55,7 @@ fn lay(
     let mut root = root.clone();
     let place = place(&mut root, patch).map_err(one)?;
     if let Some(Fragment(merge)) = &patch.change.merge {
-        let (merged, missed) = yaml::merge(place.clone(), merge, rules);
+        let (merged, missed) = firelay_yaml::merge(place.clone(), merge, rules);
         let missed = missed.into_iter().map(Diagnostic::strict);
         let (open, wrong): (Vec<_>, Vec<_>) = missed.partition(|one| rules.keeps_removals && one.code == MISSED);
         if !wrong.is_empty() {
@@ -64,11 +65,11 @@ fn lay(
         *place = merged;
     }
     if let Some(operations) = &patch.change.json {
-        let wrong: Vec<_> = operations.iter().flat_map(yaml::Operation::check).collect();
+        let wrong: Vec<_> = operations.iter().flat_map(firelay_yaml::Operation::check).collect();
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        yaml::patch(place, operations).map_err(one)?;
+        firelay_yaml::patch(place, operations).map_err(one)?;
     }
     Ok(root)
 }

@@ -7,15 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::{
+    Assignment, Content, Inserted, Rules, Spanned, Tree,
+    diagnostic::{self, Diagnostic, Source, Span},
+};
+
 use super::{
     FilePatch, Load, Loaded, PatchText, amend, check_header,
     patches::PatchFiles,
     sources::{self, Files},
     under::Under,
-};
-use crate::{
-    diagnostic::{self, Diagnostic, Source, Span},
-    yaml::{self, Assignment, Content, Inserted, Rules, Spanned, Tree},
 };
 
 /// How the lists of a spec merge: their elements are known by what no two of them share.
@@ -299,7 +300,7 @@ impl Layers {
             return Err(findings);
         };
         for over in trees {
-            let (root, merged) = yaml::merge(tree.root, &over.root, rules);
+            let (root, merged) = firelay_yaml::merge(tree.root, &over.root, rules);
             tree.root = root;
             findings.extend(merged);
         }
@@ -313,12 +314,12 @@ impl Layers {
         self.assign(&mut tree, rules, &mut findings);
         let inserted = match &self.environment {
             Some(environment) => {
-                let (inserted, unset) = yaml::substitute(&mut tree.root, environment, SPARED);
+                let (inserted, unset) = firelay_yaml::substitute(&mut tree.root, environment, SPARED);
                 findings.extend(unset);
                 inserted
             }
             None => {
-                findings.extend(yaml::unsubstituted(&mut tree.root, SPARED, ENV_HELP));
+                findings.extend(firelay_yaml::unsubstituted(&mut tree.root, SPARED, ENV_HELP));
                 Vec::new()
             }
         };

@@ -8,9 +8,9 @@ mod patches;
 mod sources;
 mod under;
 
-use crate::{
+use firelay_yaml::{
+    Content, Draft, Inserted, Node as Branch, Tree, Words,
     diagnostic::{self, Diagnostic, Source, Span},
-    yaml::{self, Content, Draft, Inserted, Node as Branch, Tree, Words},
 };
 
 pub use layers::{Layers, Part, RULES, Read};
@@ -138,7 +138,7 @@ fn collect_paths(
 
 /// A tree as a spec, with the mistakes of its form; those of parameters among them.
 fn decoded(tree: &Tree<'_>) -> Draft<Spec> {
-    let mut draft: Draft<Spec> = yaml::draft(tree, WORDS);
+    let mut draft: Draft<Spec> = firelay_yaml::draft(tree, WORDS);
     let (_, wrong) = draft.value.as_ref().map(Spec::choices).unwrap_or_default();
     draft.certain &= !diagnostic::refuse(&wrong);
     draft.findings.extend(wrong);

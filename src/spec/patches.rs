@@ -1,12 +1,12 @@
 //! Patches in files of their own: `patches/{all,ROLE,NODE}/*.yaml` beside the spec.
 
+use firelay_yaml::{
+    Fragment, Node, Operation, Spanned, Tree,
+    diagnostic::{Diagnostic, Source, Span},
+};
 use serde::Deserialize;
 
 use super::Patch;
-use crate::{
-    diagnostic::{Diagnostic, Source, Span},
-    yaml::{self, Fragment, Node, Operation, Spanned, Tree},
-};
 
 /// The folder whose patches are for every machine.
 pub const ALL: &str = "all";
@@ -78,7 +78,7 @@ impl PatchFiles {
                 continue;
             }
             let before = files.objects.len() + files.spec.len() + files.findings.len();
-            for part in yaml::split(&text.text) {
+            for part in firelay_yaml::split(&text.text) {
                 files.document(&alone(&text.text, part), text.start, &folder);
             }
             if files.objects.len() + files.spec.len() + files.findings.len() == before {
@@ -92,7 +92,7 @@ impl PatchFiles {
     }
 
     fn document(&mut self, text: &str, start: usize, folder: &Spanned<String>) {
-        if yaml::documents(text) == Ok(0) {
+        if firelay_yaml::documents(text) == Ok(0) {
             return;
         }
         let tree = match Tree::parse_at(text, start) {
@@ -115,7 +115,7 @@ impl PatchFiles {
     }
 
     fn decoded<T: serde::de::DeserializeOwned>(&mut self, tree: &Tree<'_>) -> Option<T> {
-        let draft = yaml::draft(tree, &[]);
+        let draft = firelay_yaml::draft(tree, &[]);
         let whole = draft.findings.is_empty();
         // A finding about the whole document would be one about the first text.
         let place = tree.root.span;

@@ -7,8 +7,9 @@ use std::{
     sync::Arc,
 };
 
+use firelay_yaml::{Spanned, diagnostic::Span};
+
 use super::{HostFile, Spec};
-use crate::{diagnostic::Span, yaml::Spanned};
 
 /// Most bytes of such a file. A platform's limit is far below; where there is none, a machine unpacks the whole document in
 /// its memory.

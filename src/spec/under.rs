@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    Content, MISSED, Node,
+    diagnostic::{Diagnostic, Span},
+};
 use serde::Deserialize;
 
 use super::layers::RULES;
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    yaml::{self, Content, MISSED, Node},
-};
 
 /// Where the kubelets' settings of the whole cluster stand.
 const CLUSTER: &str = "kubernetes.";
@@ -92,7 +92,7 @@ impl Under {
         for one in self.yields.iter().filter(|one| one.to.holds(over)) {
             take(&mut spec, &keys(&one.path));
         }
-        let (mut root, merged) = yaml::merge(spec, over, &RULES);
+        let (mut root, merged) = firelay_yaml::merge(spec, over, &RULES);
         root.span = over.span;
         settle(findings, merged);
         let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();

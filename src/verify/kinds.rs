@@ -7,7 +7,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::nearest;
+use firelay_yaml::diagnostic::nearest;
 
 /// Kinds by name.
 #[derive(Debug, Deserialize)]

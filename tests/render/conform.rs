@@ -15,13 +15,13 @@ use std::{
 
 use firelay::{
     commands::{assembly::Assembly, project::Project},
-    diagnostic::Source,
     node::NodeFiles,
     plan,
     profile::Profiles,
     secrets::Bundle,
     spec::Layers,
 };
+use firelay_yaml::diagnostic::Source;
 use support::{Example, Files, documents, examples, output, read_cloud_init, read_document, said, succeed};
 
 /// Every example, rendered once.

@@ -4,13 +4,13 @@
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 use firelay::{
-    diagnostic::{Severity, render, to_json},
     plan::{self, Plan},
     profile::Profiles,
     redact::redact_spec,
     schema::{self, Field},
     spec::{self, Layers},
 };
+use firelay_yaml::diagnostic::{Severity, render, to_json};
 
 use proptest::prelude::*;
 

@@ -17,11 +17,11 @@ use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
     commands::{check, measure, project, texts},
-    diagnostic::{CODES, Diagnostic, Severity, Source, render, stories, to_json, to_sarif},
     profile::{Library, Profiles},
     redact::redact_spec,
     spec::{Arch, Layers},
 };
+use firelay_yaml::diagnostic::{CODES, Diagnostic, Severity, Source, render, stories, to_json, to_sarif};
 use proptest::prelude::*;
 use rayon::prelude::*;
 use serde_json::{Value, json};

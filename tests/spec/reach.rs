@@ -17,7 +17,6 @@ use firelay::{
         texts,
     },
     declaration::{self, Declaration, Kind},
-    diagnostic::{Source, render},
     plan,
     profile::Profiles,
     redact::redact_spec,
@@ -25,6 +24,7 @@ use firelay::{
     secrets::Bundle,
     spec::Layers,
 };
+use firelay_yaml::diagnostic::{Source, render};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -295,7 +295,7 @@ fn any(path: &str) -> &'static str {
 }
 
 fn yaml(text: &str) -> Value {
-    firelay::yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
+    firelay_yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// How much of the output is looked at; the first takes a tenth of the time.

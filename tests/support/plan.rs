@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use firelay::{
-    diagnostic::{Diagnostic, Source, render},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
     spec,
 };
+use firelay_yaml::diagnostic::{Diagnostic, Source, render};
 
 /// The profiles that come with firelay.
 pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{Content, Node, Tree};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::{
     node::NodeFiles,
     plan::{self, ManifestSource, Plan},
     spec::Arch,
-    yaml::{self, Content, Node, Tree},
 };
 
 /// Lists of containers in a pod's specification (core/v1, PodSpec).
@@ -205,7 +205,7 @@ fn of_files(plan: &Plan, files: &NodeFiles) -> BTreeSet<(String, String)> {
     for file in files.files.iter().filter(|file| file.path.ends_with(".yaml")) {
         let named = plan.images.named().map(|(image, _)| image.to_owned());
         let mut images: Vec<_> = named.filter(|image| names(&file.content, image)).collect();
-        for range in yaml::split(&file.content) {
+        for range in firelay_yaml::split(&file.content) {
             if let Ok(tree) = Tree::parse(&file.content[range]) {
                 of_containers(&tree.root, &mut images);
             }

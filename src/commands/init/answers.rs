@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use firelay_yaml::diagnostic::{Diagnostic, Severity, Source};
 use serde::Serialize;
 
 use super::questions::{CONTROL_PLANES, NONE, Question, WORKERS};
@@ -10,7 +11,6 @@ use crate::{
         failure::{Failure, shell_word},
         measure::{self, Fit, Subject},
     },
-    diagnostic::{Diagnostic, Severity, Source},
     plan,
     profile::Profiles,
     schema,

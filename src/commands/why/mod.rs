@@ -14,6 +14,10 @@ mod subject;
 mod vary;
 
 use address::{Address, Part, Thing};
+use firelay_yaml::{
+    Node, Tree,
+    diagnostic::{Source, Span},
+};
 use redact::Secrets;
 use report::{Answer, Line, lines};
 use search::{Search, Verdict};
@@ -27,14 +31,12 @@ use super::{
 };
 use crate::{
     cli::Why,
-    diagnostic::{Source, Span},
     node::NodeFile,
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
     profile::{Profiles, Resolved},
     redact::{redact_profiles, redact_spec, secret_values},
     spec::{Laid, Spec},
-    yaml::{Node, Tree},
 };
 
 /// The permission of everybody to read.

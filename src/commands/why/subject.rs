@@ -1,15 +1,15 @@
 //! The thing that is asked about, found in a machine's files and found again in those of a variant.
 
+use firelay_yaml::{Content, Node, Pointer, diagnostic::Span};
+
 use super::{
     address::{Address, Part, Thing},
     lost::{not_there, unknown_thing},
     steps::{Step, steps, walk},
 };
 use crate::{
-    diagnostic::Span,
     node::NodeFiles,
     patch::{self, Document, Patched, Place},
-    yaml::{self, Content, Node, Pointer},
 };
 
 /// What is there.
@@ -43,7 +43,7 @@ impl Reading {
             Self::Text(text) => text.clone(),
             Self::Value(node) => match node.text() {
                 Some(text) => text.to_owned(),
-                None => yaml::emit(node).unwrap_or_default(),
+                None => firelay_yaml::emit(node).unwrap_or_default(),
             },
         }
     }

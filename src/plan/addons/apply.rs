@@ -1,8 +1,9 @@
 //! What plugins and add-ons need, given to the plan. What the user says himself wins; what cannot both hold is a finding.
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
+
 use super::cutter;
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
     spec::Spec,
 };

@@ -1,14 +1,13 @@
 //! `kubernetes.apiServer.audit`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{API_SERVER, Claim, Settings, add_file, document, mounted};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{AuditWebhookPlan, artifacts, host, report::Report},
     profile::KubernetesProfile,
     spec::{Audit, AuditLog, AuditWebhook},
-    yaml::Spanned,
 };
 
 const KEY: &str = "kubernetes.apiServer.audit";

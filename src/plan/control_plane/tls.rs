@@ -1,8 +1,9 @@
 //! `kubernetes.tls`.
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
+
 use super::{Claim, Settings};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{known, report::Report},
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes, Tls, TlsVersion},

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Accepted, Gated, entries};
-use crate::{
+use firelay_yaml::{
+    Branch, Spanned,
     diagnostic::{Diagnostic, Span, nearest},
-    plan::report::Report,
-    spec::Argument,
-    yaml::{Branch, Spanned},
 };
+
+use super::{Accepted, Gated, entries};
+use crate::{plan::report::Report, spec::Argument};
 
 /// A gate that is set somewhere.
 #[derive(Clone, Debug)]

@@ -7,11 +7,12 @@ mod wanted;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{
+use firelay_yaml::{
+    Branch, Content, Node, Spanned,
     diagnostic::{Diagnostic, Span, nearest},
-    profile::{FeatureGates, Field, Fields, Kinds, Minor, Profiles, UnitSections},
-    yaml::{Branch, Content, Node, Spanned},
 };
+
+use crate::profile::{FeatureGates, Field, Fields, Kinds, Minor, Profiles, UnitSections};
 
 pub(super) use gates::GateSetting;
 

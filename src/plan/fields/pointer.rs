@@ -1,11 +1,9 @@
 //! JSON patches of a document: what their paths lead to.
 
+use firelay_yaml::{Content, Node, diagnostic::Diagnostic};
+
 use super::{Accepted, Codes, Judge, Place};
-use crate::{
-    diagnostic::Diagnostic,
-    profile::Takes,
-    yaml::{Content, Node},
-};
+use crate::profile::Takes;
 
 impl Accepted {
     /// What is wrong with the operations of a JSON patch (RFC 6902) of a document: it is told at their paths.

@@ -1,14 +1,13 @@
 //! Values against what a field takes.
 
+use firelay_yaml::{
+    Content, Node,
+    diagnostic::{Diagnostic, Span, nearest},
+};
 use serde_json::Value;
 
 use super::{Judge, Place, entries, wanted::wanted, written};
-use crate::{
-    diagnostic::{Diagnostic, Span, nearest},
-    duration,
-    profile::Takes,
-    yaml::{Content, Node},
-};
+use crate::{duration, profile::Takes};
 
 impl Judge<'_> {
     /// `null` takes a farther value away, and is no value to the programs.

@@ -1,11 +1,11 @@
 //! `timezone`.
 
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, nearest},
-    plan::report::Report,
-    profile::TimeZones,
-    yaml::Spanned,
 };
+
+use crate::{plan::report::Report, profile::TimeZones};
 
 /// Refuses what cannot be the path of a zone (tzdata, `Theory`, "Timezone identifiers"), and a zone that tzdata lacks.
 pub(super) fn check(zone: &Spanned<String>, zones: &TimeZones, report: &mut Report) {

@@ -1,7 +1,9 @@
 //! `mounts`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
-use crate::{diagnostic::Diagnostic, plan::report::Report, spec::Mount, yaml::Spanned};
+use crate::{plan::report::Report, spec::Mount};
 
 /// A directory that stands elsewhere as well has no type of its own (mount(8)).
 const BIND: &str = "bind";

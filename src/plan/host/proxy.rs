@@ -1,12 +1,12 @@
 //! `proxy`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{ProxyPlan, Site};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report},
     secret::Secret,
     spec::Proxy,
-    yaml::Spanned,
 };
 
 /// The resolved proxy; `None` when the settings say that there is none.

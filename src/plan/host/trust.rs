@@ -1,12 +1,13 @@
 //! `trustedCas`, and whatever else is a certificate or its key as text.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use x509_parser::{
     der_parser::parse_der,
     pem::{Pem, parse_x509_pem},
 };
 
 use super::Site;
-use crate::{diagnostic::Diagnostic, plan::report::Report, secret::Secret, yaml::Spanned};
+use crate::{plan::report::Report, secret::Secret};
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";

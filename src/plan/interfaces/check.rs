@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
 use super::{addresses, bond, finding};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{host, marks, ranges, report::Report},
     spec::{Interface, Route},
-    yaml::Spanned,
 };
 
 /// Most bytes of a name (`IFNAMSIZ` of linux/if.h, less the zero at its end).

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::finding;
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     plan::{marks, report::Report},
     spec::Interface,
-    yaml::Spanned,
 };
 
 /// MTU of Ethernet (RFC 894).

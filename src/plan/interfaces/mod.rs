@@ -10,11 +10,10 @@ mod site;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
+
 use super::{host, report::Report};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    spec::Interface,
-};
+use crate::spec::Interface;
 
 pub use model::*;
 

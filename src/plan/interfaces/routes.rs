@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::{InterfacePlan, RoutePlan, check, finding};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::report::Report,
     spec::{Interface, Route},
 };

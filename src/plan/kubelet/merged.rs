@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    Branch, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use serde_json::Value;
 use time::Duration;
 
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    duration,
-    plan::report::Report,
-    yaml::{Branch, Spanned},
-};
+use crate::{duration, plan::report::Report};
 
 /// The fields of one kubelet.
 pub(super) struct Settings<'a> {

@@ -3,6 +3,7 @@
 mod merged;
 mod together;
 
+use firelay_yaml::diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
 };
 use crate::{
     declaration::{self, Implication, Kind},
-    diagnostic::Diagnostic,
     spec::{Argument, CaKeys, Kubelet, Spec},
 };
 

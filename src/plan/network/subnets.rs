@@ -5,14 +5,13 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    plan::report::Report,
-    spec::Network,
-    yaml::Spanned,
-};
+use crate::{plan::report::Report, spec::Network};
 
 /// The bits that kubeadm lets a service range have (`ValidateIPNetFromString` and `MaximumBitsForServiceSubnet` in
 /// `cmd/kubeadm/app`).

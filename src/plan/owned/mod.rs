@@ -7,11 +7,12 @@ pub(super) use rows::{
     API_SERVER, CONTROLLER_MANAGER, ETCD, KUBE_PROXY_FIELDS, KUBELET_FIELDS, KUBELET_FLAGS, SCHEDULER,
 };
 
-use super::report::Report;
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Severity},
-    yaml::Spanned,
 };
+
+use super::report::Report;
 
 /// Which values of a setting are meant.
 enum When {

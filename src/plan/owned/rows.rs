@@ -1,7 +1,8 @@
 //! The settings that are not free, by component.
 
+use firelay_yaml::diagnostic::Severity;
+
 use super::{Owned, Settings, When, not_false, owned};
-use crate::diagnostic::Severity;
 
 const CERTIFICATES: &str = "the documents bring this file, and kubeadm names it";
 const ROTATION: Owned = Owned {

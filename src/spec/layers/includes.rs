@@ -2,11 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use firelay_yaml::{Spanned, Tree, diagnostic::Diagnostic};
+
 use super::{Layers, Read};
-use crate::{
-    diagnostic::Diagnostic,
-    yaml::{self, Spanned, Tree},
-};
 
 /// How many files may include each other in a row.
 const MAX_CHAIN: usize = 32;
@@ -87,7 +85,7 @@ impl Layers {
             root: list.clone(),
             findings: Vec::new(),
         };
-        let draft = yaml::draft::<Vec<Spanned<String>>>(&list, &[]);
+        let draft = firelay_yaml::draft::<Vec<Spanned<String>>>(&list, &[]);
         let mistaken = !draft.findings.is_empty();
         self.findings.extend(draft.findings);
         draft.value.filter(|_| !mistaken).unwrap_or_default()

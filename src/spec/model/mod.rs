@@ -24,15 +24,12 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::FilePatch;
-use crate::{
-    declaration::{self, Choice},
-    diagnostic::Diagnostic,
-    yaml::Spanned,
-};
+use crate::declaration::{self, Choice};
 
 pub use access::*;
 pub use addons::*;

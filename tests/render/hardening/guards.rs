@@ -4,11 +4,11 @@ use std::fs;
 
 use firelay::{
     commands::texts,
-    diagnostic::{Diagnostic, Source},
     plan,
     profile::Profiles,
     spec::{self, Guard, Layers, Need},
 };
+use firelay_yaml::diagnostic::{Diagnostic, Source};
 use serde_json::{Value, json};
 
 use super::support::{example, root};

@@ -2,12 +2,13 @@
 
 use std::process::Command;
 
+use firelay_yaml::diagnostic::{self, Source};
+
 use super::desk::{Desk, INIT};
 use super::support::{self, said};
 use firelay::{
     cli::InitAnswers,
     commands::{Failure, check, init, measure, project},
-    diagnostic::{self, Source},
     profile::Profiles,
     spec::Layers,
 };

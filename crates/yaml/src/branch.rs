@@ -27,7 +27,7 @@ pub struct Branch {
 }
 
 /// The struct name by which this module's decoder knows a [`Branch`].
-pub(super) const NAME: &str = "$firelay::yaml::Branch";
+pub(super) const NAME: &str = "$firelay_yaml::Branch";
 
 impl Deref for Branch {
     type Target = Value;

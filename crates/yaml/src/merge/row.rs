@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::yaml::Node;
+use crate::Node;
 
 /// In each place the elements that came there, found by name.
 pub(super) struct Row<'s> {

@@ -4,7 +4,7 @@
 
 use include_dir::{Dir, include_dir};
 
-static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/docs/errors");
+static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/errors");
 
 /// The story of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::diagnostic::{Diagnostic, Span};
 pub struct Fragment(pub Node<'static>);
 
 /// The struct name by which this module's decoder knows a [`Fragment`].
-pub(super) const NAME: &str = "$firelay::yaml::Fragment";
+pub(super) const NAME: &str = "$firelay_yaml::Fragment";
 
 const PLAIN: u8 = 0;
 const QUOTED: u8 = 1;

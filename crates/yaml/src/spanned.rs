@@ -60,7 +60,7 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
 }
 
 /// The struct name by which this module's decoder knows a [`Spanned`].
-pub(super) const NAME: &str = "$firelay::yaml::Spanned";
+pub(super) const NAME: &str = "$firelay_yaml::Spanned";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
     /// Works with this module's decoder alone.

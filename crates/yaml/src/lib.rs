@@ -7,6 +7,7 @@ mod access;
 mod branch;
 mod build;
 mod decode;
+pub mod diagnostic;
 mod emit;
 mod environment;
 mod fault;
@@ -31,7 +32,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use crate::diagnostic::{self, Diagnostic, Source};
+use crate::diagnostic::{Diagnostic, Source};
 
 pub use branch::Branch;
 pub use emit::{Error, emit};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::yaml::{Tree, draft};
+use crate::{Tree, draft};
 
 const RULES: Rules = Rules {
     lists: &[("nodes", "name"), ("kubelet.args", "name")],
