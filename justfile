@@ -10,6 +10,10 @@ bless:
 bench:
     tests/bench
 
+# Print lines, files, medians, import circles, packages and test programs; `--build` times a cold release build too.
+house *ARGUMENTS:
+    tests/house {{ARGUMENTS}}
+
 # Format and lint.
 lint:
     cargo fmt --all
