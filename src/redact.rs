@@ -13,7 +13,7 @@ pub use scalar::is_key;
 use crate::{
     diagnostic::{Source, Span, Text, nearest},
     schema,
-    spec::{ALL, Layers, Part},
+    spec::{ALL, Composed, Part},
     yaml::{self, Assignment, Content, Node, Tree, quotable},
 };
 
@@ -37,8 +37,8 @@ const RANDOM: usize = 16;
 type Shapes = Vec<&'static Value>;
 
 /// The texts of a spec with the places of their secrets.
-pub fn redact_spec(layers: &Layers) -> Source {
-    redact(&layers.source, |number| layers.part(number))
+pub fn redact_spec(composed: &Composed) -> Source {
+    redact(composed.source(), |number| composed.part(number))
 }
 
 /// The texts of profiles, which have no type that is secret, with the places of what looks like a secret.
@@ -56,9 +56,9 @@ fn redact<'l>(source: &Source, part: impl Fn(usize) -> Part<'l>) -> Source {
 }
 
 /// The secrets that stand in the texts of a spec.
-pub fn secret_values(layers: &Layers) -> Vec<String> {
-    let texts = layers.source.texts().iter().enumerate();
-    let found = texts.filter_map(|(number, text)| Finder::read(layers.part(number), text));
+pub fn secret_values(composed: &Composed) -> Vec<String> {
+    let texts = composed.source().texts().iter().enumerate();
+    let found = texts.filter_map(|(number, text)| Finder::read(composed.part(number), text));
     found.flat_map(|found| found.values).collect()
 }
 

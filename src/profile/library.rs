@@ -10,7 +10,7 @@ use reader::{Reader, misplaced_file};
 use super::{Error, PROFILES, SecurityProfile};
 use crate::{
     diagnostic::{Diagnostic, Source, Span},
-    spec::Under,
+    spec::Baseline,
     yaml::{self, Node, Rules, Tree},
 };
 
@@ -115,16 +115,16 @@ impl Library {
         (resolved, reader.findings)
     }
 
-    /// The security profile of a name, for a spec to be laid over; `None` when there is none that can be read.
-    pub fn under(&self, source: &Source, name: &str) -> Option<Under> {
+    /// The security profile of a name; `None` when there is none that can be read.
+    pub fn baseline(&self, source: &Source, name: &str) -> Option<Baseline> {
         let (resolved, _) = self.resolve(source);
         let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
         let read: SecurityProfile = profile.decode(source).ok()?;
-        Some(Under {
+        Some(Baseline {
             name: read.name,
             spec: profile.root.get("spec")?.detached(),
-            yields: read.yields,
-            guards: read.guards,
+            exceptions: read.exceptions,
+            controls: read.controls,
         })
     }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     diagnostic::Span,
     node::NodeFiles,
-    patch::{self, Document, Patched, Place},
+    patch::{self, Patched, Place, YamlDocument},
     yaml::{self, Content, Node, Pointer},
 };
 
@@ -76,7 +76,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(document: &Document) -> Self {
+    fn of(document: &YamlDocument) -> Self {
         let name = document
             .root
             .get("metadata")
@@ -93,8 +93,8 @@ impl Identity {
         self.kind.as_deref() == Some("Secret")
     }
 
-    fn find(&self, documents: Vec<Document>) -> Option<Document> {
-        let is_same = |document: &Document| match self.kind {
+    fn find(&self, documents: Vec<YamlDocument>) -> Option<YamlDocument> {
+        let is_same = |document: &YamlDocument| match self.kind {
             Some(_) => {
                 let other = Self::of(document);
                 (&other.kind, &other.name) == (&self.kind, &self.name)
@@ -256,8 +256,8 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     }
 }
 
-fn kinds(documents: &[Document]) -> Vec<&str> {
-    let mut kinds: Vec<_> = documents.iter().filter_map(Document::kind).collect();
+fn kinds(documents: &[YamlDocument]) -> Vec<&str> {
+    let mut kinds: Vec<_> = documents.iter().filter_map(YamlDocument::kind).collect();
     kinds.dedup();
     kinds
 }
