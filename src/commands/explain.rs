@@ -18,7 +18,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
     if is_code(what) {
         return streams::data(&code(&what.to_uppercase())?);
     }
-    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let profiles = Profiles::embedded()?;
     let root = Field::root(&schema::json(&profiles));
     match schema::explain(&root, what, args.recursive, &known(&profiles)) {
         Ok(text) => streams::data(&text),

@@ -33,7 +33,7 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
 /// A profile that the spec asks for, and that it is not laid over.
 fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
     let name = spec.security.profile.as_ref()?;
-    if spec.laid_over.as_deref() == Some(name.as_str()) {
+    if spec.baseline.as_deref() == Some(name.as_str()) {
         return None;
     }
     let finding = Diagnostic::error("FL0537", "no such security profile").at(name.span);

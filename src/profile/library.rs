@@ -5,14 +5,14 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reader::{Reader, misplaced_file};
+
+use super::{Error, PROFILES, SecurityProfile};
+use crate::spec::Baseline;
 use firelay_yaml::{
     Node, Rules, Tree,
     diagnostic::{Diagnostic, Source, Span},
 };
-use reader::{Reader, misplaced_file};
-
-use super::{Error, PROFILES, SecurityProfile};
-use crate::spec::Under;
 
 /// How the names of texts that come with firelay begin.
 pub const SHIPPED: &str = "firelay's profiles/";
@@ -115,16 +115,16 @@ impl Library {
         (resolved, reader.findings)
     }
 
-    /// The security profile of a name, for a spec to be laid over; `None` when there is none that can be read.
-    pub fn under(&self, source: &Source, name: &str) -> Option<Under> {
+    /// The security profile of a name; `None` when there is none that can be read.
+    pub fn baseline(&self, source: &Source, name: &str) -> Option<Baseline> {
         let (resolved, _) = self.resolve(source);
         let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
         let read: SecurityProfile = profile.decode(source).ok()?;
-        Some(Under {
+        Some(Baseline {
             name: read.name,
             spec: profile.root.get("spec")?.detached(),
-            yields: read.yields,
-            guards: read.guards,
+            exceptions: read.exceptions,
+            controls: read.controls,
         })
     }
 

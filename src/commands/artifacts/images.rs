@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::{
     cli::{ArtifactsImages, OutputFormat},
     commands::{
-        draft::{Draft, STAND_INS},
         failure::Failure,
+        preview::{FAKE_SECRETS, Preview},
         project::Project,
         streams,
     },
@@ -165,7 +165,7 @@ pub(super) fn fetched(plan: &Plan) -> Vec<String> {
 /// What kubeadm and containerd name, and what the files of all machines do, in the order of their names.
 pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     let plan = &project.plan;
-    let draft = Draft::new(plan, &project.profiles, STAND_INS[0])?;
+    let preview = Preview::new(plan, &project.profiles, FAKE_SECRETS[0])?;
     let mut upstream: BTreeMap<String, String> = plan::of_kubeadm(plan).into_iter().collect();
     let mut by: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for image in upstream.keys() {
@@ -185,7 +185,7 @@ pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
         .collect::<Vec<_>>();
     let named = nodes
         .par_iter()
-        .map(|node| Ok(of_files(plan, &draft.patched(node)?.files)))
+        .map(|node| Ok(of_files(plan, &preview.patched(node)?.files)))
         .collect::<Result<Vec<_>, Failure>>()?;
     for (image, path) in named.into_iter().flatten() {
         by.entry(image).or_default().insert(path);

@@ -1,7 +1,5 @@
 //! The thing that is asked about, found in a machine's files and found again in those of a variant.
 
-use firelay_yaml::{Content, Node, Pointer, diagnostic::Span};
-
 use super::{
     address::{Address, Part, Thing},
     lost::{not_there, unknown_thing},
@@ -9,8 +7,9 @@ use super::{
 };
 use crate::{
     node::NodeFiles,
-    patch::{self, Document, Patched, Place},
+    patch::{self, Patched, Place, YamlDocument},
 };
+use firelay_yaml::{Content, Node, Pointer, diagnostic::Span};
 
 /// What is there.
 #[derive(Clone, Debug)]
@@ -76,7 +75,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(document: &Document) -> Self {
+    fn of(document: &YamlDocument) -> Self {
         let name = document
             .root
             .get("metadata")
@@ -93,8 +92,8 @@ impl Identity {
         self.kind.as_deref() == Some("Secret")
     }
 
-    fn find(&self, documents: Vec<Document>) -> Option<Document> {
-        let is_same = |document: &Document| match self.kind {
+    fn find(&self, documents: Vec<YamlDocument>) -> Option<YamlDocument> {
+        let is_same = |document: &YamlDocument| match self.kind {
             Some(_) => {
                 let other = Self::of(document);
                 (&other.kind, &other.name) == (&self.kind, &self.name)
@@ -256,8 +255,8 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     }
 }
 
-fn kinds(documents: &[Document]) -> Vec<&str> {
-    let mut kinds: Vec<_> = documents.iter().filter_map(Document::kind).collect();
+fn kinds(documents: &[YamlDocument]) -> Vec<&str> {
+    let mut kinds: Vec<_> = documents.iter().filter_map(YamlDocument::kind).collect();
     kinds.dedup();
     kinds
 }

@@ -122,9 +122,9 @@ host_settings!(level! {
         /// Those in files, in the order of folders and names.
         #[serde(skip)]
         pub patch_files: Vec<FilePatch>,
-        /// The security profile that lies under it.
+        /// The security profile that lies below it.
         #[serde(skip)]
-        pub laid_over: Option<String>,
+        pub baseline: Option<String>,
     }
 });
 

@@ -1,4 +1,4 @@
-//! Patches of the spec itself, laid before it is read.
+//! Patches of the spec itself, applied before it is decoded.
 
 use firelay_yaml::{
     Content, Fragment, MISSED, Node, Pointer, Rules, Scalar,
@@ -6,8 +6,9 @@ use firelay_yaml::{
 };
 
 use super::{
-    layers::{INCLUDE, included_late},
-    patches::{ALL, SpecPatch},
+    compose::included_late,
+    input::INCLUDE,
+    patch_files::{ALL, SpecPatch},
 };
 
 /// The word that names the spec as a target.
@@ -15,8 +16,8 @@ const SPEC: &str = "spec";
 /// Folders of roles, which are keys of `roles` as well.
 const ROLES: [&str; 3] = ["control-plane", "worker", "etcd"];
 
-/// The spec with its patches laid: those for all first, then those of roles, then those of nodes and pools.
-pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch], rules: &Rules) -> (Node<'static>, Vec<Diagnostic>) {
+/// The spec with its patches applied: those for all first, then those of roles, then those of nodes and pools.
+pub(super) fn patched(root: Node<'static>, patches: &[SpecPatch], rules: &Rules) -> (Node<'static>, Vec<Diagnostic>) {
     let level = |patch: &&SpecPatch| match patch.folder.as_str() {
         ALL => 0,
         folder if ROLES.contains(&folder) => 1,
@@ -26,7 +27,7 @@ pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch], rules: &Rules)
     ordered.sort_by_key(level);
     let (mut root, mut findings) = (root, Vec::new());
     for patch in ordered {
-        match lay(&root, patch, rules, &mut findings) {
+        match apply(&root, patch, rules, &mut findings) {
             Ok(changed) if changed.same(&root) => {
                 let finding = Diagnostic::warning("FL0707", "a patch that changes nothing");
                 let finding = finding
@@ -41,9 +42,9 @@ pub(super) fn amended(root: Node<'static>, patches: &[SpecPatch], rules: &Rules)
     (root, findings)
 }
 
-/// What is taken away where it is not keeps a patch from being laid, unless it may be in what the spec is laid over: then it is
-/// among the findings until that is known.
-fn lay(
+/// A patch that removes a missing value is not applied, unless the security profile may have the value: then that is a finding
+/// until it is known.
+fn apply(
     root: &Node<'static>,
     patch: &SpecPatch,
     rules: &Rules,
@@ -118,7 +119,7 @@ fn included(patch: &SpecPatch) -> Result<(), Diagnostic> {
     }
 }
 
-/// The part of the spec that a folder stands for; a role's is made if the spec has none.
+/// The part of the spec that a folder names; a missing role is added.
 fn place<'n>(root: &'n mut Node<'static>, patch: &SpecPatch) -> Result<&'n mut Node<'static>, Diagnostic> {
     let folder = patch.folder.as_str();
     let path = if folder == ALL {
@@ -143,7 +144,7 @@ fn nobody(patch: &SpecPatch) -> Diagnostic {
         .help("it changes a whole entry, so the folder is called as the entry is: patches/worker-{1..3}/")
 }
 
-/// Where the entry of a name stands.
+/// The path to the entry of a name.
 fn entry(root: &Node<'_>, name: &str) -> Option<Vec<String>> {
     ["nodes", "pools"]
         .into_iter()
@@ -158,7 +159,7 @@ fn entry(root: &Node<'_>, name: &str) -> Option<Vec<String>> {
         })
 }
 
-/// Puts an empty mapping where a key has no value. Of what is no mapping the decoder says what is wrong.
+/// Puts an empty mapping where a key has no value. The decoder reports values of another type.
 fn provide(node: &mut Node<'static>, key: &str, span: Span) {
     let node_of = |content| Node { span, content };
     if let Content::Mapping(entries) = &mut node.content

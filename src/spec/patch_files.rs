@@ -1,23 +1,23 @@
 //! Patches in files of their own: `patches/{all,ROLE,NODE}/*.yaml` beside the spec.
 
+use serde::Deserialize;
+
+use super::Patch;
 use firelay_yaml::{
     Fragment, Node, Operation, Spanned, Tree,
     diagnostic::{Diagnostic, Source, Span},
 };
-use serde::Deserialize;
-
-use super::Patch;
 
 /// The folder whose patches are for every machine.
 pub const ALL: &str = "all";
 
 /// A text of a source that holds patches.
 #[derive(Clone, Debug)]
-pub struct PatchText {
+pub(super) struct PatchText {
     /// Its number in the source.
-    pub number: usize,
+    pub(super) number: usize,
     /// The folder below `patches/` in which it lies; empty for one that lies in none.
-    pub folder: String,
+    pub(super) folder: String,
 }
 
 /// A patch of a rendered file.
@@ -47,48 +47,51 @@ pub(super) struct SpecChange {
     pub(super) json: Option<Vec<Operation>>,
 }
 
-/// What is in the files.
-#[derive(Debug, Default)]
+/// The content of all files of patches.
+#[derive(Clone, Debug, Default)]
 pub(super) struct PatchFiles {
-    pub(super) objects: Vec<FilePatch>,
+    pub(super) texts: Vec<PatchText>,
+    /// Patches of rendered files.
+    pub(super) files: Vec<FilePatch>,
+    /// Patches of the spec.
     pub(super) spec: Vec<SpecPatch>,
     pub(super) findings: Vec<Diagnostic>,
 }
 
 impl PatchFiles {
-    /// Reads all texts, which are in the order in which their patches are laid.
-    pub(super) fn read(source: &Source, texts: &[PatchText]) -> Self {
-        let mut files = Self::default();
-        for patch in texts {
-            let Some(text) = source.texts().get(patch.number) else {
-                continue;
-            };
-            let beginning = Span {
-                start: text.start,
-                end: text.start,
-            };
-            let folder = Spanned {
-                value: patch.folder.clone(),
-                span: beginning,
-            };
-            if patch.folder.is_empty() {
-                let finding = Diagnostic::error("FL0702", "patches for nobody in particular").at(beginning);
-                let help = "move it to patches/all, patches/control-plane, patches/worker or the folder of a node";
-                files.findings.push(finding.help(help));
-                continue;
-            }
-            let before = files.objects.len() + files.spec.len() + files.findings.len();
-            for part in firelay_yaml::split(&text.text) {
-                files.document(&alone(&text.text, part), text.start, &folder);
-            }
-            if files.objects.len() + files.spec.len() + files.findings.len() == before {
-                let finding = Diagnostic::error("FL0701", "a file of patches without a patch").at(beginning);
-                files
-                    .findings
-                    .push(finding.help("remove it, or write target: {…} and merge: {…}"));
-            }
+    /// Reads one more text. Patches are applied in the order of their texts.
+    pub(super) fn read(&mut self, source: &Source, number: usize, folder: &str) {
+        let text = &source.texts()[number];
+        let beginning = Span {
+            start: text.start,
+            end: text.start,
+        };
+        self.texts.push(PatchText {
+            number,
+            folder: folder.to_owned(),
+        });
+        if folder.is_empty() {
+            let finding = Diagnostic::error("FL0702", "patches for nobody in particular").at(beginning);
+            let help = "move it to patches/all, patches/control-plane, patches/worker or the folder of a node";
+            return self.findings.push(finding.help(help));
         }
-        files
+        let folder = Spanned {
+            value: folder.to_owned(),
+            span: beginning,
+        };
+        let before = self.len();
+        for part in firelay_yaml::split(&text.text) {
+            self.document(&alone(&text.text, part), text.start, &folder);
+        }
+        if self.len() == before {
+            let finding = Diagnostic::error("FL0701", "a file of patches without a patch").at(beginning);
+            self.findings
+                .push(finding.help("remove it, or write target: {…} and merge: {…}"));
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.files.len() + self.spec.len() + self.findings.len()
     }
 
     fn document(&mut self, text: &str, start: usize, folder: &Spanned<String>) {
@@ -107,7 +110,7 @@ impl PatchFiles {
             }));
         } else {
             let patch = self.decoded(&tree);
-            self.objects.extend(patch.map(|patch| FilePatch {
+            self.files.extend(patch.map(|patch| FilePatch {
                 folder: folder.clone(),
                 patch,
             }));

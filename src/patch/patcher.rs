@@ -1,34 +1,62 @@
-//! The files of one machine while patches are laid.
+//! Application of patches to the files of one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firelay_yaml::{
-    Content, Fragment, Node,
-    diagnostic::{self, Diagnostic},
-};
-
 use super::{
-    Outcome, conform, merge,
+    Outcome,
     target::{self, Miss, Place},
-    unit,
+    unit, validate,
 };
 use crate::{
     node::{NodeFile, NodeFiles, Text},
     plan::Accepted,
     spec::Patch,
 };
+use firelay_yaml::{
+    Content, Fragment, Node, Rules,
+    diagnostic::{self, Diagnostic},
+};
 
 /// Patched documents and units.
 pub type Trees = BTreeMap<Place, Node<'static>>;
 
-pub(super) struct Desk<'a> {
+/// Lists that merge by a key: those of Kubernetes with a `patchMergeKey` in `k8s.io/api`, and kubeadm's lists of named
+/// things, which kubeadm itself only replaces.
+const RULES: Rules = Rules {
+    lists: &[
+        ("containers", "name"),
+        ("initContainers", "name"),
+        ("ephemeralContainers", "name"),
+        ("volumes", "name"),
+        ("env", "name"),
+        ("imagePullSecrets", "name"),
+        ("volumeMounts", "mountPath"),
+        ("volumeDevices", "devicePath"),
+        ("containers.ports", "containerPort"),
+        ("initContainers.ports", "containerPort"),
+        ("spec.ports", "port"),
+        ("hostAliases", "ip"),
+        ("topologySpreadConstraints", "topologyKey"),
+        ("webhooks", "name"),
+        ("secrets", "name"),
+        ("extraArgs", "name"),
+        ("kubeletExtraArgs", "name"),
+        ("extraVolumes", "name"),
+        ("extraEnvs", "name"),
+    ],
+    choices: &[],
+    keeps_removals: false,
+};
+
+/// The files of a machine, and the documents and units that patches have changed so far.
+pub(super) struct Patcher<'a> {
     accepted: &'a Accepted,
     files: NodeFiles,
     open: Trees,
     changed: BTreeSet<Place>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Patcher<'a> {
     pub(super) fn new(files: NodeFiles, accepted: &'a Accepted) -> Self {
         Self {
             accepted,
@@ -38,8 +66,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Lays one patch.
-    pub(super) fn lay(&mut self, patch: &Patch) -> Outcome {
+    /// Applies one patch.
+    pub(super) fn apply(&mut self, patch: &Patch) -> Outcome {
         let place = match target::find(&patch.target, &self.files) {
             Ok(place) => place,
             Err(Miss::Absent(finding)) => return Outcome::Absent(finding),
@@ -64,19 +92,19 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// What the readers of a patched document or unit would say of it.
+    /// The findings of the readers of a patched document or unit.
     fn findings(&self, place: &Place, before: &Node<'_>, after: &Node<'_>, patch: &Patch) -> Vec<Diagnostic> {
         match *place {
-            Place::Unit { .. } => conform::unit(after, self.accepted),
+            Place::Unit { .. } => validate::unit(after, self.accepted),
             Place::Document { file, .. } => {
                 let path = &self.files.files[file].path;
-                conform::document(path, before, after, patch.target.span, self.accepted)
+                validate::document(path, before, after, patch.target.span, self.accepted)
             }
         }
     }
 
-    /// Writes what was changed.
-    pub(super) fn close(mut self) -> Result<(NodeFiles, Trees), firelay_yaml::Error> {
+    /// Writes the changed documents and units into their files.
+    pub(super) fn finish(mut self) -> Result<(NodeFiles, Trees), firelay_yaml::Error> {
         // From the last document of a file to its first, so that the bytes of those before stay where they are.
         for place in self.changed.iter().rev() {
             let tree = &self.open[place];
@@ -100,7 +128,7 @@ fn unit_text(files: &mut NodeFiles, unit: usize, dropin: Option<usize>) -> &mut 
     }
 }
 
-/// What is there, without places: only what patches give has one.
+/// A document or unit without places: only values of patches have one.
 fn read(files: &NodeFiles, place: &Place) -> Node<'static> {
     let found = match *place {
         Place::Unit { unit, dropin } => {
@@ -119,7 +147,7 @@ fn read(files: &NodeFiles, place: &Place) -> Node<'static> {
 fn changed(tree: Node<'static>, patch: &Patch) -> Result<Node<'static>, Vec<Diagnostic>> {
     let mut tree = tree;
     if let Some(Fragment(merge)) = &patch.merge {
-        tree = merge::merged(tree, merge)?;
+        tree = merged(tree, merge)?;
     }
     if let Some(operations) = &patch.json {
         firelay_yaml::patch(&mut tree, operations).map_err(|finding| vec![finding])?;
@@ -133,11 +161,20 @@ fn changed(tree: Node<'static>, patch: &Patch) -> Result<Node<'static>, Vec<Diag
     Ok(tree)
 }
 
+/// Merges a patch into a tree. Removing a missing value is an error here.
+fn merged(tree: Node<'static>, patch: &Node<'static>) -> Result<Node<'static>, Vec<Diagnostic>> {
+    let (tree, findings) = firelay_yaml::merge(tree, patch, &RULES);
+    if findings.is_empty() {
+        return Ok(tree);
+    }
+    Err(findings.into_iter().map(Diagnostic::strict).collect())
+}
+
 fn write_document(file: &mut NodeFile, number: usize, tree: &Node<'_>) -> Result<(), firelay_yaml::Error> {
     let Some(bytes) = firelay_yaml::split(&file.content).into_iter().nth(number) else {
         return Ok(());
     };
-    // JSON is YAML, but who reads a .json file need not read YAML.
+    // JSON is YAML, but a reader of a .json file need not read YAML.
     let text = if file.path.ends_with(".json") {
         serde_json::to_string_pretty(tree).expect("a tree of texts, numbers and flags converts") + "\n"
     } else {

@@ -1,4 +1,4 @@
-//! Whether what a patch made is still what its reader takes: the kind of a document, its fields, the keys of a unit.
+//! Validation of patched documents and units: the kind of a document, its fields, the keys of a unit.
 
 use firelay_yaml::{
     Content, Node,
@@ -14,10 +14,10 @@ const CODES: Codes = Codes {
     field: "FL0709",
     value: "FL0710",
 };
-/// What kubeadm calls its patches of the kubelet's configuration.
+/// The name of kubeadm's patches of the kubelet's configuration.
 const KUBELET_PATCH: &str = "/kubeletconfiguration";
 
-/// What is wrong with a patched document in the file at `path`. What a patch did not write is told at its target.
+/// The findings about a patched document in the file at `path`. Values that no patch wrote are reported at its target.
 pub(super) fn document(
     path: &str,
     before: &Node<'_>,
@@ -40,7 +40,7 @@ pub(super) fn document(
     Vec::new()
 }
 
-/// A document stays of its kind, and keeps its `spec`.
+/// A document must keep its kind and its `spec`.
 fn identity(before: &Node<'_>, after: &Node<'_>, target: Span) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let at = |key: &str| {
@@ -70,7 +70,7 @@ fn identity(before: &Node<'_>, after: &Node<'_>, target: Span) -> Vec<Diagnostic
     findings
 }
 
-/// Warnings about what a patch wrote into a unit and systemd passes over.
+/// Warnings about keys of a patched unit that systemd ignores.
 pub(super) fn unit(unit: &Node<'_>, accepted: &Accepted) -> Vec<Diagnostic> {
     let units = accepted.units();
     let mut findings = Vec::new();

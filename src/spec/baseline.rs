@@ -1,72 +1,72 @@
-//! A security profile as a layer below the spec: values that count where the spec says nothing, and what each of them
-//! guards, so that a setting which weakens one is told.
+//! A security profile below the spec: values for keys that the spec leaves out, and the controls that they implement, so that a
+//! setting which weakens one is reported.
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
+use super::compose::RULES;
 use firelay_yaml::{
     Content, MISSED, Node,
     diagnostic::{Diagnostic, Span},
 };
-use serde::Deserialize;
-
-use super::layers::RULES;
 
 /// Where the kubelets' settings of the whole cluster stand.
 const CLUSTER: &str = "kubernetes.";
 /// The levels whose settings lie over them.
 const LEVELS: [&str; 3] = ["roles", "nodes", "pools"];
 
-/// A profile that a spec is laid over.
+/// A profile that lies below a spec.
 #[derive(Clone, Debug)]
-pub struct Under {
+pub struct Baseline {
     /// Its name.
     pub name: String,
-    /// The part of a spec that it is.
+    /// A part of a spec.
     pub spec: Node<'static>,
-    /// What of it is left out in which case.
-    pub yields: Vec<Yield>,
-    /// What must hold of the whole.
-    pub guards: Vec<Guard>,
+    /// Values of it that do not apply to some specs.
+    pub exceptions: Vec<Exception>,
+    /// Constraints on the merged spec.
+    pub controls: Vec<Control>,
 }
 
 /// A value of the spec.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Case {
-    /// Where it stands.
+pub struct Condition {
+    /// Its path.
     pub path: String,
-    /// What it is, one of these.
+    /// The values, one of which holds.
     pub is: Vec<String>,
 }
 
-/// A value of a profile that is left out in a case.
+/// A value of a profile that is left out under a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Yield {
-    /// Where the profile's value stands.
+pub struct Exception {
+    /// The path of the profile's value.
     pub path: String,
-    /// The case.
-    pub to: Case,
+    /// The condition.
+    pub to: Condition,
 }
 
-/// What must hold of one value, lest a control be lost.
+/// A constraint on one value, without which a control is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Guard {
-    /// Where the value stands: keys with dots between them, elements of lists by their names.
+pub struct Control {
+    /// The path of the value: keys with dots between them, elements of lists by their names.
     pub path: String,
-    /// What it must be.
-    pub need: Need,
-    /// The case in which it need not hold.
-    pub unless: Option<Case>,
-    /// The control, and what it asks for, for people.
+    /// The constraint.
+    pub need: Constraint,
+    /// The condition under which it need not hold.
+    pub unless: Option<Condition>,
+    /// The control, and its demand, for people.
     pub control: String,
 }
 
-/// What a value must be.
+/// The values that a control allows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Need {
+pub enum Constraint {
     /// One of these texts.
     OneOf(Vec<String>),
     /// A list with all of these.
@@ -85,22 +85,22 @@ pub enum Need {
     Given(bool),
 }
 
-impl Under {
-    /// A spec laid over the profile. To the findings of its texts come those of what weakens it (`FL0536`).
-    pub(super) fn laid<'s>(&self, over: &Node<'s>, findings: &mut Vec<Diagnostic>) -> Node<'s> {
+impl Baseline {
+    /// A spec merged over the profile. Settings that weaken it are further findings (`FL0536`).
+    pub(super) fn merge_below<'s>(&self, over: &Node<'s>, findings: &mut Vec<Diagnostic>) -> Node<'s> {
         let mut spec = self.spec.clone();
-        for one in self.yields.iter().filter(|one| one.to.holds(over)) {
-            take(&mut spec, &keys(&one.path));
+        for exception in self.exceptions.iter().filter(|exception| exception.to.holds(over)) {
+            remove(&mut spec, &keys(&exception.path));
         }
         let (mut root, merged) = firelay_yaml::merge(spec, over, &RULES);
         root.span = over.span;
         settle(findings, merged);
         let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();
-        let idle = |guard: &&Guard| guard.unless.as_ref().is_some_and(|case| case.holds(&root));
-        for guard in self.guards.iter().filter(|guard| !idle(guard)) {
-            for path in guard.paths() {
-                for span in lost(guard, &path, &root, over) {
-                    weak.entry(span).or_default().push(&guard.control);
+        let applies = |control: &&Control| !control.unless.as_ref().is_some_and(|condition| condition.holds(&root));
+        for control in self.controls.iter().filter(applies) {
+            for path in control.paths() {
+                for span in lost(control, &path, &root, over) {
+                    weak.entry(span).or_default().push(&control.control);
                 }
             }
         }
@@ -108,7 +108,7 @@ impl Under {
         root
     }
 
-    /// One value may be what several controls are about.
+    /// The finding about one value, which several controls may constrain.
     fn weakened(&self, span: Span, controls: &[&str]) -> Diagnostic {
         let message = format!("a setting weakens the security profile {}", self.name);
         Diagnostic::warning("FL0536", message)
@@ -118,27 +118,27 @@ impl Under {
     }
 }
 
-/// What a text takes away where the texts below it have nothing is told only if the profile has nothing there either. That
-/// of the lowest text needs no word: it is the spec's own way to say that it has none.
+/// A text that removes a missing value is reported only if the profile lacks the value as well. The lowest text is not: it is
+/// the way in which a spec leaves a value out.
 fn settle(findings: &mut Vec<Diagnostic>, merged: Vec<Diagnostic>) {
     let (nowhere, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|finding| finding.code == MISSED);
     findings.retain(|finding| finding.code != MISSED || nowhere.iter().any(|missed| missed.span == finding.span));
     findings.extend(others);
 }
 
-/// Where a guard does not hold.
-fn lost(guard: &Guard, path: &[&str], root: &Node<'_>, over: &Node<'_>) -> Vec<Span> {
+/// The places where a constraint does not hold.
+fn lost(control: &Control, path: &[&str], root: &Node<'_>, over: &Node<'_>) -> Vec<Span> {
     let found = find(root, path);
-    // Of the levels above the cluster's none has to say anything.
-    let missing = found.is_empty() && !LEVELS.contains(&path[0]) && !guard.need.holds(None);
-    let wrong = found.into_iter().filter(|node| !guard.need.holds(Some(node)));
+    // Only the cluster's own level needs a value.
+    let missing = found.is_empty() && !LEVELS.contains(&path[0]) && !control.need.holds(None);
+    let wrong = found.into_iter().filter(|node| !control.need.holds(Some(node)));
     wrong
         .map(|node| node.span)
         .chain(missing.then(|| deepest(over, path)))
         .collect()
 }
 
-impl Case {
+impl Condition {
     fn holds(&self, root: &Node<'_>) -> bool {
         let found = find(root, &keys(&self.path));
         let is = |text: &str| self.is.iter().any(|value| value == text);
@@ -146,7 +146,7 @@ impl Case {
     }
 }
 
-impl Guard {
+impl Control {
     /// The path, and where it is one of the kubelets' the same at the other levels. An element of `*` is any.
     fn paths(&self) -> Vec<Vec<&str>> {
         let mut paths = vec![keys(&self.path)];
@@ -165,7 +165,7 @@ impl Guard {
     }
 }
 
-impl Need {
+impl Constraint {
     fn holds(&self, node: Option<&Node<'_>>) -> bool {
         let text = node.and_then(Node::text);
         let items: Vec<&str> = match node.map(|node| &node.content) {
@@ -196,20 +196,20 @@ fn keys(path: &str) -> Vec<&str> {
     path.split('.').collect()
 }
 
-/// Takes what stands at a path out of mappings.
-fn take(node: &mut Node<'_>, path: &[&str]) {
+/// Removes the value at a path of mappings.
+fn remove(node: &mut Node<'_>, path: &[&str]) {
     let (Some((key, rest)), Content::Mapping(entries)) = (path.split_first(), &mut node.content) else {
         return;
     };
     let found = entries.iter().position(|(name, _)| name.text() == Some(key));
     match found {
         Some(at) if rest.is_empty() => drop(entries.remove(at)),
-        Some(at) => take(&mut entries[at].1, rest),
+        Some(at) => remove(&mut entries[at].1, rest),
         None => {}
     }
 }
 
-/// What an element of a list is known by: itself, or its name, type or path.
+/// The identity of an element of a list: itself, or its name, type or path.
 fn name<'n>(item: &'n Node<'_>) -> Option<&'n str> {
     let named = || ["name", "type", "path"].iter().find_map(|key| item.get(key)?.text());
     item.text().or_else(named)

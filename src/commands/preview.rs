@@ -1,38 +1,40 @@
-//! The files of machines without a bundle: all but certificates and keys, with stand-ins for what a bundle gives.
+//! A preview of the files of machines: rendered without a bundle, so without certificates and keys, and with fake secrets.
 
-use firelay_yaml::diagnostic::Diagnostic;
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use time::{Duration, OffsetDateTime};
 
 use super::failure::Failure;
 use crate::{
     addons,
-    node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
+    node::{self, Shared, kubeadm::JoinCredentials},
     patch::{self, Patched},
     pki::{AddonCertificates, NodePki},
     plan::{NodePlan, Plan},
-    profile::Profiles,
+    profile::{ContainerdProfile, Profiles},
     secret::Secret,
 };
+use firelay_yaml::diagnostic::Diagnostic;
 
-/// What stands for a bundle. Two that differ in everything tell what of a file comes from it.
+/// Secrets in place of a bundle's. Rendering with two sets that differ in everything shows what depends on the bundle.
 #[derive(Clone, Copy, Debug)]
-pub struct StandIns {
+pub struct FakeSecrets {
     token: &'static str,
     hash: &'static str,
     encryption_key: &'static str,
     day: i64,
 }
 
-/// One bundle's place, and another's.
-pub const STAND_INS: [StandIns; 2] = [
-    StandIns {
+/// Two sets.
+pub const FAKE_SECRETS: [FakeSecrets; 2] = [
+    FakeSecrets {
         token: "aaaaaa.aaaaaaaaaaaaaaaa",
         hash: "sha256:aaaa",
         encryption_key: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",
         day: 1,
     },
-    StandIns {
+    FakeSecrets {
         token: "bbbbbb.bbbbbbbbbbbbbbbb",
         hash: "sha256:bbbb",
         encryption_key: "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI=",
@@ -40,15 +42,15 @@ pub const STAND_INS: [StandIns; 2] = [
     },
 ];
 
-/// A plan's machines with a stand-in for the bundle.
-pub struct Draft<'a> {
+/// The parts of a preview that machines share.
+pub struct Preview<'a> {
     shared: Shared<'a>,
     pki: NodePki,
 }
 
-impl<'a> Draft<'a> {
-    /// Renders what machines share.
-    pub fn new(plan: &'a Plan, profiles: &Profiles, bundle: StandIns) -> Result<Self, Failure> {
+impl<'a> Preview<'a> {
+    /// Renders the manifests.
+    pub fn new(plan: &'a Plan, profiles: &Profiles, bundle: FakeSecrets) -> Result<Self, Failure> {
         let issued = OffsetDateTime::UNIX_EPOCH + Duration::days(bundle.day);
         let shared = Shared {
             plan,
@@ -57,8 +59,8 @@ impl<'a> Draft<'a> {
                 ca_cert_hash: bundle.hash.to_owned(),
             },
             encryption_key: Secret::new(bundle.encryption_key.to_owned()),
-            phases: addons::phases(plan, &AddonCertificates::new()).map_err(|error| Failure::io(&error))?,
-            containerd: super::assembly::containerd(plan, profiles)?,
+            phases: addons::phases(plan, &AddonCertificates::new())?,
+            containerd: containerd(plan, profiles)?,
             not_before: issued - plan.pki.backdate,
             founded: false,
         };
@@ -71,22 +73,29 @@ impl<'a> Draft<'a> {
 
     /// A machine's files with its patches laid.
     pub fn patched(&self, node: &NodePlan) -> Result<Patched, Failure> {
-        let files: NodeFiles = node::assemble(&self.shared, node, &self.pki).map_err(|error| Failure::io(&error))?;
-        patch::apply(self.shared.plan, node, files).map_err(|error| Failure::io(&error))
+        let files = node::assemble(&self.shared, node, &self.pki)?;
+        Ok(patch::apply(self.shared.plan, node, files)?)
     }
 }
 
-/// The findings about a plan's patches: each is laid on every machine that it is for.
-pub fn patch_findings(plan: &Plan, profiles: &Profiles) -> Result<Vec<Diagnostic>, Failure> {
+/// The configuration of the plan's containerd.
+pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Arc<ContainerdProfile>, Failure> {
+    let version = &plan.runtime.version;
+    let profile = profiles.containerd(version).cloned();
+    profile.ok_or_else(|| Failure::Io(format!("no profile says how containerd {version} is configured")))
+}
+
+/// The findings about a plan's patches, each of which is applied on every machine that it is for.
+pub fn check_patches(plan: &Plan, profiles: &Profiles) -> Result<Vec<Diagnostic>, Failure> {
     if plan.patches.is_empty() {
         return Ok(Vec::new());
     }
-    let draft = Draft::new(plan, profiles, STAND_INS[0])?;
+    let preview = Preview::new(plan, profiles, FAKE_SECRETS[0])?;
     let concerned = |node: &&NodePlan| plan.patches.iter().any(|patch| patch.scope.holds(node));
     let nodes: Vec<_> = plan.nodes.iter().filter(concerned).collect();
     let outcomes = nodes
         .par_iter()
-        .map(|node| Ok(draft.patched(node)?.outcomes))
+        .map(|node| Ok(preview.patched(node)?.outcomes))
         .collect::<Result<Vec<_>, Failure>>()?;
-    Ok(patch::judge(&plan.patches, &outcomes))
+    Ok(patch::findings(&plan.patches, &outcomes))
 }

@@ -1,11 +1,11 @@
-//! What keeps secrets out of places that nobody asked for: core dumps, other processes of the user, the text of a panic.
+//! Protection of secrets in memory: from core dumps, other processes of the user, and the text of a panic.
 
 use std::panic;
 
 use super::streams;
 
-/// To be called first. What a system does not know is left out.
-pub fn raise() {
+/// Hardens the process as far as the system can; to be called first.
+pub fn harden_process() {
     leave_no_core();
     panic::set_hook(Box::new(|info| {
         let place = info
