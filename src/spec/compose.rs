@@ -93,9 +93,16 @@ struct Merged {
 }
 
 impl From<Source> for Composed {
-    /// The first text, alone: neither a security profile nor files are read.
+    /// The first text, alone.
     fn from(source: Source) -> Self {
-        let Ok(composed) = Self::new::<Infallible>(source.into(), |_, _| Ok(None));
+        Input::from(source).into()
+    }
+}
+
+impl From<Input> for Composed {
+    /// All texts, without a security profile and without the files that they name.
+    fn from(input: Input) -> Self {
+        let Ok(composed) = Self::new::<Infallible>(input, |_, _| Ok(None));
         composed
     }
 }
