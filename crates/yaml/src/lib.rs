@@ -22,7 +22,6 @@ mod redact_env;
 mod scalar;
 mod shape;
 mod spanned;
-mod stand_in;
 mod stream;
 mod tree;
 mod value;

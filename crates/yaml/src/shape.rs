@@ -42,7 +42,7 @@ pub type Format = (&'static str, fn(&str) -> bool);
 pub fn shaped(node: &Node<'_>, schema: &Value, formats: fn(&str) -> Option<Format>) -> (Value, Vec<Diagnostic>) {
     let log = Log::default();
     let reader = Reader {
-        at: Decoder { node, log: &log },
+        at: Decoder::new(node, &log),
         schema,
         formats,
         secret: schema["writeOnly"] == true,
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
     }
 
     fn record(self, finding: Diagnostic) {
-        self.at.log.record(finding);
+        self.at.record(finding);
     }
 
     fn here(self, code: &'static str, message: impl Into<String>) -> Diagnostic {
