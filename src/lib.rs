@@ -19,7 +19,6 @@ pub mod secret;
 
 pub mod age;
 
-pub mod duration;
 pub mod template;
 
 pub mod declaration;

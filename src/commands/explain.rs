@@ -1,11 +1,14 @@
 //! `explain`: keys of the spec and codes of findings, in words.
 
-use firelay_yaml::diagnostic::{CODES, Story, story};
+use firelay_yaml::{
+    Minor,
+    diagnostic::{CODES, Story, story},
+};
 
 use super::{failure::Failure, streams};
 use crate::{
     cli::Explain,
-    profile::{Minor, Profiles},
+    profile::Profiles,
     schema::{self, Field, Known, Unknown},
 };
 

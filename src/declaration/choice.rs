@@ -8,7 +8,7 @@ use firelay_yaml::{
 };
 use serde_json::{Map, Value};
 
-use super::{Declaration, Kind, VERSION, checks::unsure, format, of};
+use super::{Declaration, Kind, VERSION, checks::unsure, of};
 
 /// A plugin or add-on with its parameters.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Choice {
             span: place.unwrap_or_default(),
             content: Content::Mapping(Vec::new()),
         };
-        let (value, findings) = firelay_yaml::shaped(node.unwrap_or(&nothing), &declaration.schema(), format);
+        let (value, findings) = firelay_yaml::shaped(node.unwrap_or(&nothing), &declaration.schema());
         let choice = Self {
             declaration: declaration.clone(),
             place,

@@ -5,7 +5,6 @@
 
 mod checks;
 mod choice;
-mod format;
 mod implies;
 
 use std::{
@@ -19,7 +18,6 @@ use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
 pub use choice::{Choice, addons, cni};
-pub use format::{FORMATS, format};
 pub use implies::{Binary, HostFile, Implication, On, Place, Port, Roles, Unit};
 
 use crate::template;

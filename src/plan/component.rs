@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use firelay_yaml::{
-    Spanned,
+    Minor, Spanned,
     diagnostic::{Diagnostic, nearest},
 };
 
@@ -16,10 +16,7 @@ use super::{
     owned::Settings,
     report::Report,
 };
-use crate::{
-    profile::Minor,
-    spec::{Argument, EnvVar, StaticPod, Volume},
-};
+use crate::spec::{Argument, EnvVar, StaticPod, Volume};
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
 const PATH_TYPES: &[&str] = &[

@@ -3,7 +3,7 @@
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use time::Duration;
 
-use crate::duration::parse;
+use firelay_yaml::duration::parse;
 
 /// A hundred years: beyond that, dates leave what a certificate can say.
 const LONGEST: Duration = Duration::hours(876_000);

@@ -1,7 +1,7 @@
 //! `etcd`: stacked on the control planes, or on machines of its own.
 
 use firelay_yaml::{
-    Spanned,
+    Minor, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use semver::Version;
@@ -10,7 +10,7 @@ use super::{
     EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, owned, report::Report,
 };
 use crate::{
-    profile::{Minor, Profiles},
+    profile::Profiles,
     spec::{Etcd, Spec, Tls},
 };
 

@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use firelay_yaml::{Branch, Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{Branch, Minor, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
 use semver::Version;
 use serde_json::Value;
 
 use super::{
     Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
-    fields::GateSetting, images::Images, known, manifests, names, owned, phases, pki, registration, report::Report,
+    images::Images, known, manifests, names, owned, phases, pki, registration, report::Report,
 };
 use crate::{
-    profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
+    profile::{Flags, KubernetesProfile, Objects, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
 };
 
@@ -236,9 +236,9 @@ pub(super) fn gate_settings(kubernetes: &Kubernetes) -> Vec<GateSetting> {
 fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -> Option<KubeProxyPlan> {
     let proxy = &kubernetes.kube_proxy;
     let accepted = &release.accepted;
-    let judgement = accepted.settings("KubeProxyConfiguration", &proxy.config, SETTINGS);
-    report.extend(judgement.findings);
-    accepted.requirements(&gate_settings(kubernetes), &GateSetting::of(&proxy.config), report);
+    let settings = accepted.settings("KubeProxyConfiguration", &proxy.config, SETTINGS);
+    report.extend(settings.findings);
+    accepted.requirements(&gate_settings(kubernetes), &settings.gates, report);
     for (name, branch) in &proxy.config {
         owned::KUBE_PROXY_FIELDS.check(name, &branch.value.to_string(), report);
     }

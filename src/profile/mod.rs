@@ -9,11 +9,8 @@ mod endpoint;
 mod etcd;
 mod feature_gates;
 mod flags;
-mod kind_syntax;
-mod kinds;
 mod kubernetes;
 mod library;
-mod minor;
 mod objects;
 mod os;
 mod platform;
@@ -32,6 +29,7 @@ use check::Check;
 
 use firelay_yaml::{
     Tree,
+    config_schema::ConfigSchema,
     diagnostic::{self, Diagnostic, Source},
 };
 
@@ -41,10 +39,8 @@ pub use endpoint::*;
 pub use etcd::*;
 pub use feature_gates::*;
 pub use flags::*;
-pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
-pub use minor::*;
 pub use objects::*;
 pub use os::*;
 pub use platform::*;
@@ -108,7 +104,7 @@ pub struct Profiles {
     /// Flags of the programs that are started.
     pub flags: Arc<Flags>,
     /// Kinds of configuration that programs of Kubernetes read.
-    pub kinds: Arc<Kinds>,
+    pub kinds: Arc<ConfigSchema>,
     /// Kinds of objects that Kubernetes has by itself.
     pub objects: Arc<Objects>,
     /// Names of time zones.

@@ -9,7 +9,6 @@ use super::{
     decode::Decoder,
     log::Fault,
     scalar::{Resolved, resolve},
-    stand_in::StandIn,
     tree::{Content, Node},
 };
 
@@ -50,7 +49,7 @@ pub(super) enum Key<'t> {
     Field(&'static str),
 }
 
-/// The entries of a mapping; one without a value gets a stand-in.
+/// The entries of a mapping; one without a value gets a placeholder.
 pub(super) struct Entries<'t> {
     of: Decoder<'t>,
     entries: std::vec::IntoIter<(Key<'t>, Option<&'t Node<'t>>)>,
@@ -85,7 +84,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         match self.value {
             Some(value) => seed.deserialize(self.of.to(value)),
-            None => seed.deserialize(StandIn::default()),
+            None => seed.deserialize(self.of.placeholder()?),
         }
     }
 }
@@ -175,11 +174,7 @@ impl<'de> VariantAccess<'de> for Choice<'_> {
                     span: self.of.node.span,
                     content: Content::Mapping(Vec::new()),
                 };
-                let empty = Decoder {
-                    node: &empty,
-                    log: self.of.log,
-                };
-                seed.deserialize(empty)
+                seed.deserialize(Decoder::new(&empty, self.of.log))
             }
         }
     }

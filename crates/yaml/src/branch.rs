@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, ops::Deref};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, SeqAccess, Visitor},
 };
 use serde_json::Value;
 
@@ -69,14 +69,6 @@ impl<'de> Visitor<'de> for BranchVisitor {
         let node = twice.next_element()?.map_or_else(nothing, |Fragment(node)| node);
         let value = twice.next_element()?.unwrap_or_default();
         Ok(Branch { value, node })
-    }
-
-    /// What a stand-in has.
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Branch, A::Error> {
-        Ok(Branch {
-            value: Value::Null,
-            node: nothing(),
-        })
     }
 }
 

@@ -1,8 +1,11 @@
 //! serde over a [`Tree`](super::Tree), collecting.
 //!
-//! Decoding does not stop at a mistake: it is [logged](super::log) with its place, and a [stand-in](super::stand_in) of
-//! the wanted type takes the value's place, so that the rest is looked at in the same run. Where it is clear what was meant (a mistyped
-//! key or choice) the value itself is taken. The result is a draft then, good for further findings only.
+//! Decoding does not stop at a mistake: it is recorded with its place, and a placeholder of the wanted type (zero, false, the
+//! empty text or list, the first choice, a struct of placeholders) takes the value's place, so that the rest is checked in
+//! the same run. Where the meaning is clear (a mistyped key or choice) the value itself is decoded. The result is partial
+//! then, good for further findings only.
+
+use std::borrow::Cow;
 
 use serde::{
     Deserializer,
@@ -17,28 +20,68 @@ use super::{
     log::{Fault, Log},
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
-    stand_in::StandIn,
-    tree::{Content, Node},
+    tree::{Content, Node, Scalar},
 };
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Span, nearest};
+
+/// Placeholders within each other before a recursive type is given up.
+const MAX_PLACEHOLDERS: u8 = 32;
+
+/// The node of a placeholder. Every type reads its zero value from it.
+static PLACEHOLDER: Node<'static> = Node {
+    span: Span { start: 0, end: 0 },
+    content: Content::Scalar(Scalar {
+        text: Cow::Borrowed(""),
+        plain: true,
+    }),
+};
 
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'t> {
     pub(super) node: &'t Node<'t>,
     pub(super) log: &'t Log,
+    /// Placeholders that this one is within, itself counted; 0 for a node of the text.
+    placeholders: u8,
 }
 
 impl<'t> Decoder<'t> {
+    pub(super) fn new(node: &'t Node<'t>, log: &'t Log) -> Self {
+        Decoder {
+            node,
+            log,
+            placeholders: 0,
+        }
+    }
+
     pub(super) fn to(self, node: &'t Node<'t>) -> Self {
-        Decoder { node, log: self.log }
+        Decoder { node, ..self }
+    }
+
+    /// The placeholder of a value that is missing or wrong.
+    pub(super) fn placeholder(self) -> Result<Self, Fault> {
+        let placeholders = self.placeholders + 1;
+        let decoder = Decoder {
+            node: &PLACEHOLDER,
+            placeholders,
+            ..self
+        };
+        (placeholders <= MAX_PLACEHOLDERS)
+            .then_some(decoder)
+            .ok_or(Fault::Recorded)
+    }
+
+    /// Records a finding. Placeholders are wrong by design.
+    pub(super) fn record(self, finding: Diagnostic) {
+        if self.placeholders == 0 {
+            self.log.record(finding);
+        }
     }
 
     pub(super) fn wrong_type(self, expected: &str, help: &str) {
         let finding = Diagnostic::error("FL0010", format!("expected {expected}, found {}", kind(self.node)))
             .at(self.node.span)
             .label(format!("should be {expected}"));
-        self.log
-            .record(if help.is_empty() { finding } else { finding.help(help) });
+        self.record(if help.is_empty() { finding } else { finding.help(help) });
     }
 
     /// The entries here; nothing but a finding if this is no mapping.
@@ -57,7 +100,7 @@ impl<'t> Decoder<'t> {
     }
 
     /// The entries of a struct. A mistyped key stands for the field that was probably meant, and a field that is known
-    /// to be missing gets a stand-in, so that the rest is looked at.
+    /// to be missing gets a placeholder, so that the rest is looked at.
     fn fields(
         self,
         entries: &'t [(Node<'t>, Node<'t>)],
@@ -127,8 +170,23 @@ impl<'t> Decoder<'t> {
         near
     }
 
+    /// The first choice, with a placeholder for its content.
+    fn first_choice<'de, V: Visitor<'de>>(
+        self,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let variant = variants.first().ok_or(Fault::Recorded)?;
+        let placeholder = self.placeholder()?;
+        visitor.visit_enum(Choice::new(placeholder, variant, Some(placeholder.node)))
+    }
+
+    /// The faults of placeholders are settled where the first of them stands.
     fn settled<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
-        result.map_err(|fault| self.log.settle(fault, self.node))
+        match self.placeholders {
+            0 => result.map_err(|fault| self.log.settle(fault, self.node)),
+            _ => result,
+        }
     }
 }
 
@@ -278,32 +336,36 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         if name == branch::NAME {
             return visitor.visit_seq(Twice(self));
         }
-        let Some(entries) = self.entries() else {
-            return StandIn::default().deserialize_struct(name, fields, visitor);
+        let fields = match self.entries() {
+            Some(entries) => self.fields(entries, fields),
+            None => fields.iter().map(|field| (Key::Field(field), None)).collect(),
         };
-        self.settled(visitor.visit_map(Entries::new(self, self.fields(entries, fields))))
+        self.settled(visitor.visit_map(Entries::new(self, fields)))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        _: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
+        if self.placeholders > 0 {
+            return self.first_choice(variants, visitor);
+        }
         let offered = offered(&visitor, variants);
         let (at, content) = match &self.node.content {
             Content::Scalar(_) => (self.node, None),
             Content::Mapping(entries) if entries.len() == 1 => (&entries[0].0, Some(&entries[0].1)),
             _ => {
                 self.wrong_type("one choice", &known("choices", &offered));
-                return StandIn::default().deserialize_enum(name, variants, visitor);
+                return self.first_choice(variants, visitor);
             }
         };
         let chosen = at.text().unwrap_or_default();
         let known = variants.iter().copied().find(|variant| *variant == chosen);
         match known.or_else(|| self.to(at).unknown_choice(chosen, &offered)) {
             Some(variant) => self.settled(visitor.visit_enum(Choice::new(self, variant, content))),
-            None => StandIn::default().deserialize_enum(name, variants, visitor),
+            None => self.first_choice(variants, visitor),
         }
     }
 

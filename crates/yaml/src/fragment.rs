@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor},
 };
 
 use super::{
@@ -72,14 +72,6 @@ impl<'de> Visitor<'de> for FragmentVisitor {
             }),
         };
         Ok(Fragment(Node { span, content }))
-    }
-
-    /// What a stand-in has.
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Fragment, A::Error> {
-        Ok(Fragment(Node {
-            span: Span::default(),
-            content: Content::Mapping(Vec::new()),
-        }))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Words) -> Draft<T
     };
     for _ in 0..MAX_RUNS {
         let known = log.missing();
-        match T::deserialize(Decoder { node: root, log: &log }) {
+        match T::deserialize(Decoder::new(root, &log)) {
             Ok(value) => return log.draft(Some(value)),
             Err(fault) => log.settle(fault, root),
         };
@@ -94,10 +94,10 @@ pub(super) struct Log {
     /// The outermost mapping, whose place is its first key.
     root: usize,
     words: Words,
-    /// Something was replaced by a stand-in.
+    /// Something was replaced by a placeholder.
     made_up: Cell<bool>,
     findings: RefCell<Vec<Diagnostic>>,
-    /// Mappings (by address) and the keys that they lack; a stand-in is supplied for each in the next try.
+    /// Mappings (by address) and the keys that they lack; a placeholder is supplied for each in the next try.
     supplied: RefCell<BTreeSet<(usize, &'static str)>>,
 }
 

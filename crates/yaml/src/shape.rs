@@ -3,11 +3,11 @@
 //! Of draft 2020-12 this knows what [`KEYWORDS`] lists. Texts are taken as in the rest of the spec: a number is taken as it
 //! is written, a word that is no text in every YAML is refused.
 
-use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use super::{
     decode::Decoder,
+    format::{format, is_match},
     log::Log,
     scalar::{Resolved, kind, quotable, resolve},
     tree::{Content, Node},
@@ -35,16 +35,12 @@ pub const KEYWORDS: &[&str] = &[
     "writeOnly",
 ];
 
-/// A text's form by the name of its `format`: what it is, and whether a text is one.
-pub type Format = (&'static str, fn(&str) -> bool);
-
-/// Reads a node. `formats` knows what the names of formats mean; one that it does not know allows every text.
-pub fn shaped(node: &Node<'_>, schema: &Value, formats: fn(&str) -> Option<Format>) -> (Value, Vec<Diagnostic>) {
+/// Reads a node. An unknown `format` allows every text.
+pub fn shaped(node: &Node<'_>, schema: &Value) -> (Value, Vec<Diagnostic>) {
     let log = Log::default();
     let reader = Reader {
-        at: Decoder { node, log: &log },
+        at: Decoder::new(node, &log),
         schema,
-        formats,
         secret: schema["writeOnly"] == true,
     };
     let value = reader.value();
@@ -90,7 +86,6 @@ fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
 struct Reader<'t> {
     at: Decoder<'t>,
     schema: &'t Value,
-    formats: fn(&str) -> Option<Format>,
     /// Nothing of the value is shown.
     secret: bool,
 }
@@ -142,7 +137,7 @@ impl<'t> Reader<'t> {
     }
 
     fn record(self, finding: Diagnostic) {
-        self.at.log.record(finding);
+        self.at.record(finding);
     }
 
     fn here(self, code: &'static str, message: impl Into<String>) -> Diagnostic {
@@ -196,8 +191,7 @@ impl<'t> Reader<'t> {
         let text = self.at.words();
         let pattern = self.schema["pattern"].as_str();
         // Tests read every pattern.
-        let fits = |pattern| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
-        if let Some(pattern) = pattern.filter(|pattern| !fits(pattern)) {
+        if let Some(pattern) = pattern.filter(|pattern| !is_match(pattern, text)) {
             let finding = self.here("FL0801", "text of another form");
             self.record(
                 finding
@@ -205,7 +199,7 @@ impl<'t> Reader<'t> {
                     .help(format!("{}; it has to match {pattern}", self.example())),
             );
         }
-        let format = self.schema["format"].as_str().and_then(self.formats);
+        let format = self.schema["format"].as_str().and_then(format);
         if let Some((what, _)) = format.filter(|(_, is)| !text.is_empty() && !is(text)) {
             self.record(self.here("FL0801", format!("not {what}")).help(self.example()));
         }
@@ -280,8 +274,7 @@ impl<'t> Reader<'t> {
 
     fn name(self, key: &Node<'_>, name: &str) {
         let pattern = self.schema["propertyNames"]["pattern"].as_str();
-        let fits = |pattern| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(name));
-        if let Some(pattern) = pattern.filter(|pattern| !fits(pattern)) {
+        if let Some(pattern) = pattern.filter(|pattern| !is_match(pattern, name)) {
             let finding = Diagnostic::error("FL0801", "key of another form").at(key.span);
             self.record(finding.help(format!("it has to match {pattern}")));
         }

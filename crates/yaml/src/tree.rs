@@ -97,13 +97,18 @@ fn move_finding(finding: &mut Diagnostic, by: usize) {
 impl<'s> Node<'s> {
     /// The value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
-        let Content::Mapping(entries) = &self.content else {
-            return None;
-        };
-        entries
+        self.entries()
             .iter()
             .find(|(name, _)| name.text() == Some(key))
             .map(|(_, value)| value)
+    }
+
+    /// The entries of a mapping; none of another node.
+    pub fn entries(&self) -> &[(Node<'s>, Node<'s>)] {
+        match &self.content {
+            Content::Mapping(entries) => entries,
+            _ => &[],
+        }
     }
 
     /// The text of a scalar.

@@ -45,13 +45,12 @@ impl<'t> Decoder<'t> {
             _ => "it is a boolean",
         };
         let finding = Diagnostic::error("FL0011", format!("`{word}` without quotes is not text")).at(self.node.span);
-        self.log
-            .record(finding.label(label).help(format!("quote it: \"{word}\"")));
+        self.record(finding.label(label).help(format!("quote it: \"{word}\"")));
     }
 
     /// A word where any value may stand, and nobody knows whether it is text.
     pub(super) fn ambiguous(self, word: &str) {
-        self.log.record(super::fragment::ambiguous(word, self.node.span));
+        self.record(super::fragment::ambiguous(word, self.node.span));
     }
 
     pub(super) fn boolean(self) -> bool {
@@ -83,7 +82,7 @@ impl<'t> Decoder<'t> {
         } else if let Ok(number) = scalar.text.parse() {
             return number;
         } else {
-            self.log.record(
+            self.record(
                 Diagnostic::error("FL0013", "number out of range")
                     .at(self.node.span)
                     .label(format!("should be {expected}")),

@@ -5,10 +5,13 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 
+use serde_json::Value;
+
 use super::{
     scalar::{Resolved, resolve},
     tree::{Content, Node, Scalar},
 };
+use crate::diagnostic::Span;
 
 /// The scalar as Kubernetes reads it (sigs.k8s.io/yaml, a YAML 1.1): `0644` is octal and `yes` is true.
 fn value(scalar: &Scalar<'_>) -> Resolved {
@@ -50,6 +53,32 @@ impl Serialize for Node<'_> {
                 map.end()
             }
         }
+    }
+}
+
+/// The tree of a value, which has no places.
+impl From<&Value> for Node<'static> {
+    fn from(value: &Value) -> Self {
+        let scalar = |text: String, plain| {
+            Content::Scalar(Scalar {
+                text: text.into(),
+                plain,
+            })
+        };
+        let content = match value {
+            Value::Array(items) => Content::Sequence(items.iter().map(Self::from).collect()),
+            Value::Object(fields) => {
+                let key = |name: &String| Self {
+                    span: Span::default(),
+                    content: scalar(name.clone(), false),
+                };
+                Content::Mapping(fields.iter().map(|(name, value)| (key(name), value.into())).collect())
+            }
+            Value::String(text) => scalar(text.clone(), false),
+            other => scalar(other.to_string(), true),
+        };
+        let span = Span::default();
+        Self { span, content }
     }
 }
 

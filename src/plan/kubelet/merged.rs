@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use firelay_yaml::{
     Branch, Spanned,
     diagnostic::{Diagnostic, Span},
+    duration,
 };
 use serde_json::Value;
 use time::Duration;
 
-use crate::{duration, plan::report::Report};
+use crate::plan::report::Report;
 
 /// The fields of one kubelet.
 pub(super) struct Settings<'a> {

@@ -3,12 +3,11 @@
 mod merged;
 mod together;
 
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::{config_schema::GateSetting, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{
     Implied, component,
-    fields::GateSetting,
     kubernetes::{self, Release, SETTINGS},
     network::Ranges,
     owned,
@@ -64,12 +63,12 @@ fn check_fields(
     report: &mut Report,
 ) -> Vec<GateSetting> {
     let accepted = &release.accepted;
-    let judgement = accepted.settings("KubeletConfiguration", &kubelet.config, SETTINGS);
-    report.extend(judgement.findings);
-    let gates = GateSetting::of(&kubelet.config);
+    let settings = accepted.settings("KubeletConfiguration", &kubelet.config, SETTINGS);
+    report.extend(settings.findings);
+    let gates = settings.gates;
     accepted.requirements(farther, &gates, report);
     let effective: Vec<_> = farther.iter().chain(&gates).cloned().collect();
-    accepted.check_gated(&judgement.gated, &effective, report);
+    accepted.check_gated(&settings.gated, &effective, report);
     gates
 }
 

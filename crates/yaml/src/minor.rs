@@ -6,7 +6,7 @@ use semver::Version;
 use serde::{Deserialize, Deserializer, de};
 
 /// `1.36`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minor {
     major: u64,
     minor: u64,
@@ -39,12 +39,14 @@ impl<'de> Deserialize<'de> for Minor {
 }
 
 impl Minor {
+    /// `1.36` of 1 and 36.
+    pub const fn new(major: u64, minor: u64) -> Self {
+        Self { major, minor }
+    }
+
     /// The minor of a version.
     pub fn of(version: &Version) -> Self {
-        Self {
-            major: version.major,
-            minor: version.minor,
-        }
+        Self::new(version.major, version.minor)
     }
 
     /// The one before, as `1.35` of `1.36`.

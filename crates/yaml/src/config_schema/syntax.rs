@@ -1,17 +1,12 @@
-//! How `profiles/kinds.yaml` writes what a field takes: `list of one of a, b; since 1.36`.
+//! The notation of a field: `list of one of a, b; since 1.36`.
 
-use super::{Field, FieldGate, Takes};
+use super::{Field, FieldGate, FieldType};
 use crate::duration;
 
 /// Reads a field.
 pub(super) fn field(text: &str) -> Result<Field, String> {
     let mut parts = text.split(';').map(str::trim);
-    let mut field = Field {
-        takes: takes(parts.next().unwrap_or_default())?,
-        since: None,
-        until: None,
-        gate: None,
-    };
+    let mut field = Field::from(field_type(parts.next().unwrap_or_default())?);
     for mark in parts {
         match mark.split_once(' ') {
             Some(("since", minor)) => field.since = Some(minor.parse()?),
@@ -24,61 +19,61 @@ pub(super) fn field(text: &str) -> Result<Field, String> {
 }
 
 fn gate(text: &str) -> FieldGate {
-    match text.split_once(" unless ") {
-        Some((name, unless)) => FieldGate {
-            name: name.to_owned(),
-            unless: Some(unless.to_owned()),
-        },
-        None => FieldGate {
-            name: text.to_owned(),
-            unless: None,
-        },
+    let (name, unless) = match text.split_once(" unless ") {
+        Some((name, unless)) => (name, Some(unless.to_owned())),
+        None => (text, None),
+    };
+    FieldGate {
+        name: name.to_owned(),
+        unless,
     }
 }
 
-fn takes(text: &str) -> Result<Takes, String> {
+fn field_type(text: &str) -> Result<FieldType, String> {
     if let Some(of) = text.strip_prefix("list of ") {
-        return Ok(Takes::List(Box::new(takes(of)?)));
+        return Ok(FieldType::List(Box::new(field_type(of)?)));
     }
     if let Some(choices) = text.strip_prefix("one of ") {
-        return Ok(Takes::Choice(words(choices)));
+        return Ok(FieldType::Choice(words(choices)));
     }
     if let Some(map) = text.strip_prefix("map ") {
         return map_of(map);
     }
     let (name, range) = text.split_once(' ').unwrap_or((text, ""));
     Ok(match (name, range) {
-        ("bool", "") => Takes::Switch(None),
-        ("bool", only) => Takes::Switch(Some(only.parse().map_err(|_| format!("`{only}` is no bool"))?)),
-        ("int", "") => Takes::Whole(i64::MIN, i64::MAX),
+        ("bool", "") => FieldType::Bool(None),
+        ("bool", only) => FieldType::Bool(Some(only.parse().map_err(|_| format!("`{only}` is no bool"))?)),
+        ("int", "") => FieldType::Integer(i64::MIN, i64::MAX),
         ("int", range) => bounds(range, (i64::MIN, i64::MAX), |text| text.parse().ok())
-            .map(|(least, most)| Takes::Whole(least, most))?,
-        ("duration", "") => Takes::Duration(0, i64::MAX),
+            .map(|(least, most)| FieldType::Integer(least, most))?,
+        ("duration", "") => FieldType::Duration(0, i64::MAX),
         ("duration", range) => bounds(range, (i64::MIN, i64::MAX), duration::nanoseconds)
-            .map(|(least, most)| Takes::Duration(least, most))?,
-        ("number", "") => Takes::Number,
-        ("text", "") => Takes::Text,
-        ("quantity", "") => Takes::Quantity,
-        ("amount", "") => Takes::Amount,
-        ("threshold", "") => Takes::Threshold,
-        ("gates", "") => Takes::Gates,
-        ("any", "") => Takes::Any,
-        (name, "") if name.starts_with(|first: char| first.is_ascii_uppercase()) => Takes::Kind(name.to_owned()),
+            .map(|(least, most)| FieldType::Duration(least, most))?,
+        ("number", "") => FieldType::Number,
+        ("text", "") => FieldType::Text,
+        ("quantity", "") => FieldType::Quantity,
+        ("amount", "") => FieldType::Amount,
+        ("threshold", "") => FieldType::Threshold,
+        ("gates", "") => FieldType::Gates,
+        ("any", "") => FieldType::Any,
+        (name, "") if name.starts_with(|first: char| first.is_ascii_uppercase()) => FieldType::Kind(name.to_owned()),
         _ => return Err(format!("`{text}` is no type")),
     })
 }
 
-fn map_of(text: &str) -> Result<Takes, String> {
+fn map_of(text: &str) -> Result<FieldType, String> {
     let (keys, of) = match text.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
         Some((keys, rest)) => (words(keys), rest.trim_start()),
         None => (Vec::new(), text),
     };
     let of = of.strip_prefix("of ").ok_or_else(|| format!("`map {text}` of what?"))?;
-    Ok(Takes::Map(keys, Box::new(takes(of)?)))
+    Ok(FieldType::Map(keys, Box::new(field_type(of)?)))
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split(',').map(|word| word.trim().to_owned()).collect()
+    text.split(',')
+        .map(|word| word.trim().trim_matches('"').to_owned())
+        .collect()
 }
 
 fn bounds(text: &str, all: (i64, i64), read: impl Fn(&str) -> Option<i64>) -> Result<(i64, i64), String> {
@@ -95,15 +90,15 @@ mod tests {
 
     #[test]
     fn types_are_read() {
-        assert_eq!(takes("int -1..").unwrap(), Takes::Whole(-1, i64::MAX));
+        assert_eq!(field_type("int -1..").unwrap(), FieldType::Integer(-1, i64::MAX));
         assert_eq!(
-            takes("duration 1s..300s").unwrap(),
-            Takes::Duration(1_000_000_000, 300_000_000_000)
+            field_type("duration 1s..300s").unwrap(),
+            FieldType::Duration(1_000_000_000, 300_000_000_000)
         );
         let keys = vec!["memory".to_owned(), "hugepages-".to_owned()];
         assert_eq!(
-            takes("map (memory, hugepages-) of amount").unwrap(),
-            Takes::Map(keys, Box::new(Takes::Amount))
+            field_type("map (memory, hugepages-) of amount").unwrap(),
+            FieldType::Map(keys, Box::new(FieldType::Amount))
         );
         let field = field("list of int; since 1.36; gate MemoryQoS unless None").unwrap();
         assert_eq!(field.since, Some("1.36".parse().unwrap()));
@@ -111,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_refused() {
+    fn unknown_types_are_refused() {
         for text in [
             "",
             "texts",
