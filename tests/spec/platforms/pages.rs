@@ -137,7 +137,7 @@ fn every_page_says_how_to_hand_over_and_where_that_is_from() {
             "Spec and documents",
             "Handing over",
             "Who can read it",
-            "Whether it works",
+            "Check that it works",
             "Traps",
         ] {
             assert!(page.contains(&format!("\n## {heading}\n")), "{name}: {heading}");
