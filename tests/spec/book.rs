@@ -73,7 +73,9 @@ fn broken(page: &str, target: &str) -> Option<String> {
     };
     let docs = root().join("docs").canonicalize().unwrap();
     if page.canonicalize().unwrap().starts_with(&docs) {
-        let copied = COPIED.iter().any(|folder| file.starts_with(root().canonicalize().unwrap().join(folder)));
+        let copied = COPIED
+            .iter()
+            .any(|folder| file.starts_with(root().canonicalize().unwrap().join(folder)));
         if !file.starts_with(&docs) && !copied {
             return Some("the book does not have this file".to_owned());
         }

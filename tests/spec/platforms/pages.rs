@@ -46,7 +46,10 @@ fn table(profile: &PlatformProfile) -> String {
     }
     if !profile.identity.is_empty() {
         let schemes = profile.identity.iter().map(|scheme| format!("`{scheme}://`"));
-        rows.push(row("accepts the machine's identity", schemes.collect::<Vec<_>>().join(", ")));
+        rows.push(row(
+            "accepts the machine's identity",
+            schemes.collect::<Vec<_>>().join(", "),
+        ));
     }
     rows.push(row("readers", profile.readable_by.clone()));
     let rows: String = rows
