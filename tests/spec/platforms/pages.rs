@@ -139,7 +139,7 @@ fn every_page_says_how_to_hand_over_and_where_that_is_from() {
         for heading in [
             "Spec and documents",
             "Create the machines",
-            "Who can read it",
+            "Readers",
             "Check that it works",
             "Traps",
         ] {
