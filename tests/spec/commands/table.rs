@@ -175,6 +175,14 @@ pub const PAGES: &[Page] = &[
         )],
     ),
     page(
+        "docs/first-cluster.md",
+        Empty,
+        &[
+            ("cargo install", RUN),
+            ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
+        ],
+    ),
+    page(
         "docs/network/calico.md",
         Empty,
         &[("kubectl -n kube-system", Elsewhere)],
