@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod book;
 mod cli;
 mod commands;
 mod compose;
