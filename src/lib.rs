@@ -14,8 +14,8 @@
 //! whole or not at all), and `serve`, which hands a tree
 //! to machines over the network, and `mirror`, which fetches what they will.
 
-pub mod disk;
-pub mod secret;
+pub use firelay_base::{UNITS, disk, encoding, secret};
+pub use firelay_mirror as mirror;
 
 pub mod age;
 
@@ -54,8 +54,6 @@ pub mod audit;
 pub mod graph;
 
 pub mod serve;
-
-pub mod mirror;
 
 pub mod cli;
 

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     cli::{Inputs, SpecArgs, Verify},
     delivery::{ManifestFile, tree},
-    document::sha256_hex,
+    encoding::sha256_hex,
     secrets::Bundle,
     verify::{Finding, Other, compare},
 };

@@ -8,7 +8,8 @@ use super::{
     size,
 };
 use crate::{
-    document::{Compression, Document, base64, base64_len, gzip, gzip_tightly},
+    document::{Compression, Document},
+    encoding::{base64, base64_len, gzip, gzip_tightly},
     node::NodeFiles,
     plan::NodePlan,
     profile::{Counted, Encoding, UserData},

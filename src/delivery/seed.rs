@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::ArtifactFile;
 use crate::{
-    document::{NetworkConfig, base64, sha256_hex},
+    document::NetworkConfig,
+    encoding::{base64, sha256_hex},
     plan::NodePlan,
     profile::{self, Encoding},
 };

@@ -9,7 +9,7 @@ use super::{
     error::{encoding_name, format_name},
 };
 use crate::{
-    document::gzip,
+    encoding::gzip,
     node::NodeFiles,
     plan::NodePlan,
     profile::{DocumentFormat, Encoding},

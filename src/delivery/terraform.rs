@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 
 use super::{Artifact, manifest::roles};
 use crate::{
-    document::{base64, sha256_hex},
+    encoding::{base64, sha256_hex},
     plan::{NodePlan, Plan},
     profile::{DocumentFormat, Encoding},
     spec::{Arch, Role, TaintEffect},

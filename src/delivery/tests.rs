@@ -9,7 +9,8 @@ use firelay_yaml::diagnostic::Source;
 
 use super::*;
 use crate::{
-    document::{CloudInit, Compression, Document, sha256_hex},
+    document::{CloudInit, Compression, Document},
+    encoding::sha256_hex,
     node::{NodeFile, NodeFiles},
     plan::{self, NodePlan},
     profile::{Encoding, Profiles},

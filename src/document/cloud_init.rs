@@ -4,8 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Compression, Document, Error, base64, gzip, layout};
-use crate::node::{NodeFiles, NodeUser, Text};
+use super::{Compression, Document, Error, layout};
+use crate::{
+    encoding::{base64, gzip},
+    node::{NodeFiles, NodeUser, Text},
+};
 
 /// `#cloud-config`.
 ///
@@ -279,7 +282,7 @@ fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow
     match compression {
         Compression::Inner if !content.is_ascii() => (Some("gz+b64"), base64(&gzip(content.as_bytes())).into()),
         _ if is_literal(content) => (None, content.into()),
-        _ => (Some("b64"), base64(content.as_bytes()).into()),
+        _ => (Some("b64"), base64(content).into()),
     }
 }
 

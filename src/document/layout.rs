@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Error;
-use crate::node::{NodeFile, NodeFiles, NodeUnit};
-
-/// Where units are laid.
-pub(super) const UNITS: &str = "/etc/systemd/system";
+use crate::{
+    UNITS,
+    node::{NodeFile, NodeFiles, NodeUnit},
+};
 
 /// File systems that are made anew at every boot. Ignition refuses to write there; cloud-init writes, and the next boot
 /// loses it.
@@ -63,12 +63,12 @@ pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
 
 /// Path of a unit's own file.
 pub(super) fn unit_path(name: &str) -> String {
-    format!("{UNITS}/{name}")
+    format!("{UNITS}{name}")
 }
 
 /// Path of a unit's drop-in.
 pub(super) fn dropin_path(unit: &str, dropin: &str) -> String {
-    format!("{UNITS}/{unit}.d/{dropin}")
+    format!("{UNITS}{unit}.d/{dropin}")
 }
 
 fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Item = (String, Kind)> + use<'a> {

@@ -1,14 +1,17 @@
 //! The bundle.
 
-use std::fmt::Write;
-
-use base64::{Engine, engine::general_purpose};
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, UtcOffset};
 
 use super::{Authority, Error, PrivateKey, Random, random};
-use crate::{age::Recipient, secret::Secret, spec::Algorithm};
+use crate::{
+    age::Recipient,
+    encoding::{base64, hex},
+    secret::Secret,
+    spec::Algorithm,
+};
 
 /// Salt of every derivation from the seed (RFC 5869 §3.1).
 const SALT: &[u8] = b"firelay.dev/v1alpha1";
@@ -79,7 +82,7 @@ impl Bundle {
             service_account_key: service_account.to_pem(),
             bootstrap_token: random::bootstrap_token(random)?,
             certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
-            encryption_key: Secret::new(general_purpose::STANDARD.encode(*random::bytes::<32>(random)?)),
+            encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
             recipients: Vec::new(),
         })
     }
@@ -106,7 +109,7 @@ impl Bundle {
         derivation(self.seed.expose())
             .expand_multi_info(&info, &mut name)
             .expect("16 bytes are one block of HKDF-SHA-256");
-        format!("HMAC-SHA256:{}", general_purpose::STANDARD_NO_PAD.encode(name))
+        format!("HMAC-SHA256:{}", STANDARD_NO_PAD.encode(name))
     }
 
     /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered.
@@ -125,7 +128,7 @@ impl Bundle {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let name = general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16]);
+        let name = STANDARD_NO_PAD.encode(&hash.finalize()[..16]);
         format!("SHA256:{name}")
     }
 
@@ -150,15 +153,6 @@ pub fn derivation(seed: &[u8]) -> Hkdf<Sha256> {
 fn whole_seconds(moment: OffsetDateTime) -> OffsetDateTime {
     let utc = moment.to_offset(UtcOffset::UTC);
     utc.replace_nanosecond(0).unwrap_or(utc)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 #[cfg(test)]
@@ -209,7 +203,7 @@ pub(super) mod tests {
             |bundle| bundle.service_account_public.push('\n'),
             |bundle| bundle.bootstrap_token = Secret::new("aaaaaa.aaaaaaaaaaaaaaaa".to_owned()),
             |bundle| bundle.certificate_key = Secret::new("a".repeat(64)),
-            |bundle| bundle.encryption_key = Secret::new(general_purpose::STANDARD.encode([1; 32])),
+            |bundle| bundle.encryption_key = Secret::new(base64([1; 32])),
         ];
         for (number, change) in changes.iter().enumerate() {
             let mut changed = bundle();
@@ -244,10 +238,7 @@ pub(super) mod tests {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let earlier = format!(
-            "SHA256:{}",
-            general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16])
-        );
+        let earlier = format!("SHA256:{}", STANDARD_NO_PAD.encode(&hash.finalize()[..16]));
         assert!(bundle.has_fingerprint(&earlier));
         bundle.seed = Secret::new(vec![1; 32]);
         assert!(!bundle.has_fingerprint(&earlier));

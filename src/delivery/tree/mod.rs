@@ -31,7 +31,7 @@ use self::{
 };
 pub use self::{error::Error, reader::TreeReader};
 use super::{Manifest, ManifestFile};
-use crate::{disk::undisturbed, document::sha256_hex};
+use crate::{disk::undisturbed, encoding::sha256_hex};
 
 /// Secrets are never committed by accident.
 const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");

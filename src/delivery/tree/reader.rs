@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     delivery::{Manifest, ManifestFile},
-    document::{gunzip, sha256_hex, unbase64},
+    encoding::{gunzip, sha256_hex, unbase64},
     profile::Encoding,
 };
 

@@ -1,4 +1,4 @@
-//! How far a run is: one line that is written over on a terminal, a line for each file elsewhere.
+//! Progress of a run: one line that is redrawn on a terminal, a line for each file elsewhere.
 
 use std::{
     fmt::Write as _,
@@ -16,18 +16,18 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Counters that all threads share.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     files: usize,
     done: AtomicUsize,
-    /// Bytes that lie on the disk, of files that are being fetched.
+    /// Bytes on the disk, of files that are being fetched.
     bytes: AtomicU64,
-    /// Bytes that came over the network in this run.
+    /// Bytes that this run has received.
     received: AtomicU64,
     began: Instant,
 }
 
 impl Progress {
-    pub(super) fn new(files: usize) -> Self {
+    pub(crate) fn new(files: usize) -> Self {
         Self {
             files,
             done: AtomicUsize::new(0),
@@ -37,22 +37,22 @@ impl Progress {
         }
     }
 
-    /// A file goes on behind so many bytes.
-    pub(super) fn goes_on(&self, offset: u64) {
+    /// A download resumes behind so many bytes.
+    pub(crate) fn resumed(&self, offset: u64) {
         self.bytes.fetch_add(offset, Ordering::Relaxed);
     }
 
-    pub(super) fn received(&self, bytes: u64) {
+    pub(crate) fn received(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn took_back(&self, bytes: u64) {
+    pub(crate) fn discarded(&self, bytes: u64) {
         let less = |now: u64| Some(now.saturating_sub(bytes));
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    pub(super) fn finished(&self) {
+    pub(crate) fn finished(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -77,11 +77,11 @@ impl Progress {
     }
 
     /// Draws until the other end of the channel is gone.
-    pub(super) fn draw(&self, over: &Receiver<()>, tell: impl Fn(&str)) {
+    pub(crate) fn draw(&self, over: &Receiver<()>, print: impl Fn(&str)) {
         loop {
             let ended = over.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout);
             let end = if ended { "\n" } else { "" };
-            tell(&format!("\r\x1b[K{}{end}", self.line()));
+            print(&format!("\r\x1b[K{}{end}", self.line()));
             if ended {
                 return;
             }
@@ -90,7 +90,7 @@ impl Progress {
 }
 
 /// Bytes for people.
-pub(super) fn amount(bytes: u64) -> String {
+pub(crate) fn amount(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
         ..1024 => format!("{bytes} B"),

@@ -1,6 +1,6 @@
 //! Names of images, as containerd reads them (distribution/reference).
 
-/// Docker's own registry, which a name without a registry means.
+/// Docker's own registry, the default of a name without one.
 const DOCKER: &str = "docker.io";
 
 /// The parts of an image's name.
@@ -45,12 +45,12 @@ impl<'a> Reference<'a> {
         format!("{}{}", if official { "library/" } else { "" }, self.repository)
     }
 
-    /// What a registry is asked for: the digest, or else the tag.
+    /// The version to request: the digest, or else the tag.
     pub fn version(&self) -> &'a str {
         self.digest.or(self.tag).unwrap_or("latest")
     }
 
-    /// Where the registry answers if nothing else is said.
+    /// URL of the registry itself.
     pub fn server(&self) -> String {
         let host = if self.registry == DOCKER {
             "registry-1.docker.io"

@@ -1,4 +1,4 @@
-//! HTTP and HTTPS: certificates of the system, proxies of the environment, and what may be tried again.
+//! HTTP and HTTPS: certificates of the system, proxies of the environment, and errors that another try may cure.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,12 +8,12 @@ use ureq::{
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider},
 };
 
-use super::{Endpoint, proxies::Proxies};
+use crate::{Endpoint, proxies::Proxies};
 
-/// Until a connection stands, and until the answer begins.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Without a byte.
-const SILENCE: Duration = Duration::from_mins(1);
+/// Until a connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Until the answer begins, and between two pieces of it.
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -29,33 +29,33 @@ pub enum Error {
     Proxy(&'static str),
 }
 
-/// Who fetches.
+/// An HTTP client.
 #[derive(Clone, Debug)]
 pub struct Client {
     direct: Agent,
     http: Option<Agent>,
     https: Option<Agent>,
     proxies: Proxies,
-    /// Whom HTTPS trusts. Nobody asks for them before it is needed: a mirror of ours often has neither.
+    /// Certificates that HTTPS trusts. An empty list is an error only when HTTPS is used, which many own mirrors do without.
     roots: Vec<Certificate<'static>>,
     verified: bool,
 }
 
-/// A request that came to nothing.
+/// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) what: String,
-    /// Another try may go better.
-    pub(super) passing: bool,
-    /// The server's own word: there is no such file.
-    pub(super) absent: bool,
-    /// Nobody answered.
-    pub(super) silent: bool,
+pub(crate) struct RequestError {
+    pub(crate) text: String,
+    /// Another try may succeed.
+    pub(crate) temporary: bool,
+    /// The server says that there is no such file.
+    pub(crate) absent: bool,
+    /// There was no answer.
+    pub(crate) no_answer: bool,
 }
 
-/// What is asked for.
+/// A method of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Get,
     Head,
 }
@@ -81,8 +81,9 @@ impl Client {
         })
     }
 
-    /// One for a registry: with its own authority or a certificate of ours, or if it is not verified, never through a proxy.
-    pub(super) fn of_server(&self, server: &Endpoint) -> Result<Self, Error> {
+    /// A client for one registry. It uses no proxy if the registry has its own authority or client certificate, or is not
+    /// verified.
+    pub(crate) fn of_server(&self, server: &Endpoint) -> Result<Self, Error> {
         if server.ca.is_none() && server.client.is_none() && server.verified {
             return Ok(self.clone());
         }
@@ -109,15 +110,20 @@ impl Client {
         };
         let proxied = proxied
             .as_ref()
-            .filter(|_| !self.proxies.spares(uri.host().unwrap_or_default()));
+            .filter(|_| !self.proxies.bypasses(uri.host().unwrap_or_default()));
         proxied.unwrap_or(&self.direct)
     }
 
-    /// Any answer, of whatever status.
-    pub(super) fn send(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Refusal> {
-        let uri: Uri = url.parse().map_err(|_| Refusal::lasting("not a URL"))?;
+    /// Any answer, whatever its status.
+    pub(crate) fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Response<Body>, RequestError> {
+        let uri: Uri = url.parse().map_err(|_| RequestError::permanent("not a URL"))?;
         if uri.scheme_str() == Some("https") && self.verified && self.roots.is_empty() {
-            return Err(Refusal::silent(&Error::NoAuthorities.to_string()));
+            return Err(RequestError::no_answer(Error::NoAuthorities.to_string()));
         }
         let agent = self.agent(&uri);
         let mut request = match method {
@@ -127,49 +133,54 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        request.call().map_err(|error| Refusal::of(&error))
+        request.call().map_err(|error| RequestError::of(&error))
     }
 
-    /// An answer that has what was asked for: 200, or 206 and 416 where only a part was.
-    pub(super) fn ask(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Refusal> {
+    /// A successful answer: 200, or 206 and 416 to a request for a part.
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Response<Body>, RequestError> {
         let answer = self.send(method, url, headers)?;
         match answer.status().as_u16() {
             200 | 206 | 416 => Ok(answer),
-            status => Err(Refusal {
-                passing: matches!(status, 408 | 425 | 429 | 500..),
+            status => Err(RequestError {
+                temporary: matches!(status, 408 | 425 | 429 | 500..),
                 absent: matches!(status, 404 | 410),
-                ..Refusal::lasting(&format!("the server answers {}", answer.status()))
+                ..RequestError::permanent(format!("the server answers {}", answer.status()))
             }),
         }
     }
 }
 
-impl Refusal {
-    pub(super) fn lasting(what: &str) -> Self {
+impl RequestError {
+    pub(crate) fn permanent(text: impl Into<String>) -> Self {
         Self {
-            what: what.to_owned(),
-            passing: false,
+            text: text.into(),
+            temporary: false,
             absent: false,
-            silent: false,
+            no_answer: false,
         }
     }
 
-    fn silent(what: &str) -> Self {
+    pub(crate) fn temporary(text: impl Into<String>) -> Self {
         Self {
-            silent: true,
-            ..Self::lasting(what)
+            temporary: true,
+            ..Self::permanent(text)
         }
     }
 
-    pub(super) fn passing(what: &str) -> Self {
+    fn no_answer(text: impl Into<String>) -> Self {
         Self {
-            passing: true,
-            ..Self::lasting(what)
+            no_answer: true,
+            ..Self::permanent(text)
         }
     }
 
     fn of(error: &ureq::Error) -> Self {
-        let lasting = matches!(
+        let permanent = matches!(
             error,
             ureq::Error::Tls(_)
                 | ureq::Error::Rustls(_)
@@ -178,17 +189,17 @@ impl Refusal {
                 | ureq::Error::TooManyRedirects
                 | ureq::Error::InvalidProxyUrl
         );
-        // rustls' own errors come as those of input and output, and their text names the certificate.
-        let what = error.to_string();
+        // rustls' errors arrive as input/output errors; only their text names the certificate.
+        let text = error.to_string();
         Self {
-            passing: !lasting && !what.contains("certificate"),
-            ..Self::silent(&what)
+            temporary: !permanent && !text.contains("certificate"),
+            ..Self::no_answer(text)
         }
     }
 }
 
 /// A header of an answer that is text.
-pub(super) fn field(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+pub(crate) fn field(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
@@ -198,9 +209,9 @@ fn agent(tls: TlsConfig, proxy: Option<Proxy>) -> Agent {
         .tls_config(tls)
         .proxy(proxy)
         .user_agent(concat!("firelay/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(PATIENCE))
-        .timeout_recv_response(Some(SILENCE))
-        .timeout_per_read(Some(SILENCE));
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_recv_response(Some(READ_TIMEOUT))
+        .timeout_per_read(Some(READ_TIMEOUT));
     config.build().new_agent()
 }
 

@@ -5,17 +5,17 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Proxies by scheme, and who is reached without one.
+/// Proxies by scheme, and the hosts that are reached without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Proxies {
-    pub(super) http: Option<String>,
-    pub(super) https: Option<String>,
+pub(crate) struct Proxies {
+    pub(crate) http: Option<String>,
+    pub(crate) https: Option<String>,
     direct: Vec<String>,
 }
 
 impl Proxies {
     /// Those of an environment.
-    pub(super) fn of(environment: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn of(environment: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| {
             let value = environment(name).or_else(|| environment(&name.to_uppercase()));
             value.filter(|value| !value.trim().is_empty())
@@ -31,7 +31,7 @@ impl Proxies {
     }
 
     /// Whether a host is reached without a proxy: it, a domain that it lies in, a range, or `*`.
-    pub(super) fn spares(&self, host: &str) -> bool {
+    pub(crate) fn bypasses(&self, host: &str) -> bool {
         let host = host.trim_matches(['[', ']']).to_lowercase();
         let address = host.parse::<IpAddr>().ok();
         self.direct.iter().any(|word| {
@@ -73,11 +73,11 @@ mod tests {
     fn domains_ranges_and_addresses_are_reached_directly() {
         let some = of(&[("NO_PROXY", "example.com, .lan,10.0.0.0/8,192.0.2.7")]);
         for host in ["example.com", "a.Example.com", "x.lan", "10.3.4.5", "192.0.2.7"] {
-            assert!(some.spares(host), "{host}");
+            assert!(some.bypasses(host), "{host}");
         }
         for host in ["anexample.com", "11.0.0.1", "192.0.2.70", "example.com.org"] {
-            assert!(!some.spares(host), "{host}");
+            assert!(!some.bypasses(host), "{host}");
         }
-        assert!(of(&[("no_proxy", "*")]).spares("[fd00::1]"));
+        assert!(of(&[("no_proxy", "*")]).bypasses("[fd00::1]"));
     }
 }

@@ -3,22 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
+use firelay_base::{encoding::base64, secret::Secret};
 use serde::Deserialize;
 use ureq::http::header::{HeaderName, WWW_AUTHENTICATE};
 
-use super::{
+use crate::{
     Reference,
-    client::{Client, Method, Refusal, field},
+    client::{Client, Method, RequestError, field},
 };
-use crate::secret::Secret;
 
-/// What a registry may answer with.
+/// Media types of manifests.
 const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
                          application/vnd.docker.distribution.manifest.list.v2+json, \
                          application/vnd.docker.distribution.manifest.v2+json";
 
-/// Of what it answers with.
+/// Header with the digest of the manifest.
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
 /// A server that may have an image.
@@ -45,37 +44,37 @@ struct Token {
     access_token: Option<Secret<String>>,
 }
 
-/// Nobody has an image.
+/// No endpoint serves the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lack {
-    /// What each says.
-    pub said: String,
-    /// None of them answers.
-    pub silent: bool,
+pub struct Unserved {
+    /// The answer of each.
+    pub reasons: String,
+    /// None of them answered.
+    pub no_answer: bool,
 }
 
-/// Whether one of the servers has an image; else what each says.
-pub fn serves(client: &Client, endpoints: &[Endpoint], image: &Reference<'_>) -> Result<(), Lack> {
-    let mut refusals = Vec::new();
+/// Whether one of the servers has an image; else the answer of each.
+pub fn serves(client: &Client, endpoints: &[Endpoint], image: &Reference<'_>) -> Result<(), Unserved> {
+    let mut errors = Vec::new();
     for endpoint in endpoints {
         match head(client, endpoint, image) {
             Ok(()) => return Ok(()),
-            Err(refusal) => refusals.push((endpoint, refusal)),
+            Err(error) => errors.push((endpoint, error)),
         }
     }
-    let said = refusals
+    let reasons = errors
         .iter()
-        .map(|(endpoint, refusal)| format!("{}: {}", endpoint.url, refusal.what));
-    Err(Lack {
-        said: said.collect::<Vec<_>>().join("; "),
-        silent: refusals.iter().all(|(_, refusal)| refusal.silent),
+        .map(|(endpoint, error)| format!("{}: {}", endpoint.url, error.text));
+    Err(Unserved {
+        reasons: reasons.collect::<Vec<_>>().join("; "),
+        no_answer: errors.iter().all(|(_, error)| error.no_answer),
     })
 }
 
-fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(), Refusal> {
+fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(), RequestError> {
     let own = client
         .of_server(endpoint)
-        .map_err(|error| Refusal::lasting(&error.to_string()))?;
+        .map_err(|error| RequestError::permanent(error.to_string()))?;
     let url = manifest(endpoint, image);
     let basic = endpoint.credentials.as_ref().map(basic);
     let ask = |authorization: Option<&Secret<String>>| {
@@ -91,31 +90,31 @@ fn head(client: &Client, endpoint: &Endpoint, image: &Reference<'_>) -> Result<(
         answer = ask(Some(&token))?;
     }
     match answer.status().as_u16() {
-        200 => meant(image, field(answer.headers(), DIGEST)),
-        401 | 403 => Err(Refusal::lasting(&format!(
+        200 => check_digest(image, field(answer.headers(), DIGEST)),
+        401 | 403 => Err(RequestError::permanent(format!(
             "{}: it asks for other credentials",
             answer.status()
         ))),
-        _ => Err(Refusal::lasting(&answer.status().to_string())),
+        _ => Err(RequestError::permanent(answer.status().to_string())),
     }
 }
 
-/// A registry that names another digest than it was asked for has another image there.
-fn meant(image: &Reference<'_>, given: Option<&str>) -> Result<(), Refusal> {
+/// Refuses an answer with another digest than the one that was requested.
+fn check_digest(image: &Reference<'_>, given: Option<&str>) -> Result<(), RequestError> {
     match (image.digest, given) {
         (Some(pinned), Some(given)) if pinned != given => {
-            Err(Refusal::lasting(&format!("it has another image there: {given}")))
+            Err(RequestError::permanent(format!("it has another image there: {given}")))
         }
         _ => Ok(()),
     }
 }
 
 fn basic((user, password): &(String, Secret<String>)) -> Secret<String> {
-    let pair = BASE64_STANDARD.encode(format!("{user}:{}", password.expose()));
+    let pair = base64(format!("{user}:{}", password.expose()));
     Secret::new(format!("Basic {pair}"))
 }
 
-/// A mirror is told whose image it is, as containerd does.
+/// URL of the manifest. A mirror is given the registry's name as well, as containerd does.
 fn manifest(endpoint: &Endpoint, image: &Reference<'_>) -> String {
     let base = endpoint.url.trim_end_matches('/');
     let version = if endpoint.override_path || base.ends_with("/v2") {
@@ -137,10 +136,10 @@ fn token(
     challenge: &str,
     image: &Reference<'_>,
     basic: Option<&Secret<String>>,
-) -> Result<Secret<String>, Refusal> {
+) -> Result<Secret<String>, RequestError> {
     let fields = fields(challenge);
     let Some(realm) = fields.get("realm") else {
-        return Err(Refusal::lasting(
+        return Err(RequestError::permanent(
             "it asks for a token and does not say where one is had",
         ));
     };
@@ -152,14 +151,14 @@ fn token(
         .map(|value| ("authorization", value.expose().as_str()))
         .into_iter()
         .collect();
-    let mut answer = client.ask(Method::Get, &url, &headers)?;
+    let mut answer = client.request(Method::Get, &url, &headers)?;
     let text = answer
         .body_mut()
         .read_to_string()
-        .map_err(|error| Refusal::passing(&error.to_string()))?;
+        .map_err(|error| RequestError::temporary(error.to_string()))?;
     let token = serde_json::from_str::<Token>(&text).ok();
     let token = token.and_then(|token| token.token.or(token.access_token));
-    let token = token.ok_or_else(|| Refusal::lasting("its answer holds no token"))?;
+    let token = token.ok_or_else(|| RequestError::permanent("its answer holds no token"))?;
     Ok(Secret::new(format!("Bearer {}", token.expose())))
 }
 
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_is_told_whose_image_it_is() {
+    fn a_mirror_gets_the_name_of_the_registry() {
         let at = |url: &str, override_path| Endpoint {
             url: url.to_owned(),
             override_path,

@@ -6,17 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_base::disk::sync_directory;
 use ureq::http::header;
 
-use super::{
+use crate::{
     Wanted,
-    client::{Client, Method, Refusal, field},
+    client::{Client, Method, RequestError, field},
     digest_of,
     progress::Progress,
+    read_pieces,
 };
-use crate::disk::sync_directory;
 
-/// Where the bytes of a file lie while it is not whole, and the validator of their version (RFC 9110 §8.8) beside them.
+/// The partial download of a file, and beside it the validator of its version (RFC 9110 §8.8).
 struct Part {
     bytes: PathBuf,
     validator: PathBuf,
@@ -43,57 +44,59 @@ impl Part {
     }
 
     fn remove(&self) {
-        // What is left is written over by the next try.
+        // The next try overwrites what could not be removed.
         let _ = fs::remove_file(&self.bytes);
         let _ = fs::remove_file(&self.validator);
     }
 }
 
-/// One try. Bytes that have come stay for the next one, unless they are wrong.
-pub(super) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &Progress) -> Result<u64, Refusal> {
+/// One try. Received bytes are kept for the next one, unless they are wrong.
+pub(crate) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &Progress) -> Result<u64, RequestError> {
     let part = Part::of(path);
     let begun = part.begun();
     let measured = receive(client, &wanted.url, &part, begun.as_ref(), progress)?;
     let (sha256, bytes) = digest_of(&part.bytes).map_err(|error| disk(&part.bytes, &error))?;
     if sha256 != wanted.sha256 {
         part.remove();
-        progress.took_back(bytes);
+        progress.discarded(bytes);
         let what = format!("it has sha256 {sha256}, expected {}", wanted.sha256);
-        // A part of another version may have been gone on with, and without a length the end may not be the end.
-        return Err(Refusal {
-            passing: begun.is_some() || !measured,
-            ..Refusal::lasting(&what)
+        // The part may have been of another version, and without a length a broken connection looks like the end.
+        return Err(RequestError {
+            temporary: begun.is_some() || !measured,
+            ..RequestError::permanent(what)
         });
     }
     settle(&part, path).map_err(|error| disk(path, &error))?;
     Ok(bytes)
 }
 
-/// Asks for what is missing of the version that is there; a server that has another one, or cannot do it, sends all.
-/// Whether the answer said where it ends.
+/// Requests the missing bytes of the version that was begun; a server that has another one, or no ranges, sends all.
+/// Returns whether the answer gave its length.
 fn receive(
     client: &Client,
     url: &str,
     part: &Part,
     begun: Option<&(u64, String)>,
     progress: &Progress,
-) -> Result<bool, Refusal> {
+) -> Result<bool, RequestError> {
     let range = begun.map(|(length, version)| (format!("bytes={length}-"), version.as_str()));
     let mut headers = vec![("accept-encoding", "identity")];
     if let Some((range, version)) = &range {
         headers.extend([("range", range.as_str()), ("if-range", version)]);
     }
-    let mut answer = client.ask(Method::Get, url, &headers)?;
+    let mut answer = client.request(Method::Get, url, &headers)?;
     let begins = |offset| starts_at(field(answer.headers(), header::CONTENT_RANGE), offset);
     let offset = begun.map_or(0, |(length, _)| *length);
-    let goes_on = answer.status() == 206 && begun.is_some() && begins(offset);
-    if answer.status() != 200 && !goes_on {
+    let resumes = answer.status() == 206 && begun.is_some() && begins(offset);
+    if answer.status() != 200 && !resumes {
         part.remove();
-        return Err(Refusal::passing("the server sends another part than it was asked for"));
+        return Err(RequestError::temporary(
+            "the server sends another part than it was asked for",
+        ));
     }
     let version = validator(&answer);
-    progress.goes_on(if goes_on { offset } else { 0 });
-    let file = open(part, goes_on, version.as_deref()).map_err(|error| disk(&part.bytes, &error))?;
+    progress.resumed(if resumes { offset } else { 0 });
+    let file = open(part, resumes, version.as_deref()).map_err(|error| disk(&part.bytes, &error))?;
     let measures = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
     let measured = measures.iter().any(|name| answer.headers().contains_key(name));
     copy(&mut answer.body_mut().as_reader(), file, &part.bytes, progress)?;
@@ -114,8 +117,8 @@ fn starts_at(range: Option<&str>, offset: u64) -> bool {
     first.and_then(|first| first.parse().ok()) == Some(offset)
 }
 
-fn open(part: &Part, goes_on: bool, version: Option<&str>) -> io::Result<File> {
-    if goes_on {
+fn open(part: &Part, resumes: bool, version: Option<&str>) -> io::Result<File> {
+    if resumes {
         return OpenOptions::new().append(true).open(&part.bytes);
     }
     part.remove();
@@ -126,18 +129,14 @@ fn open(part: &Part, goes_on: bool, version: Option<&str>) -> io::Result<File> {
     Ok(file)
 }
 
-fn copy(body: &mut impl Read, mut file: File, path: &Path, progress: &Progress) -> Result<(), Refusal> {
-    let mut buffer = vec![0; 128 * 1024];
-    loop {
-        let read = match body.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Refusal::passing(&format!("the connection broke off: {error}"))),
-        };
-        file.write_all(&buffer[..read]).map_err(|error| disk(path, &error))?;
-        progress.received(read as u64);
-    }
+fn copy(body: &mut impl Read, mut file: File, path: &Path, progress: &Progress) -> Result<(), RequestError> {
+    let take = |piece: &[u8]| {
+        file.write_all(piece).map_err(|error| disk(path, &error))?;
+        progress.received(piece.len() as u64);
+        Ok(())
+    };
+    let broken = |error| RequestError::temporary(format!("the connection broke off: {error}"));
+    read_pieces(body, take, broken)?;
     file.sync_all().map_err(|error| disk(path, &error))
 }
 
@@ -147,8 +146,8 @@ fn settle(part: &Part, path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), sync_directory)
 }
 
-fn disk(path: &Path, error: &io::Error) -> Refusal {
-    Refusal::lasting(&format!("cannot write {}: {error}", path.display()))
+fn disk(path: &Path, error: &io::Error) -> RequestError {
+    RequestError::permanent(format!("cannot write {}: {error}", path.display()))
 }
 
 #[cfg(test)]

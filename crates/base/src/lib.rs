@@ -1,0 +1,8 @@
+//! Values and files that all other packages use: secrets, encodings and digests, and files that are written whole.
+
+pub mod disk;
+pub mod encoding;
+pub mod secret;
+
+/// Directory of systemd's units on a node.
+pub const UNITS: &str = "/etc/systemd/system/";
