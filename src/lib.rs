@@ -16,6 +16,8 @@
 
 pub use firelay_base::{UNITS, disk, encoding, secret};
 pub use firelay_mirror as mirror;
+pub use firelay_serve as serve;
+pub use firelay_tree as tree;
 
 pub mod age;
 
@@ -52,8 +54,6 @@ pub mod verify;
 pub mod audit;
 
 pub mod graph;
-
-pub mod serve;
 
 pub mod cli;
 

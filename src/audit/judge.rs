@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     profile::Store,
-    spec::{Exposure, Role, Rung},
+    spec::{DeliveryForm, Exposure, Role},
 };
 
 /// Secrets that a finding lists.
@@ -43,7 +43,7 @@ pub struct MachineFiles {
     /// Path of the file that is handed over.
     pub given: String,
     /// In which form that has the document.
-    pub rung: Option<Rung>,
+    pub rung: Option<DeliveryForm>,
     /// Where the rest lies, if it is a pointer, and whether that is sealed.
     pub payload: Option<(String, bool)>,
     /// `security.maxExposure`.

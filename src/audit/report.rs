@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     profile::PlatformProfile,
-    spec::{Exposure, Role, Rung},
+    spec::{DeliveryForm, Exposure, Role},
 };
 
 /// The whole of it.
@@ -47,7 +47,7 @@ pub struct Row {
     /// The file that is handed over.
     pub file: String,
     /// In which form.
-    pub rung: Option<Rung>,
+    pub rung: Option<DeliveryForm>,
     /// The most of what it opens.
     pub exposure: Exposure,
     /// The most that it may open, if the spec says so.

@@ -19,7 +19,7 @@ use crate::{
     profile::Profiles,
     redact::redact_profiles,
     secrets::Bundle,
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 /// Runs the verb.
@@ -98,7 +98,7 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
     for (file, bytes) in files {
         let same = text
             .clone()
-            .filter(|_| file.rung.is_some_and(|rung| rung != Rung::Pointer));
+            .filter(|_| file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer));
         let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes));
         text.get_or_insert_with(|| contents.clone());
         let path = file.path.clone();

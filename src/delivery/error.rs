@@ -1,11 +1,7 @@
 use thiserror::Error;
 
 use super::size::Overrun;
-use crate::{
-    document,
-    profile::{DocumentFormat, Encoding},
-    template,
-};
+use crate::{document, profile::DocumentFormat, template};
 
 /// Why a node's document cannot be handed over.
 #[derive(Debug, Error)]
@@ -20,7 +16,9 @@ pub enum Error {
         source: document::Error,
     },
     /// The platform does not carry the format that the OS reads.
-    #[error("{node}: platform {platform} carries no {} documents, which os {os} reads: choose another of the two", format_name(*format))]
+    #[error(
+        "{node}: platform {platform} carries no {format} documents, which os {os} reads: choose another of the two"
+    )]
     NotCarried {
         /// Name of the node.
         node: String,
@@ -50,22 +48,4 @@ pub enum Error {
     /// No form of the document fits; the message is the whole table.
     #[error("{0}")]
     TooLarge(Box<Overrun>),
-}
-
-/// The name of a format, for people.
-pub fn format_name(format: DocumentFormat) -> &'static str {
-    match format {
-        DocumentFormat::CloudInit => "cloud-init",
-        DocumentFormat::Ignition => "ignition",
-    }
-}
-
-/// The name of an encoding, for people.
-pub fn encoding_name(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Plain => "plain text",
-        Encoding::Base64 => "base64",
-        Encoding::Gzip => "gzip",
-        Encoding::GzipBase64 => "gzip and base64",
-    }
 }

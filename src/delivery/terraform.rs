@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use super::{Artifact, manifest::roles};
+use super::{Artifact, artifact::roles};
 use crate::{
     encoding::{base64, sha256_hex},
     plan::{NodePlan, Plan},

@@ -12,11 +12,11 @@ mod network_config;
 mod parts;
 
 pub use butane::butane;
-pub use cloud_init::{CloudInit, laid};
+pub use cloud_init::CloudInit;
 pub use error::Error;
 pub use ignition::{Ignition, Remote};
 pub use network_config::NetworkConfig;
-pub use parts::{Part, parts};
+pub use parts::parts;
 
 use crate::{
     node::NodeFiles,

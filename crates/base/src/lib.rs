@@ -6,3 +6,6 @@ pub mod secret;
 
 /// Directory of systemd's units on a node.
 pub const UNITS: &str = "/etc/systemd/system/";
+
+/// Fills a buffer with cryptographic randomness; [`getrandom::fill`] in the program, a fixed stream in tests.
+pub type Random<'a> = dyn FnMut(&mut [u8]) -> Result<(), getrandom::Error> + 'a;
