@@ -160,7 +160,7 @@ fn legend(takes: &Takes<'_>) -> String {
         None => "of any size".to_owned(),
     };
     let forms = takes.encodings.iter().map(ToString::to_string);
-    let inner = takes.inner_compression.then_some("compressed inside");
+    let inner = takes.inner_compression.then(|| "compressed inside".to_owned());
     let rows = [
         ("as", Some(forms.chain(inner).collect::<Vec<_>>().join(", or "))),
         ("Terraform", takes.terraform.clone()),

@@ -4,7 +4,7 @@ use time::OffsetDateTime;
 
 use super::{
     Error, ManifestFile, ManifestPort,
-    form::{Fitting, Forms},
+    form::{Candidates, Selected},
     pointer::{Located, PayloadKeys, Pointed},
     seed,
 };
@@ -106,13 +106,10 @@ impl Payload {
 /// Renders a node's document in a form that its platform takes: the first [`DeliveryForm`] that fits, or the one that the spec
 /// fixes.
 pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &PayloadKeys) -> Result<Artifact, Error> {
-    let failed = |source| Error::Document {
-        node: node.name.clone(),
-        source,
-    };
-    let document = document::for_os(&node.os).map_err(failed)?;
+    let failed = Error::of_document(node);
+    let document = document::for_os(&node.os).map_err(&failed)?;
     let plain = document.render(files, document::Compression::None).map_err(failed)?;
-    let forms = Forms {
+    let candidates = Candidates {
         cluster,
         node,
         files,
@@ -121,11 +118,11 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &Payload
         document: &*document,
         plain: &plain,
     };
-    let Fitting {
+    let Selected {
         handover,
         sent,
         pointed,
-    } = forms.select()?;
+    } = candidates.select_form()?;
     let given = pointed.as_ref().map_or(&plain, |Pointed { stub, .. }| stub);
     let instance = seed::instance_id(cluster, node, given);
     let beside = match node.os.document {

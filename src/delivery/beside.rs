@@ -16,10 +16,7 @@ const PARTS: &str = "parts";
 
 /// Those of the asked forms that there are of this node's document.
 pub fn beside(asked: &BTreeSet<Beside>, node: &NodePlan, files: &NodeFiles) -> Result<Vec<ArtifactFile>, Error> {
-    let failed = |source| Error::Document {
-        node: node.name.clone(),
-        source,
-    };
+    let failed = Error::of_document(node);
     match node.os.document {
         DocumentFormat::CloudInit if asked.contains(&Beside::Parts) => {
             let parts = parts(files).map_err(failed)?;

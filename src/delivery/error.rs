@@ -1,7 +1,7 @@
 use thiserror::Error;
 
 use super::size::Overrun;
-use crate::{document, profile::DocumentFormat, template};
+use crate::{document, plan::NodePlan, profile::DocumentFormat, template};
 
 /// Why a node's document cannot be handed over.
 #[derive(Debug, Error)]
@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// The spec fixes a form that the platform does not take. A plan has none such.
     #[error("{node}: platform {platform} does not take the document in the form of delivery.rung")]
-    NoRung {
+    NoForm {
         /// Name of the node.
         node: String,
         /// Name of the platform's profile.
@@ -48,4 +48,14 @@ pub enum Error {
     /// No form of the document fits; the message is the whole table.
     #[error("{0}")]
     TooLarge(Box<Overrun>),
+}
+
+impl Error {
+    /// An error in the document of a node.
+    pub(super) fn of_document(node: &NodePlan) -> impl Fn(document::Error) -> Self {
+        |source| Self::Document {
+            node: node.name.clone(),
+            source,
+        }
+    }
 }

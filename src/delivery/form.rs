@@ -1,4 +1,5 @@
-//! The forms of a document: plain, compressed inside itself, compressed as a whole, by pointer (docs/adr/0012-the-ladder.md).
+//! The form in which a document is delivered: plain, compressed inside itself, compressed as a whole, or by pointer
+//! (docs/adr/0012-the-ladder.md).
 
 use std::{borrow::Cow, cell::OnceCell};
 
@@ -16,12 +17,12 @@ use crate::{
     spec::DeliveryForm,
 };
 
-/// The slow search saves about 6 %, and 12 of what hardly compresses: what is over the limit by more than one part in so many
-/// is not searched for.
+/// The slow search saves about 6 %, and 12 % of content that hardly compresses. It is skipped for a document that exceeds the
+/// limit by more than one part in so many.
 const HOPELESS: u64 = 5;
 
-/// What a form is made of.
-pub(super) struct Forms<'a> {
+/// A document whose form is to be selected.
+pub(super) struct Candidates<'a> {
     pub(super) cluster: &'a str,
     pub(super) node: &'a NodePlan,
     pub(super) files: &'a NodeFiles,
@@ -33,42 +34,39 @@ pub(super) struct Forms<'a> {
 }
 
 /// A form that fits.
-pub(super) struct Fitting {
+pub(super) struct Selected {
     pub(super) handover: Handover,
     /// The bytes to hand over, if they are not the readable document's.
     pub(super) sent: Option<Vec<u8>>,
-    /// The small document as text, and what it names.
+    /// The small document as text, and its payload.
     pub(super) pointed: Option<Pointed>,
 }
 
-/// A form of one rung.
+/// The text of a form.
 struct Candidate<'a> {
-    rung: DeliveryForm,
+    form: DeliveryForm,
     text: Cow<'a, str>,
     compress: fn(&[u8]) -> Vec<u8>,
     gzip: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Candidate<'a> {
-    fn new(rung: DeliveryForm, text: impl Into<Cow<'a, str>>) -> Self {
+    fn new(form: DeliveryForm, text: impl Into<Cow<'a, str>>) -> Self {
         Self {
-            rung,
+            form,
             text: text.into(),
             compress: gzip,
             gzip: OnceCell::new(),
         }
     }
 
-    fn gzip(&self) -> &Vec<u8> {
-        self.gzip.get_or_init(|| (self.compress)(self.text.as_bytes()))
-    }
-
     /// Bytes before base64.
     fn decoded(&self, encoding: Encoding) -> &[u8] {
+        let plain = self.text.as_bytes();
         if encoding.is_gzip() {
-            self.gzip()
+            self.gzip.get_or_init(|| (self.compress)(plain))
         } else {
-            self.text.as_bytes()
+            plain
         }
     }
 
@@ -85,7 +83,7 @@ impl<'a> Candidate<'a> {
 
     /// The file to hand over; `None` when that is the readable document itself.
     fn encoded(&self, encoding: Encoding) -> Option<Vec<u8>> {
-        match (self.rung, encoding) {
+        match (self.form, encoding) {
             (DeliveryForm::Plain, Encoding::Plain) => None,
             _ if encoding.is_base64() => Some(base64(self.decoded(encoding)).into_bytes()),
             _ => Some(self.decoded(encoding).to_vec()),
@@ -93,124 +91,100 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The smallest of the forms that did not fit.
-#[derive(Default)]
-struct Smallest(Option<Handover>);
-
-impl Smallest {
-    fn note(&mut self, handover: Handover) {
-        if self
-            .0
-            .as_ref()
-            .is_none_or(|smallest| handover.counted < smallest.counted)
-        {
-            self.0 = Some(handover);
-        }
-    }
-}
-
-impl Forms<'_> {
-    /// The lowest rung that fits, or the one that is fixed; nothing is compressed, encoded or split before its turn comes.
-    pub(super) fn select(&self) -> Result<Fitting, Error> {
+impl Candidates<'_> {
+    /// The first form that fits, or the one that the spec fixes. A form is compressed, encoded or split only when the ones
+    /// before it do not fit.
+    pub(super) fn select_form(&self) -> Result<Selected, Error> {
         let fixed = self.node.delivery.rung;
-        let by_pointer = self.node.delivery.pointer.iter().map(|_| DeliveryForm::Pointer);
-        let forms = self.user_data.forms().into_iter().chain(by_pointer);
-        let mut smallest = Smallest::default();
-        for rung in forms.filter(|rung| fixed.is_none_or(|fixed| fixed == *rung)) {
-            if let Some(taken) = self.try_form(form, &mut smallest)? {
-                return Ok(taken);
+        let pointer = self.node.delivery.pointer.iter().map(|_| DeliveryForm::Pointer);
+        let forms = self.user_data.forms().into_iter().chain(pointer);
+        let mut rejected = Vec::new();
+        for form in forms.filter(|form| fixed.is_none_or(|fixed| fixed == *form)) {
+            if let Some(selected) = self.try_form(form, &mut rejected)? {
+                return Ok(selected);
             }
         }
-        match smallest.0 {
-            Some(smallest) => Err(Error::TooLarge(Box::new(size::Overrun::new(
-                self.node, self.files, &smallest,
-            )))),
-            None => Err(Error::NoRung {
+        let smallest = rejected.into_iter().min_by_key(|handover| handover.counted);
+        Err(match smallest {
+            Some(smallest) => Error::TooLarge(Box::new(size::Overrun::new(self.node, self.files, &smallest))),
+            None => Error::NoForm {
                 node: self.node.name.clone(),
                 platform: self.node.platform.name.clone(),
-            }),
-        }
+            },
+        })
     }
 
-    /// The first form of a rung that fits.
-    fn try_form(&self, rung: DeliveryForm, smallest: &mut Smallest) -> Result<Option<Fitting>, Error> {
-        match rung {
-            DeliveryForm::Plain => Ok(self.first(&Candidate::new(rung, self.plain), is_literal, smallest)),
+    /// A form in the first encoding that fits.
+    fn try_form(&self, form: DeliveryForm, rejected: &mut Vec<Handover>) -> Result<Option<Selected>, Error> {
+        match form {
+            DeliveryForm::Plain => Ok(self.first(&Candidate::new(form, self.plain), is_literal, rejected)),
             DeliveryForm::Inner => {
                 let packed = self.document.render(self.files, Compression::Inner);
-                let packed = packed.map_err(|source| Error::Document {
-                    node: self.node.name.clone(),
-                    source,
-                })?;
-                Ok(self.first(&Candidate::new(rung, packed), is_literal, smallest))
+                let packed = packed.map_err(Error::of_document(self.node))?;
+                Ok(self.first(&Candidate::new(form, packed), is_literal, rejected))
             }
-            DeliveryForm::Compressed => Ok(self.compressed(rung, self.plain, smallest)),
-            DeliveryForm::Pointer => self.pointed(smallest),
+            DeliveryForm::Compressed => Ok(self.compressed(form, self.plain, rejected)),
+            DeliveryForm::Pointer => self.pointed(rejected),
         }
     }
 
-    /// gzip, and once more by a slower search where that may be enough.
-    fn compressed(&self, rung: DeliveryForm, text: &str, smallest: &mut Smallest) -> Option<Fitting> {
-        let quick = Candidate::new(rung, text);
-        if let Some(taken) = self.first(&quick, Encoding::is_gzip, smallest) {
-            return Some(taken);
+    /// gzip, and once more by the slow search where that may be enough.
+    fn compressed(&self, form: DeliveryForm, text: &str, rejected: &mut Vec<Handover>) -> Option<Selected> {
+        let quick = Candidate::new(form, text);
+        if let Some(selected) = self.first(&quick, Encoding::is_gzip, rejected) {
+            return Some(selected);
         }
-        let near = |encoding: &Encoding| {
-            let counted = quick.counted(*encoding, self.user_data.counted);
-            encoding.is_gzip()
-                && self
-                    .user_data
-                    .limit
-                    .is_some_and(|limit| counted <= limit + limit / HOPELESS)
-        };
-        if !self.user_data.encodings.iter().any(near) {
+        let UserData { counted, limit, .. } = self.user_data;
+        let most = limit.map(|limit| limit + limit / HOPELESS);
+        let mut encodings = self.user_data.encodings.iter().filter(|encoding| encoding.is_gzip());
+        if !encodings.any(|encoding| most.is_some_and(|most| quick.counted(*encoding, *counted) <= most)) {
             return None;
         }
         let tight = Candidate {
             compress: gzip_tightly,
-            ..Candidate::new(rung, text)
+            ..Candidate::new(form, text)
         };
-        self.first(&tight, Encoding::is_gzip, smallest)
+        self.first(&tight, Encoding::is_gzip, rejected)
     }
 
-    /// The small document, in whatever the platform takes: it hardly ever needs compression.
-    fn pointed(&self, smallest: &mut Smallest) -> Result<Option<Fitting>, Error> {
+    /// The small document; it hardly ever needs compression.
+    fn pointed(&self, rejected: &mut Vec<Handover>) -> Result<Option<Selected>, Error> {
         let Some(pointer) = &self.node.delivery.pointer else {
             return Ok(None);
         };
         let pointed = pointer::point(self.cluster, self.node, pointer, self.files, self.plain, self.keys)?;
         let candidate = Candidate::new(DeliveryForm::Pointer, pointed.stub.as_str());
-        let literal = self.first(&candidate, is_literal, smallest);
-        let taken = literal.or_else(|| self.compressed(DeliveryForm::Pointer, &pointed.stub, smallest));
-        Ok(taken.map(|taken| Fitting {
+        let literal = self.first(&candidate, is_literal, rejected);
+        let selected = literal.or_else(|| self.compressed(DeliveryForm::Pointer, &pointed.stub, rejected));
+        Ok(selected.map(|selected| Selected {
             pointed: Some(pointed),
-            ..taken
+            ..selected
         }))
     }
 
-    fn first(&self, candidate: &Candidate<'_>, kind: fn(Encoding) -> bool, smallest: &mut Smallest) -> Option<Fitting> {
-        for encoding in self
-            .user_data
-            .encodings
-            .iter()
-            .copied()
-            .filter(|encoding| kind(*encoding))
-        {
+    fn first(
+        &self,
+        candidate: &Candidate<'_>,
+        kind: fn(Encoding) -> bool,
+        rejected: &mut Vec<Handover>,
+    ) -> Option<Selected> {
+        let encodings = self.user_data.encodings.iter().copied();
+        for encoding in encodings.filter(|encoding| kind(*encoding)) {
             let handover = self.handover(candidate, encoding);
             if self.user_data.limit.is_none_or(|limit| handover.counted <= limit) {
-                return Some(Fitting {
+                return Some(Selected {
                     sent: candidate.encoded(encoding),
                     handover,
                     pointed: None,
                 });
             }
-            smallest.note(handover);
+            rejected.push(handover);
         }
         None
     }
 
     fn handover(&self, candidate: &Candidate<'_>, encoding: Encoding) -> Handover {
-        let form = match candidate.rung {
+        let form = match candidate.form {
             DeliveryForm::Plain | DeliveryForm::Compressed => "",
             DeliveryForm::Inner => ".packed",
             DeliveryForm::Pointer => ".pointer",
@@ -220,7 +194,7 @@ impl Forms<'_> {
         Handover {
             file: format!("{}{form}{gzip}{base64}", self.document.file_name()),
             attribute: self.user_data.attribute.clone(),
-            rung: candidate.rung,
+            rung: candidate.form,
             encoding,
             counted: candidate.counted(encoding, self.user_data.counted),
             limit: self.user_data.limit,

@@ -1,6 +1,6 @@
 //! The bundle's CAs, read once and used for every node.
 
-use super::{Error, derivation::Derivation};
+use super::{Error, derivation::LeafKeys};
 use crate::{
     encoding::sha256_hex,
     secrets::{Authority, Bundle, OpenAuthority},
@@ -46,7 +46,7 @@ pub struct Authorities {
     kubernetes: OpenAuthority,
     etcd: OpenAuthority,
     front_proxy: OpenAuthority,
-    pub(super) derivation: Derivation,
+    pub(super) keys: LeafKeys,
 }
 
 impl Authorities {
@@ -56,7 +56,7 @@ impl Authorities {
             kubernetes: Ca::Kubernetes.open(bundle)?,
             etcd: Ca::Etcd.open(bundle)?,
             front_proxy: Ca::FrontProxy.open(bundle)?,
-            derivation: Derivation::new(bundle),
+            keys: LeafKeys::of(bundle),
         })
     }
 

@@ -213,7 +213,7 @@ fn check_rung(
                 "say where the payloads lie: delivery: { rung: pointer, pointer: { base: https://files.example.com } }",
             ));
     }
-    let rungs = user_data.rungs();
+    let rungs = user_data.forms();
     if rung.value == DeliveryForm::Pointer || rungs.contains(&rung.value) {
         return Ok(());
     }

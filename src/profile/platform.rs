@@ -42,7 +42,7 @@ pub struct UserData {
 
 impl UserData {
     /// The rungs that the platform has by itself, the lowest first.
-    pub fn rungs(&self) -> Vec<DeliveryForm> {
+    pub fn forms(&self) -> Vec<DeliveryForm> {
         let compressed = self.encodings.iter().any(|encoding| encoding.is_gzip());
         let literal = self.encodings.iter().any(|encoding| !encoding.is_gzip());
         let rungs = [

@@ -92,10 +92,7 @@ fn for_cloud_init(
         source,
     })?;
     let stub = CloudInit.render(&stub, Compression::None);
-    let stub = stub.map_err(|source| Error::Document {
-        node: node.name.clone(),
-        source,
-    })?;
+    let stub = stub.map_err(Error::of_document(node))?;
     Ok(Pointed { stub, payload })
 }
 

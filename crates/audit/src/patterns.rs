@@ -1,26 +1,25 @@
-//! Secrets that are no keys: they are known by what stands around them.
+//! Secrets that are no keys, recognised by the text around them.
 
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::secret::{Holder, Secret};
-use crate::spec::Exposure;
+use crate::secret::{Exposure, Holder, Secret};
 
-/// What the key is called, however it was found.
-pub(super) const ENCRYPTION_KEY: &str = "key of encryption at rest";
+/// Title of the key, however it was found.
+pub const ENCRYPTION_KEY: &str = "key of encryption at rest";
 
-/// The token of kubeadm's handbook, which every guide copies.
+/// The token of kubeadm's documentation, which every guide copies.
 const SAMPLE_TOKEN: &str = "abcdef.0123456789abcdef";
 
-/// Something in a file that is known without a bundle.
+/// A kind of secret that is recognised without a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mark {
-    /// A token of kubeadm, where a token is meant.
+pub(crate) enum Mark {
+    /// A token of kubeadm, behind the word `token`.
     Token,
-    /// What makes the token known: a configuration of `kubeadm init`.
+    /// A configuration of `kubeadm init`, which creates the token.
     Founds,
-    /// The hash of a password, in the manner of crypt(5).
+    /// The hash of a password, as crypt(5) writes it.
     PasswordHash,
     /// A password in a URL, or behind the key of one.
     Password,
@@ -28,14 +27,14 @@ pub(super) enum Mark {
     SshKey,
     /// A key in an EncryptionConfiguration.
     EncryptionKey,
-    /// What a pointer shows where its payload lies, or opens it with.
+    /// Credentials or the key for the payload of a pointer.
     Pointer,
 }
 
-/// How one is known.
+/// The pattern of a kind.
 struct Pattern {
     mark: Mark,
-    /// Part of every line that it is in: looked for first, which is fast.
+    /// A part of every matching line, searched for first because that is fast.
     anchor: &'static str,
     whole: Regex,
 }
@@ -72,8 +71,8 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     patterns.into_iter().map(pattern).collect()
 });
 
-/// Those of a text.
-pub(super) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
+/// Reports the kinds of secrets in a text.
+pub(crate) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
     let Ok(text) = std::str::from_utf8(layer) else { return };
     for pattern in PATTERNS.iter().filter(|pattern| text.contains(pattern.anchor)) {
         let mut lines = text.lines().filter(|line| line.contains(pattern.anchor));
@@ -85,12 +84,13 @@ pub(super) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
 }
 
 impl Mark {
-    /// What it is; `None` for what is no secret. Where the secrets of a bundle are searched for, another token is not its own.
-    pub(super) fn secret(self, searched: bool) -> Option<Secret> {
+    /// The secret; `None` for a mark that is none. If the bundle's secrets are known (`searched`), a token that is not among them
+    /// is the user's own.
+    pub(crate) fn secret(self, searched: bool) -> Option<Secret> {
         let own = |title: &str| Some(Secret::new(Exposure::Identity, title, Holder::Anybody));
         match self {
             Self::Token if searched => own("token of yours"),
-            Self::Token => Some(token()),
+            Self::Token => Some(bootstrap_token()),
             Self::Founds => None,
             Self::PasswordHash => own("password hash of a user"),
             Self::Password => own("password of yours"),
@@ -101,7 +101,7 @@ impl Mark {
     }
 }
 
-/// The bootstrap token.
-pub(super) fn token() -> Secret {
+/// The bootstrap token of the bundle.
+pub fn bootstrap_token() -> Secret {
     Secret::new(Exposure::Joins, "bootstrap token", Holder::Joiners)
 }

@@ -7,22 +7,22 @@ use zeroize::Zeroizing;
 
 /// What a stream is.
 #[derive(Clone, Copy)]
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Gzip,
     Zlib,
 }
 
 /// What came out of one.
-pub(super) struct Inflated {
-    pub(super) plain: Zeroizing<Vec<u8>>,
+pub(crate) struct Inflated {
+    pub(crate) plain: Zeroizing<Vec<u8>>,
     /// Bytes that it was made of.
-    pub(super) read: usize,
+    pub(crate) read: usize,
     /// It came to its end, and its sum is right.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 /// The first place where one may begin.
-pub(super) fn streams(bytes: &[u8]) -> Option<(usize, Stream)> {
+pub(crate) fn streams(bytes: &[u8]) -> Option<(usize, Stream)> {
     let of = |(at, byte): (usize, &u8)| match byte {
         0x1f if bytes[at..].starts_with(&[0x1f, 0x8b, 8]) => Some((at, Stream::Gzip)),
         _ if byte & 15 == 8 && is_zlib(&bytes[at..]) => Some((at, Stream::Zlib)),
@@ -51,7 +51,7 @@ fn is_zlib(bytes: &[u8]) -> bool {
 
 impl Stream {
     /// As much as can be unpacked before an error: what stands behind the end is none of it.
-    pub(super) fn inflate(self, packed: &[u8], most: usize) -> Inflated {
+    pub(crate) fn inflate(self, packed: &[u8], most: usize) -> Inflated {
         match self {
             Self::Gzip => inflate(MultiGzDecoder::new(packed), most, packed.len(), |reader| {
                 reader.get_ref().len()

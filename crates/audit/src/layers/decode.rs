@@ -18,7 +18,7 @@ use super::SHORTEST;
 type Bytes = Zeroizing<Vec<u8>>;
 
 /// Line breaks and slashes as JSON and quoted YAML write them, as they are meant.
-pub(in super::super) fn unescaped(bytes: &[u8]) -> Bytes {
+pub(crate) fn unescaped(bytes: &[u8]) -> Bytes {
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.len()));
     let mut rest = bytes.iter().copied().peekable();
     while let Some(byte) = rest.next() {
@@ -38,7 +38,7 @@ pub(in super::super) fn unescaped(bytes: &[u8]) -> Bytes {
 }
 
 /// Of either alphabet. A character too many is left out: it may belong to what stands behind.
-pub(super) fn base64(run: &[u8]) -> Option<Bytes> {
+pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -59,7 +59,7 @@ pub(super) fn base64(run: &[u8]) -> Option<Bytes> {
 }
 
 /// Small or capital letters (RFC 4648 §6).
-pub(super) fn base32(run: &[u8]) -> Option<Bytes> {
+pub(crate) fn base32(run: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(run.len() * 5 / 8));
     let (mut bits, mut count) = (0_u16, 0);
     for byte in run {
@@ -80,7 +80,7 @@ pub(super) fn base32(run: &[u8]) -> Option<Bytes> {
     Some(plain)
 }
 
-pub(super) fn hex(run: &[u8]) -> Option<Bytes> {
+pub(crate) fn hex(run: &[u8]) -> Option<Bytes> {
     let pairs = run.chunks_exact(2).map(|pair| number(pair, 16));
     pairs.collect::<Option<Vec<_>>>().map(Zeroizing::new)
 }
@@ -94,7 +94,7 @@ fn number(digits: &[u8], base: u32) -> Option<u8> {
 }
 
 /// `None` if nothing is encoded.
-pub(super) fn percent(word: &[u8]) -> Option<Bytes> {
+pub(crate) fn percent(word: &[u8]) -> Option<Bytes> {
     match percent_decode(word).into() {
         Cow::Owned(plain) => Some(Zeroizing::new(plain)),
         Cow::Borrowed(_) => None,
@@ -102,7 +102,7 @@ pub(super) fn percent(word: &[u8]) -> Option<Bytes> {
 }
 
 /// What `\x2b`, `\u002b` and `\053` mean, in any language that has them; `None` if there is none.
-pub(super) fn escapes(text: &[u8]) -> Option<Bytes> {
+pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(text.len()));
     let (mut at, mut encoded) = (0, false);
     while let Some(byte) = text.get(at) {
@@ -164,7 +164,7 @@ fn push(plain: &mut Vec<u8>, byte: u8) -> usize {
 type Reading = fn(&[u8]) -> Option<u8>;
 
 /// Bytes one by one: `0x1f, 0x8b`, `1f 8b`, `1f:8b`, `31, 139`.
-pub(super) fn numbers(text: &[u8]) -> Vec<Bytes> {
+pub(crate) fn numbers(text: &[u8]) -> Vec<Bytes> {
     let readings: [Reading; 3] = [
         |token| number(token.strip_prefix(b"0x").or(token.strip_prefix(b"0X"))?, 16),
         |token| number(token, 16).filter(|_| token.len() == 2),
@@ -187,7 +187,7 @@ pub(super) fn numbers(text: &[u8]) -> Vec<Bytes> {
 }
 
 /// Texts with a zero before or behind every byte. With the zero before, what stands before the text may seem to be of it.
-pub(super) fn utf16(bytes: &[u8]) -> Vec<Bytes> {
+pub(crate) fn utf16(bytes: &[u8]) -> Vec<Bytes> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {

@@ -1,22 +1,24 @@
+//! Findings of an audit.
+
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::judge::Audit;
+use crate::policy::Audit;
 
-/// Something that is where it must not be. No text of it holds a secret.
+/// A secret in a place where it must not be. No text of a finding holds the secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// The file of the tree, with `/`.
     pub document: String,
-    /// What it is wrapped in there, for people; empty if in nothing.
+    /// Its wrapping there, for people; may be empty.
     pub wrapped: String,
     /// `FL1081`.
     pub code: &'static str,
-    /// What is wrong, in lower case unless a name begins it, and without a full stop.
+    /// The message, in lower case unless a name begins it, and without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: String,
 }
 
@@ -33,13 +35,13 @@ impl Finding {
     }
 }
 
-/// Findings that are told; of a thousand alike the first say what is wrong.
-const TOLD: usize = 20;
+/// Most findings that are printed.
+const PRINTED: usize = 20;
 
 /// The findings as text, with a blank line between them.
 pub fn listed(findings: &[Finding]) -> String {
     let mut text = String::new();
-    for finding in findings.iter().take(TOLD) {
+    for finding in findings.iter().take(PRINTED) {
         let separator = if text.is_empty() { "" } else { "\n" };
         let Finding {
             document,
@@ -53,11 +55,11 @@ pub fn listed(findings: &[Finding]) -> String {
             "{separator}error[{code}]: {message}\n  --> {document}{wrapped}\n   = help: {help}\n"
         );
     }
-    if findings.len() > TOLD {
+    if findings.len() > PRINTED {
         let _ = write!(
             text,
             "\nand {} more; --output json of `audit` has all\n",
-            findings.len() - TOLD
+            findings.len() - PRINTED
         );
     }
     text

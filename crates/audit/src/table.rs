@@ -5,13 +5,13 @@ use std::{
     fmt::Write,
 };
 
-use super::{
+use crate::{
     finding::listed,
     report::{Report, Row, groups, place},
+    secret::Exposure,
 };
-use crate::spec::Exposure;
 
-/// Names that are told one by one.
+/// Names that are listed one by one.
 const FEW: usize = 4;
 
 /// Documents in groups, secrets by group, and who can read them.
@@ -61,7 +61,7 @@ fn documents(groups: &[Vec<&Row>], columns: &[String]) -> String {
         let _ = writeln!(
             text,
             "{column:>4}  {names:<width$}  {taken:<32}  {}",
-            row.exposure.told()
+            row.exposure.of_document()
         );
     }
     text
@@ -79,7 +79,7 @@ fn names(group: &[&Row]) -> String {
     told + if pool { " (pool)" } else { "" }
 }
 
-/// A line a secret: `x` in the document, `f` in what the machine fetches by an identity of its own.
+/// A line for each secret: `x` in the document, `f` in the payload that the machine fetches with its own identity.
 fn secrets(groups: &[Vec<&Row>], columns: &[String]) -> String {
     let mut lines: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     for (at, row) in groups.iter().filter_map(|group| group.first()).enumerate() {
@@ -95,7 +95,7 @@ fn secrets(groups: &[Vec<&Row>], columns: &[String]) -> String {
     let header: Vec<_> = columns.iter().map(String::as_str).collect();
     let mut text = format!("\n  {:<11}  {:<width$}{}\n", "", "", cells(&header));
     for ((exposure, title), marks) in lines {
-        let _ = writeln!(text, "  {:<11}  {title:<width$}{}", exposure.0.name(), cells(&marks));
+        let _ = writeln!(text, "  {:<11}  {title:<width$}{}", exposure.0, cells(&marks));
     }
     let fetched = groups.iter().flatten().any(|row| !row.fetched.is_empty());
     if fetched {
@@ -137,9 +137,9 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
             let _ = writeln!(text, "      less with {narrow}");
         }
     }
-    let lying = report.documents.iter().filter_map(|row| row.payload.as_ref());
-    let lying: BTreeSet<_> = lying.map(|lying| (place(&lying.url), lying.sealed)).collect();
-    for (place, sealed) in lying {
+    let payloads = report.documents.iter().filter_map(|row| row.payload.as_ref());
+    let payloads: BTreeSet<_> = payloads.map(|payload| (place(&payload.url), payload.sealed)).collect();
+    for (place, sealed) in payloads {
         let who = if sealed {
             "are sealed: who reads them sees nothing"
         } else {
@@ -150,7 +150,7 @@ fn readers(report: &Report, groups: &[Vec<&Row>], columns: &[String]) -> String 
     text
 }
 
-/// What would make it less, as far as it is not done.
+/// Settings that would lower the exposure and are not used yet.
 fn advice(report: &Report) -> String {
     let of = |least: Exposure| report.documents.iter().any(|row| row.exposure >= least);
     let cas = report

@@ -1,4 +1,4 @@
-//! The files of a tree on disk, as they are, whatever their manifest says of their bytes.
+//! The files of a tree on disk, whatever the manifest says of their bytes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,20 +9,14 @@ use std::{
 };
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::{
-    contents::Contents,
-    judge::{Document, MachineFiles},
-    known::Catalogue,
-    layers::Unread,
-};
 use crate::{
-    delivery::{
-        Manifest, ManifestFile,
-        terraform::SecretVariables,
-        tree::{self, TreeReader},
-    },
-    spec::Role,
+    catalogue::Catalogue,
+    contents::Contents,
+    layers::Unsearched,
+    policy::{Document, MachineFiles, Payload},
+    secret::Exposure,
 };
 
 /// A tree that cannot be audited.
@@ -30,61 +24,112 @@ use crate::{
 #[non_exhaustive]
 pub enum Error {
     /// There is none.
-    #[error(transparent)]
-    Tree(#[from] tree::Error),
+    #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
+    Missing(PathBuf),
+    /// The manifest cannot be understood.
+    #[error("{path} is not a manifest of firelay ({1}): restore it, or choose another output directory", path = .0.display())]
+    Manifest(PathBuf, String),
     /// A file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error("cannot read {path}: {1}", path = .0.display())]
+    Read(PathBuf, #[source] io::Error),
 }
 
 /// Files that hold secrets for people or tools, not for machines.
-const FOR_PEOPLE: [&str; 2] = ["admin.kubeconfig", SecretVariables::PATH];
+const FOR_PEOPLE: [&str; 2] = ["admin.kubeconfig", "terraform/secrets.auto.tfvars.json"];
 
-/// Where the files of nodes lie.
+/// Directory of the nodes' files.
 const NODES: &str = "nodes";
+
+/// Name of the list of files.
+const MANIFEST: &str = "manifest.json";
 
 /// No document that a platform takes comes near.
 const LARGEST: u64 = 16 << 20;
 
-/// What is in a tree, before it is searched.
+/// A role of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Role {
+    ControlPlane,
+    Worker,
+    Etcd,
+}
+
+/// The part of `manifest.json` that an audit reads.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    api_version: String,
+    kind: String,
+    cluster: String,
+    bundle_fingerprint: String,
+    files: Vec<ManifestFile>,
+}
+
+/// The part of a file's entry that an audit reads.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestFile {
+    path: String,
+    node: Option<String>,
+    #[serde(default)]
+    pool: bool,
+    #[serde(default)]
+    roles: Vec<Role>,
+    platform: Option<String>,
+    attribute: Option<String>,
+    rung: Option<String>,
+    max_exposure: Option<Exposure>,
+    url: Option<String>,
+    sealed: Option<bool>,
+}
+
+/// A tree before it is searched.
 pub struct Files {
     root: PathBuf,
-    /// Its manifest.
-    pub manifest: Manifest,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// The bundle with which it was rendered.
+    pub bundle_fingerprint: String,
+    files: Vec<ManifestFile>,
 }
 
 impl Files {
     /// Opens a tree.
     pub fn open(out: &Path) -> Result<Self, Error> {
-        let TreeReader { root, manifest } = TreeReader::open(out)?;
-        Ok(Self { root, manifest })
+        let missing = || Error::Missing(out.to_owned());
+        let root = out.canonicalize().map_err(|_| missing())?;
+        let path = root.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            read => read.map_err(failed(&path))?,
+        };
+        let manifest = Manifest::parse(&text).map_err(|reason| Error::Manifest(path, reason))?;
+        Ok(Self {
+            root,
+            cluster: manifest.cluster,
+            bundle_fingerprint: manifest.bundle_fingerprint,
+            files: manifest.files,
+        })
     }
 
     /// Names of its nodes and pools.
     pub fn names(&self) -> BTreeSet<&str> {
-        self.manifest
-            .files
-            .iter()
-            .filter_map(|file| file.node.as_deref())
-            .collect()
+        self.files.iter().filter_map(|file| file.node.as_deref()).collect()
     }
 
     /// A machine of it is a member of an etcd of its own.
     pub fn external_etcd(&self) -> bool {
-        self.manifest.files.iter().any(|file| file.roles.contains(&Role::Etcd))
+        self.files.iter().any(|file| file.roles.contains(&Role::Etcd))
     }
 
-    /// Every machine with what is in its files, and the files of none.
+    /// Every machine with the contents of its files, and the files that belong to no machine.
     pub fn read(&self, catalogue: &Catalogue) -> Result<(Vec<MachineFiles>, Vec<Document>), Error> {
-        let mut machines = machines(&self.manifest.files);
-        let mut shared = BTreeSet::from([PathBuf::from("manifest.json")]);
+        let mut machines = machines(&self.files);
+        let mut shared = BTreeSet::from([PathBuf::from(MANIFEST)]);
         let mut files: BTreeMap<&str, BTreeSet<PathBuf>> = BTreeMap::new();
-        for file in &self.manifest.files {
+        for file in &self.files {
             match &file.node {
                 Some(node) => drop(files.entry(node).or_default().insert(file.path.clone().into())),
                 None if FOR_PEOPLE.contains(&file.path.as_str()) => {}
@@ -114,9 +159,9 @@ impl Files {
         })
     }
 
-    /// What lies at the top and among the nodes, and is no node's.
+    /// Files at the top and among the nodes that belong to no node.
     fn strays(&self, files: &BTreeMap<&str, BTreeSet<PathBuf>>) -> Result<BTreeSet<PathBuf>, Error> {
-        // An image or a link that somebody laid beside the nodes is nobody's document.
+        // An image or a link that somebody put beside the nodes is no document.
         let is_small = |path: &PathBuf| {
             let file = fs::metadata(self.root.join(path));
             file.is_ok_and(|file| file.is_file() && file.len() <= LARGEST)
@@ -139,7 +184,7 @@ impl Files {
         Ok(found)
     }
 
-    /// Everything below a directory but directories, also what no manifest names. Links are not followed to directories.
+    /// All files below a directory, also those that no manifest names. Links to directories are not followed.
     fn below(&self, directory: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         for (path, kind) in self.entries(directory)? {
@@ -164,29 +209,47 @@ impl Files {
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    move |source| Error::Read {
-        path: path.to_owned(),
-        source,
+impl Manifest {
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let Self { api_version, kind, .. } = &manifest;
+        if (api_version.as_str(), kind.as_str()) != ("firelay.dev/v1alpha1", "Manifest") {
+            return Err(format!("it is {api_version} {kind}"));
+        }
+        match manifest.files.iter().find(|file| !is_plain(&file.path)) {
+            Some(file) => Err(format!("it names {:?}", file.path)),
+            None => Ok(manifest),
+        }
     }
 }
 
-/// What is in a file, or a note that nobody looked: a pipe would never end.
+/// A relative path that stays within the tree.
+fn is_plain(path: &str) -> bool {
+    let plain =
+        |part: &str| !matches!(part, "" | "." | "..") && !part.contains(|it: char| it.is_control() || it == '\\');
+    path.split('/').all(plain)
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Read(path.to_owned(), source)
+}
+
+/// The contents of a file, or the reason why it is not searched: a pipe would never end.
 fn contents(catalogue: &Catalogue, path: &Path) -> io::Result<Contents> {
-    let of = |unread| Contents {
-        unread: Some(unread),
+    let unsearched = |reason| Contents {
+        unsearched: Some(reason),
         ..Contents::default()
     };
     match fs::metadata(path) {
-        Ok(file) if !file.is_file() => Ok(of(Unread::NoFile)),
-        Ok(file) if file.len() > LARGEST => Ok(of(Unread::Large)),
+        Ok(file) if !file.is_file() => Ok(unsearched(Unsearched::NoFile)),
+        Ok(file) if file.len() > LARGEST => Ok(unsearched(Unsearched::Large)),
         Ok(_) => fs::read(path).map(|bytes| Contents::read(catalogue, &bytes)),
-        Err(_) if fs::symlink_metadata(path).is_ok() => Ok(of(Unread::NoFile)),
+        Err(_) if fs::symlink_metadata(path).is_ok() => Ok(unsearched(Unsearched::NoFile)),
         Err(error) => Err(error),
     }
 }
 
-/// The machines that a manifest's files are for, in the order of their names, without what is in the files.
+/// The machines of a manifest's files, in the order of their names, without contents.
 pub fn machines<'m>(files: impl IntoIterator<Item = &'m ManifestFile>) -> Vec<MachineFiles> {
     let mut machines: BTreeMap<&str, MachineFiles> = BTreeMap::new();
     for file in files {
@@ -204,11 +267,14 @@ pub fn machines<'m>(files: impl IntoIterator<Item = &'m ManifestFile>) -> Vec<Ma
         if let Some(attribute) = &file.attribute {
             machine.attribute.clone_from(attribute);
             machine.given.clone_from(&file.path);
-            machine.rung = file.rung;
+            machine.rung.clone_from(&file.rung);
             machine.max_exposure = file.max_exposure;
         }
         if let Some(url) = &file.url {
-            machine.payload = Some((url.clone(), file.sealed.unwrap_or_default()));
+            machine.payload = Some(Payload {
+                url: url.clone(),
+                sealed: file.sealed.unwrap_or_default(),
+            });
         }
     }
     machines.into_values().collect()

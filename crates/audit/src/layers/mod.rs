@@ -12,26 +12,26 @@ use std::{
 
 use zeroize::Zeroizing;
 
-pub(super) use self::decode::unescaped;
+pub(crate) use self::decode::unescaped;
 use self::{
     blocks::{blocks, lines},
     streams::{Stream, streams},
 };
 
-/// Wrappings within each other that are looked into. A document of firelay has five at the most, and base64 around base64
+/// Most wrappings within each other. A document of firelay has five at the most, and base64 around base64
 /// grows a key to more than any platform takes before there are so many.
 const DEPTH: usize = 32;
 
-/// Bytes that are unpacked from any file, and how often its own size if that is more: a bomb ends there.
+/// Limits of the unpacked bytes of a file, absolute and in multiples of its size: they stop decompression bombs.
 const LEAST: usize = 16 << 20;
 const TIMES: usize = 64;
 
-/// What is shorter holds no secret.
+/// Shorter texts hold no secret.
 const SHORTEST: usize = 24;
 
-/// What bytes were wrapped in.
+/// An encoding or compression around bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wrap {
+pub(crate) enum Wrap {
     Gzip,
     Zlib,
     Base64,
@@ -59,9 +59,9 @@ impl fmt::Display for Wrap {
     }
 }
 
-/// Why not everything was searched.
+/// The reason why not all of a file was searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Unread {
+pub(crate) enum Unsearched {
     /// It unpacks to too much.
     Grows,
     /// More is wrapped in more.
@@ -72,9 +72,9 @@ pub(super) enum Unread {
     NoFile,
 }
 
-impl Unread {
-    /// What is wrong, and what to do about it.
-    pub(super) fn told(self) -> (&'static str, &'static str) {
+impl Unsearched {
+    /// Message and help.
+    pub(crate) fn explained(self) -> (&'static str, &'static str) {
         match self {
             Self::Grows => (
                 "this file unpacks to more than was searched",
@@ -96,32 +96,32 @@ impl Unread {
     }
 }
 
-/// Shows the bytes, and everything that is packed in them, with what each was wrapped in, the outermost first. Tells why
-/// that was not all, if it was not.
-pub(super) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> Option<Unread> {
+/// Passes the bytes to `see`, and everything that is packed in them, with their wrappings, the outermost first. Returns the
+/// reason if not all could be unpacked.
+pub(crate) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> Option<Unsearched> {
     let mut unpacking = Unpacking {
         left: LEAST.max(bytes.len().saturating_mul(TIMES)),
-        unread: None,
+        unsearched: None,
         wraps: Vec::new(),
         seen: HashSet::new(),
         hasher: RandomState::new(),
         see,
     };
     unpacking.visit(bytes);
-    unpacking.unread
+    unpacking.unsearched
 }
 
-/// Only what text is made of, so that nothing that needs other bytes begins in it.
-pub(super) fn is_text(bytes: &[u8]) -> bool {
+/// Whether all bytes are those of plain text, so that no binary structure begins in it.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
     let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
     bytes.iter().all(plain)
 }
 
 struct Unpacking<'s> {
     left: usize,
-    unread: Option<Unread>,
+    unsearched: Option<Unsearched>,
     wraps: Vec<Wrap>,
-    /// What was unpacked already: a block and its lines, or base64 and hex, may come to the same.
+    /// Hashes of unpacked bytes: a block and its lines, or base64 and hex, may give the same.
     seen: HashSet<u64>,
     hasher: RandomState,
     see: &'s mut dyn FnMut(&[Wrap], &[u8]),
@@ -147,7 +147,7 @@ impl Unpacking<'_> {
         self.signs(bytes, text);
     }
 
-    /// What is written sign by sign.
+    /// Encodings that write bytes one by one.
     fn signs(&mut self, bytes: &[u8], text: &[u8]) {
         // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
         let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
@@ -192,7 +192,7 @@ impl Unpacking<'_> {
             return;
         }
         if self.wraps.len() == DEPTH {
-            self.unread.get_or_insert(Unread::Deep);
+            self.unsearched.get_or_insert(Unsearched::Deep);
             return;
         }
         if !self.spend(bytes.len()) {
@@ -203,24 +203,24 @@ impl Unpacking<'_> {
         self.wraps.pop();
     }
 
-    /// Whether that much may still be done.
+    /// Charges the budget; false if it is used up.
     fn spend(&mut self, bytes: usize) -> bool {
         let enough = bytes < self.left;
         if enough {
             self.left -= bytes;
         } else {
-            self.unread.get_or_insert(Unread::Grows);
+            self.unsearched.get_or_insert(Unsearched::Grows);
         }
         enough
     }
 
-    /// Wherever they begin: a seed image has its files between other bytes.
+    /// Compressed streams wherever they begin: a seed image has its files between other bytes.
     fn streams(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while let Some((start, stream)) = streams(&bytes[at..]) {
             let begin = at + start;
             let inflated = stream.inflate(&bytes[begin..], self.left);
-            // What was read costs as well, or streams that begin at every byte and give nothing would go on for long.
+            // Read bytes are charged as well, or streams that begin at every byte and give nothing would take too long.
             if !self.spend(inflated.read) {
                 return;
             }

@@ -1,32 +1,29 @@
-//! What an audit says, for machines and for the table.
+//! The report of an audit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{
-    finding::Finding,
-    judge::{Audit, Holding, MachineFiles},
-    secret::Secret,
-};
 use crate::{
-    profile::PlatformProfile,
-    spec::{DeliveryForm, Exposure, Role},
+    finding::Finding,
+    policy::{Audit, Holding, MachineFiles, Payload},
+    secret::{Exposure, Secret},
+    tree::Role,
 };
 
-/// The whole of it.
+/// The whole report.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Name of the cluster.
     pub cluster: String,
-    /// The bundle whose secrets were searched for; without one what shows by itself was found.
+    /// The bundle whose secrets were searched for; without one only secrets that show by themselves were found.
     pub bundle: Option<String>,
-    /// What each document opens.
+    /// Every document.
     pub documents: Vec<Row>,
     /// Who can read them.
     pub readers: Vec<Reader>,
-    /// What is where it must not be.
+    /// Secrets in places where they must not be.
     pub findings: Vec<Finding>,
 }
 
@@ -42,66 +39,70 @@ pub struct Row {
     pub roles: Vec<Role>,
     /// Its platform.
     pub platform: String,
-    /// What takes the document.
+    /// The field that takes the document.
     pub attribute: String,
     /// The file that is handed over.
     pub file: String,
     /// In which form.
-    pub rung: Option<DeliveryForm>,
-    /// The most of what it opens.
+    pub rung: Option<String>,
+    /// The highest exposure of its secrets.
     pub exposure: Exposure,
-    /// The most that it may open, if the spec says so.
+    /// The highest allowed exposure, if the spec has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_exposure: Option<Exposure>,
-    /// What who reads it has.
+    /// Secrets that its reader has.
     pub opens: BTreeSet<Secret>,
-    /// What the machine fetches besides, with an identity that its cloud gave it.
+    /// Secrets that the machine fetches besides, with the identity that its cloud gave it.
     pub fetched: BTreeSet<Secret>,
-    /// Where that lies.
+    /// The payload, if the document is a pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Lying>,
+    pub payload: Option<Payload>,
 }
 
-/// A payload where it lies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Lying {
-    /// Its URL.
-    pub url: String,
-    /// Who reads it sees nothing.
-    pub sealed: bool,
+/// A platform, as far as it matters for readers.
+#[derive(Clone, Debug, Default)]
+pub struct Platform {
+    /// The readers of its user-data, for people.
+    pub readable_by: String,
+    /// The Terraform resource whose state has the document, if there is one.
+    pub terraform: Option<String>,
+    /// Name or address of the service that hands documents to pods as well.
+    pub metadata_service: Option<String>,
+    /// Measures that exclude readers.
+    pub narrowed_by: Vec<String>,
 }
 
-/// Who can read what a platform was handed.
+/// Who can read the documents of a platform.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reader {
     /// The platform.
     pub platform: String,
-    /// What takes the document.
+    /// The field that takes the document.
     pub attribute: String,
-    /// Who, for people; `None` if no profile tells.
+    /// The readers, for people; `None` without a profile.
     pub readable_by: Option<String>,
     /// The resource and attribute in whose state Terraform keeps it, if the machine is made so.
     pub terraform: Option<String>,
     /// Machines boot from the network: the document goes by in clear unless it is asked for with https://.
     pub network_boot: bool,
-    /// What pods can ask for it, if there is such a service.
+    /// The service from which pods can get it, if there is one.
     pub metadata_service: Option<String>,
-    /// What keeps others from reading it.
+    /// Measures that exclude readers.
     pub narrowed_by: Vec<String>,
 }
 
 impl Report {
-    /// Puts one together.
+    /// The report of an audit. `platform` finds a platform by its name and the field that takes the document.
     pub fn new(
         cluster: &str,
         bundle: Option<String>,
         audit: Audit,
-        profile: impl Fn(&str) -> Option<PlatformProfile>,
+        platform: impl Fn(&str, &str) -> Option<Platform>,
     ) -> Self {
         let readers = audit.machines.iter().map(|holding| {
             let machine = &holding.machine;
-            Reader::new(machine, profile(&machine.platform).as_ref())
+            Reader::new(machine, platform(&machine.platform, &machine.attribute))
         });
         Self {
             cluster: cluster.to_owned(),
@@ -133,41 +134,31 @@ impl Row {
             max_exposure: machine.max_exposure,
             opens,
             fetched,
-            payload: machine.payload.map(|(url, sealed)| Lying { url, sealed }),
+            payload: machine.payload,
         }
     }
 }
 
 impl Reader {
-    fn new(machine: &MachineFiles, profile: Option<&PlatformProfile>) -> Self {
-        let takes = profile
-            .into_iter()
-            .flat_map(|profile| [&profile.cloud_init, &profile.ignition]);
-        let takes = takes.flatten().find(|takes| takes.attribute == machine.attribute);
-        let hashed = profile.is_some_and(|profile| profile.state_is_hashed);
-        let resource = takes.filter(|_| !hashed).and_then(|takes| takes.terraform.as_ref());
+    fn new(machine: &MachineFiles, platform: Option<Platform>) -> Self {
+        let readable_by = platform.as_ref().map(|platform| platform.readable_by.clone());
+        let platform = platform.unwrap_or_default();
         Self {
             platform: machine.platform.clone(),
             attribute: machine.attribute.clone(),
-            readable_by: profile.map(|profile| profile.readable_by.clone()),
-            terraform: resource.map(|resource| format!("{resource}.{}", machine.attribute)),
+            readable_by,
+            terraform: platform
+                .terraform
+                .map(|resource| format!("{resource}.{}", machine.attribute)),
             network_boot: machine.network_boot,
-            metadata_service: profile.and_then(metadata_service),
-            narrowed_by: profile.map(|profile| profile.narrowed_by.clone()).unwrap_or_default(),
+            metadata_service: platform.metadata_service,
+            narrowed_by: platform.narrowed_by,
         }
     }
 }
 
-/// The name or address under which it hands documents out.
-fn metadata_service(profile: &PlatformProfile) -> Option<String> {
-    let service = &profile.metadata;
-    let addresses = service.addresses.iter().map(ToString::to_string);
-    let mut all = service.names.iter().cloned().chain(addresses);
-    all.find(|name| profile.readable_by.contains(name))
-}
-
-/// Documents that open the same in the same place, and their names.
-pub(super) fn groups(report: &Report) -> Vec<Vec<&Row>> {
+/// Documents with the same secrets in the same place.
+pub(crate) fn groups(report: &Report) -> Vec<Vec<&Row>> {
     let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
     for row in &report.documents {
         let titles = |secrets: &BTreeSet<Secret>| -> BTreeSet<_> {
@@ -179,7 +170,7 @@ pub(super) fn groups(report: &Report) -> Vec<Vec<&Row>> {
         let lies = row
             .payload
             .as_ref()
-            .map(|lying| (place(&lying.url).to_owned(), lying.sealed));
+            .map(|payload| (place(&payload.url).to_owned(), payload.sealed));
         let exposure = std::cmp::Reverse(row.exposure);
         let kind = (
             row.roles.clone(),
@@ -195,7 +186,7 @@ pub(super) fn groups(report: &Report) -> Vec<Vec<&Row>> {
     groups.into_values().collect()
 }
 
-/// Where a payload lies, without its name.
-pub(super) fn place(url: &str) -> &str {
+/// The place of a payload, without its name.
+pub(crate) fn place(url: &str) -> &str {
     url.rsplit_once('/').map_or(url, |(place, _)| place)
 }

@@ -1,29 +1,28 @@
-//! Who holds what, and rule zero: a machine holds no key but its own.
+//! The secrets of each machine, and the rule that a machine holds no key but its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    book::{Book, Found},
+use serde::Serialize;
+
+use crate::{
+    catalogue::{Catalogue, KUBELET},
     contents::Contents,
     finding::Finding,
-    known::{Catalogue, KUBELET},
-    recognise::Mark,
-    secret::{Holder, Secret},
-};
-use crate::{
-    profile::Store,
-    spec::{DeliveryForm, Exposure, Role},
+    key_index::{Found, KeyIndex},
+    patterns::Mark,
+    secret::{Exposure, Holder, Secret},
+    tree::Role,
 };
 
 /// Secrets that a finding lists.
 const FEW: usize = 3;
 
-/// A file of a tree and what is in it.
+/// A file of a tree and its contents.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// Path within the tree.
     pub path: String,
-    /// What was found.
+    /// Its contents.
     pub contents: Contents,
 }
 
@@ -38,14 +37,14 @@ pub struct MachineFiles {
     pub roles: Vec<Role>,
     /// Name of its platform.
     pub platform: String,
-    /// What takes the document.
+    /// The field of the platform that takes the document.
     pub attribute: String,
     /// Path of the file that is handed over.
     pub given: String,
     /// In which form that has the document.
-    pub rung: Option<DeliveryForm>,
-    /// Where the rest lies, if it is a pointer, and whether that is sealed.
-    pub payload: Option<(String, bool)>,
+    pub rung: Option<String>,
+    /// Where the rest lies, if it is a pointer.
+    pub payload: Option<Payload>,
     /// `security.maxExposure`.
     pub max_exposure: Option<Exposure>,
     /// There are scripts with which it boots from the network.
@@ -54,19 +53,28 @@ pub struct MachineFiles {
     pub files: Vec<Document>,
 }
 
-/// What the document of a machine opens.
+/// A payload where it lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Payload {
+    /// Its URL.
+    pub url: String,
+    /// It is encrypted.
+    pub sealed: bool,
+}
+
+/// The secrets that the document of a machine discloses.
 #[derive(Clone, Debug)]
 pub struct Holding {
     /// The machine, without what is in its files.
     pub machine: MachineFiles,
-    /// What who reads the document has, with what it fetches if the document alone is enough to fetch it.
+    /// Secrets that the document's reader has, with those of the payload if the document alone is enough to fetch it.
     pub opens: BTreeSet<Secret>,
-    /// What the machine fetches besides, with an identity that its cloud gave it.
+    /// Secrets that the machine fetches besides, with the identity that its cloud gave it.
     pub fetched: BTreeSet<Secret>,
 }
 
 impl Holding {
-    /// The most of what the document opens.
+    /// The highest exposure of the document's secrets.
     pub fn exposure(&self) -> Exposure {
         self.opens
             .iter()
@@ -76,33 +84,39 @@ impl Holding {
     }
 }
 
-/// A tree that was looked at.
+/// The result of an audit.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// Every machine, in the order in which they were given.
     pub machines: Vec<Holding>,
-    /// What is where it must not be, by document.
+    /// Secrets in places where they must not be, by document.
     pub findings: Vec<Finding>,
 }
 
-/// Judges the files of machines and those of none. `shared` has what the tree holds for people or tools.
-pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Document]) -> Audit {
-    let book = Book::of(catalogue, &machines);
+/// Checks the files of machines, and the `shared` ones that belong to no machine. `by_identity` says for the scheme of a
+/// payload's URL whether a machine authenticates with the identity that its cloud gave it.
+pub fn audit(
+    catalogue: &Catalogue,
+    machines: Vec<MachineFiles>,
+    shared: &[Document],
+    by_identity: fn(&str) -> bool,
+) -> Audit {
+    let key_index = KeyIndex::of(catalogue, &machines);
     let mut findings = Vec::new();
     for file in shared {
-        findings.extend(book.of_no_machine(catalogue, file));
-        findings.extend(unread(file));
+        findings.extend(key_index.of_no_machine(catalogue, file));
+        findings.extend(unsearched(file));
     }
     let hold = |machine: MachineFiles| {
         let all = machine
             .files
             .iter()
-            .map(|file| (file, book.secrets(catalogue, &file.contents)));
+            .map(|file| (file, key_index.secrets(catalogue, &file.contents)));
         let all: Vec<_> = all.collect();
         findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
-        findings.extend(machine.files.iter().filter_map(unread));
+        findings.extend(machine.files.iter().filter_map(unsearched));
         findings.extend(undelivered(&machine));
-        let holding = hold(&machine, &all);
+        let holding = hold(&machine, &all, by_identity);
         findings.extend(too_open(&holding));
         Holding {
             machine: MachineFiles {
@@ -117,15 +131,15 @@ pub fn audit(catalogue: &Catalogue, machines: Vec<MachineFiles>, shared: &[Docum
     Audit { machines, findings }
 }
 
-/// Rule zero on one machine.
+/// The rule on one machine.
 struct Rule<'a> {
     machine: &'a MachineFiles,
     /// The first file that each secret is in.
     first: BTreeMap<&'a Secret, (&'a str, &'a str)>,
-    /// It has what it needs to join without a token.
+    /// It can join without a token.
     certified: bool,
     founds: bool,
-    /// A token that was found is the bundle's.
+    /// The bundle's secrets are known, so that a found token is the bundle's.
     searched: bool,
 }
 
@@ -167,7 +181,7 @@ impl<'a> Rule<'a> {
         findings.collect()
     }
 
-    /// What is wrong with it here, and what to do.
+    /// Code, message and help if the secret must not be on this machine.
     fn broken(&self, secret: &Secret) -> Option<(&'static str, String, &'static str)> {
         let Self { machine, .. } = self;
         let (name, title) = (&machine.name, &secret.title);
@@ -209,19 +223,20 @@ impl<'a> Rule<'a> {
     }
 }
 
-fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
+fn hold(machine: &MachineFiles, all: &[(&Document, Found)], by_identity: fn(&str) -> bool) -> Holding {
     let everything: BTreeSet<_> = all.iter().flat_map(|(_, found)| found.keys().cloned()).collect();
     let given = all.iter().find(|(file, _)| file.path == machine.given);
     let given: BTreeSet<_> = given.into_iter().flat_map(|(_, found)| found.keys().cloned()).collect();
-    // Who reads the pointer can fetch the payload where nobody asks for more than the pointer has.
-    let asks_for_more = |(url, _): &(String, bool)| {
-        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-        Store::of(scheme).is_some_and(|store| !store.auth)
+    // Elsewhere the pointer has all that is needed to fetch the payload.
+    let needs_identity = |payload: &Payload| {
+        let scheme = payload.url.split_once("://").map_or("", |(scheme, _)| scheme);
+        by_identity(scheme)
     };
-    let opens = match &machine.payload {
-        Some(payload) if asks_for_more(payload) && !machine.given.is_empty() => given,
-        None if !machine.given.is_empty() => given,
-        _ => everything.clone(),
+    let alone = machine.payload.as_ref().is_none_or(needs_identity);
+    let opens = if alone && !machine.given.is_empty() {
+        given
+    } else {
+        everything.clone()
     };
     let beyond = |secret: &Secret| machine.payload.is_some() && !opens.contains(secret);
     Holding {
@@ -232,9 +247,9 @@ fn hold(machine: &MachineFiles, all: &[(&Document, Found)]) -> Holding {
 }
 
 /// A file that was not searched to its end.
-fn unread(file: &Document) -> Option<Finding> {
-    let unread = file.contents.unread?;
-    let (message, help) = unread.told();
+fn unsearched(file: &Document) -> Option<Finding> {
+    let unsearched = file.contents.unsearched?;
+    let (message, help) = unsearched.explained();
     Some(Finding {
         document: file.path.clone(),
         wrapped: String::new(),
@@ -244,7 +259,7 @@ fn unread(file: &Document) -> Option<Finding> {
     })
 }
 
-/// A machine of which the manifest names no document: nobody can say what it is given.
+/// A machine without a document in the manifest, so that its handed-over file is unknown.
 fn undelivered(machine: &MachineFiles) -> Option<Finding> {
     let first = machine.files.first().filter(|_| machine.given.is_empty())?;
     Some(Finding {
@@ -259,7 +274,7 @@ fn undelivered(machine: &MachineFiles) -> Option<Finding> {
     })
 }
 
-/// More than `security.maxExposure`.
+/// A document that discloses more than `security.maxExposure` allows.
 fn too_open(holding: &Holding) -> Option<Finding> {
     let (machine, exposure) = (&holding.machine, holding.exposure());
     let most = machine.max_exposure.filter(|most| exposure > *most)?;
@@ -276,7 +291,7 @@ fn too_open(holding: &Holding) -> Option<Finding> {
         message: format!(
             "whoever reads the document of {} {}, and `security.maxExposure` is {most}",
             machine.name,
-            exposure.reader()
+            exposure.of_reader()
         ),
         help: format!(
             "it holds {}{more}; `delivery: {{ rung: pointer }}` keeps it from the platform, or raise `security.maxExposure`",

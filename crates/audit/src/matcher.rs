@@ -1,8 +1,10 @@
-//! Thousands of values searched for at once, each in every form.
+//! A search for thousands of values at once, each in every encoding.
 
 use std::collections::HashMap;
 
-use super::forms::{Form, forms};
+use zeroize::Zeroizing;
+
+use crate::encodings::encodings;
 
 /// Bytes of a form by which it is looked up.
 const WINDOW: usize = size_of::<u64>();
@@ -10,31 +12,31 @@ const WINDOW: usize = size_of::<u64>();
 /// Bits of the filter: one in some hundred places of a text gets past it, with a thousand machines one in thirty.
 const FILTER_BITS: u32 = 22;
 
-/// Values to search for.
-pub(super) struct Needles {
+/// The encodings of all values.
+pub(crate) struct Matcher {
     /// Set for the first bytes of every form: nearly every place of a text is dismissed by one look.
     filter: Vec<u64>,
     /// Numbers of the forms by their first bytes.
     by_start: HashMap<u64, Vec<usize>>,
     /// Each form, and the number of its value.
-    forms: Vec<(usize, Form)>,
+    forms: Vec<(usize, Zeroizing<Vec<u8>>)>,
 }
 
-impl Needles {
-    pub(super) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
-        let mut needles = Self {
+impl Matcher {
+    pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
+        let mut matcher = Self {
             filter: vec![0; 1 << (FILTER_BITS - 6)],
             by_start: HashMap::new(),
             forms: Vec::new(),
         };
         for (number, value) in values.into_iter().enumerate() {
-            forms(value).into_iter().for_each(|form| needles.add(number, form));
+            encodings(value).into_iter().for_each(|form| matcher.add(number, form));
         }
-        needles
+        matcher
     }
 
-    /// What is shorter than a window would be found everywhere.
-    fn add(&mut self, number: usize, form: Form) {
+    /// A form that is shorter than a window would be found everywhere.
+    fn add(&mut self, number: usize, form: Zeroizing<Vec<u8>>) {
         let Some(start) = form.first_chunk().copied().map(u64::from_le_bytes) else {
             return;
         };
@@ -44,8 +46,8 @@ impl Needles {
         self.forms.push((number, form));
     }
 
-    /// Tells the number of each value that is in a text, as often as it is.
-    pub(super) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {
+    /// Reports the number of each value in a text, as often as it occurs.
+    pub(crate) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {
         if self.forms.is_empty() {
             return;
         }
@@ -82,15 +84,15 @@ mod tests {
     #[test]
     fn every_form_is_found_and_no_other_value() {
         let values = [(0..32).collect::<Vec<u8>>(), (100..132).collect()];
-        let needles = Needles::new(values.iter().map(Vec::as_slice));
+        let matcher = Matcher::new(values.iter().map(Vec::as_slice));
         for (number, value) in values.iter().enumerate() {
-            for form in forms(value) {
+            for form in encodings(value) {
                 let text = [b"before ", form.as_slice(), b" behind"].concat();
                 let mut found = Vec::new();
-                needles.find(&text, &mut |number| found.push(number));
+                matcher.find(&text, &mut |number| found.push(number));
                 assert_eq!(found, [number]);
             }
         }
-        needles.find(b"short", &mut |number| assert!(number > 9, "{number}"));
+        matcher.find(b"short", &mut |number| assert!(number > 9, "{number}"));
     }
 }

@@ -8,7 +8,7 @@ use super::is_coded;
 const PIECE: usize = 16;
 
 /// Whole lines, with and without the end of the line before: `key: AAAA`.
-pub(super) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let mut found = Vec::new();
     let mut block = Zeroizing::new(Vec::new());
     let (mut before, mut many) = (0, false);
@@ -42,7 +42,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
 }
 
 /// The longest runs of lines, and of words, that follow each other: quoted, commented out, in a list, in a script.
-pub(super) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+pub(crate) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let lines = text.split(|byte| *byte == b'\n');
     let words = text.split(|byte| byte.is_ascii_whitespace() || b",;".contains(byte));
     let mut found = joined(lines.map(<[u8]>::trim_ascii_end));

@@ -1,16 +1,16 @@
-//! What each key of a tree is: by the bundle where it knows it, else by the certificates that are of it.
+//! The identity of each key of a tree: by the bundle if that has it, else by the key's certificates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
+use crate::{
+    catalogue::{Authority, Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
     contents::{Certificate, Contents},
     finding::Finding,
-    judge::{Document, MachineFiles},
-    known::{Authority, Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
-    recognise::Mark,
-    secret::{Holder, Secret},
+    patterns::Mark,
+    policy::{Document, MachineFiles},
+    secret::{Exposure, Holder, Secret},
+    tree::Role,
 };
-use crate::spec::{Exposure, Role};
 
 /// Common name of etcd's CA, as kubeadm and every bundle of firelay have it.
 const ETCD_CA: &str = "etcd-ca";
@@ -22,44 +22,43 @@ const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";
 const NODE: &str = "system:node:";
 
 /// Secrets of a file, and what each is wrapped in.
-pub(super) type Found = BTreeMap<Secret, String>;
+pub(crate) type Found = BTreeMap<Secret, String>;
 
 /// The certificates of the whole tree: a key may stand in one document and its certificate in another.
-pub(super) struct Book {
+pub(crate) struct KeyIndex {
     certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
     /// Public keys that stand by themselves on control planes.
     publics: BTreeSet<Vec<u8>>,
-    /// The cluster's CAs. Every cluster of kubeadm has one that is called `kubernetes`: the name tells nothing.
+    /// The cluster's CAs. Their names do not identify them: every cluster of kubeadm has a CA `kubernetes`.
     authorities: BTreeSet<Authority>,
 }
 
-impl Book {
-    pub(super) fn of(catalogue: &Catalogue, machines: &[MachineFiles]) -> Self {
-        let mut all = Contents::default();
-        let mut publics = BTreeSet::new();
+impl KeyIndex {
+    pub(crate) fn of(catalogue: &Catalogue, machines: &[MachineFiles]) -> Self {
+        let (mut certificates, mut publics) = (BTreeMap::new(), BTreeSet::new());
         for machine in machines {
             for file in &machine.files {
-                all.add(&Contents {
-                    certificates: file.contents.certificates.clone(),
-                    ..Contents::default()
-                });
+                for (public, of_key) in &file.contents.certificates {
+                    let all: &mut BTreeSet<_> = certificates.entry(public.clone()).or_default();
+                    all.extend(of_key.iter().cloned());
+                }
                 if machine.roles.contains(&Role::ControlPlane) {
                     publics.extend(file.contents.publics.iter().cloned());
                 }
             }
         }
         let authorities = match &catalogue.authorities[..] {
-            [] => shown(machines),
+            [] => presented_authorities(machines),
             known => known.iter().cloned().collect(),
         };
         Self {
-            certificates: all.certificates,
+            certificates,
             publics,
             authorities,
         }
     }
 
-    pub(super) fn secrets(&self, catalogue: &Catalogue, contents: &Contents) -> Found {
+    pub(crate) fn secrets(&self, catalogue: &Catalogue, contents: &Contents) -> Found {
         let known = contents.known.iter();
         let known = known.map(|(number, wrapped)| (catalogue.secrets[*number].clone(), wrapped.clone()));
         let keys = contents.keys.iter().map(|(public, key)| {
@@ -73,7 +72,7 @@ impl Book {
         let searched = catalogue.is_of_a_bundle();
         let tokens = found.keys().any(|secret| secret.holder == Holder::Joiners);
         for (mark, wrapped) in &contents.marks {
-            // What was searched for and found needs not be recognised.
+            // A known secret needs no recognition.
             let same = |secret: &Secret| {
                 *mark == Mark::Token && tokens || found.keys().any(|found| found.title == secret.title)
             };
@@ -84,7 +83,7 @@ impl Book {
         found
     }
 
-    /// What a key is by the certificates that are of it.
+    /// Identifies a key by its certificates.
     fn key(&self, public: &[u8]) -> Secret {
         let own = |title: String| Secret::new(Exposure::Identity, title, Holder::Anybody);
         match self.certificates.get(public) {
@@ -100,8 +99,9 @@ impl Book {
         }
     }
 
-    /// `admin.kubeconfig` is for people, and Terraform's variables may hold whole documents; nothing else holds a secret.
-    pub(super) fn of_no_machine(&self, catalogue: &Catalogue, file: &Document) -> Vec<Finding> {
+    /// Findings for a file that belongs to no machine. Only `admin.kubeconfig` and Terraform's variables may hold secrets, and
+    /// both are left out before.
+    pub(crate) fn of_no_machine(&self, catalogue: &Catalogue, file: &Document) -> Vec<Finding> {
         let secrets = self.secrets(catalogue, &file.contents);
         let finding = |(secret, wrapped): (Secret, String)| Finding {
             document: file.path.clone(),
@@ -137,7 +137,7 @@ impl Book {
             _ if !ours => of(Exposure::Identity, &format!("key of {common_name}"), Holder::Anybody),
             (None, false) => of(Exposure::Identity, common_name, Holder::ControlPlanes),
             _ if common_name == HEALTH_CHECK => of(Exposure::Administers, common_name, Holder::Etcd),
-            // Members are called as their machines are; all other clients of etcd are kube-something.
+            // Members have the names of their machines; the names of all other clients of etcd begin with `kube-`.
             _ if issuer == ETCD_CA && !common_name.starts_with("kube-") => {
                 of(Exposure::Administers, ETCD_MEMBER, Holder::Machine(common_name.clone()))
             }
@@ -146,8 +146,8 @@ impl Book {
     }
 }
 
-/// Without a bundle: the CAs that control planes and members of etcd hold, or whoever there is.
-fn shown(machines: &[MachineFiles]) -> BTreeSet<Authority> {
+/// The CAs without a bundle: those of control planes and members of etcd, or of all machines if there are none.
+fn presented_authorities(machines: &[MachineFiles]) -> BTreeSet<Authority> {
     let trusted = |machine: &&MachineFiles| machine.roles.iter().any(|role| *role != Role::Worker);
     let any = machines.iter().any(|machine| trusted(&machine));
     let holders = machines.iter().filter(|machine| !any || trusted(machine));
