@@ -14,7 +14,7 @@ use super::{
     project::{Project, print_findings},
 };
 use crate::{
-    delivery::{self, Overrun, encoding_name},
+    delivery::{self, Overrun},
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::Store,
     secrets::Bundle,
@@ -174,7 +174,7 @@ fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnosti
     };
     let finding = match &worst.overrun {
         Some(overrun) => {
-            let form = encoding_name(overrun.size.encoding);
+            let form = overrun.size.encoding;
             let over = hundreds(counted - limit);
             Diagnostic::error("FL0931", format!("{of} {are} too large for {platform}"))
                 .label(format!("about {over} bytes over the limit of {limit}, as {form}"))

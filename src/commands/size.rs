@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cli::{Inputs, OutputFormat, Size},
-    delivery::{NodeSize, encoding_name, format_name},
+    delivery::NodeSize,
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
     secrets::Bundle,
@@ -159,8 +159,8 @@ fn legend(takes: &Takes<'_>) -> String {
         Some(limit) => format!("of up to {limit} bytes, {counted}"),
         None => "of any size".to_owned(),
     };
-    let forms = takes.encodings.iter().map(|encoding| encoding_name(*encoding));
-    let inner = takes.inner_compression.then_some("compressed inside");
+    let forms = takes.encodings.iter().map(ToString::to_string);
+    let inner = takes.inner_compression.then(|| "compressed inside".to_owned());
     let rows = [
         ("as", Some(forms.chain(inner).collect::<Vec<_>>().join(", or "))),
         ("Terraform", takes.terraform.clone()),
@@ -169,6 +169,6 @@ fn legend(takes: &Takes<'_>) -> String {
     ];
     let rows = rows.into_iter().filter_map(|(what, text)| Some((what, text?)));
     let rows: String = rows.map(|(what, text)| format!("    {what:<10} {text}\n")).collect();
-    let format = format_name(takes.document);
+    let format = takes.document;
     format!("{} takes {format} documents {limit}\n{rows}", takes.platform)
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::{
+    UNITS,
     node::{NodeFile, NodeFiles},
     spec::Target,
 };
@@ -18,8 +19,6 @@ const SECRETS: &[&str] = &[
     "/etc/firelay/kubelet/",
     "/etc/kubernetes/apiserver/encryption.yaml",
 ];
-/// The folder of units.
-const UNITS: &str = "/etc/systemd/system/";
 /// The unit that brings a machine into its cluster.
 const OWN_UNIT: &str = "firelay.service";
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 use semver::Version;
 
-pub use self::mirror::{below_mirror, crossed, decoded, file_of};
+pub use self::mirror::{below_mirror, crossed, file_of};
 pub(super) use self::{
     check::{check, check_image, check_path, check_sha256, check_url},
     mirror::{check_apart, mirrored, prefix},

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use firelay_yaml::{Branch, Spanned};
 
 use crate::spec::{
-    Arch, Argument, Disk, Exposure, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers, Ntp,
-    PackageSource, Pointer, Proxy, Role, Rung, Settings, Spec, Taint,
+    Arch, Argument, DeliveryForm, Disk, Exposure, HostFile, HostSettings, ImageArchive, Interface, Mount, NameServers,
+    Ntp, PackageSource, Pointer, Proxy, Role, Settings, Spec, Taint,
 };
 
 /// What holds for a machine, borrowed from wherever it was written.
@@ -25,7 +25,7 @@ pub(super) struct Inherited<'a> {
     /// Without the cluster's, which the node gets by another way.
     pub(super) kubelet_config: BTreeMap<&'a Spanned<String>, &'a Branch>,
     pub(super) kubelet_args: Vec<&'a Argument>,
-    pub(super) rung: Option<&'a Spanned<Rung>>,
+    pub(super) rung: Option<&'a Spanned<DeliveryForm>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
     pub(super) image_archives: Vec<&'a ImageArchive>,
     pub(super) max_exposure: Option<&'a Spanned<Exposure>>,

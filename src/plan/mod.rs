@@ -54,7 +54,7 @@ mod swap;
 mod vip;
 
 pub use addons::{context, of as context_of};
-pub use artifacts::{below_mirror, crossed, decoded, file_of};
+pub use artifacts::{below_mirror, crossed, file_of};
 pub use draft::read;
 pub use fields::{Accepted, Codes};
 pub use host::{

@@ -18,7 +18,7 @@ use crate::{
     delivery::{Artifact, tree},
     plan::NodePlan,
     secrets::Bundle,
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 /// Lines of a table that are still worth printing.
@@ -32,7 +32,7 @@ pub(super) struct Written {
     platform: String,
     file: String,
     attribute: String,
-    rung: Rung,
+    rung: DeliveryForm,
     bytes: u64,
     limit: Option<u64>,
     /// Where the payload of a pointer has to lie.

@@ -4,8 +4,7 @@ use std::fmt;
 
 use firelay_yaml::Pointer;
 
-/// Where units are laid.
-const UNITS: &str = "/etc/systemd/system/";
+use crate::UNITS;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
