@@ -2,22 +2,12 @@
 
 use std::path::Path;
 
-use firelay_yaml::diagnostic::Source;
-
-use super::{
-    bundle::load_bundle,
-    failure::Failure,
-    input,
-    project::{print_findings, refusal},
-    streams,
-};
+use super::{bundle::load_bundle, failure::Failure, project::load_profiles, streams};
 use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, Known, MachineFiles, Report},
-    cli::{self, IdentityArg, OutputFormat, ProfilesArg},
+    cli::{self, IdentityArg},
     delivery::ManifestFile,
     plan::Plan,
-    profile::Profiles,
-    redact::redact_profiles,
     secrets::Bundle,
     spec::Rung,
 };
@@ -25,7 +15,7 @@ use crate::{
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let files = Files::open(&args.out)?;
-    let profiles = profiles(&args.profiles)?;
+    let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
     let bundle = args
         .secrets
         .as_deref()
@@ -41,19 +31,18 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let profile = |name: &str| profiles.platform.get(name).map(|profile| (**profile).clone());
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
     let report = Report::new(&files.manifest.cluster, fingerprint, audit, profile);
-    match args.output {
-        OutputFormat::Json => streams::json(&report)?,
-        OutputFormat::Text => streams::data(&audit::text(&report))?,
-    }
+    streams::report(args.output, &report, || audit::text(&report))?;
     match report.findings.len() {
         0 => Ok(()),
-        count => Err(Failure::Policy(counted(count))),
+        count => Err(Failure::Policy(violations(count))),
     }
 }
 
-fn counted(findings: usize) -> String {
-    let plural = if findings == 1 { "" } else { "s" };
-    format!("{findings} finding{plural}: documents hold what they must not")
+fn violations(findings: usize) -> String {
+    format!(
+        "{}: documents hold what they must not",
+        streams::counted(findings, "finding")
+    )
 }
 
 /// The bundle with which the tree was rendered: of another nothing would be found.
@@ -69,23 +58,7 @@ fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundl
     )))
 }
 
-fn profiles(args: &ProfilesArg) -> Result<Profiles, Failure> {
-    let profiles = Profiles::embedded()?;
-    let Some(directory) = &args.directory else {
-        return Ok(profiles);
-    };
-    let mut source = Source::default();
-    let library = input::library(directory, &mut source)?;
-    match profiles.with(&source, &library) {
-        Ok((own, _)) => Ok(own),
-        Err(findings) => {
-            print_findings(&redact_profiles(&source), &findings);
-            Err(Failure::Refused(refusal("the profiles", &findings)))
-        }
-    }
-}
-
-/// What a render is searched for: everything of its bundle.
+/// The secrets for which a render is searched: all of its bundle.
 pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     let names = plan.nodes.iter().map(|node| node.name.as_str());
     Catalogue::new(Known::of_bundle(bundle, names, plan.etcd.external))
@@ -110,16 +83,12 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
 /// Refuses documents that hold what they must not, or open more than the spec allows.
 pub(super) fn refuse(catalogue: &Catalogue, machines: Vec<MachineFiles>) -> Result<(), Failure> {
     let Audit { findings, .. } = audit::audit(catalogue, machines, &[]);
-    refuse_findings(&findings)
-}
-
-fn refuse_findings(findings: &[Finding]) -> Result<(), Failure> {
     if findings.is_empty() {
         return Ok(());
     }
-    streams::tell(audit::listed(findings).trim_end());
+    streams::tell(audit::listed(&findings).trim_end());
     Err(Failure::Policy(format!(
         "{}; nothing was written",
-        counted(findings.len())
+        violations(findings.len())
     )))
 }

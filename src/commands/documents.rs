@@ -8,7 +8,7 @@ use crate::{
     plan::NodePlan,
 };
 
-/// A file of the tree: what manifest.json says of it, and its bytes.
+/// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type File = (ManifestFile, Vec<u8>);
 
 /// Everything that the tree has of one node.

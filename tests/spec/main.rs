@@ -19,4 +19,5 @@ mod schema;
 mod serving;
 mod sources;
 mod terraform;
+mod tour;
 mod yaml;
