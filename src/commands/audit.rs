@@ -2,22 +2,13 @@
 
 use std::path::Path;
 
-use firelay_yaml::diagnostic::Source;
-
-use super::{
-    bundle::load_bundle,
-    failure::Failure,
-    input, known_secrets,
-    project::{print_findings, refusal},
-    streams,
-};
+use super::{bundle::load_bundle, failure::Failure, known_secrets, project::load_profiles, streams};
 use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
-    cli::{self, IdentityArg, OutputFormat, ProfilesArg},
+    cli::{self, IdentityArg},
     delivery::ManifestFile,
     plan::Plan,
-    profile::{PlatformProfile, Profiles, Store},
-    redact::redact_profiles,
+    profile::{PlatformProfile, Store},
     secrets::Bundle,
     spec::DeliveryForm,
 };
@@ -25,7 +16,7 @@ use crate::{
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let files = Files::open(&args.out)?;
-    let profiles = profiles(&args.profiles)?;
+    let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
     let bundle = args
         .secrets
         .as_deref()
@@ -41,13 +32,10 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let platform = |name: &str, attribute: &str| Some(platform(profiles.platform.get(name)?, attribute));
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
     let report = Report::new(&files.cluster, fingerprint, audit, platform);
-    match args.output {
-        OutputFormat::Json => streams::json(&report)?,
-        OutputFormat::Text => streams::data(&audit::text(&report))?,
-    }
+    streams::report(args.output, &report, || audit::text(&report))?;
     match report.findings.len() {
         0 => Ok(()),
-        count => Err(Failure::Policy(counted(count))),
+        count => Err(Failure::Policy(violations(count))),
     }
 }
 
@@ -73,9 +61,11 @@ fn by_identity(scheme: &str) -> bool {
     Store::of(scheme).is_some_and(|store| !store.auth)
 }
 
-fn counted(findings: usize) -> String {
-    let plural = if findings == 1 { "" } else { "s" };
-    format!("{findings} finding{plural}: documents hold what they must not")
+fn violations(findings: usize) -> String {
+    format!(
+        "{}: documents hold what they must not",
+        streams::counted(findings, "finding")
+    )
 }
 
 /// The bundle with which the tree was rendered: of another nothing would be found.
@@ -91,23 +81,7 @@ fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundl
     )))
 }
 
-fn profiles(args: &ProfilesArg) -> Result<Profiles, Failure> {
-    let profiles = Profiles::embedded()?;
-    let Some(directory) = &args.directory else {
-        return Ok(profiles);
-    };
-    let mut source = Source::default();
-    let library = input::library(directory, &mut source)?;
-    match profiles.with(&source, &library) {
-        Ok((own, _)) => Ok(own),
-        Err(findings) => {
-            print_findings(&redact_profiles(&source), &findings);
-            Err(Failure::Refused(refusal("the profiles", &findings)))
-        }
-    }
-}
-
-/// What a render is searched for: everything of its bundle.
+/// The secrets for which a render is searched: all of its bundle.
 pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     let names = plan.nodes.iter().map(|node| node.name.as_str());
     Catalogue::new(known_secrets::of_bundle(bundle, names, plan.etcd.external))
@@ -143,9 +117,9 @@ fn refuse_findings(findings: &[Finding]) -> Result<(), Failure> {
     if findings.is_empty() {
         return Ok(());
     }
-    streams::tell(audit::listed(findings).trim_end());
+    streams::tell(audit::listed(&findings).trim_end());
     Err(Failure::Policy(format!(
         "{}; nothing was written",
-        counted(findings.len())
+        violations(findings.len())
     )))
 }

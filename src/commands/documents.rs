@@ -9,7 +9,7 @@ use crate::{
     tree::network_boot,
 };
 
-/// A file of the tree: what manifest.json says of it, and its bytes.
+/// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type File = (ManifestFile, Vec<u8>);
 
 /// Everything that the tree has of one node.

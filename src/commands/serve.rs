@@ -29,7 +29,7 @@ use crate::{
     tree::{Manifest, TreeReader, machines, network_boot},
 };
 
-/// Where it listens if nobody says.
+/// The default address.
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// Name of the state in the tree.
@@ -155,7 +155,7 @@ fn access_log(args: &Serve) -> Result<AccessLog, Failure> {
     Ok(AccessLog::new(sink))
 }
 
-/// What can be read as soon as SIGINT or SIGTERM comes. The second one ends the program at once.
+/// A stream that is readable after SIGINT or SIGTERM. The second signal ends the program at once.
 fn stop() -> io::Result<UnixStream> {
     let (read, write) = UnixStream::pair()?;
     let stopping = Arc::new(AtomicBool::new(false));
@@ -199,7 +199,7 @@ fn warn_of_memory(manifest: &Manifest) {
     }
 }
 
-/// Machines follow the scripts: where nobody listens at their port, they find nothing.
+/// Machines follow the scripts: without a listener at their port they find nothing.
 fn warn_of_port(tree: &TreeReader, listeners: &[Listener]) {
     let script = first_script(tree);
     let Some((url, port, tls)) = script.as_deref().and_then(server_of) else {

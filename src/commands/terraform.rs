@@ -22,7 +22,7 @@ use crate::{
 /// Most bytes of a query; those that say something have a few hundred.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// What a query may have.
+/// The keys of a query.
 const KEYS: [&str; 3] = ["out", "node", "content"];
 
 /// Runs the verb.
@@ -41,7 +41,7 @@ pub fn run(args: &Terraform) -> Result<(), Failure> {
     streams::data(&format!("{json}\n"))
 }
 
-/// What Terraform asks.
+/// Terraform's query.
 struct Query {
     out: PathBuf,
     node: Option<String>,
@@ -167,8 +167,8 @@ impl Tree<'_> {
         ])
     }
 
-    /// What there is to know without a secret. The document is read, too: one that is not what the manifest says would
-    /// only be found out when a machine fails to boot.
+    /// The facts without secrets. The document is read, too: else one that differs from the manifest would only be noticed when
+    /// a machine fails to boot.
     fn machine(&self, file: &ManifestFile) -> Result<Answer, Failure> {
         self.bytes(file)?;
         let roles: Vec<_> = file.roles.iter().map(word).collect();

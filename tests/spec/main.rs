@@ -20,4 +20,5 @@ mod schema;
 mod serving;
 mod sources;
 mod terraform;
+mod tour;
 mod yaml;

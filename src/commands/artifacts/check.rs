@@ -9,7 +9,7 @@ use super::{
     inventory::{self, File},
 };
 use crate::{
-    cli::{ArtifactsCheck, OutputFormat},
+    cli::ArtifactsCheck,
     commands::{failure::Failure, project::Project, streams},
     mirror::{self, Client, Endpoint, Fault, Problem, Reference, Wanted},
     plan::Plan,
@@ -18,7 +18,7 @@ use crate::{
 
 /// `--output json`.
 #[derive(Serialize)]
-struct Report {
+struct MirrorReport {
     /// Files and images that were looked at.
     looked: usize,
     problems: Vec<Row>,
@@ -52,17 +52,15 @@ pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
     report(args, looked, rows)
 }
 
-/// What was found, and how that ends: where nobody answered at all, nothing is known.
+/// Prints the problems. If no server answered at all, nothing is known, which is another failure.
 fn report(args: &ArtifactsCheck, looked: usize, rows: Vec<Row>) -> Result<(), Failure> {
     let wrong = rows.len();
     let silent = rows.iter().filter(|row| row.silent).count();
-    match args.output {
-        OutputFormat::Json => streams::json(&Report { looked, problems: rows })?,
-        OutputFormat::Text => {
-            let lines = rows.iter().map(|row| format!("{}: {}\n", row.place, row.text));
-            streams::data(&lines.collect::<String>())?;
-        }
-    }
+    let report = MirrorReport { looked, problems: rows };
+    streams::report(args.output, &report, || {
+        let lines = report.problems.iter();
+        lines.map(|row| format!("{}: {}\n", row.place, row.text)).collect()
+    })?;
     if silent == looked && looked > 0 {
         return Err(Failure::Io(format!("nothing of {} could be asked", args.place)));
     }

@@ -1,4 +1,4 @@
-//! What `why` is asked about: `NODE:/path#/json/pointer`, `NODE:UNIT#Section/Key`, `NODE:/path#LINE`.
+//! Addresses for `why`: `NODE:/path#/json/pointer`, `NODE:UNIT#Section/Key`, `NODE:/path#LINE`.
 
 use std::fmt;
 
@@ -65,16 +65,12 @@ impl Thing {
             None if text.starts_with('/') => return Self::File(text.to_owned()),
             None => (text, "/"),
         };
-        match unit.split_once(separator) {
-            Some((unit, dropin)) => Self::Unit {
-                unit: unit.to_owned(),
-                dropin: Some(dropin.to_owned()),
-            },
-            None => Self::Unit {
-                unit: unit.to_owned(),
-                dropin: None,
-            },
-        }
+        let (unit, dropin) = match unit.split_once(separator) {
+            Some((unit, dropin)) => (unit, Some(dropin.to_owned())),
+            None => (unit, None),
+        };
+        let unit = unit.to_owned();
+        Self::Unit { unit, dropin }
     }
 
     fn part(&self, text: &str) -> Option<Part> {
@@ -100,11 +96,10 @@ impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => f.write_str(path),
-            Self::Unit { unit, dropin: None } => write!(f, "{UNITS}{unit}"),
-            Self::Unit {
-                unit,
-                dropin: Some(dropin),
-            } => write!(f, "{UNITS}{unit}.d/{dropin}"),
+            Self::Unit { unit, dropin } => {
+                let dropin = dropin.as_ref().map(|dropin| format!(".d/{dropin}"));
+                write!(f, "{UNITS}{unit}{}", dropin.unwrap_or_default())
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{audit, redact::is_key};
 
 /// A shorter secret is looked for as a whole value alone: as a part of others it would be found everywhere.
 const SHORTEST: usize = 6;
-/// What stands in the place of a secret.
+/// The text in place of a secret.
 const REDACTED: &str = "***";
 
 /// Secrets to look for.
