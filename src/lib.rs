@@ -49,10 +49,6 @@ pub mod document;
 
 pub mod delivery;
 
-pub mod verify;
-
-pub mod graph;
-
 pub mod cli;
 
 pub mod commands;

@@ -3,10 +3,8 @@
 
 use std::{io, path::Path};
 
-use firelay::{
-    audit::{Catalogue, Contents},
-    verify::{Tree, check},
-};
+use firelay::audit::{Catalogue, Contents};
+use firelay_verify::{Tree, check};
 use libfuzzer_sys::fuzz_target;
 use time::OffsetDateTime;
 

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use firelay_verify::{Finding, Other, compare};
+
 use super::{
     assembly::{Assembly, for_each_node},
     bundle::{bundle_path, refuse_lost},
@@ -19,7 +21,6 @@ use crate::{
     encoding::sha256_hex,
     secrets::Bundle,
     tree::{self, ManifestFile, TreeReader},
-    verify::{Finding, Other, compare},
 };
 
 /// The differences between a tree and the render of its spec and bundle.

@@ -1,14 +1,12 @@
 //! `graph`: who waits for whom in a rendered tree, drawn.
 
-use super::{failure::Failure, streams, verify};
-use crate::{
-    cli::{Graph, GraphFormat, OutputFormat},
-    graph as drawing,
-    verify::{
-        Tree,
-        order::{self, Picture},
-    },
+use firelay_verify::{
+    Tree, graph as drawing,
+    order::{self, Picture},
 };
+
+use super::{failure::Failure, streams, verify};
+use crate::cli::{Graph, GraphFormat, OutputFormat};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_verify::{Cause, Chosen};
 use time::OffsetDateTime;
 
 use self::report::{Written, report};
@@ -29,7 +30,6 @@ use crate::{
     delivery::{Engine, Manifest, ManifestFile, escape, tree::TreeWriter},
     plan::{NodePlan, Plan},
     secrets::Bundle,
-    verify::{Cause, Chosen},
 };
 
 /// Runs the verb.

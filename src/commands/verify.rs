@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use firelay_verify::{self as verify, Chosen, Finding, Level, Verified};
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     cli::{OutputFormat, Verify},
     delivery::{Manifest, tree::TreeWriter},
-    verify::{self, Chosen, Finding, Level, Verified},
 };
 
 /// Runs the verb.

@@ -1,9 +1,9 @@
 //! The boot chain of a node: one unit, one driver, numbered steps, and `node.env` with everything that differs.
 //!
-//! The scripts come from `templates/boot/`. Which steps a node has follows from its roles and from what is set on the machine; the data is in
-//! `/etc/firelay/node.env`, so that nodes of one kind carry the same script bytes.
+//! The scripts come from `templates/boot/`, and its `steps.yaml` has the steps with their waits. A node's roles and settings select its
+//! steps; the data is in `/etc/firelay/node.env`, so that nodes of one kind carry the same script bytes.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -15,7 +15,12 @@ use crate::{
     spec::{JoinIdentity, ProxyMode},
 };
 
-use super::{Error, NodeFile, NodeUnit, address::proc_form, endpoint, environment, host, render};
+use super::{
+    Error, NodeFile, NodeUnit,
+    address::proc_form,
+    endpoint, environment, host, render,
+    steps::{self, Condition, Step},
+};
 
 /// Most bytes of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
@@ -89,6 +94,15 @@ struct Context<'a> {
     audit: &'a str,
 }
 
+/// What the template of a step takes.
+#[derive(Debug, Serialize)]
+struct StepContext<'a> {
+    #[serde(flatten)]
+    context: &'a Context<'a>,
+    /// The step's calls that wait, by name.
+    waits: BTreeMap<&'a str, String>,
+}
+
 /// Sources of packages in the place of the image's own.
 #[derive(Debug, Serialize)]
 struct Sources<'a> {
@@ -155,8 +169,14 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     if !node.image_archives.is_empty() {
         files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(node)));
     }
-    for (name, template) in steps(plan, node, founder) {
-        files.push(script(node, &format!("steps/{name}"), template, &context)?);
+    let is_there = |step: &&Step| step.when.is_none_or(|condition| holds(condition, plan, node, founder));
+    for step in steps::all().iter().filter(is_there) {
+        let context = StepContext {
+            context: &context,
+            waits: step.waits(),
+        };
+        let name = format!("steps/{}", step.file);
+        files.push(script(node, &name, &step.template(), &context)?);
     }
     files.extend([
         script(node, "driver", "boot/driver.j2", &context)?,
@@ -285,7 +305,7 @@ fn name_command(node: &NodePlan) -> Option<&str> {
     hostname.command.as_deref()
 }
 
-fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) -> Result<NodeFile, Error> {
+fn script(node: &NodePlan, name: &str, template: &str, context: &impl Serialize) -> Result<NodeFile, Error> {
     let path = format!("{}/{name}", node.os.paths.lib);
     Ok(NodeFile::new(
         &path,
@@ -294,55 +314,28 @@ fn script(node: &NodePlan, name: &str, template: &str, context: &Context<'_>) ->
     ))
 }
 
-/// The steps of a node as `(file name, template)`; the driver runs them in the order of their names.
-fn steps(plan: &Plan, node: &NodePlan, founder: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Whether a machine has the steps of a condition.
+fn holds(condition: Condition, plan: &Plan, node: &NodePlan, founder: bool) -> bool {
     let (roles, host) = (node.roles, &*node.host);
-    let led = roles.kubernetes() && plan.endpoint.in_hosts();
-    [
-        // The next one may install modules of the kernel.
-        (
-            !host.package_sources.is_empty(),
-            "05-sources",
-            "boot/steps/05-sources.j2",
-        ),
-        (true, "10-prepare", "boot/steps/10-prepare.j2"),
-        (
-            host::placed(host).next().is_some(),
-            "12-files",
-            "boot/steps/12-files.j2",
-        ),
-        (!host.disks.is_empty(), "15-disks", "boot/steps/15-disks.j2"),
-        (!host.trusted_cas.is_empty(), "16-trust", "boot/steps/16-trust.j2"),
-        (!host.first.is_empty(), "17-first", "boot/steps/commands.j2"),
-        (!host.packages.is_empty(), "18-packages", "boot/steps/18-packages.j2"),
-        (!host.mounts.is_empty(), "19-mounts", "boot/steps/19-mounts.j2"),
-        (true, "20-artifacts", "boot/steps/20-artifacts.j2"),
-        (
-            !plan.kept_from_pods(node).is_empty(),
-            "25-firewall",
-            "boot/steps/25-firewall.j2",
-        ),
-        (roles.kubernetes(), "30-runtime", "boot/steps/30-runtime.j2"),
-        (roles.etcd, "40-etcd", "boot/steps/40-etcd.j2"),
-        (!host.before.is_empty(), "45-before", "boot/steps/commands.j2"),
-        (roles.control_plane, "50-join", "boot/steps/50-join-control-plane.j2"),
-        (
-            roles.worker && !roles.control_plane,
-            "50-join",
-            "boot/steps/50-join-worker.j2",
-        ),
-        (led, "60-endpoint", "boot/steps/60-endpoint.j2"),
-        (founder, "70-addons", "boot/steps/70-addons.j2"),
-        (!host.after.is_empty(), "80-after", "boot/steps/commands.j2"),
-        (
-            plan.security.restrict_files && roles.kubernetes(),
-            "85-restrict",
-            "boot/steps/85-restrict.j2",
-        ),
-        (true, "90-ready", "boot/steps/90-ready.j2"),
-    ]
-    .into_iter()
-    .filter_map(|(wanted, name, template)| wanted.then_some((name, template)))
+    match condition {
+        Condition::PackageSources => !host.package_sources.is_empty(),
+        Condition::Files => host::placed(host).next().is_some(),
+        Condition::Disks => !host.disks.is_empty(),
+        Condition::TrustedCas => !host.trusted_cas.is_empty(),
+        Condition::CommandsFirst => !host.first.is_empty(),
+        Condition::Packages => !host.packages.is_empty(),
+        Condition::Mounts => !host.mounts.is_empty(),
+        Condition::MetadataFirewall => !plan.kept_from_pods(node).is_empty(),
+        Condition::Kubernetes => roles.kubernetes(),
+        Condition::Etcd => roles.etcd,
+        Condition::CommandsBefore => !host.before.is_empty(),
+        Condition::ControlPlane => roles.control_plane,
+        Condition::Worker => roles.worker && !roles.control_plane,
+        Condition::EndpointInHosts => roles.kubernetes() && plan.endpoint.in_hosts(),
+        Condition::Founder => founder,
+        Condition::CommandsAfter => !host.after.is_empty(),
+        Condition::RestrictFiles => plan.security.restrict_files && roles.kubernetes(),
+    }
 }
 
 /// Whether the founder applies a network plugin: one of firelay's, or a manifest of the plugins' phase.

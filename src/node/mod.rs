@@ -6,6 +6,7 @@ mod environment;
 mod error;
 mod model;
 mod render;
+mod steps;
 
 pub mod boot;
 pub mod containerd;

@@ -829,6 +829,15 @@ fn the_handbook_has_every_message() {
             assert!(handbook.contains(&literal), "{literal:?} of {message}");
         }
     }
+    let table = std::fs::read_to_string(support::root().join("templates/boot/steps.yaml")).unwrap();
+    let table: serde_json::Value = firelay_yaml::parse("steps.yaml", &table).unwrap();
+    let steps = table["steps"].as_array().unwrap().iter();
+    let events = steps.filter_map(|step| step["events"].as_array()).flatten();
+    for wait in events.filter_map(|event| event["report"].as_str()) {
+        for literal in literals(wait) {
+            assert!(handbook.contains(&literal), "{literal:?} of the wait for {wait}");
+        }
+    }
 }
 
 /// Without a network plugin a Node stays NotReady, and whoever installs one may wait for the chain's end.

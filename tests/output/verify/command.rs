@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
-use firelay::verify::{CHECKS, Cause, Chosen, PART, verify_chosen, verify_parts};
+use firelay_verify::{CHECKS, Cause, Chosen, PART, verify_chosen, verify_parts};
 use serde_json::Value;
 
 use super::{

@@ -1,6 +1,6 @@
 //! What users may bring is refused by no check: an error that is none keeps them from rendering at all.
 
-use firelay::verify::{Finding, Level};
+use firelay_verify::{Finding, Level};
 
 use super::{
     support::{self, firelay, said},

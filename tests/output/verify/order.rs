@@ -8,12 +8,9 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use firelay::{
-    graph as drawing,
-    verify::{
-        Finding, Level, Tree, What,
-        order::{Picture, check, unknown_calls},
-    },
+use firelay_verify::{
+    Finding, Level, Tree, What, graph as drawing,
+    order::{Picture, check, check_scripts},
 };
 
 use super::{
@@ -26,7 +23,7 @@ use super::{
 
 /// The codes of the order.
 pub const CASES: &[&str] = &[
-    "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
+    "FL1029", "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
 ];
 
 const JOIN: &str = "/usr/local/lib/firelay/steps/50-join";
@@ -115,78 +112,114 @@ fn the_examples_have_an_order() {
     }
 }
 
-/// A template with all of its branches.
-fn untagged(text: &str) -> String {
-    let tags = regex_lite::Regex::new(r"(?s)\{#.*?#\}|\{%.*?%\}").unwrap();
-    tags.replace_all(text, "").into_owned()
-}
-
+/// The table has every wait of the templates, and the templates have every wait and action of the table.
 #[test]
-fn every_wait_of_the_steps_is_known() {
-    let mut steps = BTreeSet::new();
-    for entry in fs::read_dir(support::root().join("templates/boot/steps")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let step = match name.split_once('-').map_or(name.as_str(), |(_, step)| step) {
-            "join-control-plane" | "join-worker" => "join",
-            step => step,
-        };
-        let text = untagged(&fs::read_to_string(&path).unwrap());
-        assert_eq!(
-            unknown_calls(step, &text),
-            Vec::<String>::new(),
-            "{name}: add it to src/verify/order/waits.yaml"
-        );
-        steps.insert(name);
-    }
-    assert!(steps.len() > 12, "{steps:?}");
-    assert_eq!(
-        unknown_calls("join", "wait_for 30 \"the moon\" rises || true\n"),
-        ["rises"]
-    );
-}
-
-#[test]
-fn every_entry_of_the_grammar_is_of_a_call() {
-    let folder = support::root().join("templates/boot");
-    let texts: String = fs::read_dir(folder.join("steps"))
-        .unwrap()
-        .map(|entry| untagged(&fs::read_to_string(entry.unwrap().path()).unwrap()))
-        .collect();
-    let grammar: serde_json::Value = firelay_yaml::parse(
-        "waits.yaml",
-        &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
-    )
-    .unwrap();
-    let list = |key: &str| grammar[key].as_array().unwrap().clone();
-    for wait in list("waits") {
-        let last = wait["calls"]
-            .as_array()
-            .unwrap()
-            .last()
-            .unwrap()
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let waits = texts.replace("\\\n", " ");
-        let mut waits = waits
-            .lines()
-            .filter(|line| line.contains("wait_for ") || line.contains("poll "));
+fn the_table_and_the_templates_have_the_same_waits() {
+    let table = table();
+    let mut templates = BTreeSet::new();
+    for step in table["steps"].as_array().unwrap() {
+        let file = format!("steps/{}.j2", step["file"].as_str().unwrap());
+        let template = step["template"].as_str().map_or(file, |path| path.replace("boot/", ""));
+        let text = fs::read_to_string(support::root().join("templates/boot").join(&template)).unwrap();
         assert!(
-            waits.any(|line| line.split([' ', ';']).any(|word| word == last)),
-            "nothing waits with {last}"
+            !text.contains("wait_for ") && !text.contains("poll "),
+            "{template}: a wait of its own"
+        );
+        let used = regex_lite::Regex::new(r"\{\{ waits\.(\w+) \}\}").unwrap();
+        let used: BTreeSet<_> = used.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+        let events = step["events"].as_array().cloned().unwrap_or_default();
+        let waits = events.iter().filter_map(|event| event["wait"].as_str());
+        assert_eq!(used, waits.map(str::to_owned).collect(), "{template}");
+        for action in events.iter().filter_map(|event| event["action"].as_str()) {
+            // The name of a static pod is filled in.
+            let line = action
+                .replace(".kube-vip", ".{{ manifest }}")
+                .replace(".haproxy", ".{{ manifest }}");
+            assert!(text.contains(&line), "{template} does not do {line}");
+        }
+        templates.insert(template);
+    }
+    for entry in fs::read_dir(support::root().join("templates/boot/steps")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            templates.contains(&format!("steps/{name}")),
+            "{name}: add it to templates/boot/steps.yaml"
         );
     }
-    for act in list("acts") {
-        let line = act["line"].as_str().unwrap();
-        // The name of a static pod is filled in.
-        let line = line
-            .replace(".kube-vip", ".{{ manifest }}")
-            .replace(".haproxy", ".{{ manifest }}");
-        assert!(texts.contains(&line), "no step does {line}");
+}
+
+/// A tree is read without the code that wrote it, so both know which steps there are.
+#[test]
+fn every_step_of_the_examples_is_in_the_table() {
+    let table = table();
+    let steps = table["steps"].as_array().unwrap().iter();
+    let files: BTreeSet<_> = steps.map(|step| step["file"].as_str().unwrap()).collect();
+    for name in TREES.keys() {
+        for machine in &tree(name).machines {
+            let paths = machine.root.entries.keys();
+            for (_, file) in paths.filter_map(|path| path.split_once("/steps/")) {
+                assert!(files.contains(file), "{file}");
+            }
+        }
     }
-    for branch in list("branches") {
-        assert!(texts.contains(&format!("{}() {{", branch["function"].as_str().unwrap())));
+}
+
+fn table() -> serde_json::Value {
+    let text = fs::read_to_string(support::root().join("templates/boot/steps.yaml")).unwrap();
+    firelay_yaml::parse("steps.yaml", &text).unwrap()
+}
+
+/// A script is firelay's own, or the first line that is not is named.
+#[test]
+fn a_script_with_other_text() {
+    for name in TREES.keys() {
+        for machine in &tree(name).machines {
+            assert_eq!(check_scripts(machine), [], "{name}");
+        }
+    }
+    let turn = "  wait_for \"$FL_WAIT\" \"the turn to join\" take_lease\n";
+    let moon = "wait_for 60 \"the moon\" rises\nmark joined\n";
+    for (example, machine, path, old, new) in [
+        ("ha-ubuntu", "cp1", JOIN, "|| cluster_answers; then", "; then"),
+        (
+            "ha-ubuntu",
+            "cp1",
+            JOIN,
+            "  mark init\n",
+            "  wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\n  mark init\n",
+        ),
+        ("ha-ubuntu", "cp2", JOIN, turn, ""),
+        ("ha-ubuntu", "cp3", JOIN, "firelay-join", "firelay-join-3"),
+        ("ha-ubuntu", "worker-1", JOIN, "mark joined\n", moon),
+        ("ha-ubuntu", "worker-1", JOIN, "wait_for 600 ", "wait_for 6 "),
+        (
+            "ha-ubuntu",
+            "worker-1",
+            "/usr/local/lib/firelay/lib.sh",
+            "sleep 5",
+            "sleep 50",
+        ),
+        (
+            "ha-ubuntu",
+            "worker-1",
+            "/usr/local/lib/firelay/driver",
+            "mark complete\n",
+            "",
+        ),
+        ("external-etcd", "etcd1", ETCD, "systemctl start --no-block etcd\n", ""),
+    ] {
+        let mut tree = tree(example);
+        let line = read(&tree, machine, path).split(old).next().unwrap().lines().count();
+        tamper(&mut tree, machine, path, old, new);
+        let machine = tree.machines.iter().find(|own| own.name == machine).unwrap();
+        let findings = check_scripts(machine);
+        assert_eq!(codes(&findings), BTreeSet::from(["FL1029"]), "{old}");
+        assert_eq!(findings[0].path.as_deref(), Some(path));
+        let said = findings[0]
+            .message
+            .strip_prefix("the script is not as firelay writes it, from line ");
+        let said: usize = said.unwrap().strip_suffix(" on").unwrap().parse().unwrap();
+        assert!(said.abs_diff(line) <= 2, "{old}: {said} and not {line}");
     }
 }
 
@@ -312,7 +345,13 @@ fn a_founder_that_does_not_ask() {
     variable(&mut tree, "cp1", "FL_PEERS", &first);
     let message = found(&tree, "FL1053", &["cp1"]);
     assert_eq!(message, "cp1 founds without asking cp3 whether a cluster stands");
-    tamper(&mut tree, "cp1", JOIN, "|| cluster_answers; then", "; then");
+    tamper(
+        &mut tree,
+        "cp1",
+        JOIN,
+        "poll \"$FL_FOUND_AFTER\" \"other control planes\"",
+        "true",
+    );
     assert_eq!(
         found(&tree, "FL1053", &["cp1"]),
         "cp1 founds without asking whether a cluster stands"
@@ -343,61 +382,50 @@ fn a_worker_that_asks_elsewhere() {
 }
 
 #[test]
-fn a_founder_that_waits_for_its_own_cluster() {
-    let mut tree = tree("ha-ubuntu");
-    let wait = "  wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\n  mark init\n";
-    tamper(&mut tree, "cp1", JOIN, "  mark init\n", wait);
-    let message = found(&tree, "FL1055", &["cp1"]);
+fn a_machine_that_waits_for_a_later_step() {
+    let mut tree = tree("local-endpoint");
+    let step = |number| format!("{STEPS}/{number}-runtime");
+    let text = read(&tree, "w1", &step(30));
+    let lines: Vec<_> = text
+        .lines()
+        .filter(|line| *line != "systemctl restart containerd")
+        .collect();
+    write(&mut tree, "w1", &step(30), Some(&lines.join("\n")));
+    let machine = tree.machines.iter_mut().find(|machine| machine.name == "w1").unwrap();
+    let mut entry = machine.root.entries[&step(30)].clone();
+    entry.what = What::File(Arc::from(text.as_bytes()));
+    machine.root.entries.insert(step(31), entry);
+    let message = found(&tree, "FL1055", &["w1"]);
     assert_eq!(
         message,
-        "machines wait for each other: cp1 (join: a cluster that answers) <- cp2 (join: a cluster that answers) <- \
-         cp1 (join: a cluster that answers)"
+        "w1 waits for what comes later on itself: w1 (runtime: containerd)"
     );
 }
 
 #[test]
 fn machines_that_wait_for_each_other() {
-    let mut tree = tree("external-etcd");
-    let start = "systemctl start --no-block etcd\n";
-    for name in ["etcd1", "etcd2"] {
-        tamper(&mut tree, name, ETCD, start, "");
-        let quorum = "wait_for \"$FL_WAIT\" \"a quorum of etcd members\" quorum\n";
-        tamper(&mut tree, name, ETCD, quorum, &format!("{quorum}{start}"));
-    }
-    let message = found(&tree, "FL1055", &["etcd1"]);
-    assert_eq!(
-        message,
-        "etcd1 waits for what comes later on itself: etcd1 (etcd: a quorum of etcd members)"
+    let mut tree = tree("local-endpoint");
+    let names: Vec<_> = tree.machines.iter().map(|machine| machine.name.clone()).collect();
+    let address = |name: &str| {
+        let text = read(&tree, name, ENV);
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("FL_URL_ADDRESS="))
+            .unwrap();
+        format!("https://{}:6443", line.trim_matches('\''))
+    };
+    assert!(
+        names.iter().any(|name| name == "cp2") && names.iter().any(|name| name == "cp3"),
+        "{names:?}"
     );
-}
-
-#[test]
-fn a_circle_of_machines_is_said_as_a_path() {
-    let mut tree = tree("external-etcd");
-    for name in ["etcd1", "etcd2", "etcd3"] {
-        let script = read(&tree, name, ETCD);
-        let wait = "wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\nsystemctl start --no-block etcd";
-        let script = script.replace("systemctl start --no-block etcd", wait);
-        write(&mut tree, name, ETCD, Some(&script));
-    }
-    assert!(codes(&check(&tree)).contains("FL1058"), "etcd's step has no such wait");
-    for name in ["etcd1", "etcd2", "etcd3"] {
-        // As a step of its own it is one that is known, and runs before etcd's.
-        let machine = tree.machines.iter_mut().find(|machine| machine.name == name).unwrap();
-        let mut entry = machine.root.entries[ETCD].clone();
-        let script = "wait_for \"$FL_WAIT\" \"https://$FL_ENDPOINT\" founded\n";
-        entry.what = What::File(Arc::from(script.as_bytes()));
-        machine
-            .root
-            .entries
-            .insert("/usr/local/lib/firelay/steps/35-join".to_owned(), entry);
-        tamper(&mut tree, name, ETCD, script, "");
-    }
-    let message = found(&tree, "FL1055", &["cp1"]);
+    let (cp2, cp3) = (address("cp2"), address("cp3"));
+    variable(&mut tree, "cp2", "FL_PEERS", &cp3);
+    variable(&mut tree, "cp3", "FL_PEERS", &cp2);
+    let message = found(&tree, "FL1055", &["cp2"]);
     assert_eq!(
         message,
-        "machines wait for each other: cp1 (join: a quorum of etcd members) <- etcd1 (join: a cluster that answers) <- \
-         cp1 (join: a quorum of etcd members)"
+        "machines wait for each other: cp2 (join: a cluster that answers) <- cp3 (join: a cluster that answers) <- \
+         cp2 (join: a cluster that answers)"
     );
 }
 
@@ -413,15 +441,12 @@ fn control_planes_that_do_not_take_turns() {
         );
     }
     let mut tree = tree("ha-ubuntu");
-    tamper(&mut tree, "cp3", JOIN, "firelay-join", "firelay-join-3");
-    let message = found(&tree, "FL1056", &["cp3"]);
-    assert!(
-        message.starts_with("cp3 takes another turn than the other control planes: https://"),
-        "{message}"
-    );
-    let mut tree = self::tree("ha-ubuntu");
     variable(&mut tree, "cp3", "FL_ENDPOINT", "10.9.9.9:6443");
-    found(&tree, "FL1056", &["cp3"]);
+    let message = found(&tree, "FL1056", &["cp3"]);
+    assert_eq!(
+        message,
+        "cp3 takes another turn than the other control planes: 10.9.9.9:6443"
+    );
 }
 
 #[test]
@@ -480,18 +505,6 @@ fn a_control_plane_that_gives_up_before_its_turn_can_come() {
 #[test]
 fn a_wait_that_nobody_can_judge() {
     let mut tree = tree("ha-ubuntu");
-    tamper(
-        &mut tree,
-        "worker-1",
-        JOIN,
-        "mark joined\n",
-        "wait_for 60 \"the moon\" rises\nmark joined\n",
-    );
-    assert_eq!(
-        found(&tree, "FL1058", &["worker-1"]),
-        "nobody knows what ends the wait for `rises`"
-    );
-    let mut tree = self::tree("ha-ubuntu");
     for limit in ["soon", "18446744073709551615"] {
         variable(&mut tree, "worker-1", "FL_WAIT", limit);
         assert_eq!(
@@ -604,36 +617,6 @@ fn steps_of_the_users_commands_are_not_judged() {
     assert_eq!(check(&tree), []);
 }
 
-#[test]
-fn every_step_is_in_the_chain_of_the_grammar() {
-    let grammar: serde_json::Value = firelay_yaml::parse(
-        "waits.yaml",
-        &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
-    )
-    .unwrap();
-    let chain: Vec<_> = grammar["chain"].as_array().unwrap().iter().collect();
-    let names: BTreeSet<_> = chain.iter().map(|rule| rule["step"].as_str().unwrap()).collect();
-    let templates = fs::read_dir(support::root().join("templates/boot/steps")).unwrap();
-    let names_of = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    for file in templates.map(|entry| names_of(entry.unwrap().path())) {
-        let step = file.split_once('-').map_or(file.as_str(), |(_, step)| step);
-        let step = if step.starts_with("join-") { "join" } else { step };
-        assert!(step == "commands" || names.contains(step), "{step}");
-    }
-    for name in TREES.keys() {
-        for machine in &tree(name).machines {
-            let steps = machine
-                .root
-                .entries
-                .keys()
-                .filter_map(|path| path.split_once("/steps/"));
-            for (_, file) in steps {
-                assert!(names.contains(file.split_once('-').unwrap().1), "{file}");
-            }
-        }
-    }
-}
-
 /// A small document that does not start what fetches the whole one.
 #[test]
 fn a_pointer_that_nobody_follows() {
@@ -642,7 +625,7 @@ fn a_pointer_that_nobody_follows() {
     machine
         .commands
         .retain(|words| !words.contains(&"firelay-fetch.service".to_owned()));
-    let findings = firelay::verify::check(&tree, NOW);
+    let findings = firelay_verify::check(&tree, NOW);
     assert_eq!(codes(&findings), BTreeSet::from(["FL1020"]), "{findings:#?}");
     assert!(findings[0].path.as_deref().unwrap().ends_with("/firelay-fetch.service"));
 }
@@ -655,10 +638,18 @@ fn scripts_that_are_cut_short_are_judged_and_drawn() {
     let lines: Vec<_> = script.lines().collect();
     let whole = lines.iter().position(|line| *line == "  found").unwrap();
     for end in (0..whole).step_by(25) {
-        write(&mut tree, "cp1", JOIN, Some(&lines[..end].join("\n")));
-        assert!(!check(&tree).is_empty(), "{end} lines");
+        let text = lines[..end].join("\n");
+        write(&mut tree, "cp1", JOIN, Some(&text));
+        let founder = tree.machines.iter().find(|machine| machine.name == "cp1").unwrap();
+        assert_eq!(
+            codes(&check_scripts(founder)),
+            BTreeSet::from(["FL1029"]),
+            "{end} lines"
+        );
         let picture = Picture::of(&tree);
-        assert!(drawing::text(&picture).contains("  never\n"), "{end} lines");
+        let founds = text.contains("run_kubeadm init");
+        assert_eq!(drawing::text(&picture).contains("  never\n"), !founds, "{end} lines");
+        assert_eq!(check(&tree).is_empty(), founds, "{end} lines");
         drawing::svg(&picture).unwrap();
     }
     let machine = tree.machines.iter_mut().find(|machine| machine.name == "cp1").unwrap();
@@ -679,6 +670,43 @@ fn the_drawings_are_those_that_were_looked_at() {
         golden.compare(&format!("{example}.svg"), &drawing::svg(&picture).unwrap());
     }
     golden.close();
+}
+
+const STEPS_HEADER: &str = "| step | where | waits for, at most |\n|---|---|---|\n";
+
+/// docs/boot.md shows the table of the steps.
+#[test]
+fn the_page_has_every_step() {
+    let path = support::root().join("docs/boot.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(STEPS_HEADER).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let table = table();
+    let rows: Vec<_> = table["steps"].as_array().unwrap().iter().map(step_row).collect();
+    let shown = format!("{before}{STEPS_HEADER}{}\n\n{after}", rows.join("\n"));
+    if blessing() {
+        fs::write(path, shown).unwrap();
+    } else {
+        assert!(
+            page == shown,
+            "docs/boot.md shows another table of the steps: just bless"
+        );
+    }
+}
+
+fn step_row(step: &serde_json::Value) -> String {
+    let limit = |wait: &serde_json::Value| match wait["limit"].as_str() {
+        Some("FL_WAIT") => "`join.waitTimeout`".to_owned(),
+        Some("FL_FOUND_AFTER") => "`join.foundAfter`".to_owned(),
+        _ => format!("{} s", wait["limit"]),
+    };
+    let events = step["events"].as_array().cloned().unwrap_or_default();
+    let waits = events.iter().filter(|event| event["wait"].is_string());
+    let waits: Vec<_> = waits
+        .map(|wait| format!("{} ({})", wait["title"].as_str().unwrap(), limit(wait)))
+        .collect();
+    let when = step["when"].as_str().unwrap_or("everywhere");
+    format!("| {} | {when} | {} |", step["file"].as_str().unwrap(), waits.join(", "))
 }
 
 /// The block of a language in a page, with another text in it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use firelay::verify::Level;
+use firelay_verify::Level;
 
 use super::tampering::{NOW, Tampered};
 

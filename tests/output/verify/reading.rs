@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use firelay::verify::{Format, Tree, What};
+use firelay_verify::{Format, Tree, What};
 
 use super::support::{self, Files, examples};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use firelay::verify::Finding;
+use firelay_verify::Finding;
 use rcgen::ExtendedKeyUsagePurpose::ClientAuth;
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime, macros::datetime};

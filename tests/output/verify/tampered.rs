@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use firelay::verify::Level;
+use firelay_verify::Level;
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime, macros::datetime};

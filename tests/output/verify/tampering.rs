@@ -9,7 +9,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use firelay::verify::{self, Finding, Other, Tree};
+use firelay_verify::{Finding, Other, Tree};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, macros::datetime};
@@ -56,7 +56,7 @@ impl Tampered {
                 .ok_or_else(|| io::ErrorKind::NotFound.into())
         };
         let tree = Tree::read(self.manifest.to_string().as_bytes(), &fetch, Path::new("out")).unwrap();
-        verify::check(&tree, now)
+        firelay_verify::check(&tree, now)
     }
 
     /// What differs from a tree that its spec makes.
@@ -69,7 +69,7 @@ impl Tampered {
         };
         let (rendered, own) = (|path: &str| bytes(original, path), |path: &str| bytes(self, path));
         let (one, other) = (original.manifest.to_string(), self.manifest.to_string());
-        let compared = verify::compare(
+        let compared = firelay_verify::compare(
             Other {
                 manifest: one.as_bytes(),
                 fetch: &rendered,

@@ -225,6 +225,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1026", "value that its field does not take"),
     ("FL1027", "unit of the chain that starts something else"),
     ("FL1028", "units in an order that does not hold"),
+    ("FL1029", "script of the chain that firelay does not write so"),
     ("FL1030", "certificate or key that cannot be read"),
     ("FL1031", "certificate that its authority did not sign"),
     ("FL1032", "certificate or key without the other"),

@@ -1,0 +1,194 @@
+//! The order in which systemd starts units at every boot: without a circle, and the daemons one behind the other.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::LazyLock,
+};
+
+use serde::Deserialize;
+
+use super::{
+    Known,
+    units::{UNITS, has_unit},
+};
+use crate::{
+    Finding, Level, Machine, embedded,
+    provided::PROVIDED,
+    unit::{assignments, words},
+};
+
+/// The facts: `crates/verify/src/order/units.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Facts {
+    pub(super) begin: Vec<Begin>,
+    pub(super) steps: Vec<Started>,
+    pub(super) programs: Vec<Program>,
+    orders: Vec<Order>,
+    dropins: Vec<String>,
+}
+
+/// The program that a unit of the chain starts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Program {
+    pub(super) unit: String,
+    /// The name of the program.
+    pub(super) starts: String,
+    /// No patch is laid over the unit.
+    #[serde(default)]
+    pub(super) fixed: bool,
+    /// Words of its command.
+    #[serde(default)]
+    pub(super) arguments: Vec<String>,
+    /// Assignments of the unit or its drop-ins.
+    #[serde(default)]
+    pub(super) settings: Vec<String>,
+}
+
+/// A unit that begins.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Begin {
+    pub(super) unit: String,
+    pub(super) with: Option<String>,
+}
+
+/// A unit that a step starts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Started {
+    pub(super) unit: String,
+    pub(super) step: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    unit: String,
+    after: String,
+}
+
+pub(super) static FACTS: LazyLock<Facts> =
+    LazyLock::new(|| embedded("units.yaml", include_str!("../order/units.yaml")));
+
+/// Everything that is laid below the directory of units.
+pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let sequence = Sequence::of(machine, &mut findings);
+    findings.extend(sequence.circles());
+    let orders = FACTS.orders.iter();
+    findings.extend(orders.filter_map(|order| sequence.kept(order)));
+    findings
+}
+
+/// The order of units, and whether firelay's own files set it.
+struct Sequence<'a> {
+    machine: &'a Machine,
+    next: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+impl<'a> Sequence<'a> {
+    fn of(machine: &'a Machine, findings: &mut Vec<Finding>) -> Self {
+        let mut next: BTreeMap<_, BTreeMap<_, bool>> = BTreeMap::new();
+        for (path, _, bytes) in machine.root.files() {
+            let Some(unit) = unit_of(path) else { continue };
+            let text = String::from_utf8_lossy(bytes);
+            let orders = assignments(&text).into_iter().filter(|line| line.section == "Unit");
+            for line in orders.filter(|line| matches!(line.key, "After" | "Before")) {
+                for other in words(&line.value).into_iter().filter(|name| !name.contains('%')) {
+                    if other == unit {
+                        let message = format!("{}={other} in {unit} itself, which systemd passes over", line.key);
+                        findings.push(machine.warning("FL1028", path, message));
+                        continue;
+                    }
+                    let (first, second) = match line.key {
+                        "After" => (other, unit.to_owned()),
+                        _ => (unit.to_owned(), other),
+                    };
+                    let own = next.entry(first).or_default().entry(second).or_default();
+                    *own |= is_own(path);
+                }
+            }
+        }
+        Self { machine, next }
+    }
+
+    /// The shortest way from one to another in the order of starting, and whether firelay's own files alone say it.
+    fn way(&self, from: &str, to: &str) -> Option<(Vec<&str>, bool)> {
+        let (from, _) = self.next.get_key_value(from)?;
+        let mut waiting = VecDeque::from([(vec![from.as_str()], true)]);
+        let mut seen = BTreeSet::new();
+        while let Some((path, own)) = waiting.pop_front() {
+            let last = path.last().copied().unwrap_or_default();
+            for (unit, said) in self.next.get(last).into_iter().flatten() {
+                let longer = [&path[..], &[unit.as_str()]].concat();
+                if unit == to {
+                    return Some((longer, own && *said));
+                }
+                if seen.insert(unit) {
+                    waiting.push_back((longer, own && *said));
+                }
+            }
+        }
+        None
+    }
+
+    /// systemd breaks a circle by not starting one of its units.
+    fn circles(&self) -> Vec<Finding> {
+        let (mut findings, mut told) = (Vec::new(), BTreeSet::new());
+        for unit in self.next.keys() {
+            let Some((path, own)) = self.way(unit, unit).filter(|_| !told.contains(unit)) else {
+                continue;
+            };
+            told.extend(path.iter().map(|unit| (*unit).to_owned()));
+            let laid = path.iter().find(|unit| self.machine.root.has(&path_of(unit)));
+            let message = format!("units come after each other: {}", path.join(" before "));
+            findings.push(self.finding(laid.unwrap_or(&unit.as_str()), message, own));
+        }
+        findings
+    }
+
+    /// Two units in the order that the machine needs.
+    fn kept(&self, order: &Order) -> Option<Finding> {
+        let Order { unit, after } = order;
+        let is_there = self.machine.root.has(&path_of(unit)) && has_unit(self.machine, after);
+        if !is_there || self.way(after, unit).is_some() {
+            return None;
+        }
+        Some(match self.way(unit, after) {
+            Some((_, own)) => self.finding(
+                unit,
+                format!("{unit} comes before {after} and has to come after it"),
+                own,
+            ),
+            // A patch may have its reasons.
+            None => self.finding(unit, format!("{unit} does not come after {after}"), false),
+        })
+    }
+
+    fn finding(&self, unit: &str, message: String, own: bool) -> Finding {
+        let path = path_of(unit);
+        let finding = self.machine.error("FL1028", &path, message).level(Level::error_if(own));
+        finding.help("change After= and Before= in the unit, its drop-ins or the patch that wrote them")
+    }
+}
+
+fn path_of(unit: &str) -> String {
+    format!("{UNITS}{unit}")
+}
+
+/// The unit that a file is, or is a drop-in of.
+fn unit_of(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(UNITS)?;
+    match name.split_once('/') {
+        Some((folder, _)) => folder.strip_suffix(".d"),
+        None => Some(name),
+    }
+}
+
+/// Written by firelay, as far as its name says.
+fn is_own(path: &str) -> bool {
+    let is_dropin = path.strip_prefix(UNITS).is_some_and(|name| name.contains('/'));
+    PROVIDED.is_own(path) && (!is_dropin || FACTS.dropins.iter().any(|part| path.contains(part.as_str())))
+}

@@ -1,0 +1,175 @@
+//! Settings of the cluster as a whole, from the documents of a tree. One document has each, the others are compared with it.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::{Bytes, Machine, Tree};
+
+/// Facts of the cluster; each is absent where no document says it.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    /// `api.example.com:6443`.
+    pub(super) endpoint: Option<String>,
+    /// `FL_ENDPOINT` of most machines.
+    pub(super) asked: Option<String>,
+    /// The first address of the first range of Services, which is the API server's.
+    pub(super) service: Option<IpAddr>,
+    /// `cluster.local`.
+    pub(super) domain: String,
+    /// Further names of the API server.
+    pub(super) names: Vec<String>,
+    /// Ranges of pods.
+    pub(super) pods: Vec<IpNet>,
+    /// Ranges of Services.
+    pub(super) services: Vec<IpNet>,
+    /// The version that kubeadm is told, without its `v`, or else that of the manifest.
+    pub(super) version: String,
+    /// The sandbox image of most machines.
+    pub(super) sandbox: Option<String>,
+    /// The authority that signs what Kubernetes shows, in PEM.
+    pub(super) authority: Option<Bytes>,
+}
+
+/// kubeadm's default (`networking.dnsDomain`, v1beta4).
+const DOMAIN: &str = "cluster.local";
+
+/// Where every machine has the authority.
+pub(super) const AUTHORITY: &str = "/etc/firelay/pki/ca.crt";
+
+impl Cluster {
+    /// The settings in a tree. The authority is the one that most machines have.
+    pub(super) fn of(tree: &Tree) -> Self {
+        let mut configs = tree.machines.iter().flat_map(|machine| &machine.configs);
+        let config = configs
+            .find(|config| config.is("ClusterConfiguration"))
+            .map(|config| &config.value);
+        let text = |pointer: &str| {
+            config
+                .and_then(|config| config.pointer(pointer))
+                .and_then(Value::as_str)
+        };
+        let endpoint = text("/controlPlaneEndpoint").map(str::to_owned);
+        let names = config
+            .and_then(|config| config.pointer("/apiServer/certSANs"))
+            .and_then(Value::as_array);
+        Self {
+            endpoint: endpoint.clone().or_else(|| {
+                tree.machines
+                    .iter()
+                    .find_map(|machine| variable(machine, "FL_ENDPOINT"))
+            }),
+            asked: usual(
+                tree.machines
+                    .iter()
+                    .filter_map(|machine| variable(machine, "FL_ENDPOINT")),
+                endpoint.as_deref(),
+            ),
+            service: text("/networking/serviceSubnet").and_then(|ranges| first(ranges.split(',').next()?)),
+            domain: text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned(),
+            names: names
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            pods: text("/networking/podSubnet").map_or_else(Vec::new, ranges),
+            services: text("/networking/serviceSubnet").map_or_else(Vec::new, ranges),
+            version: text("/kubernetesVersion")
+                .map_or(tree.manifest.kubernetes_version.as_str(), |version| {
+                    version.trim_start_matches('v')
+                })
+                .to_owned(),
+            sandbox: usual(tree.machines.iter().filter_map(sandbox), None),
+            authority: most_common(tree.machines.iter().filter_map(|machine| machine.root.bytes(AUTHORITY))),
+        }
+    }
+
+    /// The endpoint without its port.
+    pub(super) fn host(&self) -> Option<&str> {
+        let (host, _) = self.endpoint.as_ref()?.rsplit_once(':')?;
+        Some(host.trim_start_matches('[').trim_end_matches(']'))
+    }
+}
+
+/// The value that the cluster says, if any machine has it, or else that of most.
+fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let most = || {
+        counts
+            .iter()
+            .max_by_key(|(_, count)| **count)
+            .map(|(value, _)| value.as_str())
+    };
+    said.filter(|said| counts.contains_key(*said))
+        .or_else(most)
+        .map(str::to_owned)
+}
+
+/// The first address of a range behind the range's own.
+fn first(range: &str) -> Option<IpAddr> {
+    nth(range.trim().parse().ok()?, 1)
+}
+
+/// An address of a range by its number; the range's own is number 0.
+pub(super) fn nth(range: IpNet, number: u8) -> Option<IpAddr> {
+    let address = match range {
+        IpNet::V4(range) => IpAddr::V4(u32::from(range.network()).checked_add(number.into())?.into()),
+        IpNet::V6(range) => IpAddr::V6(u128::from(range.network()).checked_add(number.into())?.into()),
+    };
+    range.contains(&address).then_some(address)
+}
+
+/// The ranges of a list with commas; what is none is left out.
+pub(super) fn ranges(list: &str) -> Vec<IpNet> {
+    list.split(',').filter_map(|range| range.trim().parse().ok()).collect()
+}
+
+/// containerd's configuration.
+pub(super) const CONTAINERD: &str = "/etc/containerd/config.toml";
+
+/// Keys of the sandbox image in it: containerd 2 (`config_path` version 3) and containerd 1 (version 2).
+const SANDBOX: [&str; 2] = ["sandbox", "sandbox_image"];
+
+/// The image of a machine's sandboxes.
+pub(super) fn sandbox(machine: &Machine) -> Option<String> {
+    let mut pairs = machine
+        .text(CONTAINERD)?
+        .lines()
+        .filter_map(|line| line.split_once('='));
+    let (_, image) = pairs.find(|(key, _)| SANDBOX.contains(&key.trim()))?;
+    Some(image.trim().trim_matches('"').to_owned())
+}
+
+pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<Bytes> {
+    let mut counts: Vec<(&Bytes, usize)> = Vec::new();
+    for bytes in all {
+        match counts.iter_mut().find(|(known, _)| *known == bytes) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((bytes, 1)),
+        }
+    }
+    // The first of equals, so that one run says what the other does.
+    counts
+        .iter()
+        .rev()
+        .max_by_key(|(_, count)| *count)
+        .map(|(bytes, _)| (*bytes).clone())
+}
+
+/// Where the variables of the chain are.
+pub(super) const ENV: &str = "/etc/firelay/node.env";
+
+/// A variable of the chain, without its quotes; `None` for one that is empty.
+pub(super) fn variable(machine: &Machine, name: &str) -> Option<String> {
+    let text = machine.text(ENV)?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+    let value = line.trim_matches('\'');
+    (!value.is_empty()).then(|| value.to_owned())
+}

@@ -1,0 +1,41 @@
+//! Whether a rendered tree would boot: read as a stranger reads it, before a machine does.
+//!
+//! Nothing of what wrote the tree is used here, neither types nor functions, so that a mistake there is not made here
+//! once more. [`Tree`] has every document of every node unpacked, on whatever rung it is, into the files, units and commands
+//! that the machine would have; [`check`] says what is wrong with them, [`verify`] does so part by part.
+
+mod against;
+mod certificate;
+mod check;
+mod cluster;
+mod finding;
+pub mod graph;
+mod kinds;
+mod machine;
+mod manifest;
+pub mod order;
+mod parts;
+mod provided;
+mod tree;
+mod unit;
+mod unpack;
+
+use serde::de::DeserializeOwned;
+
+pub use against::{Other, compare};
+pub use check::{CHECKS, Cause, Check, Chosen, check};
+pub use finding::{Finding, Level};
+pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
+pub use manifest::{Described, Manifest};
+pub use parts::{PART, Verified, verify, verify_chosen, verify_parts};
+pub use tree::{Error, Fetch, MANIFEST, Tree, TreeFile};
+
+/// Facts in YAML that are built in.
+fn embedded<T: DeserializeOwned>(name: &str, text: &str) -> T {
+    firelay_yaml::parse(name, text).expect("facts that are built in, and that every test reads")
+}
+
+/// The same in JSON.
+fn embedded_json<T: DeserializeOwned>(text: &str) -> T {
+    serde_json::from_str(text).expect("facts that are built in, and that every test reads")
+}

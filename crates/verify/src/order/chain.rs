@@ -1,0 +1,136 @@
+//! The chain of one machine: its steps in the order of running, and in each what it waits for and what it does.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use regex_lite::Regex;
+
+use super::{
+    super::Machine,
+    table::{ActRule, TABLE, WaitRule},
+};
+
+static HOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"https?://(\[[^\]]*\]|[^/:\s,]+)").expect("a constant"));
+
+/// The steps of a machine, with the events that depend on other machines.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// It founds the cluster.
+    pub founds: bool,
+    /// It has the words that found a cluster, but not the file that they read.
+    pub would_found: Option<&'static str>,
+    /// Its steps.
+    pub steps: Vec<Step<'a>>,
+    /// The variables that its scripts source.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A step of the chain.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// Its file.
+    pub path: &'a str,
+    /// Its name without the number.
+    pub name: &'a str,
+    /// How long it takes apart from what is in `events`. An estimate.
+    pub seconds: u64,
+    /// Waits and acts.
+    pub events: Vec<Event>,
+    /// Its script can found a cluster.
+    pub founding: bool,
+    /// The variable with the URLs at which it asks whether a cluster answers, if it asks.
+    pub asks: Option<&'static str>,
+}
+
+/// Something in a step.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// It waits.
+    Wait(Wait),
+    /// It does something.
+    Act(Act),
+}
+
+/// A wait.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// Its kind.
+    pub rule: &'static WaitRule,
+    /// Seconds after which it gives up; `None` if that is no number.
+    pub limit: Option<u64>,
+    /// Hosts that it names; empty if it names none.
+    pub at: Vec<String>,
+}
+
+/// Something that others may wait for.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// Its kind.
+    pub rule: &'static ActRule,
+    /// Its own deadlines, with their names and seconds.
+    pub deadlines: Vec<(&'static str, u64)>,
+    /// How long it takes. An estimate.
+    pub seconds: u64,
+}
+
+impl Chain<'_> {
+    /// It has an API server in the end.
+    pub fn serves(&self) -> bool {
+        self.acts()
+            .any(|(_, _, act)| act.rule.gives.iter().any(|given| TABLE.founded.contains(given)))
+    }
+
+    /// A variable, or nothing.
+    pub fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).map_or("", String::as_str)
+    }
+
+    /// Hosts of the URLs of a variable.
+    pub fn named(&self, name: &str) -> Vec<String> {
+        hosts(self.variable(name))
+    }
+
+    /// Every act with its place.
+    pub fn acts(&self) -> impl Iterator<Item = (usize, usize, &Act)> {
+        self.events().filter_map(|(step, event, what)| match what {
+            Event::Act(act) => Some((step, event, act)),
+            Event::Wait(_) => None,
+        })
+    }
+
+    /// Every wait with its place.
+    pub fn waits(&self) -> impl Iterator<Item = (usize, usize, &Wait)> {
+        self.events().filter_map(|(step, event, what)| match what {
+            Event::Wait(wait) => Some((step, event, wait)),
+            Event::Act(_) => None,
+        })
+    }
+
+    fn events(&self) -> impl Iterator<Item = (usize, usize, &Event)> {
+        let steps = self.steps.iter().enumerate();
+        steps.flat_map(|(number, step)| {
+            step.events
+                .iter()
+                .enumerate()
+                .map(move |(event, what)| (number, event, what))
+        })
+    }
+}
+
+/// Hosts of the URLs in a text, each once, without brackets.
+pub(super) fn hosts(text: &str) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for found in HOST.captures_iter(text) {
+        let host = found[1].trim_matches(['[', ']']).to_owned();
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
+}
+
+/// How many URLs there are in a text.
+pub(super) fn urls(text: &str) -> u64 {
+    HOST.find_iter(text).count() as u64
+}

@@ -1,0 +1,205 @@
+//! The chain of a machine: from its unit, its steps, and the variables that they use.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use super::{
+    super::Machine,
+    chain::{Act, Chain, Event, Step, Wait, hosts, urls},
+    table::{ActRule, Estimate, EventRule, Limit, StepRule, TABLE, WaitRule, step_name},
+};
+
+/// The unit that starts the driver of the chain.
+pub(super) const UNIT: &str = "/etc/systemd/system/firelay.service";
+/// Files with variables for the steps.
+const SOURCED: &[&str] = &["/etc/firelay/node.env", "/etc/etcd/etcd.env"];
+
+static DURATION: LazyLock<Regex> = LazyLock::new(|| Regex::new("([0-9]+)(h|m|s)").expect("a constant"));
+
+/// A script of the chain.
+pub(super) struct Script<'a> {
+    pub path: &'a str,
+    pub name: &'a str,
+    text: &'a str,
+    pub rule: Option<&'static StepRule>,
+}
+
+impl Script<'_> {
+    fn events(&self) -> impl Iterator<Item = &'static EventRule> {
+        let events = self.rule.iter().flat_map(|rule| &rule.events);
+        events.filter(|event| event.is_in(self.text))
+    }
+
+    fn founding(&self) -> Option<&'static ActRule> {
+        self.events().find_map(|event| match event {
+            EventRule::Act(act) if act.founds => Some(act),
+            _ => None,
+        })
+    }
+}
+
+/// The folder of the chain's scripts: that of the driver, which the unit starts, perhaps by an interpreter.
+pub(super) fn folder(machine: &Machine) -> Option<&str> {
+    let mut lines = machine.text(UNIT)?.lines();
+    let command = lines.find_map(|line| line.strip_prefix("ExecStart="))?;
+    let driver = command.rsplit(' ').next()?;
+    machine.text(driver)?;
+    driver.strip_suffix("/driver")
+}
+
+/// The steps of a machine, in the order in which the driver runs them.
+pub(super) fn steps(machine: &Machine) -> impl Iterator<Item = Script<'_>> {
+    let files = folder(machine).map(|folder| machine.root.below(&format!("{folder}/steps")));
+    files.into_iter().flatten().filter_map(|(path, _)| {
+        let name = step_name(path.rsplit('/').next()?);
+        Some(Script {
+            path,
+            name,
+            text: machine.text(path)?,
+            rule: TABLE.of(|role| machine.is(role)).find(|rule| rule.name() == name),
+        })
+    })
+}
+
+impl<'a> Chain<'a> {
+    /// The chain of a machine on its first boot.
+    pub fn of(machine: &'a Machine) -> Self {
+        Self::read(machine, true)
+    }
+
+    /// The chain of a machine whose cluster runs already.
+    pub fn joining(machine: &'a Machine) -> Self {
+        Self::read(machine, false)
+    }
+
+    fn read(machine: &'a Machine, may_found: bool) -> Self {
+        let scripts: Vec<_> = steps(machine).collect();
+        let config = scripts
+            .iter()
+            .find_map(Script::founding)
+            .and_then(|act| act.config.as_deref());
+        let founds = may_found && config.is_some_and(|config| machine.root.has(config));
+        let reader = Reader {
+            machine,
+            variables: variables(machine),
+            founds,
+        };
+        Self {
+            machine,
+            founds,
+            would_found: config.filter(|_| !founds),
+            steps: scripts.iter().map(|script| reader.step(script)).collect(),
+            variables: reader.variables,
+        }
+    }
+}
+
+/// `NAME=VALUE` and `NAME='VALUE'` of the files that steps source.
+fn variables(machine: &Machine) -> BTreeMap<String, String> {
+    let texts = SOURCED.iter().filter_map(|path| machine.text(path));
+    let pairs = texts.flat_map(str::lines).filter_map(|line| line.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        .collect()
+}
+
+struct Reader<'a> {
+    machine: &'a Machine,
+    variables: BTreeMap<String, String>,
+    founds: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn step(&self, script: &Script<'a>) -> Step<'a> {
+        let events = script.events().filter(|event| event.happens(self.founds));
+        Step {
+            path: script.path,
+            name: script.name,
+            seconds: script.rule.map_or(0, |rule| self.seconds(&rule.takes)),
+            events: events.filter_map(|event| self.event(event)).collect(),
+            founding: script.founding().is_some(),
+            asks: script.events().find_map(|event| match event {
+                EventRule::Wait(wait) if wait.asks => wait.variable.as_deref(),
+                _ => None,
+            }),
+        }
+    }
+
+    fn event(&self, rule: &'static EventRule) -> Option<Event> {
+        match rule {
+            EventRule::Wait(rule) => self.wait(rule).map(Event::Wait),
+            EventRule::Act(rule) => self.act(rule).map(Event::Act),
+        }
+    }
+
+    fn wait(&self, rule: &'static WaitRule) -> Option<Wait> {
+        let is_set = |name: &String| self.variables.get(name).is_some_and(|value| !value.is_empty());
+        let texts = rule.urls.iter().filter_map(|path| self.machine.text(path));
+        let asked: Vec<_> = texts.flat_map(hosts).collect();
+        if rule.again || !rule.variable.as_ref().is_none_or(is_set) || (!rule.urls.is_empty() && asked.is_empty()) {
+            return None;
+        }
+        let at = rule.at.as_ref().and_then(|name| self.variables.get(name));
+        Some(Wait {
+            rule,
+            limit: self.limit(&rule.limit),
+            at: at.map_or(asked, |text| hosts(text)),
+        })
+    }
+
+    /// bash computes with signed numbers: a larger one ends the wait at once.
+    fn limit(&self, limit: &Limit) -> Option<u64> {
+        match limit {
+            Limit::Seconds(seconds) => Some(*seconds),
+            Limit::Variable(name) => self.variables.get(name)?.parse::<i64>().ok()?.try_into().ok(),
+        }
+    }
+
+    fn act(&self, rule: &'static ActRule) -> Option<Act> {
+        let config = match &rule.config {
+            Some(path) => self.machine.text(path)?,
+            None => "",
+        };
+        Some(Act {
+            seconds: self.seconds(&rule.takes),
+            rule,
+            deadlines: deadlines(config, &rule.deadlines),
+        })
+    }
+
+    fn seconds(&self, estimate: &Estimate) -> u64 {
+        let files = estimate.each.iter().filter_map(|path| self.machine.text(path));
+        let times = match estimate.each.as_slice() {
+            [] => 1,
+            _ => files.map(urls).sum(),
+        };
+        TABLE.seconds(estimate, times)
+    }
+}
+
+/// Keys below `timeouts`, of the first document that has it.
+fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
+    let documents = firelay_yaml::split(config).into_iter();
+    let values = documents.filter_map(|part| firelay_yaml::parse::<Value>("config", &config[part]).ok());
+    let timeouts = values
+        .into_iter()
+        .find_map(|value| value.get("timeouts").cloned())
+        .unwrap_or_default();
+    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts.get(key)?.as_str()?)));
+    keys.iter().filter_map(seconds).collect()
+}
+
+/// Whole seconds of `1h30m0s`, as Go writes it.
+fn duration(text: &str) -> u64 {
+    let parts = DURATION.captures_iter(text).map(|part| {
+        let seconds = match &part[2] {
+            "h" => 3600,
+            "m" => 60,
+            _ => 1,
+        };
+        part[1].parse::<u64>().unwrap_or(u64::MAX).saturating_mul(seconds)
+    });
+    parts.fold(0, u64::saturating_add)
+}

@@ -1,0 +1,104 @@
+//! A tree part by part, so that one of thousands of machines does not have to be in memory.
+
+use std::{collections::BTreeSet, path::Path};
+
+use time::OffsetDateTime;
+
+use super::{
+    Finding, Manifest, Tree,
+    check::{Chosen, Seen, part},
+    tree::{Error, Fetch, file, manifest, parsed},
+};
+
+/// Machines that are looked at together, beside those that all others need.
+pub const PART: usize = 64;
+
+/// Roles of machines that say what holds for all.
+const SERVERS: [&str; 2] = ["control-plane", "etcd"];
+
+/// The findings.
+#[derive(Debug)]
+pub struct Verified {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Nodes and pools.
+    pub machines: usize,
+    /// Findings in the order of the tree's files.
+    pub findings: Vec<Finding>,
+}
+
+/// Verifies the tree in a directory.
+pub fn verify(out: &Path, now: OffsetDateTime) -> Result<Verified, Error> {
+    verify_parts(&manifest(out)?, &|name| file(&out.join(name)), out, now, PART)
+}
+
+/// Verifies a tree whose files come from elsewhere, so many machines at a time. Control planes and etcd members are beside each
+/// part: they have the cluster's authorities and settings.
+pub fn verify_parts(
+    manifest: &[u8],
+    fetch: &Fetch<'_>,
+    out: &Path,
+    now: OffsetDateTime,
+    machines: usize,
+) -> Result<Verified, Error> {
+    verify_chosen(manifest, fetch, out, now, machines, &Chosen::All)
+}
+
+/// The same by some of the checks.
+pub fn verify_chosen(
+    manifest: &[u8],
+    fetch: &Fetch<'_>,
+    out: &Path,
+    now: OffsetDateTime,
+    machines: usize,
+    chosen: &Chosen,
+) -> Result<Verified, Error> {
+    let manifest = parsed(manifest)?;
+    let (servers, others) = by_role(&manifest);
+    let mut parts: Vec<BTreeSet<&str>> = others
+        .chunks(machines)
+        .map(|part| part.iter().copied().collect())
+        .collect();
+    if parts.is_empty() {
+        parts.push(BTreeSet::new());
+    }
+    let seen = Seen::default();
+    let mut findings = Vec::new();
+    for (number, names) in parts.iter().enumerate() {
+        let is_in = |name: &str| servers.contains(name) || names.contains(name);
+        // Files of no machine are in the first part alone.
+        let files = manifest
+            .files
+            .iter()
+            .filter(|file| file.machine().map_or(number == 0, is_in));
+        let files = files.cloned().collect();
+        let tree = Tree::of(
+            Manifest {
+                files,
+                ..manifest.without_files()
+            },
+            fetch,
+            out,
+        )?;
+        findings.extend(part(&tree, now, &seen, chosen));
+    }
+    findings.extend(seen.note());
+    findings.sort();
+    findings.dedup();
+    Ok(Verified {
+        machines: servers.len() + others.len(),
+        findings,
+        cluster: manifest.cluster,
+    })
+}
+
+/// The names of servers and of all others.
+fn by_role(manifest: &Manifest) -> (BTreeSet<&str>, Vec<&str>) {
+    let (mut servers, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for file in &manifest.files {
+        let Some(name) = file.machine() else { continue };
+        let serves = file.roles.iter().any(|role| SERVERS.contains(&role.as_str()));
+        if serves { &mut servers } else { &mut others }.insert(name);
+    }
+    (servers, others.into_iter().collect())
+}

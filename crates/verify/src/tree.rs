@@ -1,0 +1,230 @@
+//! The tree as a whole: `manifest.json`, every file that it names, every machine unpacked.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::{
+    Finding, Machine,
+    machine::Bytes,
+    manifest::{Described, Manifest},
+    unpack,
+};
+
+/// Name of the manifest.
+pub const MANIFEST: &str = "manifest.json";
+
+/// A file that a render of all nodes writes, and a render of some does not.
+const OF_ALL: &str = "node-names";
+
+/// `apiVersion` and `kind` of a manifest that can be read.
+const READABLE: (&str, &str) = ("firelay.dev/v1alpha1", "Manifest");
+
+/// The bytes of a file of the tree, by its path.
+pub type Fetch<'a> = dyn Fn(&str) -> io::Result<Vec<u8>> + Sync + 'a;
+
+/// Why there is nothing to verify.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no manifest.
+    #[error("{} has no manifest.json: name the directory that `firelay render` wrote", .path.display())]
+    None {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The manifest is none.
+    #[error("manifest.json is not a manifest of firelay: {0}")]
+    Manifest(String),
+}
+
+/// A file of the tree: what `manifest.json` says of it, and its bytes if there is one.
+#[derive(Clone, Debug)]
+pub struct TreeFile {
+    /// Its entry in the manifest.
+    pub described: Described,
+    /// Its bytes; `None` for a file that is missing.
+    pub bytes: Option<Bytes>,
+}
+
+impl TreeFile {
+    /// Its bytes are those that the manifest tells of.
+    pub fn is_whole(&self) -> bool {
+        self.bytes
+            .as_ref()
+            .is_some_and(|bytes| sha256_hex(bytes) == self.described.sha256)
+    }
+}
+
+/// A tree, unpacked.
+#[derive(Debug)]
+pub struct Tree {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Every node and pool, by name.
+    pub machines: Vec<Machine>,
+    /// Files that are no node's, and those of nodes that are no document (`pxe/…`), by path.
+    pub others: Vec<TreeFile>,
+    /// Findings about files that could not be read; those of machines are theirs.
+    pub faults: Vec<Finding>,
+    pool: Pool,
+}
+
+impl Tree {
+    /// Reads the tree in a directory.
+    pub fn open(out: &Path) -> Result<Self, Error> {
+        Self::read(&manifest(out)?, &|name| file(&out.join(name)), out)
+    }
+
+    /// Reads a tree whose files come from elsewhere; `out` is for messages only.
+    pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
+        Self::of(parsed(manifest)?, fetch, out)
+    }
+
+    /// Reads what a manifest names.
+    pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
+        let pool = Pool::default();
+        let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
+        let files = plain.par_iter().map(|described| load(described, fetch, &pool, out));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let (nodes, others) = by_node(files);
+        let machines: Vec<_> = nodes
+            .into_par_iter()
+            .map(|files| unpack::machine(files, &pool))
+            .collect();
+        let faults = odd.into_iter().map(|file| {
+            Finding::error("FL1001", MANIFEST, "the manifest names a file outside of the tree")
+                .at(&file.path)
+                .help("render the tree again")
+        });
+        Ok(Self {
+            faults: faults.collect(),
+            manifest,
+            machines,
+            others,
+            pool,
+        })
+    }
+
+    /// Where equal bytes are kept once.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Every file of the tree.
+    pub fn files(&self) -> impl Iterator<Item = &TreeFile> {
+        self.others
+            .iter()
+            .chain(self.machines.iter().flat_map(|machine| &machine.files))
+    }
+}
+
+/// Most bytes of a file of a tree: over the manifest of a hundred thousand machines, under what a machine has.
+const MOST: u64 = 256 << 20;
+
+/// The bytes of a file. What is none would be waited for, and one without end would fill the memory.
+pub(super) fn file(path: &Path) -> io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if found.len() > MOST {
+        let message = format!("{} bytes, more than any file of a tree has", found.len());
+        return Err(io::Error::other(message));
+    }
+    fs::read(path)
+}
+
+/// The bytes of the manifest in a directory.
+pub(super) fn manifest(out: &Path) -> Result<Vec<u8>, Error> {
+    let path = out.join(MANIFEST);
+    file(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::None { path: out.to_owned() },
+        _ => Error::Read { path, source },
+    })
+}
+
+/// The manifest, if it is one that can be read.
+pub(super) fn parsed(manifest: &[u8]) -> Result<Manifest, Error> {
+    let mut manifest: Manifest =
+        serde_json::from_slice(manifest).map_err(|error| Error::Manifest(error.to_string()))?;
+    let machines = manifest.files.iter().filter_map(Described::machine);
+    manifest.machines = machines.map(str::to_owned).collect();
+    manifest.whole = manifest.files.iter().any(|file| file.path == OF_ALL);
+    if (manifest.api_version.as_str(), manifest.kind.as_str()) == READABLE {
+        return Ok(manifest);
+    }
+    Err(Error::Manifest(format!(
+        "it is {} {}",
+        manifest.api_version, manifest.kind
+    )))
+}
+
+/// Stays within the tree.
+fn is_plain(path: &str) -> bool {
+    !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
+}
+
+fn load(described: &Described, fetch: &Fetch<'_>, pool: &Pool, out: &Path) -> Result<TreeFile, Error> {
+    let bytes = match fetch(&described.path) {
+        Ok(bytes) => Some(pool.share(&bytes)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(source) => {
+            let path = out.join(&described.path);
+            return Err(Error::Read { path, source });
+        }
+    };
+    Ok(TreeFile {
+        described: described.clone(),
+        bytes,
+    })
+}
+
+/// Files below `nodes/NAME/`, by node, and all others.
+fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
+    let mut nodes: BTreeMap<String, Vec<TreeFile>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for file in files {
+        match file.described.machine().map(str::to_owned) {
+            Some(node) => nodes.entry(node).or_default().push(file),
+            None => others.push(file),
+        }
+    }
+    (nodes.into_values().collect(), others)
+}
+
+/// Bytes that occur more than once are kept once: most files are the same on every node.
+#[derive(Debug, Default)]
+pub(super) struct Pool(Mutex<HashSet<Bytes>>);
+
+impl Pool {
+    /// The one copy of these bytes.
+    pub(super) fn share(&self, bytes: &[u8]) -> Bytes {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = kept.get(bytes) {
+            return bytes.clone();
+        }
+        let bytes: Bytes = Arc::from(bytes);
+        kept.insert(bytes.clone());
+        bytes
+    }
+}
+
+/// SHA-256 as lower-case hex.
+pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
