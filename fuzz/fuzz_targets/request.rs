@@ -1,7 +1,7 @@
 //! No bytes make the reader of HTTP requests panic, and no path that it lets through leads out of a directory.
 #![no_main]
 
-use firelay::serve::{MOST_BYTES, Parsed, parse};
+use firelay_serve::{MOST_BYTES, Parsed, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 
 use std::{io, path::Path};
 
-use firelay::audit::{Catalogue, Contents};
+use firelay_audit::{Catalogue, Contents};
 use firelay_verify::{Tree, check};
 use libfuzzer_sys::fuzz_target;
 use time::OffsetDateTime;
