@@ -1,6 +1,6 @@
 //! Why something could not be sealed or opened. No message repeats a key.
 
-/// What can go wrong.
+/// An error of sealing or opening.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,7 +30,7 @@ pub enum Error {
     Identity {
         /// File or variable.
         name: String,
-        /// What is wrong, without the text.
+        /// The problem, without the text.
         problem: String,
     },
 }

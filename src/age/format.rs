@@ -20,7 +20,7 @@ const TAG: usize = 16;
 /// Characters of a whole line of a stanza's body; a shorter one is its last.
 const COLUMNS: usize = 64;
 
-/// What the payload is encrypted with, and each stanza wraps.
+/// The key of the payload, which each stanza wraps.
 pub type FileKey = Zeroizing<[u8; 16]>;
 
 /// The file key, wrapped for one recipient.

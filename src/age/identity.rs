@@ -1,4 +1,4 @@
-//! What opens what is sealed: private keys, from a file or a variable.
+//! Identities: private keys that open sealed files, from a file or a variable.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Whom something is sealed to.
+//! Recipients: public keys to which files are sealed.
 
 use std::{fmt, str::FromStr};
 
@@ -26,7 +26,7 @@ impl FromStr for Recipient {
         let text = text.trim();
         let mut words = text.split_ascii_whitespace();
         let (first, second) = (words.next().unwrap_or_default(), words.next());
-        // What stands behind a key is its comment: a second key there would be taken for sealed to, and is not.
+        // Text behind a key is its comment. A second key there would look like a recipient, and would not be one.
         if text.contains(['\n', '\r']) || words.any(|word| word == ssh::ED25519 || word == ssh::RSA) {
             return Err("one recipient each; repeat --recipient".into());
         }

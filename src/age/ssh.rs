@@ -196,7 +196,7 @@ impl<'a> Wire<'a> {
         Some(number.strip_prefix(&[0]).unwrap_or(number))
     }
 
-    /// What follows the two check numbers in the private part.
+    /// The key behind the two check numbers in the private part.
     fn secret(&mut self, kind: &Kind) -> Option<Zeroizing<Vec<u8>>> {
         if self.take(4)? != self.take(4)? {
             return None;

@@ -29,7 +29,7 @@ pub(super) fn key(shared: &[u8], share: &[u8; 32], recipient: &[u8; 32], info: &
     format::derived(shared, &[*share, *recipient].concat(), info)
 }
 
-/// What both sides come to; `None` for a public key of small order, with which that would be zero.
+/// The shared secret; `None` for a public key of small order, with which it would be zero.
 pub(super) fn agreed(own: &[u8; 32], other: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
     agree(&private(own), UnparsedPublicKey::new(&X25519, other), (), |shared| {
         shared.try_into().map(Zeroizing::new).map_err(|_| ())

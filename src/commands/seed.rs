@@ -18,6 +18,7 @@ use crate::{
     cli::{self, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
     disk::{self, Access},
+    profile::Profiles,
 };
 
 /// Most bytes of what an older seed may be; a larger file is none.
@@ -48,13 +49,21 @@ pub fn run(args: &cli::Seed) -> Result<(), Failure> {
     let chosen = chosen(&args.nodes, machines.values().collect())?;
     let seeds = chosen.into_iter().map(|machine| {
         let form = args.form.map_or_else(|| Form::of(machine.document.format), Form::from);
-        Ok((machine.name, seed(&tree, machine, form).map_err(failure)?))
+        Ok((machine.name, seed(&tree, machine, form, platform_of).map_err(failure)?))
     });
     let seeds = seeds.collect::<Result<Vec<_>, Failure>>()?;
     let to = args.to.clone().unwrap_or_else(|| args.out.join(DIRECTORY));
     let made = seeds.into_iter().map(|(name, seed)| make(name, seed, &to));
     let made = made.collect::<Result<Vec<_>, _>>()?;
     streams::report(args.output, &made, || made.iter().map(line).collect())
+}
+
+/// The platform that has the name of a form as an alias.
+fn platform_of(form: Form) -> Option<String> {
+    let profiles = Profiles::embedded().ok()?;
+    let mut platforms = profiles.platform.values();
+    let named = platforms.find(|platform| platform.aliases.iter().any(|alias| alias == form.name()))?;
+    Some(named.name.clone())
 }
 
 impl From<SeedForm> for Form {
@@ -132,7 +141,7 @@ fn stale(out: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn is_of(tree: &TreeReader, machine: &Machine<'_>, image: &[u8]) -> bool {
     [Form::Cidata, Form::ConfigDrive]
         .into_iter()
-        .any(|form| matches!(seed(tree, machine, form), Ok(Seed::Image { bytes, .. }) if bytes == image))
+        .any(|form| matches!(seed(tree, machine, form, |_| None), Ok(Seed::Image { bytes, .. }) if bytes == image))
 }
 
 /// The bytes of a volume that firelay wrote.

@@ -24,9 +24,9 @@ pub struct Artifact {
     pub files: Vec<ArtifactFile>,
     /// cloud-init's name for the machine as these files make it: another document or network is another instance.
     pub instance: String,
-    /// What the platform is given.
+    /// The document for the platform.
     pub handover: Handover,
-    /// What is to lie elsewhere before the machine boots.
+    /// The file that has to be uploaded before the machine boots.
     pub payload: Option<Payload>,
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for ArtifactFile {
 pub struct Handover {
     /// Name of the file to hand over, one of [`Artifact::files`].
     pub file: String,
-    /// What takes it: a Terraform attribute, a metadata key, a file name. It is the same on every rung.
+    /// The field that takes it: a Terraform attribute, a metadata key, a file name. It is the same for every form.
     pub attribute: String,
     /// The form.
     pub rung: DeliveryForm,
@@ -79,7 +79,7 @@ impl Handover {
     }
 }
 
-/// What a machine fetches.
+/// The file that a machine fetches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// Name of the file, one of [`Artifact::files`].

@@ -1,6 +1,6 @@
 //! A document for who puts it through a template engine first.
 
-/// What reads the text before the machine does.
+/// The template engine that processes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// Terraform's `templatefile` and templates in HCL.

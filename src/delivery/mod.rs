@@ -1,4 +1,4 @@
-//! What a platform takes: the form that fits its limit, the files beside it, and the tree that holds all of them.
+//! Documents for platforms: the form that fits the limit, the files beside it, pointers, and seeds.
 
 mod artifact;
 mod beside;

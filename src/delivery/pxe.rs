@@ -67,7 +67,7 @@ pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<
     Ok(files)
 }
 
-/// What arguments name.
+/// Values of the placeholders in arguments.
 struct Filling<'a> {
     pxe: &'a PxePlan,
     instance: &'a str,
@@ -164,7 +164,7 @@ fn of_matchbox(
         profile: name,
         selector,
     };
-    // What would be handed over: its platform encodes nothing, but may have been told a pointer.
+    // The file that is handed over: its platform encodes nothing, but it may be a pointer.
     let document = ignition.and_then(|file| Some((file, artifact.content(&artifact.handover.file)?.to_vec())));
     let mut files = vec![
         ArtifactFile::text(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),

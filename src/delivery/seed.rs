@@ -1,4 +1,4 @@
-//! What cloud-init's datasources read beside the user-data.
+//! The files that cloud-init's datasources read beside the user-data.
 
 use serde::Serialize;
 

@@ -23,6 +23,15 @@ pub enum Form {
 }
 
 impl Form {
+    /// Its name, which is also an alias of the platform that takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cidata => "cidata",
+            Self::ConfigDrive => "config-drive",
+            Self::FwCfg => "fw-cfg",
+        }
+    }
+
     /// The form in which a format is usually read.
     pub fn of(format: DocumentFormat) -> Self {
         match format {
@@ -65,8 +74,14 @@ pub enum SeedError {
     Tree(#[from] tree::Error),
 }
 
-/// A machine's seed from the tree that its manifest was read from.
-pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed, SeedError> {
+/// A machine's seed from the tree that its manifest was read from. `platform_of` finds the platform whose machines take a form,
+/// for a refusal.
+pub fn seed(
+    tree: &TreeReader,
+    machine: &Machine<'_>,
+    form: Form,
+    platform_of: impl Fn(Form) -> Option<String>,
+) -> Result<Seed, SeedError> {
     let document = machine.document.file;
     match (form, machine.document.format) {
         (Form::Cidata, DocumentFormat::CloudInit) => match (machine.meta_data, machine.network_config) {
@@ -81,7 +96,7 @@ pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed
             _ => refuse(
                 machine,
                 format!("its platform {} reads no volume", platform(machine)),
-                &platform_key(machine, "nocloud"),
+                &platform_key(machine, platform_of(form)),
             ),
         },
         (Form::Cidata, DocumentFormat::Ignition) => cidata(tree, &[("user-data", document)]),
@@ -92,7 +107,7 @@ pub fn seed(tree: &TreeReader, machine: &Machine<'_>, form: Form) -> Result<Seed
                 "its pointer is encoded for its platform {}, and QEMU takes a file as it is",
                 platform(machine)
             ),
-            &platform_key(machine, "qemu"),
+            &platform_key(machine, platform_of(form)),
         ),
         (Form::FwCfg, DocumentFormat::Ignition) => {
             // A comma ends a value of QEMU's options unless it is doubled (qemu(1)).
@@ -122,7 +137,8 @@ fn platform<'m>(machine: &Machine<'m>) -> &'m str {
 }
 
 /// The key of the spec that chooses another platform.
-fn platform_key(machine: &Machine<'_>, platform: &str) -> String {
+fn platform_key(machine: &Machine<'_>, platform: Option<String>) -> String {
+    let platform = platform.as_deref().unwrap_or("NAME");
     let list = if machine.pool { "pools" } else { "nodes" };
     format!(
         "write `platform: {platform}` at the top of the spec, or in the entry of {} in `{list}`, and render again",

@@ -75,12 +75,12 @@ impl Group {
     }
 }
 
-/// What one file takes.
+/// The size of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileSize {
     /// Path on the node.
     pub path: String,
-    /// What kind of file it is.
+    /// Its kind.
     pub group: Group,
     /// Bytes on the node.
     pub raw: u64,
@@ -89,7 +89,7 @@ pub struct FileSize {
     pub share: u64,
 }
 
-/// What one kind of files takes.
+/// The size of one kind of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupSize {
     /// The kind.
@@ -107,7 +107,7 @@ pub struct NodeSize {
     pub node: String,
     /// Name of the platform's profile.
     pub platform: String,
-    /// What takes the document.
+    /// The field that takes the document.
     pub attribute: String,
     /// The form that is taken.
     pub rung: DeliveryForm,
@@ -199,7 +199,7 @@ fn group_sizes(files: &[FileSize]) -> Vec<GroupSize> {
 pub struct Overrun {
     /// The smallest form.
     pub size: NodeSize,
-    /// What the platform would have taken.
+    /// The platform's limit.
     pub limit: u64,
     format: DocumentFormat,
 }

@@ -49,7 +49,7 @@ impl SecretVariables {
     pub const PATH: &str = "terraform/secrets.auto.tfvars.json";
 }
 
-/// What belongs to no single machine.
+/// Values of the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     /// Its name.
@@ -66,7 +66,7 @@ pub struct Cluster {
     pub pod_cidrs: Vec<String>,
     /// Ranges of Services.
     pub service_cidrs: Vec<String>,
-    /// What the network plugin and add-ons must reach between machines, besides Kubernetes' own.
+    /// Ports of the network plugin and add-ons between machines, besides Kubernetes' own.
     pub ports: Vec<Port>,
 }
 
@@ -117,7 +117,7 @@ pub struct Machine {
     pub platform: String,
     /// Name of its system's profile.
     pub os: String,
-    /// What the system reads.
+    /// The format that the system reads.
     pub document: DocumentFormat,
     /// Its architecture, in Kubernetes' words.
     pub arch: Arch,
@@ -129,7 +129,7 @@ pub struct Machine {
     pub labels: BTreeMap<String, String>,
     /// Taints that its kubelet registers with.
     pub taints: Vec<Taint>,
-    /// What the platform takes the document as.
+    /// The field of the platform that takes the document.
     pub attribute: String,
     /// How the file is encoded.
     pub encoding: Encoding,
@@ -199,7 +199,7 @@ const NETWORK_CONFIG: &str = "network-config";
 /// A machine's document and what is read beside it. Texts of Terraform are UTF-8: what is none is base64.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserData {
-    /// What the attribute takes.
+    /// The value of the attribute.
     pub user_data: String,
     /// `meta-data` in plain text.
     pub meta_data: Option<String>,
@@ -214,7 +214,7 @@ impl fmt::Debug for UserData {
 }
 
 impl UserData {
-    /// What is handed over for a node.
+    /// The document of a node.
     pub fn new(artifact: &Artifact) -> Self {
         let beside = |name| artifact.content(name).map(text);
         Self {

@@ -10,10 +10,10 @@ use crate::{node::NodeFiles, profile::OsProfile};
 /// in Ignition: Butane takes a number in any of YAML's notations.
 pub fn butane(os: &OsProfile, files: &NodeFiles) -> Result<String, Error> {
     let Some(version) = &os.ignition_version else {
-        return Err(Error::NoIgnitionVersion { os: os.name.clone() });
+        return Err(Error::NoIgnitionVersion(os.name.clone()));
     };
     let Some(butane) = &os.butane else {
-        return Err(Error::NoButane { os: os.name.clone() });
+        return Err(Error::NoButane(os.name.clone()));
     };
     let ignition = Ignition {
         version: version.clone(),

@@ -41,9 +41,7 @@ impl Document for CloudInit {
 fn wrap(document: &str) -> Result<String, Error> {
     // The part's text goes through Python's `email.message`, which turns what is not ASCII into escapes.
     if let Some(line) = document.lines().find(|line| !line.is_ascii()) {
-        return Err(Error::NotAscii {
-            line: line.trim().to_owned(),
-        });
+        return Err(Error::NotAscii(line.trim().to_owned()));
     }
     Ok(format!(
         "Content-Type: application/gzip\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\n{}\n",
@@ -151,7 +149,7 @@ fn users(users: &[NodeUser]) -> Vec<User<'_>> {
 /// The boot chain's mark that the whole document is on disk (templates/boot/driver.j2).
 const LAID: &str = "/var/lib/firelay/laid";
 
-/// What must be there before the files: directories that are not 0755, since `write_files` makes parents 0755, and masks,
+/// Work before the files are written: directories that are not 0755, since `write_files` makes parents 0755, and masks,
 /// since one may start at any time. This runs at every boot, so each command may be repeated.
 fn boot_commands(files: &NodeFiles) -> Vec<Command> {
     let masks = (!files.masked_units.is_empty()).then(|| command(&["systemctl", "mask"], &files.masked_units));
@@ -173,7 +171,7 @@ fn lay_again() -> Command {
     command(&["sh", "-c"], [script])
 }
 
-/// What is done once, at the end of the first boot. Links are laid here and not at every boot: a node may turn them to
+/// Work at the end of the first boot. Links are created here and not at every boot: a node may turn them to
 /// something newer, as the kubelet does with its client certificate.
 fn run_commands(files: &NodeFiles) -> Vec<Command> {
     let mut commands = Vec::new();

@@ -1,83 +1,43 @@
 use thiserror::Error;
 
-/// Why a document cannot say what a node needs.
+/// A document that cannot express the files of a node.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The format has no word for a field of [`crate::node::NodeFiles`].
-    #[error("{format} has no {field} ({value}): {help}")]
-    Unsupported {
-        /// Name of the format.
-        format: &'static str,
-        /// Field of the node.
-        field: &'static str,
-        /// What it says.
-        value: String,
-        /// What to do instead.
-        help: &'static str,
-    },
+    /// Ignition loses permission bits of a file (mode and path).
+    #[error(
+        "ignition has no mode ({0:04o} of {1}): setuid, setgid and sticky bits are lost before spec 3.6: set them from a step"
+    )]
+    SpecialMode(u32, String),
     /// A path is not absolute, or not in its shortest form.
     #[error(
-        "{path:?} is not a plain absolute path: write it from `/`, without `.`, `..`, empty parts or control characters"
+        "{0:?} is not a plain absolute path: write it from `/`, without `.`, `..`, empty parts or control characters"
     )]
-    Path {
-        /// As given.
-        path: String,
-    },
-    /// A path where nothing survives until the node needs it.
-    #[error("{path} lies under {mount}, which is empty after every boot: choose a path on disk")]
-    Volatile {
-        /// As given.
-        path: String,
-        /// The file system.
-        mount: &'static str,
-    },
+    Path(String),
+    /// A path on a file system that is empty after every boot.
+    #[error("{0} lies under {1}, which is empty after every boot: choose a path on disk")]
+    Volatile(String, &'static str),
     /// Two files, directories, links or units claim one path.
-    #[error("{path} is written twice: keep one of the two")]
-    Duplicate {
-        /// The path.
-        path: String,
-    },
-    /// A path whose parent is written as something that is no directory.
-    #[error("{path} lies beneath {parent}, which is not a directory")]
-    Beneath {
-        /// The path.
-        path: String,
-        /// The file, link or unit above it.
-        parent: String,
-    },
+    #[error("{0} is written twice: keep one of the two")]
+    Duplicate(String),
+    /// The parent of a path is written as something that is no directory.
+    #[error("{0} lies beneath {1}, which is not a directory")]
+    Beneath(String, String),
     /// Permission bits beyond the twelve that exist.
-    #[error("mode {mode:o} of {path} has bits beyond 7777")]
-    Mode {
-        /// The path.
-        path: String,
-        /// The mode.
-        mode: u32,
-    },
-    /// systemd cannot enable a unit that does not say what wants it.
-    #[error("unit {unit} is enabled but has no [Install] section: add one, or do not enable it")]
-    NoInstall {
-        /// Name of the unit.
-        unit: String,
-    },
-    /// An OS profile that reads Ignition does not say which version.
-    #[error("os profile {os} reads ignition but has no ignitionVersion")]
-    NoIgnitionVersion {
-        /// Name of the profile.
-        os: String,
-    },
-    /// An OS profile that reads Ignition does not say what Butane calls it.
-    #[error("os profile {os} has no butane: write its variant and version, or ask for no Butane")]
-    NoButane {
-        /// Name of the profile.
-        os: String,
-    },
-    /// A character outside ASCII, in a document for which cloud-init has no way to keep it.
-    #[error("cloud-init garbles what is not ASCII in a document that is compressed inside: rewrite {line:?}")]
-    NotAscii {
-        /// The line of the document; contents of files are never in it.
-        line: String,
-    },
+    #[error("mode {1:o} of {0} has bits beyond 7777")]
+    Mode(String, u32),
+    /// systemd can enable a unit only if that says what wants it.
+    #[error("unit {0} is enabled but has no [Install] section: add one, or do not enable it")]
+    NoInstall(String),
+    /// An OS profile for Ignition lacks the version.
+    #[error("os profile {0} reads ignition but has no ignitionVersion")]
+    NoIgnitionVersion(String),
+    /// An OS profile for Ignition lacks Butane's variant.
+    #[error("os profile {0} has no butane: write its variant and version, or ask for no Butane")]
+    NoButane(String),
+    /// A character outside ASCII in a line of a document that is compressed inside. File contents are never in that line.
+    #[error("cloud-init garbles what is not ASCII in a document that is compressed inside: rewrite {0:?}")]
+    NotAscii(String),
     /// The YAML could not be emitted.
     #[error(transparent)]
     Yaml(#[from] firelay_yaml::Error),

@@ -1,4 +1,4 @@
-//! What must hold of a node's files in every format.
+//! Checks of a node's files for every format.
 
 use std::collections::BTreeMap;
 
@@ -22,20 +22,16 @@ pub(super) fn check(files: &NodeFiles, implied: &[NodeFile]) -> Result<(), Error
     for (path, kind) in paths(files, implied) {
         check_path(&path)?;
         if seen.insert(path.clone(), kind).is_some() {
-            return Err(Error::Duplicate { path });
+            return Err(Error::Duplicate(path));
         }
     }
     for path in seen.keys() {
         if let Some(parent) = ancestors(path).find(|parent| seen.get(*parent) == Some(&Kind::Leaf)) {
-            return Err(Error::Beneath {
-                path: path.clone(),
-                parent: parent.to_owned(),
-            });
+            return Err(Error::Beneath(path.clone(), parent.to_owned()));
         }
     }
     if let Some((path, mode)) = modes(files).find(|(_, mode)| *mode > 0o7777) {
-        let path = path.to_owned();
-        return Err(Error::Mode { path, mode });
+        return Err(Error::Mode(path.to_owned(), mode));
     }
     files.units.iter().try_for_each(check_unit)
 }
@@ -73,16 +69,13 @@ fn check_path(path: &str) -> Result<(), Error> {
             .all(|part| !matches!(part, "" | "." | "..") && !part.contains(char::is_control))
     });
     if !plain {
-        return Err(Error::Path { path: path.to_owned() });
+        return Err(Error::Path(path.to_owned()));
     }
     match VOLATILE
         .into_iter()
         .find(|mount| path == *mount || ancestors(path).any(|parent| parent == *mount))
     {
-        Some(mount) => Err(Error::Volatile {
-            path: path.to_owned(),
-            mount,
-        }),
+        Some(mount) => Err(Error::Volatile(path.to_owned(), mount)),
         None => Ok(()),
     }
 }
@@ -91,9 +84,7 @@ fn check_path(path: &str) -> Result<(), Error> {
 fn check_unit(unit: &NodeUnit) -> Result<(), Error> {
     let installable = unit.content.is_empty() || unit.content.lines().any(|line| line.trim() == "[Install]");
     if unit.enabled && !installable {
-        return Err(Error::NoInstall {
-            unit: unit.name.clone(),
-        });
+        return Err(Error::NoInstall(unit.name.clone()));
     }
     Ok(())
 }

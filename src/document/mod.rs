@@ -49,7 +49,7 @@ pub fn for_os(os: &OsProfile) -> Result<Box<dyn Document>, Error> {
             Some(version) => Ok(Box::new(Ignition {
                 version: version.clone(),
             })),
-            None => Err(Error::NoIgnitionVersion { os: os.name.clone() }),
+            None => Err(Error::NoIgnitionVersion(os.name.clone())),
         },
     }
 }

@@ -127,7 +127,7 @@ struct Vlan<'a> {
     addressing: Addressing<'a>,
 }
 
-/// What all kinds have. Routes to everywhere are written as networks: not every renderer knows the word `default`.
+/// Fields of all kinds of interfaces. Default routes are written as networks: not every renderer knows the word `default`.
 #[derive(Debug, Serialize)]
 struct Addressing<'a> {
     dhcp4: bool,

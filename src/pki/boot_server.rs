@@ -25,7 +25,7 @@ const BACKDATE: Duration = Duration::days(1);
 const CA_VALIDITY: Duration = Duration::days(3650);
 const VALIDITY: Duration = Duration::days(365);
 
-/// What the server shows, and what others know it by.
+/// The server's certificate, and the CA by which clients verify it.
 #[derive(Debug)]
 pub struct BootServer {
     /// The CA's certificate, PEM.

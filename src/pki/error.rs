@@ -1,6 +1,6 @@
 //! Why certificates could not be issued.
 
-/// What can go wrong between a bundle and a node's certificates.
+/// An error of issuing certificates.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -9,7 +9,7 @@ pub enum Error {
     Authority {
         /// `kubernetes`, `etcd` or `frontProxy`.
         authority: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A CA ends before anything it could sign would begin.
@@ -46,13 +46,13 @@ pub enum Error {
     Addon {
         /// Add-on.
         addon: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The certificate of `firelay serve` could not be made.
     #[error("the certificate of firelay serve: {problem}")]
     BootServer {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A control plane without an address has no API server to name.

@@ -32,7 +32,7 @@ impl Usage {
     }
 }
 
-/// What a leaf says.
+/// The content of a leaf certificate.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     ca: Ca,

@@ -44,11 +44,11 @@ pub struct Bundle {
     pub certificate_key: Secret<String>,
     /// Encryption at rest, base64 of 32 bytes.
     pub encryption_key: Secret<String>,
-    /// Whom its file is sealed to; to nobody, it is in clear.
+    /// Recipients of its file; without any it is in clear.
     pub recipients: Vec<Recipient>,
 }
 
-/// What a new bundle is to be.
+/// The settings of a new bundle.
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
     /// Cluster name.
@@ -127,7 +127,7 @@ impl Bundle {
         format!("SHA256:{name}")
     }
 
-    /// What is public of a cluster.
+    /// The public parts of a cluster.
     fn roots(&self) -> [&[u8]; 5] {
         [
             self.cluster.as_bytes(),

@@ -1,4 +1,4 @@
-//! What a bundle must be, however it came to be.
+//! Checks of a bundle, wherever it comes from.
 
 use rcgen::PublicKeyData;
 use x509_parser::pem::Pem;
@@ -10,7 +10,7 @@ use crate::encoding::unbase64;
 /// Field and what is wrong with it.
 pub(super) type Problem = (&'static str, &'static str);
 
-/// What is wrong with a seed, token or key of zeros.
+/// The problem of a seed, token or key of zeros.
 pub const ZERO: &str = "is all zero: nobody drew it, and everybody knows it (FL1101)";
 
 pub(super) fn ensure(holds: bool, field: &'static str, problem: &'static str) -> Result<(), Problem> {

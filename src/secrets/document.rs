@@ -124,7 +124,7 @@ impl Bundle {
         Ok(Secret::new(firelay_yaml::emit(&document)?))
     }
 
-    /// What its file holds: YAML, sealed if there are recipients.
+    /// The content of its file: YAML, sealed if there are recipients.
     pub fn to_file(&self, random: &mut Random<'_>) -> Result<Secret<String>, Error> {
         let text = self.to_yaml()?;
         if self.recipients.is_empty() {

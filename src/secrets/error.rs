@@ -1,4 +1,4 @@
-//! What can go wrong with a bundle. No message repeats what the file holds.
+//! Errors of a bundle. No message repeats the content of the file.
 
 use std::{io, path::PathBuf};
 
@@ -18,7 +18,7 @@ pub enum Error {
         name: String,
         /// Dotted path of the field.
         field: &'static str,
-        /// What is wrong, without the value.
+        /// The problem, without the value.
         problem: &'static str,
     },
     /// The dates of a new CA cannot be written in a certificate.

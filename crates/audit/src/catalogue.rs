@@ -24,7 +24,7 @@ pub const SERVICE_ACCOUNT: &str = "service-account key";
 /// A secret, and the bytes that all its forms have in common.
 #[derive(Clone, Debug)]
 pub struct KnownSecret {
-    /// What may be shown of it.
+    /// The part that may be shown.
     pub secret: Secret,
     /// The scalar of an ECDSA key, the end of an RSA key, or the secret itself.
     value: secret::Secret<Vec<u8>>,

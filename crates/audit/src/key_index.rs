@@ -18,7 +18,7 @@ const ETCD_CA: &str = "etcd-ca";
 const CAS: [&str; 3] = ["kubernetes", ETCD_CA, "front-proxy-ca"];
 /// A client of etcd that members have, too.
 const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";
-/// What the names of kubelets begin with.
+/// Prefix of the names of kubelets.
 const NODE: &str = "system:node:";
 
 /// Secrets of a file, and what each is wrapped in.

@@ -21,7 +21,7 @@ pub struct Report {
     pub bundle: Option<String>,
     /// Every document.
     pub documents: Vec<Row>,
-    /// Who can read them.
+    /// Their readers.
     pub readers: Vec<Reader>,
     /// Secrets in places where they must not be.
     pub findings: Vec<Finding>,
@@ -72,7 +72,7 @@ pub struct Platform {
     pub narrowed_by: Vec<String>,
 }
 
-/// Who can read the documents of a platform.
+/// The readers of the documents of a platform.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reader {

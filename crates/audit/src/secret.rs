@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Secret {
-    /// What its reader can do.
+    /// The power of its reader.
     pub exposure: Exposure,
     /// Its name: a CA, the common name of a certificate, a token.
     pub title: String,
@@ -45,7 +45,7 @@ impl Secret {
     }
 }
 
-/// What the reader of a document can do with its secrets, the least first.
+/// The power of a document's reader through its secrets, the least first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exposure {

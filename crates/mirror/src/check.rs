@@ -19,7 +19,7 @@ use crate::{
 pub struct Problem {
     /// The path or URL that was checked.
     pub place: String,
-    /// What is wrong.
+    /// The problem.
     pub fault: Fault,
 }
 

@@ -16,7 +16,7 @@ use crate::{
     request::Request,
 };
 
-/// What all of a machine's wrong ways come to.
+/// The body of every answer without a file.
 pub(crate) const NOTHING: &[u8] = b"nothing here\n";
 
 /// Everything that an answer is made of.
@@ -24,13 +24,13 @@ pub(crate) const NOTHING: &[u8] = b"nothing here\n";
 pub struct Server {
     /// The rendered tree.
     pub tree: TreeReader,
-    /// What may be asked for.
+    /// The files that may be requested.
     pub catalog: Catalog,
     /// Files for everybody.
     pub mirror: Option<Mirror>,
     /// The CA's certificate, PEM, where there is TLS.
     pub ca: Option<String>,
-    /// Who had what; `None` hands documents out again and again.
+    /// Delivered documents; with `None` documents are delivered any number of times.
     pub journal: Option<Mutex<Journal>>,
     /// How often one address may ask.
     pub limits: Mutex<Limits>,
@@ -40,7 +40,7 @@ pub struct Server {
     pub begun: Instant,
 }
 
-/// What is sent.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

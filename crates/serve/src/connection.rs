@@ -29,7 +29,7 @@ const SLOWEST: u64 = 16 << 10;
 /// Bytes that are read from a file and written at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Who is on the other side, and how.
+/// The client of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
@@ -47,7 +47,7 @@ pub(crate) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Opti
     };
     match tls {
         None => converse(server, timed, caller),
-        // What is no TLS fails when it is first read.
+        // A client without TLS fails at the first read.
         Some(config) => {
             if let Ok(connection) = ServerConnection::new(Arc::clone(config)) {
                 converse(server, StreamOwned::new(connection, timed), caller);
@@ -58,7 +58,7 @@ pub(crate) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Opti
 
 pub(crate) fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
     let (request, mut answer) = match read(&mut wire) {
-        // Nobody listens any more, or never spoke HTTP.
+        // The client is gone, or never spoke HTTP.
         Err(_) => {
             return server
                 .log

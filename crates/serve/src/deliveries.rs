@@ -1,4 +1,4 @@
-//! Who has had what: the state that outlives the server.
+//! Delivered documents: the state that outlives the server.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ struct Given {
     again: bool,
 }
 
-/// What follows from all events.
+/// The state after all events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deliveries {
     /// By node: a machine that has a document runs, and gets no other one, whatever is rendered later.

@@ -44,7 +44,7 @@ pub enum Error {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The system has no randomness.

@@ -38,7 +38,7 @@ pub enum MirrorError {
     Secret {
         /// The directory.
         mirror: PathBuf,
-        /// What it holds, or lies in.
+        /// The file that it holds, or the directory that it lies in.
         secret: PathBuf,
     },
 }

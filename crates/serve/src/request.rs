@@ -20,11 +20,11 @@ pub struct Request {
     pub path: String,
     /// Its segments, decoded; `None` for a path that names no file anywhere.
     pub segments: Option<Vec<String>>,
-    /// Who asks, by the header.
+    /// The machine, by the header.
     pub node: Option<String>,
 }
 
-/// What became of the bytes so far.
+/// The result of parsing the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// More are needed.

@@ -86,7 +86,7 @@ impl Slots {
     }
 }
 
-/// Who holds a place: an address, and with IPv6 its network.
+/// The holders of a place: an address, and with IPv6 its network.
 fn holders(peer: IpAddr) -> Vec<Holder> {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

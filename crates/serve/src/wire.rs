@@ -32,7 +32,7 @@ impl Timed {
         }
     }
 
-    /// What is left; a timeout of zero would be none.
+    /// The remaining time; a timeout of zero would mean none at all.
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {

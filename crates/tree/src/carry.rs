@@ -60,7 +60,7 @@ struct Carrier<'a> {
 }
 
 impl Carrier<'_> {
-    /// What is in a directory.
+    /// Carries over the content of a directory.
     fn content(&mut self, directory: &Path) -> io::Result<()> {
         for entry in fs::read_dir(self.from.join(directory))? {
             let entry = entry?;

@@ -39,7 +39,7 @@ pub enum Error {
     Manifest {
         /// Path of the manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Files that the last manifest does not name are where new ones go. Nothing was changed.

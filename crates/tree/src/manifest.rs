@@ -24,7 +24,7 @@ pub struct Manifest {
     /// The cluster stands: no document founds it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub founded: bool,
-    /// What machines must reach on each other, for firewalls and security groups.
+    /// Ports that machines must reach on each other, for firewalls and security groups.
     #[serde(default)]
     pub ports: Vec<ManifestPort>,
     /// Every file, by path.
@@ -42,7 +42,7 @@ pub struct ManifestPort {
     pub port: Option<u16>,
     /// The machines that listen.
     pub on: Place,
-    /// What listens: a part of Kubernetes, the network plugin or an add-on.
+    /// The listener: a part of Kubernetes, the network plugin or an add-on.
     pub of: String,
 }
 
@@ -102,7 +102,7 @@ pub struct ManifestFile {
     /// The machine runs from memory and asks for its document at each start, likewise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub memory: bool,
-    /// What the platform takes it as; only on the one file of a node that is to be handed over.
+    /// The field of the platform that takes it; only on the one file of a node that is handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
     /// In which form the file that is handed over has the document.
@@ -125,7 +125,7 @@ pub struct ManifestFile {
     /// Where the file has to lie before the machine boots; only on the payload of a pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Who reads the file sees nothing; only on the payload of a pointer.
+    /// The file is encrypted; only on the payload of a pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<bool>,
     /// SHA-256 of the file, lower-case hex.

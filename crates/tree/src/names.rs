@@ -31,7 +31,7 @@ pub(crate) fn beside(kind: &str, root: &Path) -> OsString {
     name
 }
 
-/// What was drawn for the name of a directory beside a tree, if it has such a name.
+/// The random part of the name of a directory beside a tree, if it has such a name.
 pub(crate) fn drawn<'a>(name: &'a OsStr, kind: &str, root: &Path) -> Option<&'a OsStr> {
     let prefix = beside(kind, root);
     let drawn = name.as_bytes().strip_prefix(prefix.as_bytes())?;

@@ -18,7 +18,7 @@ use crate::{
 pub struct TreeReader {
     /// Where it is, without links on the way.
     pub root: PathBuf,
-    /// What is in it.
+    /// Its manifest.
     pub manifest: Manifest,
 }
 

@@ -35,7 +35,7 @@ pub fn gitignore() -> (ManifestFile, Vec<u8>) {
     (ManifestFile::new(path), bytes.to_vec())
 }
 
-/// What a render changed.
+/// The changes of a render.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files that are new or have other bytes.
@@ -101,7 +101,7 @@ impl TreeWriter {
         self.last.as_ref()
     }
 
-    /// What the last render wrote under this name, if it did.
+    /// The file of this name of the last render, if it has one.
     pub fn read_last(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let last = self.last.iter().flat_map(|last| &last.files);
         match { last }.find(|file| file.path == path) {

@@ -19,7 +19,7 @@ const SECTOR_BYTES: u16 = 2048;
 /// Sectors that are left to the system (ECMA-119 §6.2.1).
 const SYSTEM_AREA: usize = 16;
 
-/// What wrote an image: its application identifier.
+/// The application identifier of images.
 pub const APPLICATION: &str = "FIRELAY";
 
 /// Which of an image's trees.

@@ -5,7 +5,7 @@ fn u32_at(image: &[u8], at: usize) -> usize {
     u32::from_le_bytes(image[at..at + 4].try_into().unwrap()) as usize
 }
 
-/// What a reader of the tree finds whose root record is at a place of a descriptor: paths with their bytes.
+/// Walks the tree below a root record, and collects paths with their bytes.
 fn walk(image: &[u8], record: usize, above: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     let (sector, length) = (u32_at(image, record + 2), u32_at(image, record + 10));
     let (mut at, end) = (sector * SECTOR, sector * SECTOR + length);

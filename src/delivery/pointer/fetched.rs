@@ -11,7 +11,7 @@ use crate::{
     template,
 };
 
-/// What holds for the fetch as well, where it is set: the proxy, lines of /etc/hosts, name servers and time servers.
+/// Settings that the fetch needs as well: the proxy, lines of /etc/hosts, name servers and time servers.
 const AROUND: [&str; 6] = [
     "/etc/firelay/proxy.env",
     "/etc/firelay/hosts",
@@ -21,7 +21,7 @@ const AROUND: [&str; 6] = [
     "/etc/firelay/chrony.conf",
 ];
 
-/// What lies elsewhere: what `write_files`, `bootcmd` and `runcmd` of the whole document would do, and passwords.
+/// The payload: the work of `write_files`, `bootcmd` and `runcmd` of the whole document, and passwords.
 #[derive(Serialize)]
 struct Payload<'a> {
     /// Path and mode.

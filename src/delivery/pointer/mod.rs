@@ -24,7 +24,7 @@ const IGNITION_GZIP: Version = Version::new(3, 1, 0);
 
 /// A small document and its payload.
 pub(super) struct Pointed {
-    /// What the platform is given.
+    /// The document for the platform.
     pub(super) stub: String,
     pub(super) payload: Located,
 }

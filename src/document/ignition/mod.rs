@@ -50,7 +50,7 @@ pub struct Remote<'a> {
 }
 
 impl Ignition {
-    /// What the document says, with the text of its files in the order of `storage.files`.
+    /// The document as a value, with the text of its files in the order of `storage.files`.
     pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
         let implied = checked(files)?;
         let config = serde_json::to_value(Config::new(&self.version, files, &implied));
@@ -97,16 +97,11 @@ fn json<T: Serialize>(value: &T) -> String {
 fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
     match layout::modes(files).find(|(_, mode)| mode & !PERMISSIONS != 0) {
         None => Ok(()),
-        Some((path, mode)) => Err(Error::Unsupported {
-            format: "ignition",
-            field: "mode",
-            value: format!("{mode:04o} of {path}"),
-            help: "setuid, setgid and sticky bits are lost before spec 3.6: set them from a step",
-        }),
+        Some((path, mode)) => Err(Error::SpecialMode(mode, path.to_owned())),
     }
 }
 
-/// What Ignition has no word for: the host name, which systemd reads at the first boot already, and passwordless root, in
+/// Files for settings that Ignition lacks: the host name, which systemd reads at the first boot already, and passwordless root, in
 /// the words that cloud-init would write.
 fn implied_files(files: &NodeFiles) -> Vec<NodeFile> {
     let file = |path: &str, mode, content: String| NodeFile {

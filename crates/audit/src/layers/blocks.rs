@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::is_coded;
 
-/// What is shorter begins no block, unless nothing else stands in its lines.
+/// Shorter texts begin no block, unless nothing else stands in their lines.
 const PIECE: usize = 16;
 
 /// Whole lines, with and without the end of the line before: `key: AAAA`.

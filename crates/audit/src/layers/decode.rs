@@ -1,4 +1,4 @@
-//! What texts mean that are no bytes as they are.
+//! Decoders of text encodings.
 
 use std::borrow::Cow;
 
@@ -101,7 +101,7 @@ pub(crate) fn percent(word: &[u8]) -> Option<Bytes> {
     }
 }
 
-/// What `\x2b`, `\u002b` and `\053` mean, in any language that has them; `None` if there is none.
+/// Resolves `\x2b`, `\u002b` and `\053`, in any language that has them; `None` if there is none.
 pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(text.len()));
     let (mut at, mut encoded) = (0, false);
@@ -160,7 +160,7 @@ fn push(plain: &mut Vec<u8>, byte: u8) -> usize {
     1
 }
 
-/// What a word means as a byte.
+/// A reading of a word as a byte.
 type Reading = fn(&[u8]) -> Option<u8>;
 
 /// Bytes one by one: `0x1f, 0x8b`, `1f 8b`, `1f:8b`, `31, 139`.

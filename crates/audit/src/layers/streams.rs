@@ -5,14 +5,14 @@ use std::io::Read;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use zeroize::Zeroizing;
 
-/// What a stream is.
+/// The kind of a stream.
 #[derive(Clone, Copy)]
 pub(crate) enum Stream {
     Gzip,
     Zlib,
 }
 
-/// What came out of one.
+/// The result of decompressing one.
 pub(crate) struct Inflated {
     pub(crate) plain: Zeroizing<Vec<u8>>,
     /// Bytes that it was made of.

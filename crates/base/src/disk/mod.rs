@@ -23,7 +23,7 @@ const PREFIX: &str = ".firelay-new-";
 /// No run of firelay takes as long to write a file.
 const STALE: Duration = Duration::from_hours(1);
 
-/// Who may read a file.
+/// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The owner alone, whatever the umask.
@@ -152,7 +152,7 @@ fn directory(path: &Path) -> &Path {
 fn sweep(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(is_left) {
-        // Who may not remove it loses nothing by it.
+        // A leftover that cannot be removed does no harm.
         let _ = fs::remove_file(entry.path());
     }
 }

@@ -23,7 +23,7 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 static WORK: RwLock<()> = RwLock::new(());
 /// The signal that came.
 static CAME: AtomicUsize = AtomicUsize::new(0);
-/// What goes when a signal comes.
+/// Directories that are removed when a signal comes.
 static UNFINISHED: Mutex<Vec<(PathBuf, Remove)>> = Mutex::new(Vec::new());
 
 /// How a directory is removed.

@@ -107,7 +107,7 @@ fn server(directory: &Path, lines: &Lines) -> Server {
 
 const DOCUMENT: &[u8] = b"#cloud-config\n";
 
-/// What the audit says of someone who asks a server for the document.
+/// The logged outcome of a request for the document.
 fn ask(server: &Server, lines: &Lines, peer: &str, patience: usize, resets: bool) -> String {
     let wire = Caught {
         request: io::Cursor::new(b"GET /m/52-54-00-12-34-56/user-data HTTP/1.1\r\n\r\n"),
