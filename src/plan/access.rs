@@ -27,7 +27,7 @@ const HASHES: &[&str] = &["$y$", "$gy$", "$7$", "$2b$", "$2y$", "$6$", "$5$"];
 
 /// Checks names, groups, shells and keys.
 pub(super) fn check(access: &Access, report: &mut Report) {
-    access.ssh_authorized_keys.iter().for_each(|key| check_key(key, report));
+    report.each(&access.ssh_authorized_keys, check_key);
     let mut seen = BTreeSet::from(["root"]);
     for user in &access.users {
         check_user(user, report);
@@ -57,13 +57,10 @@ fn check_user(user: &User, report: &mut Report) {
     let odd = |hash: &&Spanned<Secret<String>>| !is_hash(hash.expose());
     if let Some(hash) = user.password_hash.as_ref().filter(odd) {
         let finding = Diagnostic::error("FL0505", "not the hash of a password").at(hash.span);
-        report.push(
-            finding
-                .label("a crypt(5) hash of a method that is still safe")
-                .help("write what `openssl passwd -6` or `mkpasswd` prints; it begins with $6$ or $y$"),
-        );
+        let finding = finding.label("a crypt(5) hash of a method that is still safe");
+        report.push(finding.help("write what `openssl passwd -6` or `mkpasswd` prints; it begins with $6$ or $y$"));
     }
-    user.ssh_authorized_keys.iter().for_each(|key| check_key(key, report));
+    report.each(&user.ssh_authorized_keys, check_key);
 }
 
 /// `$METHOD$…$HASH`.
@@ -87,11 +84,8 @@ fn check_key(key: &Spanned<String>, report: &mut Report) {
     };
     if let Err(why) = check_blob(kind, blob) {
         let finding = Diagnostic::error("FL0505", "a public SSH key that sshd does not read").at(key.span);
-        report.push(
-            finding
-                .label(why)
-                .help("copy the whole line of the .pub file; `ssh-keygen -l -f FILE` reads it"),
-        );
+        let finding = finding.label(why);
+        report.push(finding.help("copy the whole line of the .pub file; `ssh-keygen -l -f FILE` reads it"));
     }
 }
 

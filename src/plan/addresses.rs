@@ -154,12 +154,8 @@ fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
         };
         let finding = Diagnostic::error("FL0207", "a node needs one address of each of the pods' IP families");
         let label = format!("needed: {}; given: {}", spell(&wanted), spell(&families));
-        report.push(
-            finding
-                .at(given.span)
-                .label(label)
-                .help("give them in the order of network.pods"),
-        );
+        let finding = finding.at(given.span).label(label);
+        report.push(finding.help("give them in the order of network.pods"));
     }
 }
 
@@ -168,12 +164,9 @@ fn check_range(addresses: &[IpAddr], span: Span, ranges: &Ranges, report: &mut R
         .iter()
         .find_map(|address| Some((address, ranges.holding(*address)?)));
     if let Some((address, (net, key))) = inside {
-        report.push(
-            Diagnostic::error("FL0107", "a node's address lies in the cluster's own ranges")
-                .at(span)
-                .label(format!("{address} lies inside {net} of {key}"))
-                .help(format!("choose {key} outside the machines' network")),
-        );
+        let finding = Diagnostic::error("FL0107", "a node's address lies in the cluster's own ranges").at(span);
+        let finding = finding.label(format!("{address} lies inside {net} of {key}"));
+        report.push(finding.help(format!("choose {key} outside the machines' network")));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
     spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Spec},
+    yaml::OptionalKey,
 };
 
 /// The versions of everything that is fetched, with the places that chose them.
@@ -57,11 +58,7 @@ impl<'a> Store<'a> {
 
     /// Binaries come with the machine image.
     pub(super) fn preinstalled(&self) -> bool {
-        self.spec
-            .artifacts
-            .source
-            .as_ref()
-            .is_some_and(|source| source.value == ArtifactSource::Preinstalled)
+        self.spec.artifacts.source.value() == Some(ArtifactSource::Preinstalled)
     }
 
     /// Where the binaries are on an OS.

@@ -15,7 +15,7 @@ use crate::{
     diagnostic::{Diagnostic, nearest},
     profile::Minor,
     spec::{Argument, EnvVar, StaticPod, Volume},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
@@ -60,12 +60,10 @@ fn unknown_flag(owned: &Settings, minor: Minor, name: &Spanned<String>, release:
     }
     let message = format!("{} {minor} has no flag `{}`", owned.component, name.value);
     let finding = Diagnostic::error("FL0551", message).at(name.span);
-    let label = match nearest(&plain, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "with it the program does not start".to_owned(),
-    };
+    let finding = finding.label("with it the program does not start");
+    let finding = finding.suggest(nearest(&plain, known.iter().copied()));
     let other = others(name, minor, release);
-    Some(finding.label(label).help(match other {
+    Some(finding.help(match other {
         Some(other) => format!("{other} has it"),
         None => format!("`{} --help` prints those that it has", owned.component),
     }))
@@ -204,6 +202,6 @@ fn volume(volume: &Volume) -> VolumePlan {
         host_path: volume.host_path.value.clone(),
         mount_path: volume.mount_path.value.clone(),
         read_only: volume.read_only,
-        path_type: volume.path_type.as_ref().map(|kind| kind.value.clone()),
+        path_type: volume.path_type.value(),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     profile::{DocumentFormat, OsProfile, Place, PlatformProfile, Store},
     secret::Secret,
     spec::{Pointer, PointerAuth, Rung, Spec},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// First specification of Ignition with headers, and with gzip of what is fetched (Ignition docs, "Upgrading configs").
@@ -37,25 +37,19 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
     let place = "the machine shows the identity that its cloud gave it";
     if let Some(first) = first_of(&pointer.auth).filter(|_| !store.auth) {
         let finding = Diagnostic::error("FL0903", "`auth` where nobody asks for it").at(first);
-        report.push(
-            finding
-                .label(place)
-                .help("leave `auth` out, or write the base as https://"),
-        );
+        let finding = finding.label(place);
+        report.push(finding.help("leave `auth` out, or write the base as https://"));
     }
     if let Some(region) = pointer.region.as_ref().filter(|_| !store.region) {
         let finding = Diagnostic::error("FL0903", "`region` of a place that has none").at(region.span);
         report.push(finding.label("only s3:// has regions").help("leave it out"));
     }
-    let sealed = pointer.sealed.as_ref().is_some_and(|sealed| sealed.value);
+    let sealed = pointer.sealed.value() == Some(true);
     if store.open && !sealed {
         let finding =
             Diagnostic::warning("FL0905", "keys and tokens go over the network in clear").at(pointer.base.span);
-        report.push(
-            finding
-                .label("the digest shows a change, not who listens")
-                .help("write https://, or seal the payloads: sealed: true"),
-        );
+        let finding = finding.label("the digest shows a change, not who listens");
+        report.push(finding.help("write https://, or seal the payloads: sealed: true"));
     }
 }
 
@@ -134,11 +128,8 @@ fn check_auth(auth: &PointerAuth, report: &mut Report) {
     for (name, value) in &auth.headers {
         if !token(name) {
             let finding = Diagnostic::error("FL0903", "not the name of a header").at(name.span);
-            report.push(
-                finding
-                    .label("letters, digits, - and _")
-                    .help("write it as Authorization: Bearer …"),
-            );
+            let finding = finding.label("letters, digits, - and _");
+            report.push(finding.help("write it as Authorization: Bearer …"));
         } else if !text(value.expose()) {
             let finding = Diagnostic::error("FL0903", "not the value of a header").at(value.span);
             report.push(finding.label("one line of ASCII, with something in it"));
@@ -189,10 +180,10 @@ fn plan(pointer: &Pointer) -> Option<PointerPlan> {
     Some(PointerPlan {
         store,
         base,
-        region: pointer.region.as_ref().map(|region| region.value.clone()),
+        region: pointer.region.value(),
         headers: pointer.auth.headers.iter().map(header).collect(),
-        query: pointer.auth.query.as_ref().map(|query| query.value.clone()),
-        sealed: pointer.sealed.as_ref().is_some_and(|sealed| sealed.value),
+        query: pointer.auth.query.value(),
+        sealed: pointer.sealed.value() == Some(true),
     })
 }
 

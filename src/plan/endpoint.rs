@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     profile::Profiles,
     spec::{Endpoint, EndpointProvider, Spec},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).
@@ -69,7 +69,7 @@ pub(super) fn resolve(
     };
     Some(EndpointPlan {
         host: endpoint.host.value.clone(),
-        port: endpoint.port.as_ref().map_or(API_PORT, |port| port.value),
+        port: endpoint.port.value().unwrap_or(API_PORT),
         provider,
     })
 }
@@ -85,10 +85,7 @@ pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
 
 /// The spec's provider, or the default.
 fn chosen(endpoint: &Endpoint) -> EndpointProvider {
-    endpoint
-        .provider
-        .as_ref()
-        .map_or(EndpointProvider::External, |provider| provider.value)
+    endpoint.provider.value().unwrap_or(EndpointProvider::External)
 }
 
 /// The names of API servers beyond kubeadm's: the addresses by which the provider leads to them, then the spec's.
@@ -123,11 +120,9 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
             "{} is on {}, which heeds no announcement",
             node.name, node.platform.title
         );
+        let finding = finding.at(provider.span).label(label);
         report.push(
-            finding
-                .at(provider.span)
-                .label(label)
-                .help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
+            finding.help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
         );
     }
 }
@@ -196,10 +191,7 @@ fn outside(node: &NodePlan, address: IpAddr) -> Option<Diagnostic> {
 fn no_address(endpoint: &Endpoint) -> Diagnostic {
     let finding = Diagnostic::error("FL0116", "kube-vip without an address")
         .help("add `address`: one that no machine has, in the control planes' network and outside its DHCP range");
-    Diagnostic {
-        span: endpoint.provider.as_ref().map(|provider| provider.span),
-        ..finding
-    }
+    finding.at(endpoint.provider.span())
 }
 
 /// With a name that leads to the API servers themselves the port is theirs.
@@ -208,19 +200,13 @@ fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
         return;
     };
     if port.value == 0 {
-        report.push(
-            Diagnostic::error("FL0114", "not a port of an endpoint")
-                .at(port.span)
-                .label("from 1 to 65535")
-                .help("write port: 6443, where API servers listen, or the port of your load balancer"),
-        );
+        let finding = Diagnostic::error("FL0114", "not a port of an endpoint").at(port.span);
+        let finding = finding.label("from 1 to 65535");
+        report.push(finding.help("write port: 6443, where API servers listen, or the port of your load balancer"));
     } else if provider != EndpointProvider::External && port.value != API_PORT {
         let finding = Diagnostic::error("FL0116", "this endpoint provider needs port 6443").at(port.span);
-        report.push(
-            finding
-                .label("control planes are asked directly, and API servers listen on 6443")
-                .help("remove `port`"),
-        );
+        let finding = finding.label("control planes are asked directly, and API servers listen on 6443");
+        report.push(finding.help("remove `port`"));
     }
 }
 
@@ -229,11 +215,8 @@ fn check_interface(interface: &Spanned<String>, report: &mut Report) {
     if interface.is_empty() || interface.len() > INTERFACE_BYTES || interface.contains(odd) {
         let finding = Diagnostic::error("FL0114", "not a network interface").at(interface.span);
         let label = format!("a name as eth0, of at most {INTERFACE_BYTES} characters");
-        report.push(
-            finding
-                .label(label)
-                .help("write the name that `ip link` shows on the control planes: interface: eth0"),
-        );
+        let finding = finding.label(label);
+        report.push(finding.help("write the name that `ip link` shows on the control planes: interface: eth0"));
     }
 }
 
@@ -242,10 +225,10 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
     let finding = |message: &str| Diagnostic::error("FL0114", message).at(host.span);
     if let Ok(address) = host.parse::<IpAddr>() {
         if provider != EndpointProvider::External {
+            let finding = finding("this endpoint provider needs a name")
+                .label("each node's /etc/hosts decides where the name leads");
             report.push(
-                finding("this endpoint provider needs a name")
-                    .label("each node's /etc/hosts decides where the name leads")
-                    .help("write a name of your own, such as api.prod.example.com; no DNS server needs to know it"),
+                finding.help("write a name of your own, such as api.prod.example.com; no DNS server needs to know it"),
             );
         }
         if let Some(why) = ranges::unusable(address) {
@@ -358,11 +341,8 @@ fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[R
     let help = "use a name that leads to every control plane";
     if provider != EndpointProvider::External {
         let finding = Diagnostic::error("FL0115", "the endpoint's name is a machine's own").at(host.span);
-        report.push(
-            finding
-                .label("in each node's /etc/hosts it leads to one control plane or another")
-                .help("use a name of its own"),
-        );
+        let finding = finding.label("in each node's /etc/hosts it leads to one control plane or another");
+        report.push(finding.help("use a name of its own"));
     } else if !row.roles.control_plane {
         let finding = Diagnostic::error("FL0115", "the endpoint is a node that runs no API server").at(host.span);
         report.push(finding.help(help));
@@ -373,12 +353,12 @@ fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[R
 }
 
 fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
-    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.span);
+    let text = |value: &Option<Spanned<String>>| value.span();
     let keys = [
         ("address", text(&endpoint.address)),
         ("interface", text(&endpoint.interface)),
-        ("bgp", endpoint.bgp.as_ref().map(|bgp| bgp.span)),
-        ("services", endpoint.services.as_ref().map(|services| services.span)),
+        ("bgp", endpoint.bgp.span()),
+        ("services", endpoint.services.span()),
     ];
     for (key, span) in keys.into_iter().filter_map(|(key, span)| Some((key, span?))) {
         if provider != EndpointProvider::KubeVip {

@@ -9,7 +9,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     profile::{Minor, Profiles},
     spec::{Etcd, Spec, Tls},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// kubeadm's own directory for stacked members.
@@ -53,10 +53,8 @@ pub(super) fn resolve(
     let etcd = &spec.etcd;
     check_timing(etcd, report);
     check_idle(etcd, external, report);
-    etcd.data_dir.iter().for_each(|dir| check_data_dir(dir, report));
-    etcd.image_repository
-        .iter()
-        .for_each(|repository| artifacts::check_image(repository, report));
+    report.each(&etcd.data_dir, check_data_dir);
+    report.each(&etcd.image_repository, artifacts::check_image);
     let minor = if external {
         Some(Minor::of(version))
     } else {
@@ -66,10 +64,7 @@ pub(super) fn resolve(
     EtcdPlan {
         external,
         version: version.clone(),
-        data_dir: etcd
-            .data_dir
-            .as_ref()
-            .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
+        data_dir: etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned()),
         own_args: profiles.etcd.member_arguments(version, &extra_args),
         extra_args,
         extra_envs: component::environment(&etcd.extra_envs, report),
@@ -77,7 +72,7 @@ pub(super) fn resolve(
             .image_repository
             .as_ref()
             .map(|repository| images.repository(repository)),
-        image_tag: etcd.image_tag.as_ref().map(|tag| tag.value.clone()),
+        image_tag: etcd.image_tag.value(),
         server_cert_sans: sans(&etcd.server_cert_sans, report),
         peer_cert_sans: sans(&etcd.peer_cert_sans, report),
     }
@@ -106,11 +101,8 @@ fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
         let help = "give it a directory of its own that outlives a reboot, such as /var/lib/etcd";
         report.push(finding.label(why).help(help));
     } else if path != dir.as_str() {
-        report.push(
-            finding
-                .label("the same path in more characters")
-                .help(format!("write {path}")),
-        );
+        let finding = finding.label("the same path in more characters");
+        report.push(finding.help(format!("write {path}")));
     }
 }
 
@@ -178,7 +170,7 @@ fn check_timing(etcd: &Etcd, report: &mut Report) {
 
 /// Settings that the chosen way of running etcd does not look at.
 fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
-    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.span);
+    let text = |value: &Option<Spanned<String>>| value.span();
     let idle: &[(&str, Option<Span>)] = if external {
         &[
             ("imageRepository", text(&etcd.image_repository)),

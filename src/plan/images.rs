@@ -126,8 +126,5 @@ fn unknown(image: &Spanned<String>, plan: &Plan, kubeadm: &[String]) -> Option<D
         return Some(finding.label("kubeadm names this one, by its tag").help(help));
     }
     let help = "`firelay artifacts images` lists the images of this cluster, by upstream's names with --output json";
-    Some(match nearest(image, named) {
-        Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
-        None => finding.help(help),
-    })
+    Some(finding.suggest(nearest(image, named)).help(help))
 }

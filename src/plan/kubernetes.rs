@@ -13,7 +13,7 @@ use crate::{
     diagnostic::Diagnostic,
     profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
     spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
-    yaml::{Branch, Spanned},
+    yaml::{Branch, OptionalKey, Spanned},
 };
 
 /// kubeadm's own image registry.
@@ -128,10 +128,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
     let settings = control_plane::resolve(kubernetes, pki::algorithm(spec), profile, report);
     control_plane::check_kubelet(kubernetes, report);
     registration::check(kubernetes, profile, report);
-    kubernetes
-        .image_repository
-        .iter()
-        .for_each(|repository| artifacts::check_image(repository, report));
+    report.each(&kubernetes.image_repository, artifacts::check_image);
     let repository = kubernetes
         .image_repository
         .as_ref()
@@ -249,14 +246,11 @@ fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -
         .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
     {
         let finding = Diagnostic::warning("FL0111", "kube-proxy's ipvs mode is deprecated").at(mode.span);
-        report.push(
-            finding
-                .label("upstream will remove it")
-                .help("use nftables, or iptables on kernels before 5.13"),
-        );
+        let finding = finding.label("upstream will remove it");
+        report.push(finding.help("use nftables, or iptables on kernels before 5.13"));
     }
     let plan = KubeProxyPlan {
-        mode: proxy.mode.as_ref().map(|mode| mode.value),
+        mode: proxy.mode.value(),
         config: plain(&proxy.config),
     };
     (!*proxy.disabled).then_some(plan)
@@ -268,9 +262,7 @@ fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
         let finding = Diagnostic::error("FL0112", "not a DNS domain").at(domain.span);
         report.push(finding.label("lower case labels joined by dots, none at the end"));
     }
-    dns.image_repository
-        .iter()
-        .for_each(|repository| artifacts::check_image(repository, report));
+    report.each(&dns.image_repository, artifacts::check_image);
     // Of its own registry kubeadm takes coredns/coredns, of any other REGISTRY/coredns: a mirror has the former's name.
     let mirrored = images.repository(&format!("{IMAGE_REPOSITORY}/coredns"));
     let own = dns
@@ -280,12 +272,9 @@ fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
     let kubeadms_own = spec.kubernetes.image_repository.is_none();
     let rewritten = !mirrored.starts_with(&format!("{IMAGE_REPOSITORY}/"));
     DnsPlan {
-        domain: dns
-            .domain
-            .as_ref()
-            .map_or_else(|| "cluster.local".to_owned(), |domain| domain.value.clone()),
+        domain: dns.domain.value().unwrap_or_else(|| "cluster.local".to_owned()),
         image_repository: own.or_else(|| (kubeadms_own && rewritten).then_some(mirrored)),
-        image_tag: dns.image_tag.as_ref().map(|tag| tag.value.clone()),
+        image_tag: dns.image_tag.value(),
         disabled: dns.disabled,
     }
 }
@@ -293,7 +282,7 @@ fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
 fn patches(kubernetes: &Kubernetes, accepted: &Accepted, report: &mut Report) -> Vec<PatchPlan> {
     let plan = |patch: &KubeadmPatch| PatchPlan {
         target: patch.target.value,
-        kind: patch.kind.as_ref().map_or(PatchType::Strategic, |kind| kind.value),
+        kind: patch.kind.value().unwrap_or(PatchType::Strategic),
         content: patch.content.value.clone(),
     };
     let plans: Vec<_> = kubernetes.patches.iter().map(plan).collect();

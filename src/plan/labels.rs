@@ -6,7 +6,7 @@ use super::{TaintPlan, names, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     spec::{Taint, TaintEffect},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Labels of Kubernetes' own domains that a kubelet may give its node (`k8s.io/kubelet`
@@ -114,11 +114,8 @@ fn check_label(key: &Spanned<String>, value: &Spanned<String>, report: &mut Repo
         report.push(Diagnostic::error("FL0214", "not a label key").at(key.span).label(KEY));
     }
     if !names::is_label_value(value) {
-        report.push(
-            Diagnostic::error("FL0214", "not a label value")
-                .at(value.span)
-                .label(PART),
-        );
+        let finding = Diagnostic::error("FL0214", "not a label value").at(value.span);
+        report.push(finding.label(PART));
     }
 }
 
@@ -140,11 +137,8 @@ pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Re
     for taint in given {
         check_taint(taint, report);
         if !seen.insert((taint.key.as_str(), format!("{:?}", taint.effect))) {
-            report.push(
-                Diagnostic::error("FL0216", "a taint is given twice")
-                    .at(taint.key.span)
-                    .label("same key, same effect"),
-            );
+            let finding = Diagnostic::error("FL0216", "a taint is given twice").at(taint.key.span);
+            report.push(finding.label("same key, same effect"));
         }
     }
     given.iter().map(taint_plan).collect()
@@ -152,28 +146,19 @@ pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Re
 
 fn check_taint(taint: &Taint, report: &mut Report) {
     if !names::is_label_key(&taint.key) {
-        report.push(
-            Diagnostic::error("FL0216", "not a taint key")
-                .at(taint.key.span)
-                .label(KEY),
-        );
+        let finding = Diagnostic::error("FL0216", "not a taint key").at(taint.key.span);
+        report.push(finding.label(KEY));
     }
     if let Some(value) = taint.value.as_ref().filter(|value| !names::is_label_value(value)) {
-        report.push(
-            Diagnostic::error("FL0216", "not a taint value")
-                .at(value.span)
-                .label(PART),
-        );
+        let finding = Diagnostic::error("FL0216", "not a taint value").at(value.span);
+        report.push(finding.label(PART));
     }
 }
 
 fn taint_plan(taint: &Taint) -> TaintPlan {
     TaintPlan {
         key: taint.key.value.clone(),
-        value: taint
-            .value
-            .as_ref()
-            .map_or_else(String::new, |value| value.value.clone()),
+        value: taint.value.value().unwrap_or_default(),
         effect: taint.effect,
     }
 }

@@ -55,11 +55,8 @@ fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<
     let mut names = report.take(row_names(&node.name)).unwrap_or_default();
     if names.len() > *left {
         let label = format!("with this row there are more than {}", ranges::MAX_MACHINES);
-        report.push(
-            Diagnostic::error("FL0202", "too many machines")
-                .at(node.name.span)
-                .label(label),
-        );
+        let finding = Diagnostic::error("FL0202", "too many machines").at(node.name.span);
+        report.push(finding.label(label));
         names.clear();
     }
     *left -= names.len();
@@ -137,11 +134,8 @@ fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
 fn check_presence(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
     let place = spec.nodes.span;
     if rows.is_empty() {
-        report.push(
-            Diagnostic::error("FL0208", "a cluster without nodes")
-                .at(place)
-                .label("needs at least one control plane"),
-        );
+        let finding = Diagnostic::error("FL0208", "a cluster without nodes").at(place);
+        report.push(finding.label("needs at least one control plane"));
     } else if !rows.iter().any(|row| row.roles.control_plane) {
         let finding = Diagnostic::error("FL0208", "no node is a control plane").at(place);
         report.push(finding.help("give at least one node `roles: [control-plane]`"));

@@ -7,7 +7,7 @@ use crate::{
     declaration::PhaseName,
     diagnostic::{Diagnostic, Span},
     spec::{KubeadmPatch, Loaded, Manifest, PatchTarget, PatchType, Spec},
-    yaml::{self, Content, Node, Spanned, Tree},
+    yaml::{self, Content, Node, OptionalKey, Spanned, Tree},
 };
 
 /// Those that the network plugin's parameters name.
@@ -77,7 +77,7 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
     };
     Some(ManifestPlan {
         name: manifest.name.value.clone(),
-        phase: manifest.phase.as_ref().map_or(default, |phase| phase.value),
+        phase: manifest.phase.value().unwrap_or(default),
         source,
     })
 }

@@ -77,11 +77,8 @@ pub(super) fn check(rows: &[Row<'_>], report: &mut Report) {
                 report.push(finding.help(format!("list machines with a {what} one by one")));
             }
             if read(text).is_ok_and(|mark| !seen.insert(mark)) {
-                report.push(
-                    Diagnostic::error(code, format!("a {what} is given twice"))
-                        .at(text.span)
-                        .label("the second is here"),
-                );
+                let finding = Diagnostic::error(code, format!("a {what} is given twice")).at(text.span);
+                report.push(finding.label("the second is here"));
             }
         }
     }

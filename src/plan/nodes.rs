@@ -97,11 +97,8 @@ impl Nodes<'_> {
         let roles = machines::roles(&pool.roles, report);
         for role in pool.roles.iter().filter(|role| role.value != Role::Worker) {
             let finding = Diagnostic::error("FL0210", "a pool has workers only").at(role.span);
-            report.push(
-                finding
-                    .label("this role needs machines with known names")
-                    .help("list such machines under `nodes`"),
-            );
+            let finding = finding.label("this role needs machines with known names");
+            report.push(finding.help("list such machines under `nodes`"));
         }
         let machine = Machine {
             roles,
@@ -297,13 +294,8 @@ fn profile<T: Named>(
             .help(help));
     };
     profiles.get(&name.value).cloned().ok_or_else(|| {
-        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
-            .at(name.span)
-            .help(help);
-        match meant(name, profiles) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding,
-        }
+        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile")).at(name.span);
+        finding.suggest(meant(name, profiles)).help(help)
     })
 }
 

@@ -131,9 +131,10 @@ fn unknown(object: &Object, release: &Release) -> Option<Diagnostic> {
     let finding = Diagnostic::error("FL0811", message).at(object.place);
     let elsewhere = objects.versions(kind, release.minor);
     Some(match (elsewhere.last(), nearest(kind, known.iter().copied())) {
-        (Some(_), _) => finding
-            .label(format!("line {line}"))
-            .help(format!("write apiVersion: {}", elsewhere.join(" or "))),
+        (Some(_), _) => {
+            let help = format!("write apiVersion: {}", elsewhere.join(" or "));
+            finding.label(format!("line {line}")).help(help)
+        }
         (None, Some(near)) => finding.label(format!("line {line}: did you mean `{near}`?")),
         (None, None) => finding.label(format!("line {line}: the API server refuses it")),
     })

@@ -19,11 +19,8 @@ pub(super) fn check(kubernetes: &Kubernetes, profile: &KubernetesProfile, report
         };
         if lower == "all" {
             let finding = Diagnostic::error("FL0523", "not all preflight checks can be ignored").at(name.span);
-            report.push(
-                finding
-                    .label("a node that cannot run Kubernetes would fail later, and say less")
-                    .help("list the checks by name, as [NumCPU, Mem]"),
-            );
+            let finding = finding.label("a node that cannot run Kubernetes would fail later, and say less");
+            report.push(finding.help("list the checks by name, as [NumCPU, Mem]"));
         } else if !profile.preflight_checks.iter().any(known) {
             let message = "kubeadm has no such preflight check".to_owned();
             let help = format!("checks: {}", profile.preflight_checks.join(", "));

@@ -7,7 +7,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     secret::Secret,
     spec::{Bgp, BgpPeer, Endpoint},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Numbers of autonomous systems that nobody has: RFC 7607, 6793, 7300.
@@ -23,7 +23,7 @@ fn refused(message: &str, span: Span) -> Diagnostic {
 
 /// The interface that carries the endpoint's address; `None` is that of the default route.
 pub(super) fn interface(endpoint: &Endpoint) -> Option<String> {
-    let own = endpoint.interface.as_ref().map(|interface| interface.value.clone());
+    let own = endpoint.interface.value();
     own.or_else(|| endpoint.bgp.as_ref().map(|_| LOOPBACK.to_owned()))
 }
 
@@ -57,14 +57,14 @@ pub(super) fn bgp(
 }
 
 fn plan(bgp: &Bgp, peer: &BgpPeer, vip: Option<IpAddr>, ranges: &Ranges, report: &mut Report) -> Option<BgpPeerPlan> {
-    peer.asn.iter().for_each(|asn| check_as(asn, report));
+    report.each(&peer.asn, check_as);
     peer.password
         .iter()
         .for_each(|password| report.extend(check_password(password)));
     Some(BgpPeerPlan {
         address: report.take(peer_address(&peer.address, vip, ranges))?,
         asn: peer.asn.as_ref().unwrap_or(&bgp.asn).value,
-        password: peer.password.as_ref().map(|password| password.value.clone()),
+        password: peer.password.value(),
         multihop: peer.multihop,
     })
 }
@@ -126,14 +126,11 @@ pub(super) fn services(endpoint: &Endpoint, report: &mut Report) -> Option<VipSe
     let class = services.load_balancer_class.as_ref();
     if let Some(class) = class.filter(|class| !names::is_label_key(class)) {
         let finding = Diagnostic::error("FL0121", "not a load balancer class").at(class.span);
-        report.push(
-            finding
-                .label("spelled like the key of a label")
-                .help("write it as kube-vip.io/kube-vip-class, or leave it out"),
-        );
+        let finding = finding.label("spelled like the key of a label");
+        report.push(finding.help("write it as kube-vip.io/kube-vip-class, or leave it out"));
     }
     Some(VipServicesPlan {
         class: class.map(|class| class.value.clone()),
-        interface: services.interface.as_ref().map(|interface| interface.value.clone()),
+        interface: services.interface.value(),
     })
 }

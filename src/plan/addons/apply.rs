@@ -5,6 +5,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
     spec::Spec,
+    yaml::OptionalKey,
 };
 
 pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
@@ -74,7 +75,7 @@ fn fetched(name: &str, node: &NodePlan, store: &Store<'_>, report: &mut Report) 
 fn idle_proxy(spec: &Spec) -> Option<Diagnostic> {
     let proxy = &spec.kubernetes.kube_proxy;
     let kept = Some(proxy.disabled.span).filter(|span| !*proxy.disabled && *span != Span::default());
-    let mode = proxy.mode.as_ref().map(|mode| mode.span);
+    let mode = proxy.mode.span();
     let place = kept
         .or(mode)
         .or_else(|| proxy.config.keys().next().map(|key| key.span))?;

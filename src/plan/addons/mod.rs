@@ -92,10 +92,7 @@ fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagn
 
 /// A finding at a parameter, or at what stands above it. What is not written has no place.
 fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
-    Diagnostic {
-        span: choice.span(path),
-        ..finding
-    }
+    finding.at(choice.span(path))
 }
 
 /// Whether an expression over the parameters holds, for what is asked before there is a plan.

@@ -12,8 +12,8 @@ use crate::{
 /// Checks `artifacts` itself.
 pub(in crate::plan) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     let artifacts = &spec.artifacts;
-    artifacts.mirror.iter().for_each(|url| check_url(url, report));
-    artifacts.bin_dir.iter().for_each(|dir| check_path(dir, report));
+    report.each(&artifacts.mirror, check_url);
+    report.each(&artifacts.bin_dir, check_path);
     for (name, own) in &artifacts.overrides {
         check_override(name, own, &profiles.catalog, report);
     }
@@ -32,12 +32,9 @@ fn check_override(name: &Spanned<String>, own: &ArtifactOverride, catalog: &Cata
         let names = catalog.artifacts.keys().map(String::as_str);
         let finding = Diagnostic::error("FL0305", "no such artifact").at(name.span);
         let help = format!("artifacts: {}", names.clone().collect::<Vec<_>>().join(", "));
-        report.push(match nearest(name, names) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
-            None => finding.help(help),
-        });
+        report.push(finding.suggest(nearest(name, names)).help(help));
     }
-    own.url.iter().for_each(|url| check_template(url, report));
+    report.each(&own.url, check_template);
     own.sha256.values().for_each(|sha256| check_sha256(sha256, report));
 }
 
@@ -79,10 +76,9 @@ pub(in crate::plan) fn check_url(url: &Spanned<String>, report: &mut Report) {
         report.push(finding.label("http:// or https://, a host, no blanks, quotes or braces"));
     } else if names::has_user(url) {
         let finding = Diagnostic::error("FL0314", "a URL with a user name or password").at(url.span);
+        let finding = finding.label("it would stand in logs and process lists");
         report.push(
-            finding
-                .label("it would stand in logs and process lists")
-                .help("a mirror of a registry has `auth`; what firelay fetches itself is checked by its digest"),
+            finding.help("a mirror of a registry has `auth`; what firelay fetches itself is checked by its digest"),
         );
     } else if file_of(url).split('/').any(is_no_name) {
         let finding = Diagnostic::error("FL0307", "not a URL that can be fetched").at(url.span);

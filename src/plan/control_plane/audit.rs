@@ -8,7 +8,7 @@ use crate::{
     plan::{AuditWebhookPlan, artifacts, host, report::Report},
     profile::KubernetesProfile,
     spec::{Audit, AuditLog, AuditWebhook},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 const KEY: &str = "kubernetes.apiServer.audit";
@@ -53,15 +53,12 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
     if path == "-" {
         return;
     }
-    log.path.iter().for_each(|path| artifacts::check_path(path, report));
+    report.each(&log.path, artifacts::check_path);
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     if let Some(path) = log.path.as_ref().filter(|_| directory.matches('/').count() < 2) {
         let finding = Diagnostic::error("FL0524", "not a file for audit events").at(path.span);
-        report.push(
-            finding
-                .label("its directory is mounted into the API server's pod")
-                .help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"),
-        );
+        let finding = finding.label("its directory is mounted into the API server's pod");
+        report.push(finding.help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"));
     }
     settings.plan.audit_directory = Some(directory.to_owned());
     settings
@@ -72,11 +69,11 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
 
 fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> AuditWebhookPlan {
     artifacts::check_url(&webhook.server, report);
-    webhook.ca.iter().for_each(|ca| host::check_certificates(ca, report));
+    report.each(&webhook.ca, host::check_certificates);
     AuditWebhookPlan {
         path,
         server: webhook.server.value.clone(),
-        ca: webhook.ca.as_ref().map(|ca| ca.value.clone()),
+        ca: webhook.ca.value(),
         token: webhook.token.clone(),
     }
 }

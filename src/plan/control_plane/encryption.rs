@@ -55,29 +55,20 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
     for (at, resource) in resources.iter().enumerate() {
         let finding = |message: &str| Diagnostic::error("FL0538", message).at(resource.span);
         if !is_resource(resource) {
+            let finding = finding("not a resource of Kubernetes").label("the API server does not start");
             report.push(
-                finding("not a resource of Kubernetes")
-                    .label("the API server does not start")
-                    .help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
+                finding.help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
         } else if let Some((_, instead)) = NOT_STORED.iter().find(|(pattern, _)| is_of(resource, pattern)) {
-            report.push(
-                finding("a resource that cannot be encrypted")
-                    .label("the API server does not start")
-                    .help(*instead),
-            );
+            let finding = finding("a resource that cannot be encrypted").label("the API server does not start");
+            report.push(finding.help(*instead));
         } else if names[..at].contains(&resource.as_str()) {
-            report.push(
-                finding("a resource is encrypted twice")
-                    .label("the API server does not start")
-                    .help("remove one of them"),
-            );
+            let finding = finding("a resource is encrypted twice").label("the API server does not start");
+            report.push(finding.help("remove one of them"));
         } else if let Some(wider) = names.iter().find(|other| wider(other, resource)) {
-            report.push(
-                finding("a resource is encrypted twice")
-                    .label(format!("`{wider}` has it already, and the API server does not start"))
-                    .help("remove one of them"),
-            );
+            let finding = finding("a resource is encrypted twice")
+                .label(format!("`{wider}` has it already, and the API server does not start"));
+            report.push(finding.help("remove one of them"));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     plan::{known, report::Report},
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes, Tls, TlsVersion},
+    yaml::OptionalKey,
 };
 
 const KEY: &str = "kubernetes.tls";
@@ -24,7 +25,7 @@ pub(super) fn resolve(
 ) {
     check(tls, algorithm, profile, report);
     let plan = &mut settings.plan;
-    plan.tls_min_version = tls.min_version.as_ref().map(|version| version.value);
+    plan.tls_min_version = tls.min_version.value();
     plan.cipher_suites = tls.cipher_suites.iter().map(|suite| suite.value.clone()).collect();
     for settled in [
         &mut settings.api_server,
@@ -76,24 +77,14 @@ fn check(tls: &Tls, algorithm: Algorithm, profile: &KubernetesProfile, report: &
     let Some(first) = tls.cipher_suites.first() else {
         return;
     };
-    if tls
-        .min_version
-        .as_ref()
-        .is_some_and(|version| version.value == TlsVersion::Tls13)
-    {
+    if tls.min_version.value() == Some(TlsVersion::Tls13) {
         let finding = Diagnostic::error("FL0522", "cipher suites beside TLS 1.3 alone").at(first.span);
-        report.push(
-            finding
-                .label("TLS 1.3 has no choice of suites, and etcd does not start")
-                .help("remove cipherSuites"),
-        );
+        let finding = finding.label("TLS 1.3 has no choice of suites, and etcd does not start");
+        report.push(finding.help("remove cipherSuites"));
     } else if !tls.cipher_suites.iter().any(|suite| suite.as_str() == needed) {
         let finding = Diagnostic::error("FL0522", "a suite is missing that HTTP/2 needs").at(first.span);
-        report.push(
-            finding
-                .label("the API server does not start")
-                .help(format!("add {needed}")),
-        );
+        let finding = finding.label("the API server does not start");
+        report.push(finding.help(format!("add {needed}")));
     }
 }
 

@@ -20,14 +20,8 @@ pub(super) fn check(zone: &Spanned<String>, zones: &TimeZones, report: &mut Repo
     if !zone.split('/').all(is_part) {
         report.push(odd.help("write a name as in /usr/share/zoneinfo: UTC, Europe/Berlin"));
     } else if !zones.has(zone) {
-        let names = zones.names();
-        let label = match nearest(zone, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "tzdata has no zone of this name".to_owned(),
-        };
-        report.push(
-            odd.label(label)
-                .help("`timedatectl list-timezones` prints all: UTC, Europe/Berlin"),
-        );
+        let odd = odd.label("tzdata has no zone of this name");
+        let odd = odd.suggest(nearest(zone, zones.names().iter().map(String::as_str)));
+        report.push(odd.help("`timedatectl list-timezones` prints all: UTC, Europe/Berlin"));
     }
 }

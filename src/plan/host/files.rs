@@ -10,7 +10,7 @@ use crate::{
     plan::{names, report::Report, sources::Given},
     profile::{PackageSources, Trust},
     spec::{FileEncoding, HostFile},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Emptied at every boot, so that Ignition refuses to write there.
@@ -175,11 +175,8 @@ pub(super) fn check(file: &HostFile, report: &mut Report) {
     }
     if let Some(text) = file.mode.as_ref().filter(|text| mode(text).is_none()) {
         let finding = Diagnostic::error("FL0606", "not the mode of a file").at(text.span);
-        report.push(
-            finding
-                .label("three or four octal digits")
-                .help("write it as \"0644\", with quotes"),
-        );
+        let finding = finding.label("three or four octal digits");
+        report.push(finding.help("write it as \"0644\", with quotes"));
     }
     check_owner(file, report);
     check_source(file, report);
@@ -226,8 +223,8 @@ fn check_owner(file: &HostFile, report: &mut Report) {
 /// What is appended to keeps its owner and mode; bytes that are no text have no end to be found at.
 fn check_append(file: &HostFile, report: &mut Report) {
     let given = [
-        ("owner", file.owner.as_ref().map(|owner| owner.span)),
-        ("mode", file.mode.as_ref().map(|mode| mode.span)),
+        ("owner", file.owner.span()),
+        ("mode", file.mode.span()),
         (
             "encoding",
             file.encoding
@@ -239,11 +236,8 @@ fn check_append(file: &HostFile, report: &mut Report) {
     for (key, span) in given.into_iter().filter(|_| file.append) {
         if let Some(span) = span {
             let finding = Diagnostic::error("FL0606", format!("`{key}` does not go with `append`")).at(span);
-            report.push(
-                finding
-                    .label("text goes behind what is there, and the rest stays")
-                    .help("remove it"),
-            );
+            let finding = finding.label("text goes behind what is there, and the rest stays");
+            report.push(finding.help("remove it"));
         }
     }
 }

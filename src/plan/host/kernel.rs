@@ -7,7 +7,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::report::Report,
     spec::{HostSettings, Role, Spec},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// A kernel parameter as every machine with a kubelet gets it.
@@ -128,7 +128,7 @@ pub(super) fn check_idle_swap(spec: &Spec, report: &mut Report) {
         .iter()
         .filter(|node| lone(&node.roles))
         .map(|node| node.host());
-    let idle = |settings: HostSettings<'_>| settings.swap.as_ref().map(|swap| swap.span);
+    let idle = |settings: HostSettings<'_>| settings.swap.span();
     for span in std::iter::once(spec.roles.etcd.host()).chain(nodes).filter_map(idle) {
         let finding = Diagnostic::warning("FL0511", "`swap` has no effect").at(span);
         report.push(finding.label("there is no kubelet, and swap stays as the image has it"));

@@ -6,7 +6,7 @@ use super::super::{machines::Row, names, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     spec::{EndpointProvider, Spec},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// The lines of a machine; addresses without names are none.
@@ -64,6 +64,6 @@ pub(in crate::plan) fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut R
 }
 
 fn is_led(spec: &Spec, name: &str) -> bool {
-    let provider = spec.endpoint.provider.as_ref().map(|provider| provider.value);
+    let provider = spec.endpoint.provider.value();
     name == spec.endpoint.host.as_str() && !matches!(provider, None | Some(EndpointProvider::External))
 }

@@ -76,52 +76,34 @@ pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mu
 /// Checks every setting where it was written.
 pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     spec.levels()
-        .for_each(|settings| check_one(settings, &profiles.time_zones, report));
+        .for_each(|settings| check_level(settings, &profiles.time_zones, report));
     kernel::check_idle_swap(spec, report);
 }
 
-fn check_one(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
-    settings.proxy.iter().for_each(|proxy| proxy::check(proxy, report));
-    settings.ntp.iter().for_each(|ntp| servers::check_ntp(ntp, report));
-    settings.dns.iter().for_each(|dns| servers::check_dns(dns, report));
-    settings
-        .hosts
-        .iter()
-        .for_each(|(address, names)| lookup::check(address, names, report));
-    settings
-        .timezone
-        .iter()
-        .for_each(|zone| clock::check(zone, zones, report));
-    settings
-        .sysctls
-        .iter()
-        .for_each(|(name, value)| kernel::check_sysctl(name, value, report));
-    settings
-        .kernel_modules
-        .iter()
-        .for_each(|module| kernel::check_module(module, report));
-    settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
-    settings
-        .package_sources
-        .iter()
-        .for_each(|list| sources::check(list, report));
-    settings.packages.iter().for_each(|name| packages::check(name, report));
-    settings
-        .interfaces
-        .iter()
-        .for_each(|interface| interfaces::check(interface, report));
-    settings.disks.iter().for_each(|disk| disks::check(disk, report));
-    settings.mounts.iter().for_each(|mount| mounts::check(mount, report));
-    settings.files.iter().for_each(|file| files::check(file, report));
+fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
+    report.each(settings.proxy, |proxy, report| proxy::check(proxy, report));
+    report.each(settings.ntp, |ntp, report| servers::check_ntp(ntp, report));
+    report.each(settings.dns, |dns, report| servers::check_dns(dns, report));
+    report.each(settings.hosts, |(address, names), report| {
+        lookup::check(address, names, report)
+    });
+    report.each(settings.timezone, |zone, report| clock::check(zone, zones, report));
+    report.each(settings.sysctls, |(name, value), report| {
+        kernel::check_sysctl(name, value, report)
+    });
+    report.each(settings.kernel_modules, kernel::check_module);
+    report.each(settings.trusted_cas, trust::check);
+    report.each(settings.package_sources, |list, report| sources::check(list, report));
+    report.each(settings.packages, packages::check);
+    report.each(settings.interfaces, interfaces::check);
+    report.each(settings.disks, disks::check);
+    report.each(settings.mounts, mounts::check);
+    report.each(settings.files, files::check);
     let commands = settings.commands;
-    for command in commands.first.iter().chain(&commands.before).chain(&commands.after) {
-        if command.trim().is_empty() || command.contains('\0') {
-            report.push(
-                Diagnostic::error("FL0608", "not a command")
-                    .at(command.span)
-                    .label("text for bash"),
-            );
-        }
+    let commands = commands.first.iter().chain(&commands.before).chain(&commands.after);
+    for command in commands.filter(|command| command.trim().is_empty() || command.contains('\0')) {
+        let finding = Diagnostic::error("FL0608", "not a command").at(command.span);
+        report.push(finding.label("text for bash"));
     }
 }
 

@@ -54,11 +54,8 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
     if !is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
         let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);
         let help = "write it as in /etc/fstab: nas.example.com:/data, UUID=…, LABEL=…, /a/directory, tmpfs";
-        report.push(
-            finding
-                .label("no blanks, quotes or backslashes, and no # or - in front")
-                .help(help),
-        );
+        let finding = finding.label("no blanks, quotes or backslashes, and no # or - in front");
+        report.push(finding.help(help));
     } else if is_bound(mount) && !mount.source.starts_with('/') {
         let finding = Diagnostic::error("FL0616", "not a directory to bind").at(mount.source.span);
         report.push(finding.label("a path from the root is needed: there is no directory that it would begin in"));

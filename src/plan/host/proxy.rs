@@ -6,12 +6,12 @@ use crate::{
     plan::{names, report::Report},
     secret::Secret,
     spec::Proxy,
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// The resolved proxy; `None` when the settings say that there is none.
 pub(super) fn resolve(proxy: &Proxy, site: &Site<'_>) -> Option<ProxyPlan> {
-    let plain = |url: &Option<Spanned<Secret<String>>>| url.as_ref().map(|url| url.value.clone());
+    let plain = |url: &Option<Spanned<Secret<String>>>| url.value();
     (proxy.http.is_some() || proxy.https.is_some()).then(|| ProxyPlan {
         http: plain(&proxy.http),
         https: plain(&proxy.https),

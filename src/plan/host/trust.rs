@@ -53,11 +53,8 @@ pub(in crate::plan) fn check(text: &Spanned<String>, report: &mut Report) {
     let blocks = blocks(text);
     if text.contains("PRIVATE KEY") {
         let finding = Diagnostic::error("FL0613", "a private key among the certificates").at(span);
-        report.push(
-            finding
-                .label("it would be on every machine")
-                .help("give the certificate alone"),
-        );
+        let finding = finding.label("it would be on every machine");
+        report.push(finding.help("give the certificate alone"));
     } else if blocks.is_empty() || !blocks.iter().all(|block| is_certificate(block)) {
         let finding = Diagnostic::error("FL0613", "not a certificate").at(span);
         let help = "give the content of a file that begins with -----BEGIN CERTIFICATE-----";

@@ -134,11 +134,8 @@ fn own(interface: &Interface, machines: &Machines<'_>, report: &mut Report) -> V
             Some(address) => format!("{name} has {address}"),
             None => format!("{name} has none"),
         };
-        report.push(
-            outside
-                .label(label)
-                .help("give the network that its `addresses` lie in"),
-        );
+        let outside = outside.label(label);
+        report.push(outside.help("give the network that its `addresses` lie in"));
     }
     all
 }

@@ -9,7 +9,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     plan::{host, marks, ranges, report::Report},
     spec::{Interface, Route},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// Most bytes of a name (`IFNAMSIZ` of linux/if.h, less the zero at its end).
@@ -35,7 +35,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     for gateway in &interface.gateways {
         report.take(router(gateway));
     }
-    interface.routes.iter().for_each(|route| check_route(route, report));
+    report.each(&interface.routes, check_route);
     check_idle_routes(interface, report);
     if let Some(mtu) = interface.mtu.as_ref().filter(|mtu| mtu.value < SMALLEST_MTU) {
         report
@@ -67,17 +67,15 @@ pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
 
 fn check_kind(interface: &Interface, report: &mut Report) {
     let given = [
-        ("mac", interface.mac.as_ref().map(|mac| mac.span)),
-        ("bond", interface.bond.as_ref().map(|bond| bond.span)),
-        ("vlan", interface.vlan.as_ref().map(|vlan| vlan.span)),
+        ("mac", interface.mac.span()),
+        ("bond", interface.bond.span()),
+        ("vlan", interface.vlan.span()),
     ];
     let mut given = given.into_iter().filter_map(|(key, span)| Some((key, span?)));
     if let (Some((first, _)), Some((second, span))) = (given.next(), given.next()) {
         let both = finding("FL0620", format!("`{second}` does not go with `{first}`"), span);
-        report.push(
-            both.label("an interface is a device, a bond or a VLAN")
-                .help("make two entries of it, with a name each"),
-        );
+        let both = both.label("an interface is a device, a bond or a VLAN");
+        report.push(both.help("make two entries of it, with a name each"));
     }
 }
 

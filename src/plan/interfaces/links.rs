@@ -7,7 +7,7 @@ use crate::{
     diagnostic::{Diagnostic, nearest},
     plan::{marks, report::Report},
     spec::Interface,
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// MTU of Ethernet (RFC 894).
@@ -83,10 +83,7 @@ fn check_vlan(interface: &Interface, interfaces: &[&Interface]) -> Result<(), Di
             .filter(|name| *name != interface.name.as_str());
         let unknown = odd("a VLAN on an interface that is not there");
         let unknown = unknown.help(format!("give the device an entry: - {{ name: {link} }}"));
-        return Err(match nearest(link, names.collect::<Vec<_>>()) {
-            Some(near) => unknown.label(format!("did you mean `{near}`?")),
-            None => unknown,
-        });
+        return Err(unknown.suggest(nearest(link, names.collect::<Vec<_>>())));
     };
     if goes_round(interface, interfaces) {
         return Err(odd("a circle of VLANs"));
@@ -104,7 +101,7 @@ fn check_vlan(interface: &Interface, interfaces: &[&Interface]) -> Result<(), Di
         let twice = finding("FL0626", "a VLAN is given twice", vlan.id.span);
         return Err(twice.label(format!("{} is the same one", other.name.value)));
     }
-    let room = carrier.mtu.as_ref().map_or(ETHERNET, |mtu| mtu.value);
+    let room = carrier.mtu.value().unwrap_or(ETHERNET);
     match &interface.mtu {
         Some(mtu) if mtu.value > room => {
             let large = finding("FL0625", "a VLAN with a larger MTU than what carries it", mtu.span);

@@ -14,6 +14,7 @@ use super::{host, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     spec::Interface,
+    yaml::OptionalKey,
 };
 
 pub use model::*;
@@ -108,7 +109,7 @@ fn plan(interface: &Interface, controllers: &BTreeMap<&str, &str>) -> InterfaceP
         dhcp6: interface.dhcp6,
         addresses: Vec::new(),
         routes: routes::plan(interface),
-        mtu: interface.mtu.as_ref().map(|mtu| mtu.value),
+        mtu: interface.mtu.value(),
         dns: interface.dns.as_ref().and_then(|dns| host::name_servers(dns)),
     }
 }

@@ -109,10 +109,8 @@ impl Site<'_> {
                 span,
             );
             let label = format!("{mtu} here, and network.cni.{plugin}.mtu is {asked}");
-            report.push(
-                odd.label(label)
-                    .help("leave the plugin's `mtu` out: it works out its own"),
-            );
+            let odd = odd.label(label);
+            report.push(odd.help("leave the plugin's `mtu` out: it works out its own"));
             return;
         }
         let overhead = self.tunnel.map_or(0, |tunnel| tunnel.overhead(*first));
@@ -128,10 +126,8 @@ impl Site<'_> {
         let told = |interface: &&Interface| interface.dhcp4 || interface.dhcp6 || interface.dns.is_some();
         if !self.dns && !interfaces.iter().any(told) {
             let none = Diagnostic::warning("FL0628", "nobody tells a machine its name servers").at(place);
-            report.push(
-                none.label("all interfaces of these machines have fixed addresses")
-                    .help("dns: { servers: […] } for the machines, or under one of the `interfaces`"),
-            );
+            let none = none.label("all interfaces of these machines have fixed addresses");
+            report.push(none.help("dns: { servers: […] } for the machines, or under one of the `interfaces`"));
         }
     }
 

@@ -163,10 +163,7 @@ pub(super) fn check_dns(spec: &Spec, ranges: &Ranges, dns: std::net::IpAddr, rep
             continue;
         };
         let finding = Diagnostic::error("FL0515", "nothing answers at this DNS address").at(name.span);
-        report.push(
-            finding
-                .label(format!("{other} is a service address, but CoreDNS has {dns}"))
-                .help("remove it: the tenth address of the first service range is filled in"),
-        );
+        let finding = finding.label(format!("{other} is a service address, but CoreDNS has {dns}"));
+        report.push(finding.help("remove it: the tenth address of the first service range is filled in"));
     }
 }

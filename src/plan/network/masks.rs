@@ -101,12 +101,10 @@ impl Part {
     }
 
     fn refused(&self, label: String, help: String) -> Diagnostic {
-        let finding = Diagnostic::error("FL0105", "the nodes' pod ranges do not fit into the pod range").label(label);
-        Diagnostic {
-            span: self.span,
-            ..finding
-        }
-        .help(help)
+        Diagnostic::error("FL0105", "the nodes' pod ranges do not fit into the pod range")
+            .at(self.span)
+            .label(label)
+            .help(help)
     }
 
     /// A node needs an address for every pod; of a range the first and the last are none.
@@ -117,12 +115,8 @@ impl Part {
         (max_pods > addresses).then(|| {
             let label = format!("a /{mask} has {addresses} addresses, and maxPods is {max_pods}");
             let help = format!("lower kubernetes.kubelet.config.maxPods, or choose a smaller network.{key}");
-            let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods").label(label);
-            Diagnostic {
-                span: self.span,
-                ..finding
-            }
-            .help(help)
+            let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods");
+            finding.at(self.span).label(label).help(help)
         })
     }
 }
