@@ -187,8 +187,10 @@ impl Nodes<'_> {
             dns: host.dns.is_some(),
             virtual_address: self.spec.endpoint.interface.as_ref().filter(|_| roles.control_plane),
         };
-        let listed = &settings.host.interfaces;
-        let interfaces = interfaces::resolve(listed, &machine.machines, &site, &mut self.claims, report);
+        let listed = settings
+            .host
+            .replaced(|level| level.interfaces, |interface| &interface.name);
+        let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.claims, report);
         let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
         let template = NodePlan {
             name: String::new(),

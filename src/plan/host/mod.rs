@@ -14,12 +14,12 @@ mod servers;
 mod sources;
 mod trust;
 
-use super::{inheritance::InheritedHost, interfaces, names, report::Report};
+use super::{inheritance::HostLevels, interfaces, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     profile::{MetadataService, OsProfile, Profiles, TimeZones},
     spec::{HostSettings, Spec},
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 pub use kernel::{SYSCTLS, SYSCTLS_IPV6};
@@ -47,29 +47,35 @@ pub(super) struct Site<'a> {
 }
 
 /// The settings of a machine.
-pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
-    let texts = |list: &[&Spanned<String>]| list.iter().map(|text| text.value.clone()).collect();
-    let disks = disks::resolve(&settings.disks, site, report);
-    let mounts = mounts::resolve(&settings.mounts, &disks, site, report);
-    let ntp = settings.ntp.and_then(|ntp| servers::ntp(ntp));
+pub(super) fn resolve(levels: &HostLevels<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
+    let texts = |list: Vec<&Spanned<String>>| list.into_iter().map(|text| text.value.clone()).collect();
+    let (disks, mounts) = levels.file_systems();
+    let disks = disks::resolve(&disks, site, report);
+    let mounts = mounts::resolve(&mounts, &disks, site, report);
+    let files = levels.replaced(|level| level.files, |file| &file.path);
+    let ntp = levels.nearest(|level| level.ntp).and_then(|ntp| servers::ntp(ntp));
     HostPlan {
-        proxy: settings.proxy.and_then(|proxy| proxy::resolve(proxy, site)),
-        dns: settings.dns.and_then(|dns| servers::dns(dns, site.os, report)),
-        hosts: lookup::resolve(&settings.hosts),
-        timezone: settings.timezone.map(|zone| zone.value.clone()),
-        sysctls: kernel::sysctls(&settings.sysctls, site, report),
-        kernel_modules: distinct(&settings.kernel_modules),
-        swap: settings.swap.is_some_and(|swap| swap.value),
-        trusted_cas: trust::resolve(&settings.trusted_cas, site, report),
-        package_sources: sources::resolve(settings.package_sources, site, report),
-        packages: packages::resolve(&settings.packages, site, report),
-        files: files::resolve(&settings.files, ntp.is_some(), (&disks, &mounts), site, report),
+        proxy: levels
+            .nearest(|level| level.proxy)
+            .and_then(|proxy| proxy::resolve(proxy, site)),
+        dns: levels
+            .nearest(|level| level.dns)
+            .and_then(|dns| servers::dns(dns, site.os, report)),
+        hosts: lookup::resolve(&levels.merged(|level| level.hosts)),
+        timezone: levels.nearest(|level| level.timezone).value(),
+        sysctls: kernel::sysctls(&levels.merged(|level| level.sysctls), site, report),
+        kernel_modules: distinct(&levels.all(|level| level.kernel_modules)),
+        swap: levels.nearest(|level| level.swap).value().unwrap_or_default(),
+        trusted_cas: trust::resolve(&levels.all(|level| level.trusted_cas), site, report),
+        package_sources: sources::resolve(levels.nearest(|level| level.package_sources), site, report),
+        packages: packages::resolve(&levels.all(|level| level.packages), site, report),
+        files: files::resolve(&files, ntp.is_some(), (&disks, &mounts), site, report),
         ntp,
         disks,
         mounts,
-        first: texts(&settings.first),
-        before: texts(&settings.before),
-        after: texts(&settings.after),
+        first: texts(levels.all(|level| &level.commands.first)),
+        before: texts(levels.all(|level| &level.commands.before)),
+        after: texts(levels.all(|level| &level.commands.after)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     plan::report::Report,
     spec::Network,
-    yaml::Spanned,
+    yaml::{OptionalKey, Spanned},
 };
 
 /// The bits that kubeadm lets a service range have (`ValidateIPNetFromString` and `MaximumBitsForServiceSubnet` in
