@@ -3,7 +3,8 @@
 use semver::Version;
 
 use super::{
-    EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, owned, report::Report,
+    EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, report::Report,
+    reserved::RESERVED,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -140,8 +141,8 @@ fn arguments(
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
     let claims = control_plane::etcd_tls(tls);
-    component::check_arguments(&owned::ETCD, minor, &etcd.extra_args, release, report);
-    component::check_claims(&owned::ETCD, &etcd.extra_args, &claims, report);
+    component::check_arguments(&RESERVED.etcd, minor, &etcd.extra_args, release, report);
+    component::check_claims(&RESERVED.etcd, &etcd.extra_args, &claims, report);
     arguments.extend(component::own_arguments(claims));
     arguments.extend(component::arguments(&etcd.extra_args));
     arguments

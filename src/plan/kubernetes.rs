@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{
     Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
-    fields::GateSetting, images::Images, known, manifests, names, owned, phases, pki, registration, report::Report,
+    fields::GateSetting, images::Images, known, manifests, names, phases, pki, registration, report::Report,
+    reserved::RESERVED,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -143,21 +144,21 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
         api_server: component::resolve(
             kubernetes.api_server.pod(),
             settings.api_server,
-            &owned::API_SERVER,
+            &RESERVED.api_server,
             release,
             report,
         ),
         controller_manager: component::resolve(
             kubernetes.controller_manager.pod(),
             settings.controller_manager,
-            &owned::CONTROLLER_MANAGER,
+            &RESERVED.controller_manager,
             release,
             report,
         ),
         scheduler: component::resolve(
             kubernetes.scheduler.pod(),
             settings.scheduler,
-            &owned::SCHEDULER,
+            &RESERVED.scheduler,
             release,
             report,
         ),
@@ -238,7 +239,9 @@ fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -
     report.extend(judgement.findings);
     accepted.requirements(&gate_settings(kubernetes), &GateSetting::of(&proxy.config), report);
     for (name, branch) in &proxy.config {
-        owned::KUBE_PROXY_FIELDS.check(name, &branch.value.to_string(), report);
+        RESERVED
+            .kube_proxy_fields
+            .check(name, &branch.value.to_string(), report);
     }
     if let Some(mode) = proxy
         .mode

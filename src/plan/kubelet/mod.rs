@@ -10,8 +10,8 @@ use super::{
     fields::GateSetting,
     kubernetes::{self, Release, SETTINGS},
     network::Ranges,
-    owned,
     report::Report,
+    reserved::RESERVED,
 };
 use crate::{
     declaration::{self, Implication, Kind},
@@ -41,10 +41,10 @@ pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
             _ => {}
         }
         for (name, branch) in &kubelet.config {
-            owned::KUBELET_FIELDS.check(name, &plain(&branch.value), report);
+            RESERVED.kubelet_fields.check(name, &plain(&branch.value), report);
         }
         component::check_arguments(
-            &owned::KUBELET_FLAGS,
+            &RESERVED.kubelet_flags,
             Some(release.minor),
             &kubelet.extra_args,
             release,
