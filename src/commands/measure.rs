@@ -312,7 +312,7 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
 /// Whether the spec with the change is accepted, and the documents fit.
 fn fits(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
     let layers = subject.layers.with(&way.assignments);
-    let Ok((plan, _)) = plan::read(&layers, subject.profiles) else {
+    let Ok((plan, _)) = plan::load(&layers, subject.profiles) else {
         return false;
     };
     let other = way.new_bundle.then(|| placeholder::bundle(&plan).ok()).flatten();

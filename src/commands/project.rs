@@ -165,7 +165,7 @@ pub type Resolved = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// Resolves a spec and lays its patches on every machine that they are for.
 pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure> {
-    let (plan, mut findings) = match plan::read(layers, profiles) {
+    let (plan, mut findings) = match plan::load(layers, profiles) {
         Ok(resolved) => resolved,
         Err(findings) => return Ok(Err(findings)),
     };

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::{
     ComponentPlan, VolumePlan, artifacts,
     control_plane::{self, Claim, Settled},
-    known,
-    kubernetes::Release,
     names,
+    release::Release,
     report::Report,
     reserved::ReservedSettings,
+    unknown_name::unknown_name,
 };
 use crate::{
     diagnostic::{Diagnostic, nearest},
@@ -198,7 +198,7 @@ fn check_volume(volume: &Volume, report: &mut Report) {
     {
         let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
         let help = format!("types: {}", PATH_TYPES.join(", "));
-        report.push(known::unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
+        report.push(unknown_name("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
     }
 }
 

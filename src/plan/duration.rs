@@ -2,10 +2,16 @@
 
 use time::Duration;
 
+use super::report::Report;
 use crate::{diagnostic::Diagnostic, duration::parse, yaml::Spanned};
 
 /// A hundred years: beyond that, dates leave what a certificate can say.
 const LONGEST: Duration = Duration::hours(876_000);
+
+/// A duration of the spec, or the default.
+pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
+    text.and_then(|text| report.take(read(text))).unwrap_or(default)
+}
 
 /// A duration from zero to a hundred years, or the finding.
 pub(super) fn read(text: &Spanned<String>) -> Result<Duration, Diagnostic> {

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{
-    API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::Row, names, network::Ranges, ranges,
-    report::Report, vip,
+    API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::NodeGroup, names, network::Ranges,
+    ranges, report::Report, vip,
 };
 use crate::{
     diagnostic::{Diagnostic, Span},
@@ -29,7 +29,7 @@ pub(super) fn resolve(
     spec: &Spec,
     profiles: &Profiles,
     ranges: &Ranges,
-    rows: &[Row<'_>],
+    groups: &[NodeGroup<'_>],
     images: &mut Images,
     report: &mut Report,
 ) -> Option<EndpointPlan> {
@@ -37,7 +37,7 @@ pub(super) fn resolve(
     let provider = chosen(endpoint);
     check_host(endpoint, provider, ranges, report);
     report.take(check_taken(spec));
-    check_namesakes(&endpoint.host, provider, rows, report);
+    check_namesakes(&endpoint.host, provider, groups, report);
     check_idle(endpoint, provider, report);
     check_port(endpoint, provider, report);
     let services = endpoint
@@ -52,12 +52,12 @@ pub(super) fn resolve(
     let address = endpoint
         .address
         .as_ref()
-        .map(|text| report.take(address(text, ranges, rows)));
+        .map(|text| report.take(address(text, ranges, groups)));
     let upstream = &profiles.endpoint.images;
     let provider = match provider {
         EndpointProvider::External => ProviderPlan::External,
         EndpointProvider::KubeVip => ProviderPlan::KubeVip {
-            bgp: vip::bgp(endpoint, address.flatten(), ranges, rows, report),
+            bgp: vip::bgp(endpoint, address.flatten(), ranges, groups, report),
             services: vip::services(endpoint, report),
             address: report.take(address.ok_or_else(|| no_address(endpoint)))??,
             interface: vip::interface(endpoint),
@@ -287,7 +287,7 @@ fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
 }
 
 /// kube-vip's address: one that all nodes reach and none has.
-fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<IpAddr, Diagnostic> {
+fn address(text: &Spanned<String>, ranges: &Ranges, groups: &[NodeGroup<'_>]) -> Result<IpAddr, Diagnostic> {
     let finding = |code, message| Diagnostic::error(code, message).at(text.span);
     let address: IpAddr = text
         .parse()
@@ -303,10 +303,10 @@ fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<
         let finding = finding("FL0116", "the nodes have no address of this IP family");
         return Err(finding.help("choose an address of the family of network.pods"));
     }
-    let own = |row: &&Row<'_>| row.addresses.iter().flatten().any(|own| *own == address);
-    match rows.iter().find(own) {
-        Some(row) => Err(finding("FL0115", "the endpoint's address is a machine's own")
-            .label(format!("`{}` has it", row.node.name.value))
+    let own = |group: &&NodeGroup<'_>| group.addresses.iter().flatten().any(|own| *own == address);
+    match groups.iter().find(own) {
+        Some(group) => Err(finding("FL0115", "the endpoint's address is a machine's own")
+            .label(format!("`{}` has it", group.node.name.value))
             .help("choose one that no machine has: kube-vip gives it to one control plane after the other")),
         None => Ok(address),
     }
@@ -325,25 +325,25 @@ fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Dia
 }
 
 /// An endpoint that is one machine: right for the only control plane, a single point of failure for several.
-fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[Row<'_>], report: &mut Report) {
+fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, groups: &[NodeGroup<'_>], report: &mut Report) {
     let address = host.parse::<IpAddr>().ok();
-    let is_host = |row: &Row<'_>| {
-        row.names.contains(&host.value) || row.addresses.iter().flatten().any(|own| Some(*own) == address)
+    let is_host = |group: &NodeGroup<'_>| {
+        group.names.contains(&host.value) || group.addresses.iter().flatten().any(|own| Some(*own) == address)
     };
-    let Some(row) = rows.iter().find(|row| is_host(row)) else {
+    let Some(group) = groups.iter().find(|group| is_host(group)) else {
         return;
     };
-    let control_planes: usize = rows
+    let control_planes: usize = groups
         .iter()
-        .filter(|row| row.roles.control_plane)
-        .map(|row| row.names.len())
+        .filter(|group| group.roles.control_plane)
+        .map(|group| group.names.len())
         .sum();
     let help = "use a name that leads to every control plane";
     if provider != EndpointProvider::External {
         let finding = Diagnostic::error("FL0115", "the endpoint's name is a machine's own").at(host.span);
         let finding = finding.label("in each node's /etc/hosts it leads to one control plane or another");
         report.push(finding.help("use a name of its own"));
-    } else if !row.roles.control_plane {
+    } else if !group.roles.control_plane {
         let finding = Diagnostic::error("FL0115", "the endpoint is a node that runs no API server").at(host.span);
         report.push(finding.help(help));
     } else if control_planes > 1 {

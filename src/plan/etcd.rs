@@ -3,7 +3,7 @@
 use semver::Version;
 
 use super::{
-    EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, report::Report,
+    EtcdPlan, artifacts, component, control_plane, images::Images, names, release::Release, report::Report,
     reserved::RESERVED,
 };
 use crate::{
@@ -74,8 +74,8 @@ pub(super) fn resolve(
             .as_ref()
             .map(|repository| images.repository(repository)),
         image_tag: etcd.image_tag.value(),
-        server_cert_sans: sans(&etcd.server_cert_sans, report),
-        peer_cert_sans: sans(&etcd.peer_cert_sans, report),
+        server_cert_sans: names::sans(&etcd.server_cert_sans, report),
+        peer_cert_sans: names::sans(&etcd.peer_cert_sans, report),
     }
 }
 
@@ -190,13 +190,4 @@ fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
         let finding = Diagnostic::warning("FL0511", format!("`etcd.{key}` has no effect")).at(span);
         report.push(finding.label(format!("etcd runs {how}; this is for etcd {other}")));
     }
-}
-
-/// Extra names of certificates, checked.
-pub(super) fn sans(sans: &[Spanned<String>], report: &mut Report) -> Vec<String> {
-    for san in sans.iter().filter(|san| !names::is_san(san)) {
-        let finding = Diagnostic::error("FL0403", "not a name or address for a certificate").at(san.span);
-        report.push(finding.label("an IP address or a DNS name; `*.` may stand in front"));
-    }
-    sans.iter().map(|san| san.value.clone()).collect()
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Plan, kubernetes::IMAGE_REPOSITORY, names, report::Report};
+use super::{Plan, names, report::Report};
 use crate::{
     diagnostic::{Diagnostic, nearest},
     spec::Spec,
     yaml::Spanned,
 };
+
+/// kubeadm's own image registry.
+pub(super) const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 
 /// What stands before the hex digits (OCI image specification, "Digests").
 const ALGORITHM: &str = "sha256:";

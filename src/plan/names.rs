@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::report::Report;
 use crate::{
     diagnostic::{Diagnostic, Span},
     yaml::Spanned,
@@ -110,6 +111,15 @@ pub(super) fn is_user_name(text: &str) -> bool {
         && bytes
             .first()
             .is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
+}
+
+/// Extra names of certificates, checked.
+pub(super) fn sans(sans: &[Spanned<String>], report: &mut Report) -> Vec<String> {
+    for san in sans.iter().filter(|san| !is_san(san)) {
+        let finding = Diagnostic::error("FL0403", "not a name or address for a certificate").at(san.span);
+        report.push(finding.label("an IP address or a DNS name; `*.` may stand in front"));
+    }
+    sans.iter().map(|san| san.value.clone()).collect()
 }
 
 /// Refuses a cluster's, node's or pool's name.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{
     InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host,
-    inheritance::Inherited, interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki,
-    report::Report, swap::SwapUse,
+    inheritance::Inherited, interfaces, kubelet, labels, machine_ids, machines, machines::NodeGroup, names,
+    network::Ranges, pki, report::Report, swap::SwapUse,
 };
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
@@ -44,15 +44,15 @@ pub(super) struct Nodes<'a> {
 
 impl Nodes<'_> {
     /// Named machines in the order of the spec, then pools. Refused ones are left out.
-    pub(super) fn resolve(&mut self, rows: &[Row<'_>], report: &mut Report) -> Vec<NodePlan> {
+    pub(super) fn resolve(&mut self, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<NodePlan> {
         let mut nodes = Vec::new();
-        for row in rows {
-            self.resolve_row(row, &mut nodes, report);
+        for group in groups {
+            self.resolve_row(group, &mut nodes, report);
         }
         if let Some(founder) = nodes.iter_mut().find(|node| node.roles.control_plane) {
             founder.founder = true;
         }
-        marks::check(rows, report);
+        machine_ids::check(groups, report);
         nodes.extend(
             self.spec
                 .pools
@@ -63,28 +63,28 @@ impl Nodes<'_> {
         nodes
     }
 
-    fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
-        let node = row.node;
-        let mac = node.mac.as_ref().and_then(|text| report.take(marks::mac(text)));
-        let uuid = node.uuid.as_ref().and_then(|text| report.take(marks::uuid(text)));
+    fn resolve_row(&mut self, group: &NodeGroup<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
+        let node = group.node;
+        let mac = node.mac.as_ref().and_then(|text| report.take(machine_ids::mac(text)));
+        let uuid = node.uuid.as_ref().and_then(|text| report.take(machine_ids::uuid(text)));
         let machine = Machine {
-            roles: row.roles,
+            roles: group.roles,
             listed: &node.roles,
             settings: node.settings(),
             place: node.name.span,
             machines: interfaces::Machines {
-                names: &row.names,
-                addresses: &row.addresses,
+                names: &group.names,
+                addresses: &group.addresses,
                 pool: false,
             },
         };
         let Some((template, interfaces)) = self.template(&machine, report) else {
             return;
         };
-        let named = row.names.iter().zip(interfaces).enumerate();
+        let named = group.names.iter().zip(interfaces).enumerate();
         nodes.extend(named.map(|(at, (name, interfaces))| NodePlan {
             name: name.clone(),
-            addresses: row.addresses_of(at),
+            addresses: group.addresses_of(at),
             mac: mac.clone(),
             uuid: uuid.clone(),
             interfaces,
@@ -157,7 +157,7 @@ impl Nodes<'_> {
         let roles = machine.roles;
         let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
-        kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
+        kubelet::validate_fields(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
         report.take(check_carriage(os, platform, arch, settings, machine.place));
         let bin_dir = self.store.bin_dir(os);

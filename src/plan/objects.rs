@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AddonPlan, kubernetes::Release, report::Report};
+use super::{AddonPlan, release::Release, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span, nearest},
     profile::{Objects, group_of},

@@ -2,7 +2,7 @@
 
 use time::Duration;
 
-use super::{JoinPlan, PkiPlan, duration, etcd, kubernetes::Release, report::Report};
+use super::{JoinPlan, PkiPlan, duration, names, release::Release, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec},
@@ -14,22 +14,16 @@ const SHORTEST_VALIDITY: Duration = Duration::hours(24);
 /// A try of kubeadm takes longer than less.
 const SHORTEST_WAIT: Duration = Duration::minutes(1);
 
-/// A duration of the spec, or the default.
-pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
-    text.and_then(|text| report.take(duration::read(text)))
-        .unwrap_or(default)
-}
-
 /// `pki`, checked and resolved.
 pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Report) -> PkiPlan {
     let pki = &spec.pki;
     let ca_keys = pki.ca_keys.value().unwrap_or(CaKeys::ControlPlane);
     let plan = PkiPlan {
         algorithm: algorithm(spec),
-        ca_validity: or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
-        leaf_validity: or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
-        backdate: or(pki.backdate.as_ref(), Duration::hours(24), report),
-        extra_sans: etcd::sans(&pki.extra_sans, report),
+        ca_validity: duration::or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
+        leaf_validity: duration::or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
+        backdate: duration::or(pki.backdate.as_ref(), Duration::hours(24), report),
+        extra_sans: names::sans(&pki.extra_sans, report),
         // Without any key on the machines everything ends at once, and FL0413 asks how long it shall last.
         unrenewed_last: pki.leaf_validity.is_none() && ca_keys != CaKeys::None,
         ca_keys,
@@ -133,9 +127,9 @@ pub(super) fn identity(spec: &Spec) -> JoinIdentity {
 pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
     let join = &spec.join;
     let plan = JoinPlan {
-        token_ttl: or(join.token_ttl.as_ref(), Duration::hours(24), report),
-        wait_timeout: or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
-        found_after: or(join.found_after.as_ref(), Duration::minutes(5), report),
+        token_ttl: duration::or(join.token_ttl.as_ref(), Duration::hours(24), report),
+        wait_timeout: duration::or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
+        found_after: duration::or(join.found_after.as_ref(), Duration::minutes(5), report),
     };
     if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout < SHORTEST_WAIT) {
         let finding = Diagnostic::error("FL0402", "a node that hardly waits").at(text.span);

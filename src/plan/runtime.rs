@@ -7,8 +7,8 @@ use semver::Version;
 use super::{
     RuntimePlan, artifacts, host,
     images::Images,
-    kubernetes::{self, Release},
-    names,
+    kubernetes, names,
+    release::{self, Release},
     report::Report,
 };
 use crate::{
@@ -34,7 +34,7 @@ pub(super) fn version(
         .profile
         .component(name)
         .map_or_else(|| "1.2.3".to_owned(), Version::to_string);
-    Some((report.take(kubernetes::version(text, &example))?, text.span))
+    Some((report.take(release::version(text, &example))?, text.span))
 }
 
 /// `runtime`, checked and resolved, for a version of containerd.

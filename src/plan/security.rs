@@ -1,6 +1,6 @@
 //! `security`.
 
-use super::{Implied, SecurityPlan, report::Report};
+use super::{Requirements, SecurityPlan, report::Report};
 use crate::{
     diagnostic::{Diagnostic, nearest},
     profile::Profiles,
@@ -74,10 +74,10 @@ fn archived(spec: &Spec) -> Option<Diagnostic> {
 
 /// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one. Those
 /// of machines with a name bring one.
-pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
+pub(super) fn check_serving(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     let arguments = &spec.kubernetes.api_server.extra_args;
     let trusted = |argument: &Argument| argument.name.as_str() == KUBELET_CA;
-    if implied.approves_serving || !arguments.iter().any(trusted) {
+    if requirements.approves_serving || !arguments.iter().any(trusted) {
         return;
     }
     let Some(pool) = spec.pools.first() else { return };

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use super::{BgpPeerPlan, BgpPlan, VipServicesPlan, machines::Row, names, network::Ranges, ranges, report::Report};
+use super::{
+    BgpPeerPlan, BgpPlan, VipServicesPlan, machines::NodeGroup, names, network::Ranges, ranges, report::Report,
+};
 use crate::{
     diagnostic::{Diagnostic, Span},
     secret::Secret,
@@ -32,12 +34,12 @@ pub(super) fn bgp(
     endpoint: &Endpoint,
     address: Option<IpAddr>,
     ranges: &Ranges,
-    rows: &[Row<'_>],
+    groups: &[NodeGroup<'_>],
     report: &mut Report,
 ) -> Option<BgpPlan> {
     let bgp = endpoint.bgp.as_ref()?;
     check_as(&bgp.asn, report);
-    check_router_ids(bgp.span, rows, report);
+    check_router_ids(bgp.span, groups, report);
     if bgp.peers.is_empty() {
         let finding = refused("BGP without a peer", bgp.peers.span);
         report.push(finding.help("name the routers that are to lead to the control planes"));
@@ -110,12 +112,13 @@ fn check_password(password: &Spanned<Secret<String>>) -> Option<Diagnostic> {
 }
 
 /// A router ID is written as an IPv4 address, and no two routers of one system may have the same.
-fn check_router_ids(span: Span, rows: &[Row<'_>], report: &mut Report) {
-    let lacks =
-        |row: &&Row<'_>| row.roles.control_plane && row.addresses.iter().any(|own| !own.iter().any(IpAddr::is_ipv4));
-    if let Some(row) = rows.iter().find(lacks) {
+fn check_router_ids(span: Span, groups: &[NodeGroup<'_>], report: &mut Report) {
+    let lacks = |group: &&NodeGroup<'_>| {
+        group.roles.control_plane && group.addresses.iter().any(|own| !own.iter().any(IpAddr::is_ipv4))
+    };
+    if let Some(group) = groups.iter().find(lacks) {
         let finding = refused("a BGP router without an IPv4 address", span);
-        let label = format!("`{}` has none for its router ID", row.node.name.value);
+        let label = format!("`{}` has none for its router ID", group.node.name.value);
         report.push(finding.label(label).help("give every control plane an IPv4 address"));
     }
 }

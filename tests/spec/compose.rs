@@ -46,7 +46,7 @@ fn layers(specs: &[&str], files: &[(&str, &str)]) -> Layers {
 }
 
 fn plan(layers: &Layers) -> Plan {
-    let (plan, warnings) = plan::read(layers, &PROFILES)
+    let (plan, warnings) = plan::load(layers, &PROFILES)
         .map_err(|found| render(&redact_spec(layers), &found, false))
         .unwrap();
     let warnings: Vec<_> = warnings.iter().filter(|finding| finding.code < "FL0100").collect();
@@ -55,7 +55,7 @@ fn plan(layers: &Layers) -> Plan {
 }
 
 fn said(layers: &Layers) -> String {
-    let found = plan::read(layers, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
+    let found = plan::load(layers, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
     render(&redact_spec(layers), &found, false)
 }
 
@@ -189,7 +189,7 @@ fn nothing_from_the_environment_is_told() {
         ("ADDRESS", "10.0.0.11"),
     ];
     let layers = with_environment(&text, &variables);
-    let found = plan::read(&layers, &PROFILES).unwrap_err();
+    let found = plan::load(&layers, &PROFILES).unwrap_err();
     assert!(
         found
             .iter()

@@ -328,7 +328,7 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
     // A file holds its own name.
     layers.load(&mut |path| Ok(path.to_str().unwrap().as_bytes().to_vec()));
     let said = |findings: &[_]| render(&redact_spec(&layers), findings, false);
-    let (plan, warnings) = plan::read(&layers, &PROFILES).map_err(|findings| said(&findings))?;
+    let (plan, warnings) = plan::load(&layers, &PROFILES).map_err(|findings| said(&findings))?;
     // A key without effect is said to be so, which is no effect.
     let idle: Vec<_> = warnings
         .into_iter()

@@ -116,7 +116,7 @@ impl Answers {
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let layers = self.layers().map_err(|_| "these answers make no spec".to_owned())?;
-        let Err(findings) = plan::read(&layers, profiles) else {
+        let Err(findings) = plan::load(&layers, profiles) else {
             return Ok(());
         };
         let errors = findings.iter().filter(|finding| {
@@ -135,7 +135,7 @@ impl Answers {
     /// The answers with a pointer where the documents need one to fit. Refused where they fit in no way.
     pub fn fitted(mut self, profiles: &Profiles) -> Result<Self, Failure> {
         let layers = self.layers()?;
-        let Ok((plan, _)) = plan::read(&layers, profiles) else {
+        let Ok((plan, _)) = plan::load(&layers, profiles) else {
             return Ok(self);
         };
         let subject = Subject {

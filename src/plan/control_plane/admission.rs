@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Claim, Settings, add_file, document};
 use crate::{
     diagnostic::Diagnostic,
-    plan::{known, report::Report},
+    plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::Admission,
     yaml::Spanned,
@@ -71,7 +71,7 @@ fn check(admission: &Admission, profile: &KubernetesProfile, report: &mut Report
     for name in named.filter(|name| !all.contains(name)) {
         let message = format!("kube-apiserver {} has no such admission plugin", profile.minor);
         let help = format!("plugins that are off by themselves: {}", plugins.off.join(", "));
-        report.push(known::unknown("FL0521", message, name, &all).help(help));
+        report.push(unknown_name("FL0521", message, name, &all).help(help));
     }
     for name in admission.enable.iter().filter(|name| admission.disable.contains(name)) {
         let finding = Diagnostic::error("FL0521", "an admission plugin is both enabled and disabled").at(name.span);

@@ -3,7 +3,7 @@
 use super::{Claim, Settings};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::{known, report::Report},
+    plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes, Tls, TlsVersion},
     yaml::OptionalKey,
@@ -72,7 +72,7 @@ fn check(tls: &Tls, algorithm: Algorithm, profile: &KubernetesProfile, report: &
     {
         let help = format!("suites: {}", profile.cipher_suites.join(", "));
         let message = "not a cipher suite of TLS 1.2".to_owned();
-        report.push(known::unknown("FL0522", message, suite, &profile.cipher_suites).help(help));
+        report.push(unknown_name("FL0522", message, suite, &profile.cipher_suites).help(help));
     }
     let Some(first) = tls.cipher_suites.first() else {
         return;

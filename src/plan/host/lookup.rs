@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::super::{machines::Row, names, report::Report};
+use super::super::{machines::NodeGroup, names, report::Report};
 use crate::{
     diagnostic::Diagnostic,
     spec::{EndpointProvider, Spec},
@@ -36,15 +36,15 @@ pub(super) fn check(address: &Spanned<String>, list: &[Spanned<String>], report:
 }
 
 /// Refuses names that must lead elsewhere: those of the cluster's own machines, and what firelay has lines for itself.
-pub(in crate::plan) fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+pub(in crate::plan) fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     let lists: Vec<_> = spec.levels().flat_map(|settings| settings.hosts).collect();
     if lists.is_empty() {
         return;
     }
     let mut machines: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
-    for row in rows {
-        let named = row.names.iter().enumerate();
-        machines.extend(named.map(|(at, name)| (name.as_str(), row.addresses_of(at))));
+    for group in groups {
+        let named = group.names.iter().enumerate();
+        machines.extend(named.map(|(at, name)| (name.as_str(), group.addresses_of(at))));
     }
     for (address, name) in lists
         .iter()

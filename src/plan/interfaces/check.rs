@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::{addresses, bond, finding};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::{host, marks, ranges, report::Report},
+    plan::{host, machine_ids, ranges, report::Report},
     spec::{Interface, Route},
     yaml::{OptionalKey, Spanned},
 };
@@ -24,7 +24,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     check_name(&interface.name, report);
     check_kind(interface, report);
     if let Some(mac) = &interface.mac {
-        report.take(marks::mac(mac));
+        report.take(machine_ids::mac(mac));
     }
     for subnet in &interface.subnets {
         report.take(network("FL0622", subnet));

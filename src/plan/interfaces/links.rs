@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding;
 use crate::{
     diagnostic::{Diagnostic, nearest},
-    plan::{marks, report::Report},
+    plan::{machine_ids, report::Report},
     spec::Interface,
     yaml::{OptionalKey, Spanned},
 };
@@ -129,5 +129,5 @@ fn goes_round(from: &Interface, interfaces: &[&Interface]) -> bool {
 pub(super) fn mac(interface: &Interface) -> Option<String> {
     let device = interface.bond.is_none() && interface.vlan.is_none();
     let text = interface.mac.as_ref().filter(|_| device)?;
-    marks::mac(text).ok()
+    machine_ids::mac(text).ok()
 }

@@ -1,25 +1,26 @@
 //! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
 
 mod merged;
-mod together;
+mod validate;
 
 use serde_json::Value;
 
 use super::{
-    Implied, component,
+    Requirements, component,
     fields::GateSetting,
-    kubernetes::{self, Release, SETTINGS},
+    kubernetes::{self, SETTINGS},
     network::Ranges,
+    release::Release,
     report::Report,
     reserved::RESERVED,
 };
 use crate::{
-    declaration::{self, Implication, Kind},
+    declaration::{self, Kind, Requirement},
     diagnostic::Diagnostic,
     spec::{Argument, CaKeys, Kubelet, Spec},
 };
 
-pub(super) use together::check as check_together;
+pub(super) use validate::check as validate_fields;
 
 /// The field with which a kubelet asks the cluster for the certificate that it serves with.
 pub(super) const SERVER_TLS_BOOTSTRAP: &str = "serverTLSBootstrap";
@@ -107,11 +108,11 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
 }
 
 /// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
-pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report) {
+pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     let asking = all(spec).flat_map(|kubelet| &kubelet.config);
     let asking =
         asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
-    for (name, _) in asking.filter(|_| !implied.approves_serving) {
+    for (name, _) in asking.filter(|_| !requirements.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
         let finding = finding.label("until then logs, exec and port-forward fail");
         report.push(finding.help(format!("add {}, or an approver of yours by `manifests`", approvers())));
@@ -134,7 +135,7 @@ pub(super) fn check_signer(spec: &Spec, report: &mut Report) {
 
 /// The add-ons that approve certificates, as the spec has them.
 fn approvers() -> String {
-    let approves = |one: &Implication| one.approves_serving == Some(true);
+    let approves = |one: &Requirement| one.approves_serving == Some(true);
     let known = declaration::of(Kind::Addon).filter(|it| it.implies.iter().any(approves));
     let keys: Vec<_> = known.map(|it| format!("`addons.{}`", it.key)).collect();
     keys.join(" or ")

@@ -40,7 +40,7 @@ impl AddonPlan {
 
 /// What plugins and add-ons need of Kubernetes and of the machines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Implied {
+pub struct Requirements {
     /// Kernel modules to load.
     pub modules: Vec<String>,
     /// Kernel parameters.

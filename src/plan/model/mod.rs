@@ -47,7 +47,7 @@ pub struct Plan {
     /// The network plugin and the add-ons.
     pub addons: Vec<AddonPlan>,
     /// What they need elsewhere.
-    pub implied: Implied,
+    pub requirements: Requirements,
     /// Manifests of the user.
     pub manifests: Vec<ManifestPlan>,
     /// Users and keys.
@@ -91,7 +91,9 @@ impl Plan {
 
     /// What machines must reach on each other.
     pub fn ports(&self) -> impl Iterator<Item = PortPlan> {
-        ports::of_kubernetes(self).into_iter().chain(self.implied.ports.clone())
+        ports::of_kubernetes(self)
+            .into_iter()
+            .chain(self.requirements.ports.clone())
     }
 
     /// Manifests of the user with the names of their files, which are numbered so that the order of the spec is theirs.

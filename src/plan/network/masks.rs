@@ -14,7 +14,7 @@ const MAX_PODS: u64 = 110;
 
 /// Who cuts the pod ranges by the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::plan) enum Cutter {
+pub(in crate::plan) enum NodeCidrAllocator {
     /// The controller manager; kubeadm checks what it is told.
     ControllerManager,
     /// The network plugin.
@@ -26,7 +26,7 @@ pub(in crate::plan) enum Cutter {
 /// What the nodes' parts have to do.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::plan) struct Parts {
-    pub(in crate::plan) cutter: Cutter,
+    pub(in crate::plan) node_cidr_allocator: NodeCidrAllocator,
     /// Named machines with a kubelet, and pools.
     pub(in crate::plan) nodes: usize,
     /// The most pods of any of them that the spec says.
@@ -47,7 +47,7 @@ impl Parts {
         } else {
             ("nodeMaskIpv6", 64)
         };
-        if self.cutter == Cutter::Nobody {
+        if self.node_cidr_allocator == NodeCidrAllocator::Nobody {
             report.extend(given.map(|mask| without_effect(key, mask.span)));
             return None;
         }
@@ -87,7 +87,7 @@ impl Part {
             let help = format!("choose a mask from {prefix} to {}", most.min(net.max_prefix_len()));
             return Some(self.refused(format!("no /{mask} fits into {net}"), help));
         };
-        if bits > MOST_NODE_BITS && parts.cutter == Cutter::ControllerManager {
+        if bits > MOST_NODE_BITS && parts.node_cidr_allocator == NodeCidrAllocator::ControllerManager {
             let label = format!("/{mask} in {net}: more than {MOST_NODE_BITS} bits apart, which kubeadm refuses");
             let help = format!("choose a mask up to {most}, or a smaller pod range");
             return Some(self.refused(label, help));

@@ -30,7 +30,7 @@ fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
         assert_eq!(lost(&text), [], "{}", spec.display());
         let mut layers = Layers::from(Source::new("cluster.yaml", text));
         texts::lay_over(&mut layers, None).unwrap();
-        plan::read(&layers, &Profiles::embedded().unwrap()).unwrap();
+        plan::load(&layers, &Profiles::embedded().unwrap()).unwrap();
     }
 }
 

@@ -23,7 +23,7 @@ const OF_ONE_VALUE: &[&str] = &[
 ///
 /// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
 /// found counts, else what looks at one value; never what stands where a mistake is.
-pub fn read(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn load(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (mut draft, inserted) = spec::draft(layers);
     schema_help::add(layers, profiles, &mut draft.findings);
     let redacted = |mut findings: Vec<Diagnostic>| {

@@ -6,7 +6,12 @@ use crate::{
 };
 
 /// A finding for a name that a profile does not have.
-pub(super) fn unknown(code: &'static str, message: String, name: &Spanned<String>, known: &[String]) -> Diagnostic {
+pub(super) fn unknown_name(
+    code: &'static str,
+    message: String,
+    name: &Spanned<String>,
+    known: &[String],
+) -> Diagnostic {
     let near = nearest(name, known.iter().map(String::as_str));
     Diagnostic::error(code, message).at(name.span).suggest(near)
 }

@@ -1,7 +1,7 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
 use super::{
-    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, kubernetes::Release, pki,
+    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, pki, release::Release,
     report::Report,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
         .addons
         .iter()
         .find(|addon| addon.is_cni() && !addon.choice.declaration.files.is_empty());
-    let (Some(span), Some(plugin), false) = (place, plugin, plan.implied.without_kube_proxy) else {
+    let (Some(span), Some(plugin), false) = (place, plugin, plan.requirements.without_kube_proxy) else {
         return;
     };
     let finding = Diagnostic::warning("FL0119", format!("{} without kube-proxy", plugin.key())).at(span);

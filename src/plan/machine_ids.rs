@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{machines::Row, report::Report};
+use super::{machines::NodeGroup, report::Report};
 use crate::{diagnostic::Diagnostic, spec::Node, yaml::Spanned};
 
 /// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
@@ -68,11 +68,11 @@ const MARKS: [Mark; 2] = [
 ];
 
 /// Refuses marks that are not of one machine.
-pub(super) fn check(rows: &[Row<'_>], report: &mut Report) {
+pub(super) fn check(groups: &[NodeGroup<'_>], report: &mut Report) {
     for (what, code, read, given) in MARKS {
         let mut seen = BTreeSet::new();
-        for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
-            if row.names.len() > 1 {
+        for (group, text) in groups.iter().filter_map(|group| Some((group, given(group.node)?))) {
+            if group.names.len() > 1 {
                 let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
                 report.push(finding.help(format!("list machines with a {what} one by one")));
             }
