@@ -65,9 +65,8 @@ fn check_user(user: &User, report: &mut Report) {
 
 /// `$METHOD$…$HASH`.
 fn is_hash(text: &str) -> bool {
-    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"./$=,-".contains(&byte);
     let hash = text.rsplit('$').next().unwrap_or_default();
-    HASHES.iter().any(|method| text.starts_with(method)) && hash.len() >= 20 && text.bytes().all(is_char)
+    HASHES.iter().any(|method| text.starts_with(method)) && hash.len() >= 20 && names::is_plain(text, "./$=,-")
 }
 
 /// A key is one line; options may stand before its type.

@@ -7,7 +7,7 @@ use std::{
 
 use ipnet::IpNet;
 
-use super::{machines::NodeGroup, network::Ranges, ranges, report::Report};
+use super::{machines::NodeGroup, names, network::Ranges, ranges, report::Report};
 use crate::{
     diagnostic::{Diagnostic, Span},
     spec::Node,
@@ -145,19 +145,12 @@ fn check_families(group: &NodeGroup<'_>, ranges: &Ranges, report: &mut Report) {
         !families.is_empty() && distinct
     };
     if !fits {
-        let spell = |families: &[bool]| {
-            let names: Vec<_> = families
-                .iter()
-                .map(|ipv4| if *ipv4 { "IPv4" } else { "IPv6" })
-                .collect();
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
+        let spell = |families: Vec<bool>| match families.as_slice() {
+            [] => "none".to_owned(),
+            _ => names::families(families),
         };
         let finding = Diagnostic::error("FL0207", "a node needs one address of each of the pods' IP families");
-        let label = format!("needed: {}; given: {}", spell(&wanted), spell(&families));
+        let label = format!("needed: {}; given: {}", spell(wanted), spell(families));
         let finding = finding.at(given.span).label(label);
         report.push(finding.help("give them in the order of network.pods"));
     }

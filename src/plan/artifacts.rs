@@ -1,4 +1,4 @@
-//! What each machine fetches at first boot, and where the images come from.
+//! The files that each machine fetches at first boot, and the image archives.
 
 mod check;
 mod mirror;
@@ -76,7 +76,7 @@ impl<'a> Store<'a> {
             .clone()
     }
 
-    /// What a machine fetches, in the order of the catalog.
+    /// The artifacts of a machine, in the order of the catalog.
     pub(super) fn of(&mut self, roles: RoleSet, os: &OsProfile, arch: Arch, report: &mut Report) -> Vec<ArtifactPlan> {
         if self.preinstalled() {
             return Vec::new();
@@ -107,7 +107,7 @@ impl<'a> Store<'a> {
         plans
     }
 
-    /// What a machine fetches of a name in the catalog, wanted or not.
+    /// One artifact of the catalog, needed by the machine's roles or not.
     pub(super) fn one(&self, name: &str, os: &OsProfile, arch: Arch, report: &mut Report) -> Option<ArtifactPlan> {
         let artifact = self.catalog.artifacts.get(name)?;
         report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))
@@ -133,13 +133,7 @@ impl<'a> Store<'a> {
 
     fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, directory: &str) -> Result<ArtifactPlan, Diagnostic> {
         let (version, span) = self.versions.of(name);
-        let own = self
-            .spec
-            .artifacts
-            .overrides
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, own)| own);
+        let own = self.spec.artifacts.overrides.get(name);
         let own_sha256 = own
             .and_then(|own| own.sha256.get(&arch))
             .map(|sha256| sha256.to_lowercase());

@@ -1,10 +1,10 @@
-//! What static pods and kubelets are told: arguments, environment, volumes.
+//! Arguments, environment and volumes of static pods and kubelets.
 
 use std::collections::BTreeSet;
 
 use super::{
     ComponentPlan, VolumePlan, artifacts,
-    control_plane::{self, Claim, Settled},
+    control_plane::{self, Claim, PodSettings},
     names,
     release::Release,
     report::Report,
@@ -37,11 +37,7 @@ fn check_argument(argument: &Argument, report: &mut Report) -> bool {
         let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
         report.push(finding.help(format!("write `{bare}`")));
         false
-    } else if bare.is_empty()
-        || !bare
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-    {
+    } else if bare.is_empty() || !names::is_plain(bare, "-_.") {
         let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
         report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
         false
@@ -137,7 +133,7 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
 /// A static pod's settings, checked, with those that keys of the spec make.
 pub(super) fn resolve(
     pod: StaticPod<'_>,
-    settled: Settled,
+    settled: PodSettings,
     reserved: &ReservedSettings,
     release: &Release,
     report: &mut Report,

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     diagnostic::Diagnostic,
     spec::{JoinIdentity, ProxyMode, Spec, TaintEffect},
+    yaml::Spanned,
 };
 
 /// kube-proxy's phase of `kubeadm init`.
@@ -17,15 +18,12 @@ const RUNC_SHIM: &str = "io.containerd.runc.v2";
 /// kube-vip answers for the address by ARP; in ipvs mode every node has each service's address, and answers as well.
 pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mut Report) {
     let proxy = &spec.kubernetes.kube_proxy;
-    let Some(mode) = proxy
-        .mode
-        .as_ref()
-        .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
-    else {
+    let ipvs = |mode: &&Spanned<ProxyMode>| mode.value == ProxyMode::Ipvs && !*proxy.disabled;
+    let Some(mode) = proxy.mode.as_ref().filter(ipvs) else {
         return;
     };
-    let ipvs = proxy.config.iter().find(|(name, _)| name.as_str() == "ipvs");
-    let strict = ipvs.is_some_and(|(_, ipvs)| ipvs.get("strictARP").is_some_and(|strict| strict == true));
+    let ipvs = proxy.config.get("ipvs");
+    let strict = ipvs.is_some_and(|ipvs| ipvs.get("strictARP").is_some_and(|strict| strict == true));
     if matches!(endpoint.provider, ProviderPlan::KubeVip { bgp: None, .. }) && !strict {
         let finding = Diagnostic::error("FL0118", "kube-vip beside ipvs without strict ARP").at(mode.span);
         let finding = finding.label("nodes would answer ARP for addresses that others hold");

@@ -34,10 +34,9 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
     let Some((store, _)) = report.take(place(&pointer.base)) else {
         return;
     };
-    let place = "the machine shows the identity that its cloud gave it";
     if let Some(first) = first_of(&pointer.auth).filter(|_| !store.auth) {
         let finding = Diagnostic::error("FL0903", "`auth` where nobody asks for it").at(first);
-        let finding = finding.label(place);
+        let finding = finding.label("the machine shows the identity that its cloud gave it");
         report.push(finding.help("leave `auth` out, or write the base as https://"));
     }
     if let Some(region) = pointer.region.as_ref().filter(|_| !store.region) {
@@ -118,12 +117,7 @@ fn first_of(auth: &PointerAuth) -> Option<crate::diagnostic::Span> {
 
 /// Values are never shown.
 fn check_auth(auth: &PointerAuth, report: &mut Report) {
-    let token = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
+    let token = |name: &str| !name.is_empty() && names::is_plain(name, "-_");
     let text = |value: &str| !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     for (name, value) in &auth.headers {
         if !token(name) {
@@ -157,19 +151,20 @@ pub(super) fn resolve(
     }
     let pointer = settings
         .pointer
-        .filter(|_| rung.is_none_or(|rung| rung.value == Rung::Pointer));
-    if let Some(pointer) = pointer {
-        report.take(check_followed(pointer, os));
-        // Where there is no limit nothing ever lies elsewhere by itself.
+        .filter(|_| rung.is_none_or(|rung| rung.value == Rung::Pointer))
+        .and_then(|pointer| plan(pointer).map(|plan| (pointer, plan)));
+    if let Some((pointer, plan)) = &pointer {
+        report.take(check_followed(pointer, plan, os));
+        // Without a limit no payload is ever moved elsewhere.
         let limited = os.user_data(platform).is_none_or(|data| data.limit.is_some());
         if rung.is_some() || limited {
-            report.take(check_identity(pointer, os, platform));
+            report.take(check_identity(pointer, plan, os, platform));
         }
     }
     DeliveryPlan {
-        rung: rung.map(|rung| rung.value),
-        pointer: pointer.and_then(|pointer| plan(pointer)),
-        max_exposure: settings.max_exposure.map(|most| most.value),
+        rung: rung.value(),
+        pointer: pointer.map(|(_, plan)| plan),
+        max_exposure: settings.max_exposure.value(),
     }
 }
 
@@ -221,10 +216,12 @@ fn check_rung(
 
 /// Says where machines have nothing to show. Ignition then asks as anybody would; the script of cloud-init systems would ask
 /// a metadata service that is not there.
-fn check_identity(pointer: &Pointer, os: &OsProfile, platform: &PlatformProfile) -> Result<(), Diagnostic> {
-    let Ok((store, base)) = place(&pointer.base) else {
-        return Ok(());
-    };
+fn check_identity(
+    pointer: &Pointer,
+    PointerPlan { store, base, .. }: &PointerPlan,
+    os: &OsProfile,
+    platform: &PlatformProfile,
+) -> Result<(), Diagnostic> {
     if store.auth || platform.identity.contains(&base.scheme) {
         return Ok(());
     }
@@ -246,15 +243,14 @@ fn check_identity(pointer: &Pointer, os: &OsProfile, platform: &PlatformProfile)
 }
 
 /// Refuses what the system's reader of documents cannot fetch or open.
-fn check_followed(pointer: &Pointer, os: &OsProfile) -> Result<(), Diagnostic> {
-    let (Ok((store, base)), DocumentFormat::Ignition) = (place(&pointer.base), os.document) else {
+fn check_followed(pointer: &Pointer, plan: &PointerPlan, os: &OsProfile) -> Result<(), Diagnostic> {
+    let PointerPlan { store, base, .. } = plan;
+    if os.document != DocumentFormat::Ignition {
         return Ok(());
-    };
+    }
     let wrong = |message: String, span| Diagnostic::error("FL0904", message).at(span);
-    let version = os
-        .ignition_version
-        .as_deref()
-        .and_then(|text| Version::parse(text).ok());
+    let version = os.ignition_version.as_deref();
+    let version = version.and_then(|text| Version::parse(text).ok());
     let older = |since: &Version| version.as_ref().is_some_and(|version| version < since);
     let since = Version::parse(&store.ignition.since).unwrap_or(IGNITION_HEADERS);
     let header = pointer.auth.headers.keys().next();

@@ -242,7 +242,7 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
     }
 }
 
-/// What to write for a URL, a host with its port, or an address in brackets.
+/// A correction for a URL, a host with its port, or an address in brackets.
 fn meant(host: &str) -> Option<String> {
     let is_host = |host: &str| host.parse::<IpAddr>().is_ok() || names::is_dns_name(host);
     let lower = host.to_lowercase();

@@ -12,7 +12,7 @@ use crate::{
 /// kubeadm's own image registry.
 pub(super) const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 
-/// What stands before the hex digits (OCI image specification, "Digests").
+/// Prefix of the hex digits (OCI image specification, "Digests").
 const ALGORITHM: &str = "sha256:";
 
 /// Images that firelay names, after `artifacts.imageRewrites` and `imageDigests`.

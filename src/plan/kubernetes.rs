@@ -40,6 +40,11 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
         .image_repository
         .as_ref()
         .map_or(IMAGE_REPOSITORY, |repository| repository.value.as_str());
+    let mut component = |pod, settings, reserved| component::resolve(pod, settings, reserved, release, report);
+    let api_server = component(kubernetes.api_server.pod(), settings.api_server, &RESERVED.api_server);
+    let manager = kubernetes.controller_manager.pod();
+    let controller_manager = component(manager, settings.controller_manager, &RESERVED.controller_manager);
+    let scheduler = component(kubernetes.scheduler.pod(), settings.scheduler, &RESERVED.scheduler);
     KubernetesPlan {
         version: release.version.clone(),
         profile: profile.clone(),
@@ -47,27 +52,9 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
         image_repository: images.repository(repository),
         kubeadm_feature_gates: gates(&kubernetes.kubeadm_feature_gates),
         feature_gates: gates(&kubernetes.feature_gates),
-        api_server: component::resolve(
-            kubernetes.api_server.pod(),
-            settings.api_server,
-            &RESERVED.api_server,
-            release,
-            report,
-        ),
-        controller_manager: component::resolve(
-            kubernetes.controller_manager.pod(),
-            settings.controller_manager,
-            &RESERVED.controller_manager,
-            release,
-            report,
-        ),
-        scheduler: component::resolve(
-            kubernetes.scheduler.pod(),
-            settings.scheduler,
-            &RESERVED.scheduler,
-            release,
-            report,
-        ),
+        api_server,
+        controller_manager,
+        scheduler,
         control_plane: settings.plan,
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, release, report),

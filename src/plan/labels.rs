@@ -93,7 +93,7 @@ pub(super) fn sort(
     sorted
 }
 
-/// What others find out by themselves: pods and volumes are placed by it, and a wrong one misplaces them.
+/// Labels that others write: pods and volumes are placed by them, and a wrong one misplaces them.
 fn check_finder(key: &Spanned<String>, cloud: bool) -> Option<Diagnostic> {
     if FOUND_LABELS.contains(&key.as_str()) {
         let finding = Diagnostic::error("FL0535", "a label that each kubelet writes by itself").at(key.span);

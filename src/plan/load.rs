@@ -1,4 +1,4 @@
-//! What can be said about a spec that has mistakes of form, so that one run tells as much as it can.
+//! Loading of a spec: one run reports as many mistakes as possible, also of a spec with mistakes of form.
 
 use super::{Plan, resolve, schema_help};
 use crate::{

@@ -8,7 +8,7 @@ use crate::{diagnostic::Diagnostic, spec::Node, yaml::Spanned};
 /// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
 const GROUP_BIT: u8 = 1;
 
-/// What firmware tells that has no UUID (SMBIOS 3.7 §7.2.1), and what boards with American Megatrends' firmware tell whose maker
+/// UUIDs of firmware that has none (SMBIOS 3.7 §7.2.1), and of boards with American Megatrends' firmware whose maker
 /// left its sample in (published dmidecode reports of such boards, read 2026-11-21).
 const NOT_SET: [&str; 3] = [
     "00000000-0000-0000-0000-000000000000",
@@ -54,7 +54,7 @@ pub(super) fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
     Ok(uuid)
 }
 
-/// What tells machines apart: how it is called, its code, how it is read, and where a node has it.
+/// An identifier of machines: its name, code, parser, and key of a node.
 type Mark = (
     &'static str,
     &'static str,

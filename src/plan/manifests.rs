@@ -82,7 +82,7 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
     })
 }
 
-/// What is written, or what a file has, as far as it can be read.
+/// The inline content, or that of a file, as far as it can be read.
 fn own(manifest: &Manifest, report: &mut Report) -> Option<String> {
     let given = Given {
         what: "manifest",

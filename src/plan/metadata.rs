@@ -39,7 +39,7 @@ fn forwarded(platform: &PlatformProfile) -> Vec<IpAddr> {
 }
 
 impl Plan {
-    /// What the pods of a node are kept from.
+    /// Addresses that the pods of a node must not reach.
     pub fn kept_from_pods(&self, node: &NodePlan) -> Vec<IpAddr> {
         if self.metadata_firewall && node.roles.kubernetes() {
             forwarded(&node.platform)

@@ -1,4 +1,4 @@
-//! What platforms, and the controllers of clouds, make of machines' names.
+//! Node names that a platform or the controller of a cloud changes or does not find.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ struct Object {
     line: usize,
 }
 
-/// What the manifests of a spec hold.
+/// The objects in the manifests of a spec.
 #[derive(Default)]
 struct Contents {
     objects: Vec<Object>,

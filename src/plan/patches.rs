@@ -1,4 +1,4 @@
-//! Whom each patch concerns, and in which order they are laid: cluster, role, machine; of each the files first.
+//! The machines of each patch, and the order of patches: cluster, role, machine; of each the files first.
 
 use super::{NodePlan, machines::NodeGroup, report::Report};
 use crate::{
@@ -23,7 +23,7 @@ pub enum Scope {
 pub struct ScopedPatch {
     /// The machines.
     pub scope: Scope,
-    /// What is changed.
+    /// The change.
     pub patch: Patch,
 }
 
@@ -117,7 +117,7 @@ fn check_folders(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     }
 }
 
-/// What can be said of a patch without what it changes.
+/// Checks that need the patch alone.
 fn check(patch: &Patch, report: &mut Report) {
     let at = patch.target.span;
     let wrong = |label: &str| Diagnostic::error("FL0701", "not a patch").at(at).label(label);

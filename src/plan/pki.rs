@@ -67,7 +67,7 @@ fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
     }
 }
 
-/// Who joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
+/// A machine that joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
 fn check_signer(spec: &Spec, report: &mut Report) {
     let Some(keys) = spec.pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None) else {
         return;

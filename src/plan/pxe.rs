@@ -65,12 +65,9 @@ fn base(url: &Spanned<String>, report: &mut Report) -> String {
     url.trim_end_matches('/').to_owned()
 }
 
-/// What the spec says of a system, or what is true without a word.
+/// The settings of a system, if the spec has any.
 fn system<'a>(pxe: &'a Pxe, os: &OsProfile) -> Option<&'a PxeSystem> {
-    let mut systems = pxe.systems.iter();
-    systems
-        .find(|(name, _)| name.value == os.name)
-        .map(|(_, system)| system)
+    pxe.systems.get(os.name.as_str())
 }
 
 fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
@@ -169,9 +166,8 @@ fn unfilled(argument: &str) -> Option<&str> {
 
 /// Plain names with slashes between them.
 fn is_path(text: &str) -> bool {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "._-+~".contains(it);
-    text.split('/')
-        .all(|part| !matches!(part, "" | "." | "..") && part.chars().all(plain))
+    let plain = |part: &str| !matches!(part, "" | "." | "..") && names::is_plain(part, "._-+~");
+    text.split('/').all(plain)
 }
 
 fn check_names(pxe: &Pxe, profiles: &Profiles, report: &mut Report) {
@@ -225,10 +221,10 @@ fn check_rootfs(pxe: &Pxe, os: &OsProfile, of_os: &SystemBoot, report: &mut Repo
         return;
     }
     let finding = Diagnostic::error("FL0911", format!("no `rootfs` for {}", os.name));
-    let named = pxe.systems.keys().find(|name| name.value == os.name);
+    let named = pxe.systems.get_key_value(os.name.as_str());
     let help = "write `rootfs`, the URL or path of the live system's root of the same release, or list it as the second `initrd`";
     let finding = finding
-        .at(named.map_or(pxe.url.span, |name| name.span))
+        .at(named.map_or(pxe.url.span, |(name, _)| name.span))
         .label("its kernel and RAM disk alone find no root and stop");
     report.push(finding.help(help));
 }
@@ -245,8 +241,8 @@ fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
         by_system.entry(&node.os.name).or_default().push(node);
     }
     for (name, nodes) in by_system {
-        let place = pxe.systems.keys().find(|system| system.value == name);
-        let place = place.map_or(pxe.url.span, |system| system.span);
+        let place = pxe.systems.get_key_value(name);
+        let place = place.map_or(pxe.url.span, |(system, _)| system.span);
         let finding = Diagnostic::error("FL0921", "a control plane or etcd member whose root is in memory").at(place);
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         let installs = nodes

@@ -45,7 +45,7 @@ fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
 /// Components that are not root could not read what is closed to all but root.
 fn rootless(spec: &Spec) -> Option<Diagnostic> {
     let gates = &spec.kubernetes.kubeadm_feature_gates;
-    let (name, _) = gates.iter().find(|(name, on)| name.as_str() == ROOTLESS && **on)?;
+    let (name, _) = gates.get_key_value(ROOTLESS).filter(|(_, on)| **on)?;
     let restricted = spec.security.restrict_files.value() == Some(true);
     restricted.then(|| {
         Diagnostic::error("FL0539", "a control plane without root, and files for root alone")

@@ -1,6 +1,11 @@
 //! Values that know where they were written.
 
-use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    marker::PhantomData,
+    ops::Deref,
+};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
@@ -59,6 +64,12 @@ impl<T> OptionalKey<T> for Option<&Spanned<T>> {
 impl<T> Deref for Spanned<T> {
     type Target = T;
     fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl Borrow<str> for Spanned<String> {
+    fn borrow(&self) -> &str {
         &self.value
     }
 }

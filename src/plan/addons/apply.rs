@@ -1,4 +1,4 @@
-//! What plugins and add-ons need, given to the plan. What the user says himself wins; what cannot both hold is a finding.
+//! Requirements of plugins and add-ons, added to the plan. A setting of the user wins; a contradiction is a finding.
 
 use super::node_cidr_allocator;
 use crate::{

@@ -23,7 +23,7 @@ pub use context::{context, of};
 pub(super) use node_cidr_allocator::node_cidr_allocator;
 pub(super) use tunnel::{Tunnel, tunnel};
 
-/// What the spec chose, with the releases that go with the version of Kubernetes.
+/// The chosen plugins and add-ons, with the releases that fit the version of Kubernetes.
 pub(super) fn chosen(spec: &Spec, release: &Release, images: &mut Images, report: &mut Report) -> Vec<AddonPlan> {
     let (choices, _) = spec.choices();
     choices

@@ -1,4 +1,4 @@
-//! Who gives nodes their parts of the pod ranges.
+//! The program that gives nodes their parts of the pod ranges.
 
 use super::holds;
 use crate::{declaration::Kind, plan::network::NodeCidrAllocator, spec::Spec};

@@ -13,7 +13,7 @@ use crate::{
     template,
 };
 
-/// What all plugins and add-ons of the plan need.
+/// Collects the requirements of all plugins and add-ons.
 pub(super) fn collect(plan: &Plan, report: &mut Report) -> Requirements {
     let mut all = Requirements::default();
     let whole = context(plan);

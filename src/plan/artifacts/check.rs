@@ -38,7 +38,7 @@ fn check_override(name: &Spanned<String>, own: &ArtifactOverride, catalog: &Cata
     own.sha256.values().for_each(|sha256| check_sha256(sha256, report));
 }
 
-/// What an override's URL may hold, see [`crate::profile::fill`].
+/// Placeholders of an override's URL, see [`crate::profile::fill`].
 const PLACEHOLDERS: [&str; 2] = ["version", "arch"];
 
 /// Refuses an override's URL that cannot be fetched when it is filled in.
@@ -86,7 +86,7 @@ pub(in crate::plan) fn check_url(url: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// Whoever fetches takes `..` out of a URL before it is asked for, and no mirror could hold the file.
+/// Clients remove `..` from a URL before the request, and no mirror could hold the file.
 fn is_no_name(part: &str) -> bool {
     matches!(part, "." | "..") || part.contains(char::is_control)
 }
@@ -110,9 +110,8 @@ pub(in crate::plan) fn check_sha256(sha256: &Spanned<String>, report: &mut Repor
 
 /// Refuses what cannot be an image name or the beginning of one.
 pub(in crate::plan) fn check_image(name: &Spanned<String>, report: &mut Report) {
-    let odd = |c: char| !(c.is_ascii_alphanumeric() || ".-_/:@[]".contains(c));
     if name.is_empty()
-        || name.contains(odd)
+        || !names::is_plain(name, ".-_/:@[]")
         || name.contains("://")
         || name.starts_with('/')
         || name.ends_with(['/', ':'])

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Claim, Settings, add_file, document};
+use super::{Settings, add_file, document};
 use crate::{
     diagnostic::Diagnostic,
     plan::{report::Report, unknown_name::unknown_name},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 const KEY: &str = "kubernetes.apiServer.admission";
-/// What keeps a kubelet to its own node; kubeadm enables it, and an argument of ours replaces kubeadm's.
+/// The plugin that restricts a kubelet to its own node; kubeadm enables it, and an argument of ours replaces kubeadm's.
 const NODE_RESTRICTION: &str = "NodeRestriction";
 
 pub(super) fn resolve(
@@ -32,8 +32,9 @@ pub(super) fn resolve(
         ("enable-admission-plugins", enable),
         ("disable-admission-plugins", disable),
     ] {
-        let set = (!plugins.is_empty()).then(|| Claim::set(name, plugins.join(","), KEY));
-        settings.api_server.claims.extend(set);
+        if !plugins.is_empty() {
+            settings.api_server.set(name, plugins.join(","), KEY);
+        }
     }
     let plugins: Vec<_> = admission
         .config

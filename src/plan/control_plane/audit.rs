@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{API_SERVER, Claim, Settings, add_file, document, mounted};
+use super::{API_SERVER, Settings, add_file, document};
 use crate::{
     diagnostic::Diagnostic,
     plan::{AuditWebhookPlan, artifacts, host, report::Report},
@@ -34,8 +34,7 @@ pub(super) fn resolve(
     }
     if let Some(webhook) = &audit.webhook {
         let path = format!("{API_SERVER}/audit-webhook.yaml");
-        let claim = Claim::set("audit-webhook-config-file", path.clone(), KEY);
-        settings.api_server.claims.push(claim);
+        settings.api_server.set("audit-webhook-config-file", path.clone(), KEY);
         settings.plan.audit_webhook = Some(webhook_plan(webhook, path, report));
     }
 }
@@ -48,8 +47,9 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
         ("audit-log-maxbackup", log.max_backups.unwrap_or(10).to_string()),
         ("audit-log-maxsize", log.max_size_mb.unwrap_or(100).to_string()),
     ];
-    let claims = figures.into_iter().map(|(name, value)| Claim::set(name, value, KEY));
-    settings.api_server.claims.extend(claims);
+    for (name, value) in figures {
+        settings.api_server.set(name, value, KEY);
+    }
     if path == "-" {
         return;
     }
@@ -61,10 +61,7 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
         report.push(finding.help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"));
     }
     settings.plan.audit_directory = Some(directory.to_owned());
-    settings
-        .api_server
-        .volumes
-        .push(mounted("firelay-audit", directory, false));
+    settings.api_server.mount("firelay-audit", directory, false);
 }
 
 fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> AuditWebhookPlan {
@@ -80,14 +77,13 @@ fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> Au
 
 /// kube-apiserver refuses a policy without rules, and a rule without a level.
 fn check_rules(audit: &Spanned<Audit>, report: &mut Report) {
-    let given = audit.policy.iter().find(|(name, _)| name.as_str() == "rules");
+    let given = audit.policy.get_key_value("rules");
     let rules = given
         .and_then(|(_, rules)| rules.as_array())
         .filter(|rules| !rules.is_empty());
     let finding = |message: &str| {
-        let span = given
-            .or_else(|| audit.policy.iter().next())
-            .map_or(audit.span, |(name, _)| name.span);
+        let key = given.or_else(|| audit.policy.iter().next());
+        let span = key.map_or(audit.span, |(name, _)| name.span);
         Diagnostic::error("FL0524", message).at(span)
     };
     let Some(rules) = rules else {

@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use super::{API_SERVER, Claim, Settings, document};
+use super::{API_SERVER, Settings, document};
 use crate::{
     diagnostic::Diagnostic,
     plan::{EncryptionPlan, report::Report},
@@ -12,9 +12,9 @@ use crate::{
 };
 
 const KEY: &str = "kubernetes.apiServer.encryption";
-/// What is encrypted where the spec names nothing.
+/// The default resource.
 const SECRETS: &str = "secrets";
-/// What the API server keeps under another name or not as objects, and what to write instead
+/// Resources that the API server keeps under another name or not as objects, and a correction
 /// (`validateResourceNames` in `k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go`).
 const NOT_STORED: [(&str, &str); 5] = [
     (
@@ -35,10 +35,7 @@ pub(super) fn resolve(
 ) {
     check(&encryption.resources, report);
     let path = format!("{API_SERVER}/encryption.yaml");
-    settings
-        .api_server
-        .claims
-        .push(Claim::set("encryption-provider-config", path.clone(), KEY));
+    settings.api_server.set("encryption-provider-config", path.clone(), KEY);
     let mut resources: Vec<_> = encryption.resources.iter().map(|it| it.value.clone()).collect();
     if resources.is_empty() {
         resources.push(SECRETS.to_owned());

@@ -1,4 +1,4 @@
-//! What every machine of a cluster reaches without its proxy, in as few words as possible.
+//! Hosts that every machine of a cluster reaches without its proxy, in as few entries as possible.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -10,7 +10,7 @@ use crate::{
     spec::Endpoint,
 };
 
-/// What is never behind a proxy: the machine itself, and services by their names.
+/// Hosts that are never behind a proxy: the machine itself, and services by their names.
 const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", ".svc"];
 
 /// The networks that hold a node's address: as much as usually is one segment. A single address would grow the list, and

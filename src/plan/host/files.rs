@@ -157,7 +157,7 @@ fn check_owner(file: &HostFile, report: &mut Report) {
     }
 }
 
-/// What is appended to keeps its owner and mode; bytes that are no text have no end to be found at.
+/// An appended file keeps its owner and mode; binary content has no end to be found at.
 fn check_append(file: &HostFile, report: &mut Report) {
     let given = [
         ("owner", file.owner.span()),

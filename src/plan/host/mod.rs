@@ -1,4 +1,4 @@
-//! What the spec sets on the machines themselves.
+//! Settings of the machines themselves.
 
 mod clock;
 mod direct;
@@ -30,7 +30,7 @@ pub(super) use lookup::check_names;
 pub(super) use servers::{check_dns, name_servers};
 pub(super) use trust::{check as check_certificates, check_key};
 
-/// What a machine's own settings are checked against.
+/// The surroundings of a machine's own settings.
 pub(super) struct Site<'a> {
     /// Reached without a proxy from everywhere.
     pub(super) direct: &'a Direct,
@@ -48,7 +48,7 @@ pub(super) struct Site<'a> {
 
 /// The settings of a machine.
 pub(super) fn resolve(levels: &HostLevels<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
-    let texts = |list: Vec<&Spanned<String>>| list.into_iter().map(|text| text.value.clone()).collect();
+    let texts = |list: Vec<&Spanned<String>>| list.into_iter().map(|text| text.value.clone()).collect::<Vec<_>>();
     let (disks, mounts) = levels.file_systems();
     let disks = disks::resolve(&disks, site, report);
     let mounts = mounts::resolve(&mounts, &disks, site, report);
@@ -64,7 +64,7 @@ pub(super) fn resolve(levels: &HostLevels<'_>, site: &Site<'_>, report: &mut Rep
         hosts: lookup::resolve(&levels.merged(|level| level.hosts)),
         timezone: levels.nearest(|level| level.timezone).value(),
         sysctls: kernel::sysctls(&levels.merged(|level| level.sysctls), site, report),
-        kernel_modules: distinct(&levels.all(|level| level.kernel_modules)),
+        kernel_modules: names::distinct(texts(levels.all(|level| level.kernel_modules))),
         swap: levels.nearest(|level| level.swap).value().unwrap_or_default(),
         trusted_cas: trust::resolve(&levels.all(|level| level.trusted_cas), site, report),
         package_sources: sources::resolve(levels.nearest(|level| level.package_sources), site, report),
@@ -111,17 +111,6 @@ fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Repor
         let finding = Diagnostic::error("FL0608", "not a command").at(command.span);
         report.push(finding.label("text for bash"));
     }
-}
-
-/// Texts in their order, each once.
-fn distinct(list: &[&Spanned<String>]) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    for text in list {
-        if !texts.contains(&text.value) {
-            texts.push(text.value.clone());
-        }
-    }
-    texts
 }
 
 /// Refuses a path that has another spelling, which later comparisons would miss.

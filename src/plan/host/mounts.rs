@@ -1,7 +1,12 @@
 //! `mounts`.
 
 use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
-use crate::{diagnostic::Diagnostic, plan::report::Report, spec::Mount, yaml::Spanned};
+use crate::{
+    diagnostic::Diagnostic,
+    plan::{names, report::Report},
+    spec::Mount,
+    yaml::Spanned,
+};
 
 /// A directory that stands elsewhere as well has no type of its own (mount(8)).
 const BIND: &str = "bind";
@@ -63,12 +68,9 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
     if check_spelling("FL0616", &mount.mount, report) {
         report.take(disks::check_mount(&mount.mount, "FL0616"));
     }
-    let is_type = |kind: &str| {
-        kind.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    let odd = |kind: &&Spanned<String>| {
+        matches!(kind.as_str(), "" | "swap") || kind.starts_with('-') || !names::is_plain(kind, "._-")
     };
-    let odd =
-        |kind: &&Spanned<String>| kind.is_empty() || kind.starts_with('-') || !is_type(kind) || kind.as_str() == "swap";
     if let Some(kind) = mount.r#type.as_ref().filter(odd) {
         let finding = Diagnostic::error("FL0616", "not the type of a file system").at(kind.span);
         report.push(finding.help("types: auto, bind, ext4, nfs, tmpfs, xfs and what else mount(8) of the image knows"));
@@ -97,7 +99,7 @@ pub(super) fn check_option(option: &Spanned<String>, code: &'static str, report:
     }
 }
 
-/// What fstab(5) takes as it is.
+/// Whether fstab(5) reads a text unchanged.
 fn is_field(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'`\\$".contains(c))
 }

@@ -6,7 +6,12 @@ use x509_parser::{
 };
 
 use super::Site;
-use crate::{diagnostic::Diagnostic, plan::report::Report, secret::Secret, yaml::Spanned};
+use crate::{
+    diagnostic::Diagnostic,
+    plan::{names, report::Report},
+    secret::Secret,
+    yaml::Spanned,
+};
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
@@ -18,13 +23,7 @@ pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut 
         let label = "its profile does not say how";
         report.push(finding.at(first.span).label(label));
     }
-    let mut certificates: Vec<String> = Vec::new();
-    for block in texts.iter().flat_map(|text| blocks(text)) {
-        if !certificates.contains(&block) {
-            certificates.push(block);
-        }
-    }
-    certificates
+    names::distinct(texts.iter().flat_map(|text| blocks(text)))
 }
 
 /// PEM blocks with their borders; what stands between them is a comment (RFC 7468 section 2).

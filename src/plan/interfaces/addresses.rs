@@ -63,12 +63,12 @@ fn reserved(net: IpNet) -> Option<&'static str> {
     }
 }
 
-/// What other machines have already.
+/// Addresses that are already assigned.
 #[derive(Default)]
 pub(in crate::plan) struct Claims {
-    /// Who has an address.
+    /// Owners of IP addresses.
     addresses: HashMap<IpAddr, String>,
-    /// Who has a MAC address.
+    /// Owners of MAC addresses.
     macs: HashMap<String, String>,
 }
 
@@ -81,7 +81,7 @@ impl Claims {
         }
     }
 
-    /// Who else has a MAC address, which is this machine's from now on.
+    /// Assigns a MAC address, and returns its earlier owner.
     pub(super) fn mac(&mut self, mac: &str, name: &str) -> Option<String> {
         self.macs.insert(mac.to_owned(), name.to_owned())
     }

@@ -1,4 +1,4 @@
-//! What an interface says of itself, wherever it was written.
+//! Checks of an interface that need no machine.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::{addresses, bond, finding};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::{host, machine_ids, ranges, report::Report},
+    plan::{host, machine_ids, names, ranges, report::Report},
     spec::{Interface, Route},
     yaml::{OptionalKey, Spanned},
 };
@@ -16,7 +16,7 @@ use crate::{
 const LONGEST_NAME: usize = 15;
 /// Names that mean something else to the kernel: its loopback, and two directories of `net.ipv4.conf`.
 const TAKEN: &[&str] = &["all", "default", "lo"];
-/// What every host must be able to take (RFC 791 section 3.1).
+/// Every host must accept packets of this size (RFC 791 section 3.1).
 const SMALLEST_MTU: u16 = 576;
 
 /// Checks an interface where it was written.
@@ -55,8 +55,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
 
 /// A name is also part of file names and a word of the configuration of three programs.
 pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let plain = name.bytes().all(inner) && name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let plain = names::is_plain(name, "._-") && name.starts_with(|first: char| first.is_ascii_alphanumeric());
     if !plain || name.len() > LONGEST_NAME {
         let odd = finding("FL0620", "not the name of an interface", name.span);
         report.push(odd.label(format!("letters, digits and inner . _ -, at most {LONGEST_NAME}")));

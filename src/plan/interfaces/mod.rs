@@ -73,7 +73,7 @@ pub(super) fn resolve(
             site.check_mtu(interface, plan, machines.own(0).first(), report);
         }
     }
-    // What an interface has that could not be read may be the address.
+    // An entry that could not be read may be the address.
     if interfaces.iter().all(|interface| addresses::are_read(interface)) {
         check_own(interfaces, machines, &plans, report);
     }

@@ -1,4 +1,4 @@
-//! What the interfaces of a machine have to go with.
+//! Checks of a machine's interfaces against its system, platform and cluster.
 
 use std::net::IpAddr;
 
@@ -14,12 +14,12 @@ use crate::{
 /// Least MTU with which IPv6 is spoken (RFC 8200 section 5).
 const SMALLEST_IPV6_MTU: u16 = 1280;
 
-/// What the interfaces of a machine are checked against.
+/// The surroundings of a machine's interfaces.
 pub(in crate::plan) struct Site<'a> {
     pub(in crate::plan) os: &'a OsProfile,
     pub(in crate::plan) platform: &'a PlatformProfile,
     pub(in crate::plan) ranges: &'a Ranges,
-    /// What the network plugin takes of each packet.
+    /// Bytes that the network plugin takes of each packet.
     pub(in crate::plan) tunnel: Option<&'a Tunnel>,
     /// Pods have IPv6 addresses.
     pub(in crate::plan) ipv6: bool,

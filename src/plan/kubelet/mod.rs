@@ -18,6 +18,7 @@ use crate::{
     declaration::{self, Kind, Requirement},
     diagnostic::Diagnostic,
     spec::{Argument, CaKeys, Kubelet, Spec},
+    yaml::{OptionalKey, Spanned},
 };
 
 pub(super) use validate::check as validate_fields;
@@ -107,12 +108,17 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
     })
 }
 
+/// The places where kubelets are set to ask for the certificate with which they serve.
+fn bootstrapped(spec: &Spec) -> impl Iterator<Item = &Spanned<String>> {
+    let given = all(spec).filter_map(|kubelet| kubelet.config.get_key_value(SERVER_TLS_BOOTSTRAP));
+    given
+        .filter(|(_, value)| value.value == Value::Bool(true))
+        .map(|(name, _)| name)
+}
+
 /// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
 pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &mut Report) {
-    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
-    let asking =
-        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
-    for (name, _) in asking.filter(|_| !requirements.approves_serving) {
+    for name in bootstrapped(spec).filter(|_| !requirements.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
         let finding = finding.label("until then logs, exec and port-forward fail");
         report.push(finding.help(format!("add {}, or an approver of yours by `manifests`", approvers())));
@@ -121,12 +127,8 @@ pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &
 
 /// Nor does anybody sign them where no machine has the CA's key.
 pub(super) fn check_signer(spec: &Spec, report: &mut Report) {
-    let keys = spec.pki.ca_keys.as_ref();
-    let none = keys.is_some_and(|keys| keys.value == CaKeys::None);
-    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
-    let asking =
-        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
-    for (name, _) in asking.filter(|_| none) {
+    let none = spec.pki.ca_keys.value() == Some(CaKeys::None);
+    for name in bootstrapped(spec).filter(|_| none) {
         let finding = Diagnostic::error("FL0410", "nobody signs the kubelets' serving certificates").at(name.span);
         let finding = finding.label("with pki.caKeys: none no machine has the CA's key");
         report.push(finding.help("remove it: named nodes bring their certificates; or write caKeys: signer"));
@@ -144,8 +146,7 @@ fn approvers() -> String {
 /// The most pods that any kubelet was told to run, if any was told.
 pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
     all(spec)
-        .filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
-        .filter_map(|(_, pods)| pods.as_u64())
+        .filter_map(|kubelet| kubelet.config.get("maxPods")?.as_u64())
         .max()
 }
 

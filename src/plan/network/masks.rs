@@ -12,7 +12,7 @@ const MOST_NODE_BITS: u8 = 16;
 /// The kubelet's own `maxPods`.
 const MAX_PODS: u64 = 110;
 
-/// Who cuts the pod ranges by the masks.
+/// The program that divides the pod ranges by the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan) enum NodeCidrAllocator {
     /// The controller manager; kubeadm checks what it is told.
@@ -23,7 +23,7 @@ pub(in crate::plan) enum NodeCidrAllocator {
     Nobody,
 }
 
-/// What the nodes' parts have to do.
+/// The conditions for the nodes' parts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::plan) struct Parts {
     pub(in crate::plan) node_cidr_allocator: NodeCidrAllocator,

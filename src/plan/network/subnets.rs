@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use crate::{
     diagnostic::{Diagnostic, Span},
-    plan::report::Report,
+    plan::{names, report::Report},
     spec::Network,
     yaml::{OptionalKey, Spanned},
 };
@@ -74,13 +74,13 @@ impl Ranges {
     }
 
     fn check_families(&self, network: &Network, report: &mut Report) {
-        let families = |ranges: &[Range]| ranges.iter().map(|range| is_ipv4(range.net)).collect::<Vec<_>>();
-        if !self.complete || families(&self.pods) == families(&self.services) {
+        let families = |ranges: &[Range]| names::families(ranges.iter().map(|range| is_ipv4(range.net)));
+        let (pods, services) = (families(&self.pods), families(&self.services));
+        if !self.complete || pods == services {
             return;
         }
         let span = network.services.span().or(network.pods.span());
         let finding = Diagnostic::error("FL0104", "pod and service ranges differ in their IP families").at(span);
-        let (pods, services) = (spell(&self.pods), spell(&self.services));
         let finding = finding.label(format!("pods: {pods}; services: {services}"));
         report.push(finding.help("give both the same families in the same order"));
     }
@@ -105,14 +105,6 @@ impl Ranges {
 
 pub(super) fn is_ipv4(net: IpNet) -> bool {
     matches!(net, IpNet::V4(_))
-}
-
-fn spell(ranges: &[Range]) -> String {
-    let names: Vec<_> = ranges
-        .iter()
-        .map(|range| if is_ipv4(range.net) { "IPv4" } else { "IPv6" })
-        .collect();
-    names.join(", ")
 }
 
 fn overlap(one: IpNet, other: IpNet) -> bool {
