@@ -10,10 +10,14 @@ bless:
 bench:
     tests/bench
 
+# Print lines, files, medians, import circles, packages and test programs; `--build` times a cold release build too.
+house *ARGUMENTS:
+    tests/house {{ARGUMENTS}}
+
 # Format and lint.
 lint:
-    cargo fmt
-    cargo clippy --all-targets -- --deny warnings
+    cargo fmt --all
+    cargo clippy --workspace --all-targets -- --deny warnings
 
 # Boot machines with rendered documents in an emulator; `--all` or names of stories: tests/boot/README.md.
 boot *STORIES:

@@ -19,10 +19,7 @@ pub mod secret;
 
 pub mod age;
 
-pub mod diagnostic;
-pub mod duration;
 pub mod template;
-pub mod yaml;
 
 pub mod declaration;
 

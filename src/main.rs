@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use firelay::{cli::Cli, commands};
 
 fn main() -> ExitCode {
-    commands::raise();
+    commands::harden_process();
     let cli = Cli::read();
     match commands::run(&cli.verb) {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,10 +11,13 @@ use serde_json::Value;
 pub use scalar::is_key;
 
 use crate::{
-    diagnostic::{Source, Span, Text, nearest},
     schema,
-    spec::{ALL, Layers, Part},
-    yaml::{self, Assignment, Content, Node, Tree, quotable},
+    spec::{ALL, Composed, Part},
+};
+use firelay_yaml::{
+    Assignment, Content, Node, Tree,
+    diagnostic::{Source, Span, Text, nearest},
+    quotable,
 };
 
 /// Keys of Kubernetes' objects and of units below which every value is redacted. Files of other programs, which patches change,
@@ -37,8 +40,8 @@ const RANDOM: usize = 16;
 type Shapes = Vec<&'static Value>;
 
 /// The texts of a spec with the places of their secrets.
-pub fn redact_spec(layers: &Layers) -> Source {
-    redact(&layers.source, |number| layers.part(number))
+pub fn redact_spec(composed: &Composed) -> Source {
+    redact(composed.source(), |number| composed.part(number))
 }
 
 /// The texts of profiles, which have no type that is secret, with the places of what looks like a secret.
@@ -56,9 +59,9 @@ fn redact<'l>(source: &Source, part: impl Fn(usize) -> Part<'l>) -> Source {
 }
 
 /// The secrets that stand in the texts of a spec.
-pub fn secret_values(layers: &Layers) -> Vec<String> {
-    let texts = layers.source.texts().iter().enumerate();
-    let found = texts.filter_map(|(number, text)| Finder::read(layers.part(number), text));
+pub fn secret_values(composed: &Composed) -> Vec<String> {
+    let texts = composed.source().texts().iter().enumerate();
+    let found = texts.filter_map(|(number, text)| Finder::read(composed.part(number), text));
     found.flat_map(|found| found.values).collect()
 }
 
@@ -90,9 +93,9 @@ impl<'t> Finder<'t> {
 
     /// Every document of the text that is not empty; `None` if one cannot be read.
     fn documents(&mut self, mut walk: impl FnMut(&mut Self, &Node<'t>)) -> Option<()> {
-        for part in yaml::split(&self.text.text) {
+        for part in firelay_yaml::split(&self.text.text) {
             let document = &self.text.text[part.clone()];
-            if yaml::documents(document) != Ok(0) {
+            if firelay_yaml::documents(document) != Ok(0) {
                 walk(self, &Tree::extents(document, self.text.start + part.start)?);
             }
         }

@@ -3,11 +3,8 @@
 
 use std::sync::LazyLock;
 
-use firelay::{
-    diagnostic::{self, Source},
-    plan,
-    profile::Profiles,
-};
+use firelay_yaml::diagnostic::{self, Source};
+use firelay::{plan, profile::Profiles};
 use libfuzzer_sys::fuzz_target;
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().expect("the embedded profiles are right"));

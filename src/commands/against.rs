@@ -28,7 +28,7 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let project = Project::load(&inputs.spec)?;
     refuse_lost(&bundle_path(&inputs), &args.out, &project.plan.name)?;
     let bundle = project.bundle(&inputs, "verify --against")?;
-    let last = tree::manifest(&args.out).map_err(|error| Failure::io(&error))?;
+    let last = tree::manifest(&args.out)?;
     if last.bundle_fingerprint != bundle.fingerprint() {
         return Err(Failure::Secrets(format!(
             "{} was rendered with the secrets {}, these are {}: name the right bundle with --secrets",
@@ -53,7 +53,7 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
         &present(&args.out)?,
         &args.out,
     );
-    compared.map_err(|error| Failure::io(&error))
+    Ok(compared?)
 }
 
 /// Name of the manifest.
@@ -96,7 +96,7 @@ impl Rendered {
         let shared = shared.into_iter().map(|(file, bytes): File| one(file, &bytes, out));
         let mut files: Vec<_> = files.into_iter().flatten().chain(shared).collect();
         files.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
-        let mut manifest = documents::manifest(project, bundle, founded);
+        let mut manifest = documents::manifest(project, &assembly);
         manifest.files = files.iter().map(|(file, _)| file.clone()).collect();
         Ok(Self {
             manifest: manifest.to_json(),

@@ -1,14 +1,12 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
-};
+use std::{borrow::Cow, sync::OnceLock};
 
 use rayon::prelude::*;
 
 use super::{
     failure::{Failure, chain},
+    preview::containerd,
     project::Project,
 };
 use crate::{
@@ -17,17 +15,9 @@ use crate::{
     node::{self, NodeFiles, Shared, kubeadm::JoinCredentials},
     patch::{self, Outcome},
     pki::{self, Authorities, NodePki},
-    plan::{NodePlan, Plan},
-    profile::{ContainerdProfile, Profiles},
+    plan::NodePlan,
     secrets::Bundle,
 };
-
-/// How the plan's containerd is configured.
-pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Arc<ContainerdProfile>, Failure> {
-    let version = &plan.runtime.version;
-    let profile = profiles.containerd(version).cloned();
-    profile.ok_or_else(|| Failure::Io(format!("no profile says how containerd {version} is configured")))
-}
 
 /// Everything that the nodes of a cluster share, computed once.
 pub struct Assembly<'a> {
@@ -40,14 +30,9 @@ pub struct Assembly<'a> {
 impl<'a> Assembly<'a> {
     /// Opens the authorities and renders the manifests.
     pub fn new(project: &'a Project, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
-        Self::of(&project.plan, &project.profiles, bundle, founded)
-    }
-
-    /// The same for a plan by itself.
-    pub fn of(plan: &'a Plan, profiles: &Profiles, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
-        let authorities = Authorities::open(bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
-        let certificates =
-            pki::of_addons(plan, &authorities, bundle).map_err(|error| Failure::Secrets(chain(&error)))?;
+        let plan = &project.plan;
+        let authorities = Authorities::open(bundle).map_err(secrets)?;
+        let certificates = pki::of_addons(plan, &authorities, bundle).map_err(secrets)?;
         let shared = Shared {
             plan,
             credentials: JoinCredentials {
@@ -55,8 +40,8 @@ impl<'a> Assembly<'a> {
                 ca_cert_hash: pki::ca_cert_hash(&authorities),
             },
             encryption_key: bundle.encryption_key.clone(),
-            phases: addons::phases(plan, &certificates).map_err(|error| Failure::io(&error))?,
-            containerd: containerd(plan, profiles)?,
+            phases: addons::phases(plan, &certificates)?,
+            containerd: containerd(plan, &project.profiles)?,
             not_before: bundle.issued_at - plan.pki.backdate,
             founded,
         };
@@ -68,17 +53,26 @@ impl<'a> Assembly<'a> {
         })
     }
 
+    /// The bundle that all secrets come from.
+    pub fn bundle(&self) -> &Bundle {
+        self.bundle
+    }
+
+    /// Whether the cluster stands already.
+    pub fn is_founded(&self) -> bool {
+        self.shared.founded
+    }
+
     /// Certificates, keys and kubeconfigs of a node.
     pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
-        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node))
-            .map_err(|error| Failure::Secrets(chain(&error)))
+        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node)).map_err(secrets)
     }
 
     /// All files of a node, patched.
     pub fn files(&self, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Failure> {
         let node = self.as_is(node);
-        let files = node::assemble(&self.shared, &node, pki).map_err(|error| Failure::io(&error))?;
-        let patched = patch::apply(self.shared.plan, &node, files).map_err(|error| Failure::io(&error))?;
+        let files = node::assemble(&self.shared, &node, pki)?;
+        let patched = patch::apply(self.shared.plan, &node, files)?;
         refuse_unlaid(&node, &patched.outcomes)?;
         Ok(patched.files)
     }
@@ -100,10 +94,9 @@ impl<'a> Assembly<'a> {
         let plan = self.shared.plan;
         let mut artifact = self.package(node, files).map_err(|error| match error {
             delivery::Error::TooLarge(overrun) => Failure::TooLarge(overrun.to_string()),
-            error => Failure::io(&error),
+            error => error.into(),
         })?;
-        let beside = delivery::beside(&plan.beside, node, files).map_err(|error| Failure::io(&error))?;
-        artifact.files.extend(beside);
+        artifact.files.extend(delivery::beside(&plan.beside, node, files)?);
         Ok(artifact)
     }
 
@@ -116,27 +109,27 @@ impl<'a> Assembly<'a> {
     pub fn pxe_files(&self, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, Failure> {
         let plan = self.shared.plan;
         let files = plan.pxe.as_ref().map(|pxe| pxe::files(pxe, node, artifact));
-        Ok(files
-            .transpose()
-            .map_err(|error| Failure::io(&error))?
-            .unwrap_or_default())
+        Ok(files.transpose()?.unwrap_or_default())
     }
 
     /// The script with which all machines begin that boot from the network.
     pub fn first_script(&self) -> Result<Option<String>, Failure> {
         let boots = self.shared.plan.nodes.iter().any(|node| node.boot.is_some());
         let pxe = self.shared.plan.pxe.as_ref().filter(|_| boots);
-        pxe.map(pxe::first).transpose().map_err(|error| Failure::io(&error))
+        Ok(pxe.map(pxe::first).transpose()?)
     }
 
     /// The administrator's kubeconfig.
     pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
-        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle)
-            .map_err(|error| Failure::Secrets(chain(&error)))
+        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle).map_err(secrets)
     }
 }
 
-/// Patches are laid once before, without the bundle; only what tests a secret can fail now.
+fn secrets(error: pki::Error) -> Failure {
+    Failure::Secrets(chain(&error))
+}
+
+/// Patches are applied once before, without the bundle; only what tests a secret can fail now.
 fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), Failure> {
     let refused = outcomes.iter().find_map(|(_, outcome)| match outcome {
         Outcome::Refused(findings) => findings.first(),

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
+use firelay_yaml::diagnostic::Source;
+
 use super::{
     bundle::load_bundle,
     failure::Failure,
+    input,
     project::{print_findings, refusal},
-    streams, texts,
+    streams,
 };
 use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, Known, MachineFiles, Report},
     cli::{self, IdentityArg, OutputFormat, ProfilesArg},
     delivery::ManifestFile,
-    diagnostic::Source,
     plan::Plan,
     profile::Profiles,
     redact::redact_profiles,
@@ -22,7 +24,7 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
-    let files = Files::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let files = Files::open(&args.out)?;
     let profiles = profiles(&args.profiles)?;
     let bundle = args
         .secrets
@@ -33,7 +35,7 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
         .as_ref()
         .map(|bundle| Known::of_bundle(bundle, files.names(), files.external_etcd()));
     let catalogue = Catalogue::new(known.unwrap_or_default());
-    let (machines, shared) = files.read(&catalogue).map_err(|error| Failure::io(&error))?;
+    let (machines, shared) = files.read(&catalogue)?;
     let mut audit = audit::audit(&catalogue, machines, &shared);
     audit.findings.extend(Finding::of_no_machines(&audit));
     let profile = |name: &str| profiles.platform.get(name).map(|profile| (**profile).clone());
@@ -68,12 +70,12 @@ fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundl
 }
 
 fn profiles(args: &ProfilesArg) -> Result<Profiles, Failure> {
-    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let profiles = Profiles::embedded()?;
     let Some(directory) = &args.directory else {
         return Ok(profiles);
     };
     let mut source = Source::default();
-    let library = texts::profiles(Some(directory), &mut source)?;
+    let library = input::library(directory, &mut source)?;
     match profiles.with(&source, &library) {
         Ok((own, _)) => Ok(own),
         Err(findings) => {

@@ -1,4 +1,4 @@
-//! The bundle on disk: found, opened, saved.
+//! The bundle: found, opened, created, saved.
 
 use std::{
     fs::{self, File},
@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest, Sha256};
+use time::{OffsetDateTime, macros::datetime};
 use zeroize::Zeroizing;
 
 use super::{
@@ -16,13 +18,17 @@ use crate::{
     age::{self, Identity, Recipient},
     cli::{IdentityArg, Inputs},
     delivery::tree::TreeReader,
-    secrets::{self, Bundle, BundleText, Error},
+    plan::Plan,
+    secrets::{self, Bundle, BundleRequest, BundleText, Error},
 };
 
 /// Holds an identity itself, where no file is to be.
 const VARIABLE: &str = "FIRELAY_IDENTITY";
 /// More than any file of identities.
 const LARGEST: usize = 1 << 16;
+/// The day of placeholders. Certificates have the same length as those of today: after 2049 they write years in another form
+/// (RFC 5280 section 4.1.2.5).
+const PLACEHOLDER_ISSUED_AT: OffsetDateTime = datetime!(2026-01-01 0:00 UTC);
 
 /// The bundle's path: the flag's, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
@@ -167,6 +173,58 @@ fn public_half(path: &Path) -> String {
     )
 }
 
+/// Creates a bundle for a plan, which is not saved yet.
+pub fn create(plan: &Plan) -> Result<Bundle, Failure> {
+    Ok(Bundle::create(
+        &request(plan),
+        OffsetDateTime::now_utc(),
+        &mut getrandom::fill,
+    )?)
+}
+
+/// A bundle with secrets of the right kinds and sizes, and of no use. It is the same every time, except for RSA keys, which are
+/// always drawn.
+pub fn placeholder(plan: &Plan) -> Result<Bundle, Failure> {
+    let mut drawn: u64 = 0;
+    // Compresses as little as random bytes.
+    let mut fill = |bytes: &mut [u8]| {
+        for chunk in bytes.chunks_mut(32) {
+            drawn += 1;
+            let block = Sha256::digest(drawn.to_be_bytes());
+            chunk.copy_from_slice(&block[..chunk.len()]);
+        }
+        Ok(())
+    };
+    Ok(Bundle::create(&request(plan), PLACEHOLDER_ISSUED_AT, &mut fill)?)
+}
+
+fn request(plan: &Plan) -> BundleRequest {
+    BundleRequest {
+        cluster: plan.name.clone(),
+        algorithm: plan.pki.algorithm,
+        ca_validity: plan.pki.ca_validity,
+        backdate: plan.pki.backdate,
+    }
+}
+
+/// Refuses a bundle of another cluster, or of another algorithm than the spec asks for, which would be ignored silently.
+pub fn refuse_foreign(bundle: &Bundle, plan: &Plan, path: &Path) -> Result<(), Failure> {
+    let (path, asked) = (path.display(), plan.pki.algorithm);
+    if bundle.cluster != plan.name {
+        return Err(Failure::Secrets(format!(
+            "{path} holds the secrets of cluster {}, the spec describes cluster {}: name the right bundle with --secrets",
+            bundle.cluster, plan.name
+        )));
+    }
+    match bundle.algorithm().filter(|made| *made != asked) {
+        None => Ok(()),
+        Some(made) => Err(Failure::Secrets(format!(
+            "the CAs in {path} are {made}, the spec asks for {asked}: the algorithm is fixed when a bundle is made\n  \
+             = help: write pki: {{ algorithm: {made} }}"
+        ))),
+    }
+}
+
 /// Saves a new bundle where none is.
 pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     if path == Path::new("-") {
@@ -176,7 +234,7 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     }
     secrets::save_new(path, bundle, &mut getrandom::fill).map_err(|error| match error {
         Error::Exists { .. } => Failure::Secrets(chain(&error)),
-        error => Failure::io(&error),
+        error => error.into(),
     })?;
     let keep = match bundle.recipients.len() {
         0 => "keep it safe and out of version control: it is the cluster".to_owned(),
@@ -196,12 +254,10 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
 /// Puts a bundle in the place of the one that was read, or on stdout where that came from stdin.
 pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     if path == Path::new("-") {
-        let text = bundle
-            .to_file(&mut getrandom::fill)
-            .map_err(|error| Failure::io(&error))?;
+        let text = bundle.to_file(&mut getrandom::fill)?;
         return streams::data(text.expose());
     }
-    secrets::replace(path, bundle, &mut getrandom::fill).map_err(|error| Failure::io(&error))
+    Ok(secrets::replace(path, bundle, &mut getrandom::fill)?)
 }
 
 /// Whether the file is there and sealed.

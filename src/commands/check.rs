@@ -4,54 +4,61 @@ use std::path::Path;
 
 use super::{
     failure::Failure,
-    git,
-    measure::{self, Subject},
+    git, measure,
     project::{Outcome, Project, print_findings, refusal},
     streams,
 };
 use crate::{
     cli::{Check, Findings, SpecArgs},
-    diagnostic::{self, Diagnostic},
     plan::{NodePlan, Plan},
     redact::redact_spec,
     secrets,
 };
+use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 
 /// Runs the verb.
 pub fn run(args: &Check) -> Result<(), Failure> {
-    let outcome = measured(Project::open(&args.spec)?)?;
-    let (layers, findings, plan) = match &outcome {
-        Ok(project) => (&project.layers, &project.warnings, Some(&project.plan)),
-        Err((layers, findings)) => (layers, findings, None),
+    let outcome = match Project::open(&args.spec)? {
+        Ok(project) => check_sizes(project)?,
+        refused => refused,
     };
-    // What a reader of annotations sees is what ends the run.
+    let (spec, findings) = match &outcome {
+        Ok(project) => (&project.spec, &project.warnings),
+        Err(refused) => (&refused.spec, &refused.findings),
+    };
+    // Annotations have the severity that ends the run.
     let findings = &match args.strict {
         true => findings.iter().cloned().map(Diagnostic::strict).collect(),
         false => findings.clone(),
     };
-    let (name, source) = (layers.name(), &redact_spec(layers));
-    let verdict = match plan {
-        None => Err(Failure::Refused(refusal(&name, findings))),
-        Some(_) if args.strict && !findings.is_empty() => {
+    let name = spec.name();
+    let verdict = match &outcome {
+        Err(_) => Err(Failure::Refused(refusal(&name, findings))),
+        Ok(_) if args.strict && !findings.is_empty() => {
             let text = format!("{name} is refused: it has warnings, and --strict was given");
             Err(Failure::Refused(text))
         }
-        Some(plan) => Ok(plan),
+        Ok(project) => Ok(&project.plan),
     };
-    match args.output {
-        Findings::Text => print_findings(source, findings),
-        Findings::Json => streams::json(&serde_json::json!({
-            "valid": verdict.is_ok(),
-            "findings": diagnostic::to_json(source, findings),
-        }))?,
-        Findings::Sarif => streams::json(&diagnostic::to_sarif(source, findings))?,
-    }
+    report(args.output, &redact_spec(spec), findings, verdict.is_ok())?;
     warn_of_bundle(&args.spec);
     let plan = verdict?;
     match args.output {
         Findings::Text => streams::data(&summary(&name, plan)),
         Findings::Json | Findings::Sarif => Ok(()),
     }
+}
+
+fn report(output: Findings, source: &Source, findings: &[Diagnostic], valid: bool) -> Result<(), Failure> {
+    match output {
+        Findings::Text => print_findings(source, findings),
+        Findings::Json => streams::json(&serde_json::json!({
+            "valid": valid,
+            "findings": diagnostic::to_json(source, findings),
+        }))?,
+        Findings::Sarif => streams::json(&diagnostic::to_sarif(source, findings))?,
+    }
+    Ok(())
 }
 
 /// Of the bundle beside the first spec, which `check` does not need.
@@ -62,25 +69,10 @@ fn warn_of_bundle(args: &SpecArgs) {
     }
 }
 
-/// A spec whose documents do not fit is refused as well.
-fn measured(outcome: Outcome) -> Result<Outcome, Failure> {
-    let mut project = match outcome {
-        Ok(project) => project,
-        refused => return Ok(refused),
-    };
-    let warnings = std::mem::take(&mut project.warnings);
-    project.warnings = with_sizes(project.subject(), warnings)?;
-    Ok(match diagnostic::refuse(&project.warnings) {
-        true => Err((project.layers, project.warnings)),
-        false => Ok(project),
-    })
-}
-
-/// The findings of a spec that can be resolved, those about the sizes of its documents among them.
-pub fn with_sizes(subject: Subject<'_>, mut findings: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
-    findings.extend(measure::findings(subject)?);
-    diagnostic::sort(&mut findings);
-    Ok(findings)
+/// Refuses a spec whose documents do not fit.
+pub fn check_sizes(project: Project) -> Result<Outcome, Failure> {
+    let findings = measure::findings(&project)?;
+    Ok(project.with_findings(findings))
 }
 
 fn summary(name: &str, plan: &Plan) -> String {

@@ -6,7 +6,6 @@ use super::{assembly::Assembly, failure::Failure, project::Project, variables};
 use crate::{
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile, pxe},
     plan::NodePlan,
-    secrets::Bundle,
 };
 
 /// A file of the tree: what manifest.json says of it, and its bytes.
@@ -77,11 +76,11 @@ fn node_names(nodes: &[NodePlan]) -> String {
 }
 
 /// The manifest without its files.
-pub(super) fn manifest(project: &Project, bundle: &Bundle, founded: bool) -> Manifest {
-    let plan = &project.plan;
+pub(super) fn manifest(project: &Project, assembly: &Assembly<'_>) -> Manifest {
+    let (plan, fingerprint) = (&project.plan, assembly.bundle().fingerprint());
     Manifest {
-        founded,
+        founded: assembly.is_founded(),
         ports: plan.ports().map(Into::into).collect(),
-        ..Manifest::new(&plan.name, &plan.kubernetes.version.to_string(), &bundle.fingerprint())
+        ..Manifest::new(&plan.name, &plan.kubernetes.version.to_string(), &fingerprint)
     }
 }

@@ -1,10 +1,14 @@
 //! `explain`: keys of the spec and codes of findings, in words.
 
+use firelay_yaml::{
+    Minor,
+    diagnostic::{CODES, Story, story},
+};
+
 use super::{failure::Failure, streams};
 use crate::{
     cli::Explain,
-    diagnostic::{CODES, Story, story},
-    profile::{Minor, Profiles},
+    profile::Profiles,
     schema::{self, Field, Known, Unknown},
 };
 
@@ -17,7 +21,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
     if is_code(what) {
         return streams::data(&code(&what.to_uppercase())?);
     }
-    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let profiles = Profiles::embedded()?;
     let root = Field::root(&schema::json(&profiles));
     match schema::explain(&root, what, args.recursive, &known(&profiles)) {
         Ok(text) => streams::data(&text),

@@ -1,10 +1,10 @@
-//! How a verb ends when it does not end well: what to print, and the exit code of the contract.
+//! Failures of verbs: the message, and the exit code of the contract.
 
 use std::{error::Error, io, path::Path};
 
 use super::streams;
 
-/// A verb's bad end. The variants are the exit codes.
+/// A verb's failure. The variants are the exit codes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
@@ -23,11 +23,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 1, with everything that an error says about its causes.
-    pub fn io(error: &(dyn Error + 'static)) -> Self {
-        Self::Io(chain(error))
-    }
-
     /// 1, for a file.
     pub fn file(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self::Io(format!("cannot {verb} {}: {error}", path.display()))
@@ -55,6 +50,13 @@ impl Failure {
         if !text.is_empty() {
             streams::tell(format_args!("error: {text}"));
         }
+    }
+}
+
+impl<E: Error + 'static> From<E> for Failure {
+    /// 1, with all causes of the error.
+    fn from(error: E) -> Self {
+        Self::Io(chain(&error))
     }
 }
 

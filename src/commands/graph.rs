@@ -12,7 +12,7 @@ use crate::{
 
 /// Runs the verb. What can be read is drawn, and what cannot is told.
 pub fn run(args: &Graph) -> Result<(), Failure> {
-    let tree = Tree::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let tree = Tree::open(&args.out)?;
     draw(args, &Picture::of(&tree))?;
     verify::undrawn(&args.out, &order::unread(&tree))
 }
@@ -27,5 +27,5 @@ fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {
         GraphFormat::Mermaid => drawing::mermaid(picture),
         GraphFormat::Svg => drawing::svg(picture),
     };
-    streams::data(&drawn.map_err(|error| Failure::io(&error))?)
+    streams::data(&drawn?)
 }

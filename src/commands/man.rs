@@ -24,7 +24,7 @@ pub fn run(args: &Man) -> Result<(), Failure> {
 fn collect(command: &Command, pages: &mut Vec<(String, String)>) -> Result<(), Failure> {
     let page = Page::new(command.clone());
     let mut text = Vec::new();
-    page.render(&mut text).map_err(|error| Failure::io(&error))?;
+    page.render(&mut text)?;
     pages.push((page.get_filename(), String::from_utf8_lossy(&text).into_owned()));
     command
         .get_subcommands()

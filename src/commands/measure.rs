@@ -4,33 +4,27 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use firelay_yaml::diagnostic::Diagnostic;
 use rayon::prelude::*;
 
-use super::{assembly::Assembly, failure::Failure, placeholder, project::print_findings};
+use super::{
+    assembly::Assembly,
+    bundle,
+    failure::Failure,
+    project::{Project, print_findings},
+};
 use crate::{
     delivery::{self, Overrun, encoding_name},
-    diagnostic::Diagnostic,
     plan::{self, ManifestSource, NodePlan, Plan},
-    profile::{Profiles, Store},
+    profile::Store,
     secrets::Bundle,
-    spec::{self, Algorithm, CaKeys, Layers},
+    spec::{Algorithm, CaKeys},
 };
 
 /// Bytes by which documents of two bundles differ: signatures and what compresses by chance.
 const MARGIN: u64 = 64;
 /// Kinds of files that are named as the largest.
 const LARGEST: usize = 3;
-
-/// The spec whose documents are measured.
-#[derive(Clone, Copy)]
-pub struct Subject<'a> {
-    /// The texts of the spec.
-    pub layers: &'a Layers,
-    /// The resolved plan.
-    pub plan: &'a Plan,
-    /// The profiles that it was resolved with.
-    pub profiles: &'a Profiles,
-}
 
 /// A document that does not fit, or hardly.
 struct Tight<'p> {
@@ -42,19 +36,19 @@ struct Tight<'p> {
 }
 
 /// The findings about documents that do not fit, measured with a bundle that stands for the cluster's own.
-pub fn findings(subject: Subject<'_>) -> Result<Vec<Diagnostic>, Failure> {
-    if !subject.plan.nodes.iter().any(is_limited) {
+pub fn findings(project: &Project) -> Result<Vec<Diagnostic>, Failure> {
+    if !project.plan.nodes.iter().any(is_limited) {
         return Ok(Vec::new());
     }
-    of_bundle(subject, &placeholder::bundle(subject.plan)?)
+    of_bundle(project, &bundle::placeholder(&project.plan)?)
 }
 
 /// Prints the finding about a document that turned out too large, before the failure that tells its files.
-pub fn explained(subject: Subject<'_>, bundle: &Bundle, failure: Failure) -> Failure {
+pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failure {
     if matches!(failure, Failure::TooLarge(_))
-        && let Ok(findings) = of_bundle(subject, bundle)
+        && let Ok(findings) = of_bundle(project, bundle)
     {
-        print_findings(&subject.layers.source, &findings);
+        print_findings(project.spec.source(), &findings);
     }
     failure
 }
@@ -70,39 +64,39 @@ pub enum Fit {
 }
 
 /// Tries the forms of `delivery.pointer` where documents do not fit without one.
-pub fn fit(subject: Subject<'_>) -> Result<Fit, Failure> {
-    if !subject.plan.nodes.iter().any(is_limited) {
+pub fn fit(project: &Project) -> Result<Fit, Failure> {
+    if !project.plan.nodes.iter().any(is_limited) {
         return Ok(Fit::Whole);
     }
-    let bundle = placeholder::bundle(subject.plan)?;
-    let tight = tight(subject, &bundle)?;
+    let bundle = bundle::placeholder(&project.plan)?;
+    let tight = tight(project, &bundle)?;
     let large: Vec<_> = tight.into_iter().filter(|tight| tight.overrun.is_some()).collect();
     if large.is_empty() {
         return Ok(Fit::Whole);
     }
     let way = pointers(&large)
         .into_iter()
-        .find(|way| fits(subject, &bundle, &large, way));
+        .find(|way| fits(project, &bundle, &large, way));
     let value = way.and_then(|way| Some(way.assignments.first()?.split_once('=')?.1.to_owned()));
     match value {
         Some(pointer) => Ok(Fit::Pointer(pointer)),
-        None => of_bundle(subject, &bundle).map(Fit::Not),
+        None => of_bundle(project, &bundle).map(Fit::Not),
     }
 }
 
 /// Of each platform and role, the machines whose documents do not fit, or hardly.
-fn tight<'p>(subject: Subject<'p>, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
-    let assembly = Assembly::of(subject.plan, subject.profiles, bundle, false)?;
-    let nodes = representatives(subject.plan);
+fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
+    let assembly = Assembly::new(project, bundle, false)?;
+    let nodes = representatives(&project.plan);
     let tight = nodes.into_par_iter().map(|node| measured(&assembly, node));
     let tight = tight.collect::<Result<Vec<_>, Failure>>()?;
     Ok(tight.into_iter().flatten().collect())
 }
 
-fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
+fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
     // What is wrong with one machine of a platform and role is wrong with all.
     let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
-    for tight in tight(subject, bundle)? {
+    for tight in tight(project, bundle)? {
         let roles = tight.node.roles;
         let key = (
             tight.overrun.is_none(),
@@ -114,7 +108,7 @@ fn of_bundle(subject: Subject<'_>, bundle: &Bundle) -> Result<Vec<Diagnostic>, F
     }
     Ok(alike
         .into_values()
-        .map(|group| finding(subject, bundle, &group))
+        .map(|group| finding(project, bundle, &group))
         .collect())
 }
 
@@ -161,12 +155,12 @@ fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan) -> Result<Option<Ti
             limit: overrun.limit,
             overrun: Some(overrun),
         }),
-        Err(error) => return Err(Failure::io(&error)),
+        Err(error) => return Err(error.into()),
     })
 }
 
 /// One finding for machines of one platform and role, at the first of them.
-fn finding(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnostic {
+fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnostic {
     let Some(worst) = group.iter().max_by_key(|tight| tight.counted) else {
         return Diagnostic::error("FL0931", "");
     };
@@ -184,15 +178,15 @@ fn finding(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>]) -> Diagno
             let over = hundreds(counted - limit);
             Diagnostic::error("FL0931", format!("{of} {are} too large for {platform}"))
                 .label(format!("about {over} bytes over the limit of {limit}, as {form}"))
-                .help(help(subject, bundle, group, overrun))
+                .help(help(project, bundle, group, overrun))
         }
         None => Diagnostic::warning("FL0931", format!("{of} may be too large for {platform}"))
             .label(format!("{} bytes below the limit of {limit}", limit - counted))
             .help("the keys of another bundle may take more: leave some room"),
     };
-    let place = spec::draft(subject.layers).0.value;
+    let spec = project.spec.draft.value.as_ref();
     Diagnostic {
-        span: place.and_then(|spec| plan::place(&spec, &node.name)),
+        span: spec.and_then(|spec| plan::place(spec, &node.name)),
         ..finding
     }
 }
@@ -203,12 +197,12 @@ fn hundreds(bytes: u64) -> u64 {
 }
 
 /// What takes the bytes, and each way out that was tried and fits.
-fn help(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overrun) -> String {
+fn help(project: &Project, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overrun) -> String {
     let groups = overrun.size.groups.iter().take(LARGEST);
     let groups = groups.map(|group| format!("{} about {}", group.group.title(), hundreds(group.share)));
     let largest = format!("most bytes: {}", groups.collect::<Vec<_>>().join(", "));
-    let fitting = |ways: Vec<Way>| ways.into_iter().filter(|way| fits(subject, bundle, group, way));
-    let smaller = ways(subject.plan, group);
+    let fitting = |ways: Vec<Way>| ways.into_iter().filter(|way| fits(project, bundle, group, way));
+    let smaller = ways(&project.plan, group);
     let all = together(&smaller);
     let mut found: Vec<_> = fitting(smaller).collect();
     if found.is_empty() {
@@ -310,16 +304,21 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
 }
 
 /// Whether the spec with the change is accepted, and the documents fit.
-fn fits(subject: Subject<'_>, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
-    let layers = subject.layers.with(&way.assignments);
-    let Ok((plan, _)) = plan::load(&layers, subject.profiles) else {
+fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
+    let Some(spec) = project.spec.with(&way.assignments) else {
         return false;
     };
-    let other = way.new_bundle.then(|| placeholder::bundle(&plan).ok()).flatten();
-    let Ok(assembly) = Assembly::of(&plan, subject.profiles, other.as_ref().unwrap_or(bundle), false) else {
+    let Ok(changed) = Project::resolve(spec, project.profiles.clone()) else {
+        return false;
+    };
+    let other = way
+        .new_bundle
+        .then(|| bundle::placeholder(&changed.plan).ok())
+        .flatten();
+    let Ok(assembly) = Assembly::new(&changed, other.as_ref().unwrap_or(bundle), false) else {
         return false;
     };
     let concerned = |node: &&NodePlan| group.iter().any(|tight| tight.node.name == node.name);
-    let mut nodes = plan.nodes.iter().filter(concerned);
+    let mut nodes = changed.plan.nodes.iter().filter(concerned);
     nodes.all(|node| matches!(measured(&assembly, node), Ok(None)))
 }

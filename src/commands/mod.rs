@@ -1,4 +1,4 @@
-//! One file a verb; the only place that composes the stages and touches clock, randomness and disk.
+//! The verbs, one file each: the only place that connects the stages and uses clock, randomness and disk.
 
 mod against;
 mod artifacts;
@@ -8,17 +8,16 @@ mod bundle;
 pub mod check;
 mod completions;
 mod documents;
-mod draft;
 mod explain;
 mod failure;
 mod git;
 mod graph;
-mod guard;
+mod harden;
 pub mod init;
+pub mod input;
 mod man;
 pub mod measure;
-mod patches;
-mod placeholder;
+pub mod preview;
 mod profile;
 pub mod project;
 mod publish;
@@ -30,13 +29,12 @@ mod serve;
 mod size;
 mod streams;
 mod terraform;
-pub mod texts;
 mod variables;
 mod verify;
 mod why;
 
 pub use failure::Failure;
-pub use guard::raise;
+pub use harden::harden_process;
 
 use crate::cli::{ArtifactsVerb, ProfileVerb, SecretsVerb, Verb};
 

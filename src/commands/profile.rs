@@ -1,16 +1,17 @@
 //! `profile list` and `profile show`.
 
+use firelay_yaml::diagnostic::{self, Source};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
     failure::Failure,
+    input,
     project::{print_findings, refusal},
-    streams, texts,
+    streams,
 };
 use crate::{
     cli::{OutputFormat, ProfileList, ProfileShow, ProfilesArg},
-    diagnostic::{self, Source},
     profile::{Library, Profiles, Resolved, SHIPPED},
     redact::redact_profiles,
 };
@@ -62,7 +63,7 @@ pub fn show(args: &ProfileShow) -> Result<(), Failure> {
             row: row(profile, &source, &value),
             profile: value,
         }),
-        OutputFormat::Text => streams::data(&profile.to_yaml(&source).map_err(|error| Failure::io(&error))?),
+        OutputFormat::Text => streams::data(&profile.to_yaml(&source)?),
     }
 }
 
@@ -76,13 +77,16 @@ fn unknown(name: &str, profiles: &[Resolved<'_>]) -> Failure {
 
 fn read(args: &ProfilesArg) -> Result<(Source, Library), Failure> {
     let mut source = Source::default();
-    let library = texts::profiles(args.directory.as_deref(), &mut source)?;
+    let library = match &args.directory {
+        Some(directory) => input::library(directory, &mut source)?,
+        None => Library::embedded(&mut source)?,
+    };
     Ok((source, library))
 }
 
 /// All profiles, if a spec could be resolved with them.
 fn checked<'s>(source: &'s Source, library: &Library) -> Result<Vec<Resolved<'s>>, Failure> {
-    let embedded = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let embedded = Profiles::embedded()?;
     match embedded.with(source, library) {
         Ok((_, warnings)) => {
             print_findings(&redact_profiles(source), &warnings);

@@ -1,104 +1,128 @@
-//! A spec read, checked and resolved, and the bundle that goes with it.
+//! A project: a spec composed, resolved and checked, with the profiles that it was resolved with.
 
 use std::{
     io::{self, IsTerminal},
     path::Path,
 };
 
-use time::OffsetDateTime;
-
 use super::{
-    bundle::{bundle_path, load_bundle},
-    draft::patch_findings,
+    bundle::{bundle_path, load_bundle, refuse_foreign},
     failure::{Failure, shell_word},
-    measure::Subject,
-    streams, texts,
+    input, preview, streams,
 };
 use crate::{
     cli::{Inputs, SpecArgs},
-    diagnostic::{self, Diagnostic, Source},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
     redact::redact_spec,
-    secrets::{Bundle, BundleRequest},
-    spec::{self, Layers},
-    yaml,
+    secrets::Bundle,
+    spec::Composed,
 };
+use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 
 /// A resolved spec.
+#[derive(Debug)]
 pub struct Project {
-    /// The texts it was read from.
-    pub layers: Layers,
-    /// What it means.
+    /// The composed spec.
+    pub spec: Composed,
+    /// The plan that follows from it.
     pub plan: Plan,
-    /// The profiles it was resolved with.
+    /// The profiles that it was resolved with.
     pub profiles: Profiles,
-    /// What may be meant otherwise.
+    /// Warnings, in the order of the texts.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What became of a spec.
-pub type Outcome = Result<Project, (Layers, Vec<Diagnostic>)>;
+/// A spec with errors, and all findings about it.
+#[derive(Debug)]
+pub struct Refused {
+    /// The composed spec.
+    pub spec: Composed,
+    /// Errors and warnings.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// A project, or the spec that makes none.
+pub type Outcome = Result<Project, Box<Refused>>;
 
 impl Project {
-    /// Reads and resolves; the findings come back with the texts.
-    pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
-        let mut layers = texts::layers(args)?;
-        let mut profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-        let mut of_profiles = Vec::new();
-        if let Some(directory) = &args.profiles.directory {
-            let library = texts::profiles(Some(directory), &mut layers.source)?;
-            (profiles, of_profiles) = match profiles.with(&layers.source, &library) {
-                Ok(own) => own,
-                Err(findings) => return Ok(Err((layers, findings))),
-            };
+    /// Loads a spec and prints all findings; errors end with exit code 3.
+    pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
+        let outcome = Self::open(args)?;
+        let (spec, findings) = match &outcome {
+            Ok(project) => (&project.spec, &project.warnings),
+            Err(refused) => (&refused.spec, &refused.findings),
+        };
+        if !findings.is_empty() {
+            print_findings(&redact_spec(spec), findings);
         }
-        let mut resolved = resolve(&layers, &profiles)?;
-        let (Ok((_, findings)) | Err(findings)) = &mut resolved;
-        findings.extend(of_profiles);
-        Ok(match resolved {
+        outcome.map_err(|refused| Failure::Refused(refusal(&refused.spec.name(), &refused.findings)))
+    }
+
+    /// The stages of loading: text, composed spec, plan, patches.
+    pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
+        let mut input = input::read(args)?;
+        let directory = args.profiles.directory.as_deref();
+        let library = directory.map(|directory| input::library(directory, &mut input.source));
+        let library = library.transpose()?;
+        let spec = input::compose(input, library.as_ref(), &mut input::read_file)?;
+        let embedded = Profiles::embedded()?;
+        let profiles = match &library {
+            Some(library) => embedded.with(spec.source(), library),
+            None => Ok((embedded, Vec::new())),
+        };
+        let (profiles, of_profiles) = match profiles {
+            Ok(profiles) => profiles,
+            Err(findings) => return Ok(Err(Refused { spec, findings }.into())),
+        };
+        let mut outcome = match Self::resolve(spec, profiles) {
+            Ok(project) => project.check_patches()?,
+            refused => refused,
+        };
+        match &mut outcome {
+            Ok(project) => project.warnings.extend(of_profiles),
+            Err(refused) => refused.findings.extend(of_profiles),
+        }
+        Ok(outcome)
+    }
+
+    /// Resolves a composed spec.
+    pub fn resolve(spec: Composed, profiles: Profiles) -> Outcome {
+        match plan::load(&spec, &profiles) {
             Ok((plan, warnings)) => Ok(Self {
-                layers,
+                spec,
                 plan,
                 profiles,
                 warnings,
             }),
-            Err(findings) => Err((layers, findings)),
-        })
-    }
-
-    /// As [`Project::open`], with every finding printed and errors turned into exit code 3.
-    pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
-        match Self::open(args)? {
-            Ok(project) => {
-                print_redacted(&project.layers, &project.warnings);
-                Ok(project)
-            }
-            Err((layers, findings)) => {
-                print_redacted(&layers, &findings);
-                Err(Failure::Refused(refusal(&layers.name(), &findings)))
-            }
+            Err(findings) => Err(Refused { spec, findings }.into()),
         }
     }
 
-    /// What its documents are measured by.
-    pub fn subject(&self) -> Subject<'_> {
-        Subject {
-            layers: &self.layers,
-            plan: &self.plan,
-            profiles: &self.profiles,
+    /// Checks the patches, in a preview of the files that they change.
+    pub fn check_patches(self) -> Result<Outcome, Failure> {
+        let mut findings = preview::check_patches(&self.plan, &self.profiles)?;
+        firelay_yaml::redact_env(&mut findings, &self.spec.inserted);
+        Ok(self.with_findings(findings))
+    }
+
+    /// The project with further findings, unless one is an error.
+    pub fn with_findings(mut self, findings: Vec<Diagnostic>) -> Outcome {
+        self.warnings.extend(findings);
+        diagnostic::sort(&mut self.warnings);
+        if diagnostic::refuse(&self.warnings) {
+            let (spec, findings) = (self.spec, self.warnings);
+            return Err(Refused { spec, findings }.into());
         }
+        Ok(self)
     }
 
     /// The node or pool of a name.
     pub fn node(&self, name: &str) -> Result<&NodePlan, Failure> {
         let nodes = &self.plan.nodes;
         nodes.iter().find(|node| node.name == name).ok_or_else(|| {
-            let help = match diagnostic::nearest(name, nodes.iter().map(|node| node.name.as_str())) {
-                Some(near) => format!("\n  = help: did you mean {near}?"),
-                None => String::new(),
-            };
-            Failure::Usage(format!("{} has no node or pool {name}{help}", self.layers.name()))
+            let help = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
+            Failure::Usage(format!("{} has no node or pool {name}{help}", self.spec.name()))
         })
     }
 
@@ -119,74 +143,15 @@ impl Project {
                 command("render", inputs)
             )
         })?;
-        self.belongs(&bundle, &path)?;
+        refuse_foreign(&bundle, &self.plan, &path)?;
         Ok(bundle)
     }
-
-    /// Makes a bundle, which is not saved yet.
-    pub fn new_bundle(&self) -> Result<Bundle, Failure> {
-        let request = BundleRequest {
-            cluster: self.plan.name.clone(),
-            algorithm: self.plan.pki.algorithm,
-            ca_validity: self.plan.pki.ca_validity,
-            backdate: self.plan.pki.backdate,
-        };
-        Bundle::create(&request, OffsetDateTime::now_utc(), &mut getrandom::fill).map_err(|error| Failure::io(&error))
-    }
-
-    /// A spec that asks for another algorithm would be ignored without a word.
-    fn same_algorithm(&self, bundle: &Bundle, path: &Path) -> Result<(), Failure> {
-        let asked = self.plan.pki.algorithm;
-        match bundle.algorithm() {
-            Some(made) if made != asked => Err(Failure::Secrets(format!(
-                "the CAs in {} are {made}, the spec asks for {asked}: the algorithm is fixed when a bundle is made\n  \
-                 = help: write pki: {{ algorithm: {made} }}",
-                path.display(),
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    fn belongs(&self, bundle: &Bundle, path: &Path) -> Result<(), Failure> {
-        if bundle.cluster == self.plan.name {
-            return self.same_algorithm(bundle, path);
-        }
-        Err(Failure::Secrets(format!(
-            "{} holds the secrets of cluster {}, the spec describes cluster {}: name the right bundle with --secrets",
-            path.display(),
-            bundle.cluster,
-            self.plan.name
-        )))
-    }
 }
 
-/// What a spec means, with its warnings, or everything that is wrong with it and its patches.
-pub type Resolved = Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
-
-/// Resolves a spec and lays its patches on every machine that they are for.
-pub fn resolve(layers: &Layers, profiles: &Profiles) -> Result<Resolved, Failure> {
-    let (plan, mut findings) = match plan::load(layers, profiles) {
-        Ok(resolved) => resolved,
-        Err(findings) => return Ok(Err(findings)),
-    };
-    let mut of_patches = patch_findings(&plan, profiles)?;
-    if !of_patches.is_empty() {
-        let (_, inserted) = spec::draft(layers);
-        yaml::redact_env(&mut of_patches, &inserted);
-        findings.extend(of_patches);
-    }
-    diagnostic::sort(&mut findings);
-    Ok(if diagnostic::refuse(&findings) {
-        Err(findings)
-    } else {
-        Ok((plan, findings))
-    })
-}
-
-fn print_redacted(layers: &Layers, findings: &[Diagnostic]) {
-    if !findings.is_empty() {
-        print_findings(&redact_spec(layers), findings);
-    }
+/// A line of help with the name that was probably meant.
+pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let near = diagnostic::nearest(name, names);
+    near.map_or_else(String::new, |near| format!("\n  = help: did you mean {near}?"))
 }
 
 /// Prints findings for people on stderr; the source has the places of its secrets.

@@ -36,7 +36,7 @@ struct Published<'a> {
 
 /// Runs the verb.
 pub fn run(args: &Publish) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let tree = TreeReader::open(&args.out)?;
     let payloads = tree.manifest.files.iter().filter(|file| file.url.is_some());
     let published = payloads.map(|file| publish(args, &tree, file));
     let published = published.collect::<Result<Vec<_>, _>>()?;
@@ -68,7 +68,7 @@ fn line(payload: &Published<'_>) -> String {
 }
 
 fn publish<'a>(args: &Publish, tree: &TreeReader, file: &'a ManifestFile) -> Result<Published<'a>, Failure> {
-    let bytes = tree.read(file).map_err(|error| Failure::io(&error))?;
+    let bytes = tree.read(file)?;
     let url = file.url.clone().unwrap_or_default();
     let odd = || Failure::Io(format!("{} lies nowhere: {url} in manifest.json", file.path));
     let place = Place::parse(&url).filter(|place| place.url() == url).ok_or_else(odd)?;
@@ -81,7 +81,7 @@ fn publish<'a>(args: &Publish, tree: &TreeReader, file: &'a ManifestFile) -> Res
             let path = path
                 .to_str()
                 .ok_or_else(|| Failure::Usage(format!("{} is not text", args.out.display())))?;
-            let command = Store::fill(&store.upload, &place, Some(path)).map_err(|error| Failure::io(&error))?;
+            let command = Store::fill(&store.upload, &place, Some(path))?;
             (Some(command), None)
         }
     };

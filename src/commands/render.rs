@@ -1,4 +1,4 @@
-//! `render`: check, resolve, issue, assemble, verify, write.
+//! `render`: load, issue, assemble, verify, write.
 
 mod report;
 
@@ -14,7 +14,7 @@ use self::report::{Written, report};
 use super::{
     assembly::{Assembly, for_each_node},
     audit,
-    bundle::{bundle_path, is_missing, refuse_lost, save_bundle},
+    bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents},
     failure::Failure,
     git, measure,
@@ -35,78 +35,88 @@ use crate::{
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let chosen = chosen(&project, &args.node)?;
+    let nodes = chosen(args, &project)?;
+    let secrets = SecretsFile::open(args, &project)?;
+    if args.out == Path::new("-") {
+        return print(args, &project, &nodes, &secrets);
+    }
+    let tree = begin(args, &project, &secrets.bundle)?;
+    let assembly = Assembly::new(&project, &secrets.bundle, is_founded(args, &tree))?;
+    let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
+    let manifest = complete(args, &project, &assembly, &tree, &nodes)?;
+    let checks = chosen_checks(args, &project.plan);
+    verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks)?;
+    secrets.save(&tree)?;
+    let finished = tree.finish(manifest)?;
+    warn_of_leftovers(&args.out, &finished.left)?;
+    report(args, &project, &secrets.bundle, &written, &finished)
+}
+
+/// The nodes and pools that are asked for, in the order of the spec.
+fn chosen<'a>(args: &Render, project: &'a Project) -> Result<Cow<'a, [NodePlan]>, Failure> {
+    let (nodes, names) = (&project.plan.nodes, &args.node);
+    for name in names {
+        project.node(name)?;
+    }
     if args.engine.is_some() && args.out != Path::new("-") {
         return Err(Failure::Usage(
             "--for escapes what goes to stdout: write --out - as well".to_owned(),
         ));
     }
-    let path = bundle_path(&args.inputs);
-    refuse_lost(&path, &args.out, &project.plan.name)?;
-    let new = args.new_secrets && path != Path::new("-") && is_missing(&path);
-    let bundle = if new {
-        project.new_bundle()?
-    } else {
-        project.bundle(&args.inputs, "render")?
-    };
-    still_valid(&project, &bundle, OffsetDateTime::now_utc())?;
-    let save = || if new { save_bundle(&path, &bundle) } else { Ok(()) };
-    let catalogue = audit::catalogue(&project.plan, &bundle);
-    if args.out == Path::new("-") {
-        let assembly = Assembly::new(&project, &bundle, args.founded)?;
-        let printed = print(args, &assembly, &catalogue, &chosen, save);
-        return printed.map_err(|failure| measure::explained(project.subject(), &bundle, failure));
-    }
-    let tree = TreeWriter::begin(&args.out).map_err(|error| Failure::io(&error))?;
-    same_cluster(&args.out, tree.last(), &project.plan.name, &bundle)?;
-    let founded = founded(args, &tree);
-    let assembly = Assembly::new(&project, &bundle, founded)?;
-    let manifest = documents::manifest(&project, &bundle, founded);
-    let written = for_each_node(&chosen, |node| write_node(&assembly, &tree, &catalogue, &project, node));
-    let written = written.map_err(|failure| measure::explained(project.subject(), &bundle, failure))?;
-    let (nodes, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
-    audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
-    variables::put(&tree, &project, &bundle, machines, !args.node.is_empty())?;
-    if args.node.is_empty() {
-        put_shared(&tree, &assembly, &project)?;
-    } else {
-        keep_others(args, &tree, &manifest, &chosen)?;
-    }
-    let manifest = tree.complete(manifest);
-    let checks = chosen_checks(args, &project.plan);
-    verify::staged(&args.out, &tree, &manifest, bundle.issued_at, &checks)?;
-    if new {
-        tree.check().map_err(|error| Failure::io(&error))?;
-    }
-    save()?;
-    git::warn_of_bundle(&path);
-    let written = tree.finish(manifest).map_err(|error| Failure::io(&error))?;
-    warn_of_left(&written.left);
-    seed::warn_of_stale(&args.out)?;
-    report(args, &project, &bundle, &nodes, &written)
-}
-
-/// The nodes and pools of these names, in the order of the spec, or all.
-fn chosen<'a>(project: &'a Project, names: &[String]) -> Result<Cow<'a, [NodePlan]>, Failure> {
-    let nodes = &project.plan.nodes;
     if names.is_empty() {
         return Ok(Cow::Borrowed(nodes));
-    }
-    for name in names {
-        project.node(name)?;
     }
     let asked = nodes.iter().filter(|node| names.contains(&node.name));
     Ok(Cow::Owned(asked.cloned().collect()))
 }
 
-/// Writes what the platform takes of one node to stdout, and nothing else anywhere.
-fn print(
-    args: &Render,
-    assembly: &Assembly<'_>,
-    catalogue: &Catalogue,
-    nodes: &[NodePlan],
-    save: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
+/// The bundle of a render, and its file.
+struct SecretsFile {
+    bundle: Bundle,
+    path: PathBuf,
+    /// It is not saved yet.
+    new: bool,
+}
+
+impl SecretsFile {
+    /// Loads the bundle, or creates one if there is none and `--new-secrets` allows it.
+    fn open(args: &Render, project: &Project) -> Result<Self, Failure> {
+        let path = bundle_path(&args.inputs);
+        refuse_lost(&path, &args.out, &project.plan.name)?;
+        let new = args.new_secrets && path != Path::new("-") && is_missing(&path);
+        let bundle = match new {
+            true => bundle::create(&project.plan)?,
+            false => project.bundle(&args.inputs, "render")?,
+        };
+        still_valid(project, &bundle, OffsetDateTime::now_utc())?;
+        Ok(Self { bundle, path, new })
+    }
+
+    /// Saves a new bundle, as the last step before the tree is put in place.
+    fn save(&self, tree: &TreeWriter) -> Result<(), Failure> {
+        if self.new {
+            tree.check()?;
+            save_bundle(&self.path, &self.bundle)?;
+        }
+        git::warn_of_bundle(&self.path);
+        Ok(())
+    }
+}
+
+/// Writes the document of one node to stdout, and nothing else anywhere.
+fn print(args: &Render, project: &Project, nodes: &[NodePlan], secrets: &SecretsFile) -> Result<(), Failure> {
+    let bundle = &secrets.bundle;
+    let assembly = Assembly::new(project, bundle, args.founded)?;
+    let document = document(args, project, &assembly, nodes);
+    let document = document.map_err(|failure| measure::explained(project, bundle, failure))?;
+    if secrets.new {
+        save_bundle(&secrets.path, bundle)?;
+    }
+    streams::bytes(&document)
+}
+
+/// The one document that is asked for, escaped for a template engine.
+fn document(args: &Render, project: &Project, assembly: &Assembly<'_>, nodes: &[NodePlan]) -> Result<Vec<u8>, Failure> {
     let ([node], false) = (nodes, args.node.is_empty()) else {
         return Err(Failure::Usage(
             "stdout takes one document: name it with one --node".to_owned(),
@@ -118,14 +128,16 @@ fn print(
         ));
     }
     let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
+    let files: Vec<_> = artifact.tree_files(node, None).collect();
+    let catalogue = audit::catalogue(&project.plan, assembly.bundle());
+    let searched = audit::searched(&catalogue, &files);
+    audit::refuse(&catalogue, searched.into_iter().collect())?;
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
     let content = file.map_or(&[][..], |file| &file.content);
-    let files: Vec<_> = artifact.tree_files(node, None).collect();
-    let searched = audit::searched(catalogue, &files);
-    audit::refuse(catalogue, searched.into_iter().collect())?;
-    let escaped = args.engine.map(|engine| escaped(content, engine)).transpose()?;
-    save()?;
-    streams::bytes(escaped.as_deref().map_or(content, str::as_bytes))
+    match args.engine {
+        Some(engine) => Ok(escaped(content, engine)?.into_bytes()),
+        None => Ok(content.to_vec()),
+    }
 }
 
 fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
@@ -138,8 +150,52 @@ fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
     Ok(escape(text, engine))
 }
 
-/// Leftovers with files that are not firelay's are not removed: their owner has to do it.
-fn warn_of_left(left: &[PathBuf]) {
+/// Begins a new tree beside the last one, which must be of the same cluster.
+fn begin(args: &Render, project: &Project, bundle: &Bundle) -> Result<TreeWriter, Failure> {
+    let tree = TreeWriter::begin(&args.out)?;
+    same_cluster(&args.out, tree.last(), &project.plan.name, bundle)?;
+    Ok(tree)
+}
+
+/// Renders and writes the files of each node, and Terraform's variables of all of them.
+fn write_nodes(
+    args: &Render,
+    project: &Project,
+    assembly: &Assembly<'_>,
+    tree: &TreeWriter,
+    nodes: &[NodePlan],
+) -> Result<Vec<Written>, Failure> {
+    let bundle = assembly.bundle();
+    let catalogue = audit::catalogue(&project.plan, bundle);
+    let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
+    let written = written.map_err(|failure| measure::explained(project, bundle, failure))?;
+    let (written, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
+    audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
+    variables::put(tree, project, bundle, machines, !args.node.is_empty())?;
+    Ok(written)
+}
+
+/// Adds the files of the whole cluster, or keeps those of other nodes, and completes the manifest.
+fn complete(
+    args: &Render,
+    project: &Project,
+    assembly: &Assembly<'_>,
+    tree: &TreeWriter,
+    nodes: &[NodePlan],
+) -> Result<Manifest, Failure> {
+    let manifest = documents::manifest(project, assembly);
+    if args.node.is_empty() {
+        for (file, bytes) in documents::shared(assembly, project)? {
+            tree.put(file, &bytes)?;
+        }
+    } else {
+        keep_others(args, tree, &manifest, nodes)?;
+    }
+    Ok(tree.complete(manifest))
+}
+
+/// Warns of secrets that are left of an earlier tree: files that are not firelay's, and volumes of other documents.
+fn warn_of_leftovers(out: &Path, left: &[PathBuf]) -> Result<(), Failure> {
     for path in left {
         streams::tell(format_args!(
             "warning: {} is left of an earlier tree and holds secrets; it was not removed, because not everything in it is firelay's\n  \
@@ -147,12 +203,7 @@ fn warn_of_left(left: &[PathBuf]) {
             path.display()
         ));
     }
-}
-
-/// Files that belong to no single node.
-fn put_shared(tree: &TreeWriter, assembly: &Assembly<'_>, project: &Project) -> Result<(), Failure> {
-    let files = documents::shared(assembly, project)?;
-    files.into_iter().try_for_each(|(file, bytes)| put(tree, file, &bytes))
+    seed::warn_of_stale(out)
 }
 
 /// Checks that this tree can fail. A render of some nodes keeps documents that somebody may have changed since.
@@ -210,12 +261,12 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
     let other = |file: &ManifestFile| {
         !variables::is_one(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
-    tree.keep(other).map_err(|error| Failure::io(&error))
+    Ok(tree.keep(other)?)
 }
 
-/// Whether the cluster stands. It does not fall because someone forgets to say so once more: a founder that is replaced then
-/// would have another `kubeadm init`.
-fn founded(args: &Render, tree: &TreeWriter) -> bool {
+/// Whether the cluster stands. Once `--founded` was given it stays so: else the document of a replaced founder would found a
+/// second cluster.
+fn is_founded(args: &Render, tree: &TreeWriter) -> bool {
     if args.founded || args.refound {
         return args.founded;
     }
@@ -275,13 +326,9 @@ fn write_node(
     let files = documents.files();
     let searched = audit::searched(catalogue, &files);
     for (described, bytes) in files {
-        put(tree, described, bytes)?;
+        tree.put(described, bytes)?;
     }
     let machine = documents.variables(project);
     let written = Written::new(node, documents.artifact, documents.ends);
     Ok((written, (machine, searched)))
-}
-
-fn put(tree: &TreeWriter, described: ManifestFile, bytes: &[u8]) -> Result<(), Failure> {
-    tree.put(described, bytes).map_err(|error| Failure::io(&error))
 }

@@ -10,7 +10,7 @@ pub fn run() -> Result<(), Failure> {
 
 /// The schema as the text of a file.
 pub fn text() -> Result<String, Failure> {
-    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
-    let text = serde_json::to_string_pretty(&schema::json(&profiles)).map_err(|error| Failure::io(&error))?;
+    let profiles = Profiles::embedded()?;
+    let text = serde_json::to_string_pretty(&schema::json(&profiles))?;
     Ok(text + "\n")
 }

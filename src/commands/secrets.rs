@@ -4,7 +4,7 @@ use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
 
 use super::{
-    bundle::{bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
+    bundle::{self, bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
     failure::{Failure, shell_word},
     git,
     project::Project,
@@ -30,7 +30,7 @@ struct Public {
 pub fn new(args: &SecretsNew) -> Result<(), Failure> {
     let recipients = recipients(&args.recipients)?;
     let project = Project::load(&args.inputs.spec)?;
-    let mut bundle = project.new_bundle()?;
+    let mut bundle = bundle::create(&project.plan)?;
     bundle.recipients = recipients;
     let path = bundle_path(&args.inputs);
     save_bundle(&path, &bundle)?;
@@ -98,7 +98,7 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     })?;
     let public = Public {
         cluster: bundle.cluster.clone(),
-        issued_at: bundle.issued_at.format(&Rfc3339).map_err(|error| Failure::io(&error))?,
+        issued_at: bundle.issued_at.format(&Rfc3339)?,
         epoch: bundle.epoch,
         fingerprint: bundle.fingerprint(),
         recipients: bundle.recipients.iter().map(ToString::to_string).collect(),

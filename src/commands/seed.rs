@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::diagnostic;
 use serde::Serialize;
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     cli::{self, OutputFormat, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
-    diagnostic,
     disk::{self, Access},
 };
 
@@ -43,7 +43,7 @@ struct Made {
 
 /// Runs the verb. Everything is read before anything is written.
 pub fn run(args: &cli::Seed) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let tree = TreeReader::open(&args.out)?;
     let machines = machines(&tree.manifest);
     let chosen = chosen(&args.nodes, machines.values().collect())?;
     let seeds = chosen.into_iter().map(|machine| {
@@ -69,7 +69,7 @@ impl From<SeedForm> for Form {
 fn failure(error: SeedError) -> Failure {
     match error {
         SeedError::Form { .. } => Failure::Usage(error.to_string()),
-        error => Failure::io(&error),
+        error => error.into(),
     }
 }
 
@@ -115,7 +115,7 @@ fn stale(out: &Path) -> Result<Vec<PathBuf>, Failure> {
     let Ok(found) = fs::read_dir(out.join(DIRECTORY)) else {
         return Ok(Vec::new());
     };
-    let tree = TreeReader::open(out).map_err(|error| Failure::io(&error))?;
+    let tree = TreeReader::open(out)?;
     let machines = machines(&tree.manifest);
     let is_stale = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".iso"));

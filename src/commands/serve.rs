@@ -37,7 +37,7 @@ const INTERRUPTED: i32 = 130;
 
 /// Runs the verb until a signal ends it.
 pub fn run(args: &Serve) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out).map_err(|error| Failure::io(&error))?;
+    let tree = TreeReader::open(&args.out)?;
     let (journal, known) = state(args, &tree.manifest)?;
     let catalog = Catalog::new(&tree.manifest, &known);
     let identity = identity(args)?;
@@ -81,13 +81,13 @@ fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failur
         return Err(Failure::Usage(format!("the tree has no node or pool {name}")));
     }
     let path = state_path(args);
-    let mut journal = Journal::open(&path).map_err(|error| Failure::io(&error))?;
+    let mut journal = Journal::open(&path)?;
     for name in &args.again {
-        journal.forget(name).map_err(|error| Failure::io(&error))?;
+        journal.forget(name)?;
     }
     let known = if args.tokens {
         let tokens = journal.tokens(machines.into_keys(), &mut getrandom::fill);
-        KnownBy::Token(tokens.map_err(|error| Failure::io(&error))?)
+        KnownBy::Token(tokens?)
     } else {
         KnownBy::Address
     };
@@ -107,7 +107,7 @@ fn mirror(args: &Serve) -> Result<Option<Mirror>, Failure> {
     let closed = closed.filter(|path| *path != Path::new("-"));
     Mirror::open(path, closed).map(Some).map_err(|error| match error {
         MirrorError::Secret { .. } => Failure::Usage(error.to_string()),
-        error => Failure::io(&error),
+        error => error.into(),
     })
 }
 
@@ -135,7 +135,7 @@ fn identity(args: &Serve) -> Result<Option<BootServer>, Failure> {
     });
     let bundle = bundle.transpose()?;
     let issued = BootServer::issue(bundle.as_ref(), &names, OffsetDateTime::now_utc(), &mut getrandom::fill);
-    issued.map(Some).map_err(|error| Failure::io(&error))
+    Ok(Some(issued?))
 }
 
 fn audit(args: &Serve) -> Result<Audit, Failure> {

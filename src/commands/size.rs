@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::{
     assembly::{Assembly, for_each_node},
-    bundle::{bundle_path, is_missing},
+    bundle::{self, bundle_path, is_missing},
     failure::Failure,
-    measure, placeholder,
+    measure,
     project::Project,
     streams,
 };
@@ -75,7 +75,7 @@ impl<'a> Takes<'a> {
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = bundle(&project, &args.inputs)?;
+    let bundle = load_or_placeholder(&project, &args.inputs)?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
@@ -83,7 +83,7 @@ pub fn run(args: &Size) -> Result<(), Failure> {
         let payload = artifact.payload.as_ref().map(|payload| payload.bytes);
         Ok(NodeSize::new(node, &files, &artifact.handover, payload))
     });
-    let sizes = sizes.map_err(|failure| measure::explained(project.subject(), &bundle, failure))?;
+    let sizes = sizes.map_err(|failure| measure::explained(&project, &bundle, failure))?;
     let takes = nodes.iter().map(Takes::of);
     let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
     match args.output {
@@ -93,7 +93,7 @@ pub fn run(args: &Size) -> Result<(), Failure> {
 }
 
 /// The cluster's own bundle, or a placeholder where none was named and none is there.
-fn bundle(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
+fn load_or_placeholder(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
     let path = bundle_path(inputs);
     if inputs.secrets.is_some() || !is_missing(&path) {
         return project.bundle(inputs, "size");
@@ -102,7 +102,7 @@ fn bundle(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
         "there is no bundle at {}: measured with placeholder secrets, which differ from real ones by some bytes",
         path.display()
     ));
-    placeholder::bundle(&project.plan)
+    bundle::placeholder(&project.plan)
 }
 
 /// The node or pool of that name, or all.

@@ -1,4 +1,4 @@
-//! stdout, which is data, and stderr, which is for people.
+//! stdout for data, stderr for people.
 
 use std::{
     fmt::Display,
@@ -8,6 +8,7 @@ use std::{
 use serde::Serialize;
 
 use super::failure::Failure;
+use crate::cli::OutputFormat;
 
 /// Writes data as it is. A reader that had enough (`firelay check | head -1`) is no failure; a full disk is one.
 pub fn data(text: &str) -> Result<(), Failure> {
@@ -26,13 +27,21 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
+/// Writes a report: the value as indented JSON, or the text for people.
+pub fn report(output: OutputFormat, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    match output {
+        OutputFormat::Json => json(value),
+        OutputFormat::Text => data(&text()),
+    }
+}
+
 /// Writes data as indented JSON.
 pub fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::io(&error))?;
+    let text = serde_json::to_string_pretty(value)?;
     data(&format!("{text}\n"))
 }
 
-/// Tells people something, in lines. Nobody is told when they cannot be reached.
+/// Prints lines for people; an error on stderr itself has no place to go.
 pub fn tell(text: impl Display) {
     let mut stderr = anstream::stderr().lock();
     // The exit code still says how it went.

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_yaml::diagnostic;
 use serde_json::Value;
 use time::format_description::well_known::Rfc3339;
 
@@ -18,7 +19,6 @@ use crate::{
         Manifest, ManifestFile,
         tree::{self, Error},
     },
-    diagnostic,
     profile::Encoding,
 };
 
@@ -31,7 +31,7 @@ const KEYS: [&str; 3] = ["out", "node", "content"];
 /// Runs the verb.
 pub fn run(args: &Terraform) -> Result<(), Failure> {
     let query = Query::read(args)?;
-    let manifest = tree::manifest(&query.out).map_err(|error| Failure::io(&error))?;
+    let manifest = tree::manifest(&query.out)?;
     let tree = Tree {
         root: &query.out,
         manifest: &manifest,
@@ -40,7 +40,7 @@ pub fn run(args: &Terraform) -> Result<(), Failure> {
         Some(name) => tree.one(name, query.content)?,
         None => tree.all()?,
     };
-    let json = serde_json::to_string(&answer).map_err(|error| Failure::io(&error))?;
+    let json = serde_json::to_string(&answer)?;
     streams::data(&format!("{json}\n"))
 }
 
@@ -143,7 +143,7 @@ impl Tree<'_> {
         }
         let mut answer = self.cluster();
         for (key, nodes) in ["nodes", "pools"].into_iter().zip(nodes) {
-            answer.insert(key, serde_json::to_string(&nodes).map_err(|error| Failure::io(&error))?);
+            answer.insert(key, serde_json::to_string(&nodes)?);
         }
         Ok(answer)
     }
@@ -228,7 +228,7 @@ impl Tree<'_> {
             Error::Changed { .. } => {
                 Failure::Io(format!("{} is not as it was rendered: render again", self.path(file)))
             }
-            error => Failure::io(&error),
+            error => error.into(),
         })
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn put(
     some: bool,
 ) -> Result<(), Failure> {
     for (file, bytes) in files(some.then_some(tree), project, bundle, machines)? {
-        tree.put(file, &bytes).map_err(|error| Failure::io(&error))?;
+        tree.put(file, &bytes)?;
     }
     Ok(())
 }
@@ -115,7 +115,7 @@ fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Vari
 /// What the last render wrote; nothing if there was no render. One that told of other machines must have written the file,
 /// or nobody knows what to say of them.
 fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>, Failure> {
-    let Some(bytes) = tree.read_last(path).map_err(|error| Failure::io(&error))? else {
+    let Some(bytes) = tree.read_last(path)? else {
         return match tree.last() {
             None => Ok(None),
             Some(_) => Err(Failure::Usage(format!(
@@ -132,7 +132,7 @@ fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>,
 }
 
 fn file(path: &str, variables: &impl Serialize) -> Result<File, Failure> {
-    let mut json = serde_json::to_string_pretty(variables).map_err(|error| Failure::io(&error))?;
+    let mut json = serde_json::to_string_pretty(variables)?;
     json.push('\n');
     Ok((ManifestFile::new(path), json.into_bytes()))
 }

@@ -14,7 +14,7 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &Verify) -> Result<(), Failure> {
-    let verified = verify::verify(&args.out, OffsetDateTime::now_utc()).map_err(|error| Failure::io(&error))?;
+    let verified = verify::verify(&args.out, OffsetDateTime::now_utc())?;
     let Verified {
         cluster,
         machines,
@@ -72,7 +72,7 @@ pub fn staged(
     let now = OffsetDateTime::now_utc().max(issued);
     let manifest = manifest.to_json();
     let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
-    let mut findings = verified.map_err(|error| Failure::io(&error))?.findings;
+    let mut findings = verified?.findings;
     findings.retain(|finding| finding.level != Level::Note);
     if !findings.is_empty() {
         streams::tell(briefly(&findings));

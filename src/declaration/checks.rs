@@ -1,13 +1,13 @@
 //! The checks of a declaration, applied to a choice of parameters.
 
+use firelay_yaml::{
+    Content, Node,
+    diagnostic::{Diagnostic, Severity, Span, nearest},
+};
 use serde_json::{Value, json};
 
 use super::{Check, Choice, Declaration};
-use crate::{
-    diagnostic::{Diagnostic, Severity, Span, nearest},
-    template,
-    yaml::{Content, Node},
-};
+use crate::template;
 
 /// The code of a check that does not hold.
 pub const REFUSED: &str = "FL0803";

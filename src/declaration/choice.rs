@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
+use firelay_yaml::{
+    Content, Node,
+    diagnostic::{Diagnostic, Span, nearest},
+};
 use serde_json::{Map, Value};
 
-use super::{Declaration, Kind, VERSION, checks::unsure, format, of};
-use crate::{
-    diagnostic::{Diagnostic, Span, nearest},
-    yaml::{self, Content, Node},
-};
+use super::{Declaration, Kind, VERSION, checks::unsure, of};
 
 /// A plugin or add-on with its parameters.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Choice {
             span: place.unwrap_or_default(),
             content: Content::Mapping(Vec::new()),
         };
-        let (value, findings) = yaml::shaped(node.unwrap_or(&nothing), &declaration.schema(), format);
+        let (value, findings) = firelay_yaml::shaped(node.unwrap_or(&nothing), &declaration.schema());
         let choice = Self {
             declaration: declaration.clone(),
             place,
@@ -127,7 +127,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
             None => {
                 let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
-                findings.push(yaml::unknown_key(key, name, &keys));
+                findings.push(firelay_yaml::unknown_key(key, name, &keys));
             }
         }
     }
@@ -148,7 +148,7 @@ fn unknown_choice(at: &Node<'_>, name: &str) -> Diagnostic {
             .map(|declaration| declaration.key.as_str())
             .collect::<Vec<_>>(),
     );
-    let what = if yaml::quotable(name) {
+    let what = if firelay_yaml::quotable(name) {
         format!("unknown choice `{name}`")
     } else {
         "unknown choice".to_owned()

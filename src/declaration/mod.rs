@@ -5,7 +5,6 @@
 
 mod checks;
 mod choice;
-mod format;
 mod implies;
 
 use std::{
@@ -19,10 +18,9 @@ use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
 pub use choice::{Choice, addons, cni};
-pub use format::{FORMATS, format};
 pub use implies::{Binary, HostFile, On, Place, Port, Requirement, Roles, Unit};
 
-use crate::{template, yaml};
+use crate::template;
 
 /// The parameter that every declaration has.
 pub const VERSION: &str = "version";
@@ -311,7 +309,7 @@ impl Declaration {
     fn load(kind: Kind, name: &str) -> Result<Arc<Self>, Error> {
         let file = format!("{}/{name}/addon.yaml", kind.folder());
         let text = template::source(&file).ok_or_else(|| Error::Missing { file: file.clone() })?;
-        let read = yaml::parse(&format!("templates/{file}"), text);
+        let read = firelay_yaml::parse(&format!("templates/{file}"), text);
         let declaration: Self = read.map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(Arc::new(Self {
             name: name.to_owned(),

@@ -7,7 +7,6 @@ use crate::{
     document::{NetworkConfig, base64, sha256_hex},
     plan::NodePlan,
     profile::{self, Encoding},
-    yaml,
 };
 
 /// Hex digits of the user-data's digest in the instance-id.
@@ -69,7 +68,7 @@ fn meta_data(node: &NodePlan, instance: &str) -> String {
 }
 
 fn text(value: &impl Serialize) -> String {
-    yaml::emit(value).expect("a struct of texts and numbers is YAML")
+    firelay_yaml::emit(value).expect("a struct of texts and numbers is YAML")
 }
 
 fn file(name: &str, content: String) -> ArtifactFile {

@@ -5,10 +5,10 @@ mod rungs;
 use std::{io::Read, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use firelay_yaml::diagnostic::Source;
 
 use super::*;
 use crate::{
-    diagnostic::Source,
     document::{CloudInit, Compression, Document, sha256_hex},
     node::{NodeFile, NodeFiles},
     plan::{self, NodePlan},

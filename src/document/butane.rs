@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Error, Ignition};
-use crate::{node::NodeFiles, profile::OsProfile, yaml};
+use crate::{node::NodeFiles, profile::OsProfile};
 
 /// The document as Butane, of the variant and version that become this system's Ignition. A key is the one of Ignition in
 /// snake case, and text stands as `inline` (Butane docs, "Configuration specifications"; 2026-11-20). Modes are decimal, as
@@ -29,7 +29,7 @@ pub fn butane(os: &OsProfile, files: &NodeFiles) -> Result<String, Error> {
     if let Value::Object(config) = snake_case(config) {
         document.extend(config.into_iter().filter(|(key, _)| key != "ignition"));
     }
-    Ok(yaml::emit(&document)?)
+    Ok(firelay_yaml::emit(&document)?)
 }
 
 fn elements<'a>(config: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> {

@@ -5,10 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::{Compression, Document, Error, base64, gzip, layout};
-use crate::{
-    node::{NodeFiles, NodeUser, Text},
-    yaml,
-};
+use crate::node::{NodeFiles, NodeUser, Text};
 
 /// `#cloud-config`.
 ///
@@ -30,7 +27,7 @@ impl Document for CloudInit {
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
         layout::check(files, &[])?;
-        let config = yaml::emit(&CloudConfig::new(files, compression))?;
+        let config = firelay_yaml::emit(&CloudConfig::new(files, compression))?;
         let document = format!("#cloud-config\n{config}");
         match compression {
             Compression::None => Ok(document),

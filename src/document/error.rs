@@ -80,5 +80,5 @@ pub enum Error {
     },
     /// The YAML could not be emitted.
     #[error(transparent)]
-    Yaml(#[from] crate::yaml::Error),
+    Yaml(#[from] firelay_yaml::Error),
 }

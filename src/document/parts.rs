@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Compression, Error, cloud_init::CloudConfig, layout};
-use crate::{node::NodeFiles, yaml};
+use crate::node::NodeFiles;
 
 /// How each part is laid over those before it: lists are added to, what is there already stays. cloud-init's own way would
 /// replace the list of an earlier part (cloud-init docs, "Merging user-data sections"; 2026-11-20).
@@ -44,5 +44,5 @@ pub fn parts(files: &NodeFiles) -> Result<[Part; 2], Error> {
 fn part(config: Map<String, Value>) -> Result<String, Error> {
     let mut part = Map::from_iter([("merge_how".to_owned(), Value::from(MERGE_HOW))]);
     part.extend(config);
-    Ok(format!("#cloud-config\n{}", yaml::emit(&part)?))
+    Ok(format!("#cloud-config\n{}", firelay_yaml::emit(&part)?))
 }

@@ -186,8 +186,8 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
 }
 
 fn users(plan: &Plan) -> Vec<NodeUser> {
-    let texts = |list: &[crate::yaml::Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
-    let text = |text: &Option<crate::yaml::Spanned<String>>| text.as_ref().map(|text| text.value.clone());
+    let texts = |list: &[firelay_yaml::Spanned<String>]| list.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+    let text = |text: &Option<firelay_yaml::Spanned<String>>| text.as_ref().map(|text| text.value.clone());
     let user = |user: &crate::spec::User| NodeUser {
         name: user.name.value.clone(),
         gecos: text(&user.gecos),

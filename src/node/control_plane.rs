@@ -8,7 +8,6 @@ use super::{Error, NodeFile};
 use crate::{
     plan::{AuditWebhookPlan, EncryptionPlan, NodePlan, Plan},
     secret::Secret,
-    yaml,
 };
 
 /// Name of the bundle's key in etcd: what is written under it is read as long as a key of this name is there.
@@ -37,7 +36,7 @@ pub fn files(plan: &Plan, node: &NodePlan, key: &Secret<String>) -> Result<Vec<N
 }
 
 fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFile, Error> {
-    let content = yaml::emit(content).map_err(|source| Error::Yaml {
+    let content = firelay_yaml::emit(content).map_err(|source| Error::Yaml {
         node: node.name.clone(),
         file: path.to_owned(),
         source,

@@ -12,7 +12,7 @@ pub enum Error {
         /// The file.
         file: String,
         /// Why.
-        source: crate::yaml::Error,
+        source: firelay_yaml::Error,
     },
     /// A template could not be rendered.
     #[error("cannot render {file} of node {node}")]

@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use super::{Error, NodeFile, kubeadm::CRI_SOCKET, render};
-use crate::{
-    plan::{NodePlan, Plan},
-    yaml,
-};
+use crate::plan::{NodePlan, Plan};
 
 /// `/etc/crictl.yaml`. The image endpoint is the runtime's when it is not named.
 #[derive(Serialize)]
@@ -43,7 +40,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
 
 fn crictl(node: &NodePlan) -> Result<NodeFile, Error> {
     let path = "/etc/crictl.yaml";
-    let content = yaml::emit(&Crictl {
+    let content = firelay_yaml::emit(&Crictl {
         runtime_endpoint: CRI_SOCKET,
         timeout: 30,
     })

@@ -1,64 +1,57 @@
-//! What the user changes in the files of a machine after firelay wrote them.
+//! Patches: the user's changes of a machine's rendered files.
 //!
-//! A patch changes one document of a YAML file or one systemd unit. What no patch changes keeps its bytes.
+//! A patch changes one document of a YAML file or one systemd unit. All others keep their bytes.
 
-mod conform;
-mod desk;
-mod judge;
-mod merge;
+mod outcome;
+mod patcher;
 mod target;
 mod unit;
+mod validate;
 
 use crate::{
-    diagnostic::Diagnostic,
     node::NodeFiles,
     plan::{NodePlan, Plan},
-    yaml,
 };
+use firelay_yaml::diagnostic::Diagnostic;
 
-use desk::Desk;
-pub use desk::Trees;
-pub use judge::judge;
-pub use target::{Document, Place, documents, is_secret, is_yaml};
+use patcher::Patcher;
+
+pub use outcome::findings;
+pub use patcher::Trees;
+pub use target::{Place, YamlDocument, documents, is_secret, is_yaml};
 pub use unit::read as unit_tree;
 
-/// What became of a patch on a machine.
+/// The outcome of a patch on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Its target is not on this machine.
     Absent(Box<Diagnostic>),
-    /// It cannot be laid.
+    /// It cannot be applied.
     Refused(Vec<Diagnostic>),
     /// All was so already.
     Unchanged,
-    /// It changed something; what systemd passes over of it is told.
+    /// It changed something, with warnings about keys that systemd ignores.
     Changed(Vec<Diagnostic>),
 }
 
-/// A machine's files with its patches laid.
+/// A machine's patched files.
 #[derive(Clone, Debug)]
 pub struct Patched {
     /// The files.
     pub files: NodeFiles,
-    /// What became of each of its patches, by their number in the plan.
+    /// The outcome of each of its patches, by the number of the patch in the plan.
     pub outcomes: Vec<(usize, Outcome)>,
-    /// What was patched, as trees in which everything that a patch gave has its place.
+    /// The patched documents and units, in which every value of a patch has its place.
     pub trees: Trees,
 }
 
-/// Lays the patches that are for a machine, in their order.
-pub fn apply(plan: &Plan, node: &NodePlan, files: NodeFiles) -> Result<Patched, yaml::Error> {
-    let own: Vec<_> = plan
-        .patches
-        .iter()
-        .enumerate()
-        .filter(|(_, patch)| patch.scope.holds(node))
-        .collect();
-    let mut desk = Desk::new(files, &plan.kubernetes.accepted);
-    let outcomes = own
-        .into_iter()
-        .map(|(number, scoped)| (number, desk.lay(&scoped.patch)))
-        .collect();
-    let (files, trees) = desk.close()?;
+/// Applies the patches that are for a machine, in their order.
+pub fn apply(plan: &Plan, node: &NodePlan, files: NodeFiles) -> Result<Patched, firelay_yaml::Error> {
+    let patches = plan.patches.iter().enumerate();
+    let own = patches.filter(|(_, patch)| patch.scope.holds(node));
+    let mut patcher = Patcher::new(files, &plan.kubernetes.accepted);
+    let outcomes = own.map(|(number, scoped)| (number, patcher.apply(&scoped.patch)));
+    let outcomes = outcomes.collect();
+    let (files, trees) = patcher.finish()?;
     Ok(Patched { files, outcomes, trees })
 }

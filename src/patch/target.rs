@@ -1,22 +1,24 @@
-//! Which document or unit of a machine a patch means.
+//! Targets of patches: the document or unit of a machine.
 
 use std::ops::Range;
 
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     node::{NodeFile, NodeFiles},
     spec::Target,
-    yaml::{self, Node, Spanned, Tree},
+};
+use firelay_yaml::{
+    Node, Spanned, Tree,
+    diagnostic::{Diagnostic, nearest},
 };
 
-/// Where firelay lays certificates, keys and kubeconfigs, and the key of encryption at rest.
+/// The paths of certificates, keys and kubeconfigs, and of the key of encryption at rest.
 const SECRETS: &[&str] = &[
     "/etc/firelay/pki/",
     "/etc/firelay/kubeconfig/",
     "/etc/firelay/kubelet/",
     "/etc/kubernetes/apiserver/encryption.yaml",
 ];
-/// Where units are laid.
+/// The folder of units.
 const UNITS: &str = "/etc/systemd/system/";
 /// The unit that brings a machine into its cluster.
 const OWN_UNIT: &str = "firelay.service";
@@ -40,24 +42,24 @@ pub enum Place {
     },
 }
 
-/// Why a target is not there.
+/// The reason why a target is not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Miss {
     /// It may be on another machine.
     Absent(Box<Diagnostic>),
-    /// It is nowhere as it is written.
+    /// It is on no machine.
     Refused(Box<Diagnostic>),
 }
 
 /// A document of a machine.
-pub struct Document {
+pub struct YamlDocument {
     /// Index among the machine's files.
     pub file: usize,
     /// Number of the document in the file.
     pub number: usize,
     /// Its bytes in the file.
     pub bytes: Range<usize>,
-    /// What it says, without places.
+    /// Its content, without places.
     pub root: Node<'static>,
 }
 
@@ -97,12 +99,12 @@ impl Field {
         (self.wanted)(target).as_ref()
     }
 
-    fn of<'d>(&self, document: &'d Document) -> Option<&'d str> {
+    fn of<'d>(&self, document: &'d YamlDocument) -> Option<&'d str> {
         document.text(self.path)
     }
 }
 
-impl Document {
+impl YamlDocument {
     fn text(&self, pointer: &[&str]) -> Option<&str> {
         let node = pointer.iter().try_fold(&self.root, |node, key| node.get(key));
         node.and_then(Node::text)
@@ -143,26 +145,26 @@ pub fn is_yaml(path: &str) -> bool {
     matches!(ending, "yaml" | "yml" | "json") && !is_secret(path)
 }
 
-/// The documents of a file that say anything.
-pub fn documents(index: usize, file: &NodeFile) -> Vec<Document> {
+/// The documents of a file that are not empty.
+pub fn documents(index: usize, file: &NodeFile) -> Vec<YamlDocument> {
     let read = |(number, bytes): (usize, Range<usize>)| {
         let mut root = Tree::parse(&file.content[bytes.clone()]).ok()?.root.detached();
-        root.place(&|_| crate::diagnostic::Span::default());
-        Some(Document {
+        root.place(&|_| firelay_yaml::diagnostic::Span::default());
+        Some(YamlDocument {
             file: index,
             number,
             bytes,
             root,
         })
     };
-    yaml::split(&file.content)
+    firelay_yaml::split(&file.content)
         .into_iter()
         .enumerate()
         .filter_map(read)
         .collect()
 }
 
-/// The one place that a target means.
+/// The one place of a target.
 pub(super) fn find(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place, Miss> {
     match &target.unit {
         Some(unit) => find_unit(target, unit, files),
@@ -170,7 +172,7 @@ pub(super) fn find(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place,
     }
 }
 
-fn absent(label: String, help: Option<String>, at: crate::diagnostic::Span) -> Miss {
+fn absent(label: String, help: Option<String>, at: firelay_yaml::diagnostic::Span) -> Miss {
     let finding = Diagnostic::error("FL0703", "a patch that hits nothing")
         .at(at)
         .label(label);
@@ -255,12 +257,12 @@ fn find_document(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place, M
 }
 
 /// Every document of the machine that a patch may change.
-fn all_documents(files: &NodeFiles) -> Vec<Document> {
+fn all_documents(files: &NodeFiles) -> Vec<YamlDocument> {
     let yaml = files.files.iter().enumerate().filter(|(_, file)| is_yaml(&file.path));
     yaml.flat_map(|(index, file)| documents(index, file)).collect()
 }
 
-fn documents_at(path: &Spanned<String>, files: &NodeFiles) -> Result<Vec<Document>, Miss> {
+fn documents_at(path: &Spanned<String>, files: &NodeFiles) -> Result<Vec<YamlDocument>, Miss> {
     if let Some(finding) = unpatchable(path) {
         return Err(Miss::Refused(Box::new(finding)));
     }
@@ -280,7 +282,7 @@ fn documents_at(path: &Spanned<String>, files: &NodeFiles) -> Result<Vec<Documen
     }
 }
 
-/// Files that no patch changes, and what does.
+/// The finding about a file that no patch may change.
 fn unpatchable(path: &Spanned<String>) -> Option<Diagnostic> {
     let text = path.as_str();
     let (label, help) = if is_secret(text) {
@@ -310,7 +312,7 @@ fn unpatchable(path: &Spanned<String>) -> Option<Diagnostic> {
 }
 
 /// The first field of the target for which nothing is left says what is wrong.
-fn no_document(target: &Spanned<Target>, candidates: &[Document]) -> Miss {
+fn no_document(target: &Spanned<Target>, candidates: &[YamlDocument]) -> Miss {
     let mut left: Vec<_> = candidates.iter().collect();
     for field in &FIELDS {
         let Some(wanted) = field.wanted(target) else { continue };
@@ -326,7 +328,7 @@ fn no_document(target: &Spanned<Target>, candidates: &[Document]) -> Miss {
     absent("there is no document".to_owned(), None, target.span)
 }
 
-fn ambiguous(target: &Spanned<Target>, fitting: &[&Document], files: &NodeFiles) -> Diagnostic {
+fn ambiguous(target: &Spanned<Target>, fitting: &[&YamlDocument], files: &NodeFiles) -> Diagnostic {
     let titles: Vec<_> = fitting
         .iter()
         .map(|document| match target.path {

@@ -1,8 +1,8 @@
 //! Systemd units as trees: a mapping of sections, each a mapping of keys; a key that repeats has a list (systemd.syntax(7)).
 
-use crate::{
+use firelay_yaml::{
+    Content, Node, Scalar,
     diagnostic::{Diagnostic, Span},
-    yaml::{Content, Node, Scalar},
 };
 
 type Entries = Vec<(Node<'static>, Node<'static>)>;
@@ -179,7 +179,7 @@ CapabilityBoundingSet=
             "{S: {a: {b: c}}}",
             "{'': {a: b}}",
         ] {
-            let tree = crate::yaml::Tree::parse(wrong).unwrap().root.detached();
+            let tree = firelay_yaml::Tree::parse(wrong).unwrap().root.detached();
             assert!(write(&tree).is_err(), "{wrong}");
         }
     }

@@ -67,6 +67,6 @@ pub enum Error {
         /// User.
         user: String,
         /// Why.
-        source: crate::yaml::Error,
+        source: firelay_yaml::Error,
     },
 }

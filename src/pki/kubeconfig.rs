@@ -11,7 +11,7 @@ use super::{
     authorities::Ca,
     leaf::{self, Issued, Leaf, Usage},
 };
-use crate::{plan::Plan, secret::Secret, secrets::Bundle, yaml};
+use crate::{plan::Plan, secret::Secret, secrets::Bundle};
 
 /// Group of kubeadm's administrators; the founder binds it to `cluster-admin`.
 pub(super) const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
@@ -49,7 +49,7 @@ fn kubeconfig(plan: &Plan, bundle: &Bundle, user: &str, issued: &Issued) -> Resu
         }],
         current_context: &context,
     };
-    let text = yaml::emit(&config).map_err(|source| Error::Kubeconfig {
+    let text = firelay_yaml::emit(&config).map_err(|source| Error::Kubeconfig {
         user: user.to_owned(),
         source,
     })?;

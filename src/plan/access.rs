@@ -6,13 +6,12 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
 };
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
 use super::{artifacts, names, report::Report};
 use crate::{
-    diagnostic::Diagnostic,
     secret::Secret,
     spec::{Access, User},
-    yaml::Spanned,
 };
 
 /// Beginnings of OpenSSH's public key types (`sshd(8)`, AUTHORIZED_KEYS FILE FORMAT).

@@ -5,13 +5,11 @@ use std::{
     net::IpAddr,
 };
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
 use ipnet::IpNet;
 
 use super::{machines::NodeGroup, names, network::Ranges, ranges, report::Report};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    spec::Node,
-};
+use crate::spec::Node;
 
 /// For each entry of a row's `addresses` one address per machine.
 pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<Vec<IpAddr>> {

@@ -5,6 +5,10 @@ mod mirror;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 use semver::Version;
 
 pub use self::mirror::{below_mirror, crossed, decoded, file_of};
@@ -14,10 +18,8 @@ pub(super) use self::{
 };
 use super::{ArtifactPlan, ImageArchivePlan, RoleSet, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
     spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Spec},
-    yaml::OptionalKey,
 };
 
 /// The versions of everything that is fetched, with the places that chose them.

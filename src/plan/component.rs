@@ -2,6 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    Minor, OptionalKey, Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::{
     ComponentPlan, VolumePlan, artifacts,
     control_plane::{self, Claim, PodSettings},
@@ -11,12 +16,7 @@ use super::{
     reserved::ReservedSettings,
     unknown_name::unknown_name,
 };
-use crate::{
-    diagnostic::{Diagnostic, nearest},
-    profile::Minor,
-    spec::{Argument, EnvVar, StaticPod, Volume},
-    yaml::{OptionalKey, Spanned},
-};
+use crate::spec::{Argument, EnvVar, StaticPod, Volume};
 
 /// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
 const PATH_TYPES: &[&str] = &[

@@ -1,14 +1,12 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{
     AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, pki, release::Release,
     report::Report,
 };
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{JoinIdentity, ProxyMode, Spec, TaintEffect},
-    yaml::Spanned,
-};
+use crate::spec::{JoinIdentity, ProxyMode, Spec, TaintEffect};
 
 /// kube-proxy's phase of `kubeadm init`.
 const PROXY_PHASE: &[&str] = &["addon", "addon/kube-proxy"];

@@ -5,15 +5,14 @@ use std::{
     num::NonZeroU16,
 };
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use semver::Version;
 
 use super::{DeliveryPlan, PointerPlan, inheritance::Inherited, names, report::Report};
 use crate::{
-    diagnostic::Diagnostic,
     profile::{DocumentFormat, OsProfile, Place, PlatformProfile, Store},
     secret::Secret,
     spec::{Pointer, PointerAuth, Rung, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// First specification of Ignition with headers, and with gzip of what is fetched (Ignition docs, "Upgrading configs").
@@ -110,7 +109,7 @@ fn is_host(authority: &str) -> bool {
     known && (port.is_empty() || number.is_some_and(|number| number.is_ok()))
 }
 
-fn first_of(auth: &PointerAuth) -> Option<crate::diagnostic::Span> {
+fn first_of(auth: &PointerAuth) -> Option<firelay_yaml::diagnostic::Span> {
     let headers = auth.headers.keys().map(|name| name.span);
     headers.chain(auth.query.iter().map(|query| query.span)).min()
 }

@@ -1,9 +1,9 @@
 //! Durations of the spec: certificates, waiting times.
 
-use time::Duration;
+use firelay_yaml::{Spanned, diagnostic::Diagnostic, duration::parse};
 
 use super::report::Report;
-use crate::{diagnostic::Diagnostic, duration::parse, yaml::Spanned};
+use time::Duration;
 
 /// A hundred years: beyond that, dates leave what a certificate can say.
 const LONGEST: Duration = Duration::hours(876_000);

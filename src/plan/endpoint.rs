@@ -2,6 +2,10 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
 use super::{
@@ -9,10 +13,8 @@ use super::{
     ranges, report::Report, vip,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::Profiles,
     spec::{Endpoint, EndpointProvider, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).

@@ -1,5 +1,9 @@
 //! `etcd`: stacked on the control planes, or on machines of its own.
 
+use firelay_yaml::{
+    Minor, OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use semver::Version;
 
 use super::{
@@ -7,10 +11,8 @@ use super::{
     reserved::RESERVED,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span},
-    profile::{Minor, Profiles},
+    profile::Profiles,
     spec::{Etcd, Spec, Tls},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// kubeadm's own directory for stacked members.

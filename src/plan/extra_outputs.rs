@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{NodePlan, report::Report};
-use crate::{diagnostic::Diagnostic, profile::DocumentFormat, spec::Beside, yaml::Spanned};
+use crate::{profile::DocumentFormat, spec::Beside};
 
 /// Everything that is asked for; a warning for a form of which no machine has the document.
 pub(super) fn resolve(asked: &[Spanned<Beside>], nodes: &[NodePlan], report: &mut Report) -> BTreeSet<Beside> {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Plan, names, report::Report};
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, nearest},
-    spec::Spec,
-    yaml::Spanned,
 };
+
+use super::{Plan, names, report::Report};
+use crate::spec::Spec;
 
 /// kubeadm's own image registry.
 pub(super) const IMAGE_REPOSITORY: &str = "registry.k8s.io";

@@ -8,11 +8,10 @@
 
 use std::{collections::BTreeMap, iter::once};
 
-use crate::{
-    spec::{
-        Arch, Argument, Disk, Exposure, HostSettings, ImageArchive, Mount, Pointer, Role, Rung, Settings, Spec, Taint,
-    },
-    yaml::{Branch, Spanned},
+use firelay_yaml::{Branch, Spanned};
+
+use crate::spec::{
+    Arch, Argument, Disk, Exposure, HostSettings, ImageArchive, Mount, Pointer, Role, Rung, Settings, Spec, Taint,
 };
 
 /// A mapping of the spec, merged from several levels.

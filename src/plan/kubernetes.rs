@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Branch, OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{
     Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
-    fields::GateSetting,
     images::{IMAGE_REPOSITORY, Images},
     manifests, names, phases, pki, registration,
     release::Release,
@@ -14,11 +14,7 @@ use super::{
     reserved::RESERVED,
     unknown_name::unknown_name,
 };
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
-    yaml::{Branch, OptionalKey, Spanned},
-};
+use crate::spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec};
 
 /// How findings about settings that become fields of a configuration are told.
 pub(super) const SETTINGS: Codes = Codes {
@@ -128,9 +124,9 @@ pub(super) fn gate_settings(kubernetes: &Kubernetes) -> Vec<GateSetting> {
 fn kube_proxy(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -> Option<KubeProxyPlan> {
     let proxy = &kubernetes.kube_proxy;
     let accepted = &release.accepted;
-    let judgement = accepted.settings("KubeProxyConfiguration", &proxy.config, SETTINGS);
-    report.extend(judgement.findings);
-    accepted.requirements(&gate_settings(kubernetes), &GateSetting::of(&proxy.config), report);
+    let settings = accepted.settings("KubeProxyConfiguration", &proxy.config, SETTINGS);
+    report.extend(settings.findings);
+    accepted.requirements(&gate_settings(kubernetes), &settings.gates, report);
     for (name, branch) in &proxy.config {
         RESERVED
             .kube_proxy_fields

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+
 use super::{TaintPlan, names, report::Report};
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{Taint, TaintEffect},
-    yaml::{OptionalKey, Spanned},
-};
+use crate::spec::{Taint, TaintEffect};
 
 /// Labels of Kubernetes' own domains that a kubelet may give its node (`k8s.io/kubelet`
 /// `pkg/apis/well_known_labels.go`, which the NodeRestriction admission plugin goes by).

@@ -3,11 +3,10 @@
 use super::{Plan, resolve, schema_help};
 use crate::{
     declaration::{self, Choice},
-    diagnostic::{self, Diagnostic, Span},
     profile::Profiles,
-    spec::{self, Layers, Spec},
-    yaml::{self, Draft},
+    spec::{Composed, Spec},
 };
+use firelay_yaml::diagnostic::{self, Diagnostic, Span};
 
 /// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
 const OF_ONE_VALUE: &[&str] = &[
@@ -18,30 +17,39 @@ const OF_ONE_VALUE: &[&str] = &[
     "FL0606", "FL0608", "FL0611", "FL0613", "FL0614", "FL0615", "FL0616", "FL0630", "FL0701", "FL0705", "FL0901",
 ];
 
-/// Reads and resolves a spec: the plan with its warnings, or everything that is wrong, in the order of the text. No value of
-/// the environment is told.
+/// Resolves a composed spec: the plan with its warnings, or all errors, in the order of the text. No finding shows a value of
+/// the environment.
 ///
-/// Of a spec with mistakes of form a draft is resolved as well. When it is clear what was meant everywhere, all that is
-/// found counts, else what looks at one value; never what stands where a mistake is.
-pub fn load(layers: &Layers, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let (mut draft, inserted) = spec::draft(layers);
-    schema_help::add(layers, profiles, &mut draft.findings);
+/// A spec with mistakes of form is resolved as well. If the intended values are clear, all findings count; else only those
+/// about a single value. Findings at the place of a mistake never count.
+pub fn load(composed: &Composed, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut findings = composed.draft.findings.clone();
+    schema_help::add(composed, profiles, &mut findings);
     let redacted = |mut findings: Vec<Diagnostic>| {
-        yaml::redact_env(&mut findings, &inserted);
+        firelay_yaml::redact_env(&mut findings, &composed.inserted);
         diagnostic::sort(&mut findings);
         findings
     };
-    resolved(draft, profiles)
-        .map(|(plan, warnings)| (plan, redacted(warnings)))
-        .map_err(redacted)
+    resolved(
+        composed.draft.value.as_ref(),
+        findings,
+        composed.draft.certain,
+        profiles,
+    )
+    .map(|(plan, warnings)| (plan, redacted(warnings)))
+    .map_err(redacted)
 }
 
-fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut findings = draft.findings;
-    let Some(spec) = draft.value else {
+fn resolved(
+    spec: Option<&Spec>,
+    mut findings: Vec<Diagnostic>,
+    certain: bool,
+    profiles: &Profiles,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Some(spec) = spec else {
         return Err(findings);
     };
-    let outcome = resolve(&spec, profiles);
+    let outcome = resolve(spec, profiles);
     let refused = diagnostic::refuse(&findings);
     if refused {
         findings.extend(spec.choices().0.iter().flat_map(Choice::refused_alone));
@@ -65,9 +73,8 @@ fn resolved(draft: Draft<Spec>, profiles: &Profiles) -> Result<(Plan, Vec<Diagno
         .filter_map(|finding| finding.span)
         .collect();
     let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
-    let holds = |finding: &Diagnostic| {
-        finding.span.is_some_and(apart) && (draft.certain || OF_ONE_VALUE.contains(&finding.code))
-    };
+    let holds =
+        |finding: &Diagnostic| finding.span.is_some_and(apart) && (certain || OF_ONE_VALUE.contains(&finding.code));
     findings.extend(further.into_iter().filter(holds));
     Err(findings)
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{machines::NodeGroup, report::Report};
-use crate::{diagnostic::Diagnostic, spec::Node, yaml::Spanned};
+use crate::spec::Node;
 
 /// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
 const GROUP_BIT: u8 = 1;

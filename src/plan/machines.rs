@@ -2,12 +2,13 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
-use super::{RoleSet, addresses, names, ranges, report::Report};
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Span},
-    spec::{Node, Role, Spec},
-    yaml::Spanned,
 };
+
+use super::{RoleSet, addresses, names, ranges, report::Report};
+use crate::spec::{Node, Role, Spec};
 
 /// One entry of `nodes`.
 pub(super) struct NodeGroup<'a> {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    Content, Node, OptionalKey, Spanned, Tree,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{Accepted, Codes, ManifestPlan, ManifestSource, artifacts, names, report::Report, sources::Given};
 use crate::{
     declaration::PhaseName,
-    diagnostic::{Diagnostic, Span},
     spec::{KubeadmPatch, Loaded, Manifest, PatchTarget, PatchType, Spec},
-    yaml::{self, Content, Node, OptionalKey, Spanned, Tree},
 };
 
 /// Those that the network plugin's parameters name.
@@ -24,7 +27,7 @@ pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
             findings: Vec::new(),
         });
         // Their form is checked by the declaration.
-        let listed = tree.and_then(|tree| yaml::draft::<Vec<Manifest>>(&tree, &[]).value);
+        let listed = tree.and_then(|tree| firelay_yaml::draft::<Vec<Manifest>>(&tree, &[]).value);
         listed.unwrap_or_default()
     });
     brought.collect()
@@ -109,7 +112,7 @@ const NO_DOCUMENT: &str = "a manifest without a document";
 const NOT_YAML: &str = "the manifest is not valid YAML";
 
 fn check_content(content: &Spanned<String>, report: &mut Report) {
-    match yaml::documents(content) {
+    match firelay_yaml::documents(content) {
         Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(content.span)),
         Ok(_) => {}
         Err(fault) => report.push(
@@ -141,7 +144,7 @@ fn check_loaded(source: &Spanned<String>, loaded: &Loaded, report: &mut Report) 
             end: start + before + length,
         }
     };
-    match yaml::documents(text) {
+    match firelay_yaml::documents(text) {
         Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(Span { start, end: start })),
         Ok(_) => {}
         Err(fault) => report.push(

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use super::{NodePlan, Plan, report::Report};
-use crate::{diagnostic::Diagnostic, profile::PlatformProfile, spec::Spec};
+use crate::{profile::PlatformProfile, spec::Spec};
 
 /// Whether pods are kept from the metadata service; refused where its address is not known, and worth a word where there is none.
 pub(super) fn firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> bool {

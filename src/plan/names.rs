@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::report::Report;
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Span},
-    yaml::Spanned,
 };
+
+use super::report::Report;
 
 fn is_alphanumeric(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()

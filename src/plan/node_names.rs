@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::diagnostic::Diagnostic;
 use regex_lite::Regex;
 
 use super::{NodePlan, machines::NodeGroup, report::Report};
-use crate::{diagnostic::Diagnostic, profile::ProviderId, spec::Spec};
+use crate::{profile::ProviderId, spec::Spec};
 
 /// Machines that got the same document and come up under one name are one node: each takes it from the one before.
 pub(super) fn check_pools(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {

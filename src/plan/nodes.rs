@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span, nearest},
+};
 use serde_json::Value;
 
 use super::{
@@ -10,10 +14,8 @@ use super::{
     network::Ranges, pki, report::Report, swap::SwapUse,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span, nearest},
     profile::{OsProfile, PlatformProfile, Profiles},
     spec::{Arch, JoinIdentity, Pool, Role, Settings, Spec},
-    yaml::Spanned,
 };
 
 /// Codes of findings that rest on what a system or platform can do.

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    Content, Node, Tree,
+    diagnostic::{Diagnostic, Span, nearest},
+};
+
 use super::{AddonPlan, release::Release, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, Span, nearest},
     profile::{Objects, group_of},
     spec::Manifest,
-    yaml::{self, Content, Node, Tree},
 };
 
 /// The kind that defines others.
@@ -74,7 +77,7 @@ impl Contents {
             self.unread = true;
             return;
         };
-        for part in yaml::split(text) {
+        for part in firelay_yaml::split(text) {
             let before = text[..part.start].matches('\n').count();
             let part = &text[part];
             if part.lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {

@@ -1,11 +1,12 @@
 //! The machines of each patch, and the order of patches: cluster, role, machine; of each the files first.
 
-use super::{NodePlan, machines::NodeGroup, report::Report};
-use crate::{
+use firelay_yaml::{
+    Fragment, Operation, Spanned,
     diagnostic::{Diagnostic, nearest},
-    spec::{ALL, FilePatch, Patch, Role, Spec, Target},
-    yaml::{Fragment, Operation, Spanned},
 };
+
+use super::{NodePlan, machines::NodeGroup, report::Report};
+use crate::spec::{ALL, FilePatch, Patch, Role, Spec, Target};
 
 /// The machines that a patch is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! `kubernetes.skipPhases`: what `kubeadm init` may leave out.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{report::Report, unknown_name::unknown_name};
-use crate::{diagnostic::Diagnostic, profile::KubernetesProfile, yaml::Spanned};
+use crate::profile::KubernetesProfile;
 
 /// Phases without which the founder's step does not end, or no other node can join, and what each is for.
 const NEEDED: &[(&str, &str)] = &[

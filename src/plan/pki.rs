@@ -1,13 +1,10 @@
 //! `pki` and `join`: how long what is valid, and who proves what.
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use time::Duration;
 
 use super::{JoinPlan, PkiPlan, duration, names, release::Release, report::Report};
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec},
-    yaml::{OptionalKey, Spanned},
-};
+use crate::spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec};
 
 /// Less than this ends before the machines are up.
 const SHORTEST_VALIDITY: Duration = Duration::hours(24);

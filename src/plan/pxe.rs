@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::{BootPlan, NodePlan, PxePlan, artifacts, names, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     profile::{OsProfile, Profiles, SystemBoot},
     spec::{Pxe, PxeSystem, Spec},
-    yaml::Spanned,
 };
 
 /// Words in braces that are filled here; those that name the machine's document are left.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::{diagnostic::Diagnostic, yaml::Spanned};
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
 /// Most machines of one row, and of one spec.
 pub(super) const MAX_MACHINES: usize = 65_536;
@@ -165,7 +165,7 @@ pub(super) fn unusable(address: IpAddr) -> Option<&'static str> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Span;
+    use firelay_yaml::diagnostic::Span;
 
     fn text(text: &str) -> Spanned<String> {
         Spanned {

@@ -1,10 +1,10 @@
 //! `kubernetes.ignorePreflightErrors` and `.timeouts`.
 
+use firelay_yaml::diagnostic::Diagnostic;
 use time::Duration;
 
 use super::{TimeoutsPlan, duration, report::Report, unknown_name::unknown_name};
 use crate::{
-    diagnostic::Diagnostic,
     profile::KubernetesProfile,
     spec::{Kubernetes, Timeouts},
 };

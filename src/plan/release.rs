@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use firelay_yaml::{Minor, Spanned, diagnostic::Diagnostic};
 use semver::Version;
 
 use super::Accepted;
 use crate::{
-    diagnostic::Diagnostic,
-    profile::{Flags, KubernetesProfile, Minor, Objects, Profiles},
+    profile::{Flags, KubernetesProfile, Objects, Profiles},
     spec::Spec,
-    yaml::Spanned,
 };
 
 /// The chosen version and what its minor accepts.

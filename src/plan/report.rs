@@ -1,7 +1,8 @@
 //! The findings of one resolution.
 
+use firelay_yaml::diagnostic::{self, Diagnostic, Severity};
+
 use super::Plan;
-use crate::diagnostic::{self, Diagnostic, Severity};
 
 /// Collects findings, so that one run tells them all.
 #[derive(Default)]

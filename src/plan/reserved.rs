@@ -3,17 +3,15 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde::Deserialize;
 
 use super::report::Report;
-use crate::{
-    diagnostic::Diagnostic,
-    yaml::{self, Spanned},
-};
 
 /// The content of `reserved.yaml`.
 pub(super) static RESERVED: LazyLock<Reserved> = LazyLock::new(|| {
-    yaml::parse("reserved.yaml", include_str!("reserved.yaml")).expect("reserved.yaml is embedded, and tests read it")
+    firelay_yaml::parse("reserved.yaml", include_str!("reserved.yaml"))
+        .expect("reserved.yaml is embedded, and tests read it")
 });
 
 #[derive(Deserialize)]

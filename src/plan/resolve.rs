@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use super::{
     Plan, Requirements, access, addons, addresses,
     artifacts::{self, Store, Versions},
@@ -20,7 +22,7 @@ use super::{
     swap::SwapUse,
     unused,
 };
-use crate::{diagnostic::Diagnostic, profile::Profiles, spec::Spec};
+use crate::{profile::Profiles, spec::Spec};
 
 /// The plan of a spec with its warnings, or everything that is wrong with the spec, in the order of its text.
 pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {

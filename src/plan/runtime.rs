@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use semver::Version;
 
 use super::{
@@ -12,10 +16,8 @@ use super::{
     report::Report,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::Profiles,
     spec::{Mirror, OciRuntime, Registry, Runtime, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// A component's version, the spec's or the profile's, and the place that chose it.

@@ -1,10 +1,11 @@
 //! Help for mistakes of form, from the schema: an example of what has to stand there, and the place of a key that belongs below.
 
+use firelay_yaml::{Content, diagnostic::Diagnostic};
+
 use crate::{
-    diagnostic::Diagnostic,
     profile::Profiles,
     schema::{self, Field},
-    spec::{self, Layers},
+    spec::Composed,
 };
 
 /// Longest example in a help line, in bytes.
@@ -13,7 +14,7 @@ const LONGEST: usize = 120;
 const DEPTH: usize = 2;
 
 /// Adds the help to the findings that the schema has something to say about.
-pub(super) fn add(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnostic]) {
+pub(super) fn add(composed: &Composed, profiles: &Profiles, findings: &mut [Diagnostic]) {
     let mut helped = findings.iter_mut().filter(|finding| may_help(finding)).peekable();
     if helped.peek().is_none() {
         return;
@@ -22,9 +23,9 @@ pub(super) fn add(layers: &Layers, profiles: &Profiles, findings: &mut [Diagnost
     let fields = root.all();
     for finding in helped {
         match finding.code {
-            "FL0008" => point_below(layers, &fields, finding),
-            "FL0009" => show_missing(layers, &fields, finding),
-            _ => show_form(layers, &fields, finding),
+            "FL0008" => point_below(composed, &fields, finding),
+            "FL0009" => show_missing(composed, &fields, finding),
+            _ => show_form(composed, &fields, finding),
         }
     }
 }
@@ -46,11 +47,11 @@ fn at<'f>(fields: &[&'f Field], path: &str) -> Option<&'f Field> {
 }
 
 /// An example of a missing key.
-fn show_missing(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+fn show_missing(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
     let Some((span, key)) = finding.span.zip(finding.message.split('`').nth(1)) else {
         return;
     };
-    let paths = spec::paths_at(layers, span);
+    let paths = composed.paths(|_, value| value.span == span && matches!(value.content, Content::Mapping(_)));
     let mut paths = paths.iter().map(|path| format!("{path}.{key}"));
     finding.help = paths
         .find_map(|path| at(fields, &path))
@@ -67,9 +68,9 @@ fn shortest(field: &Field) -> Option<String> {
 }
 
 /// A list or mapping in the form that the schema has, instead of one in another.
-fn show_form(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+fn show_form(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
     let Some(span) = finding.span else { return };
-    let paths = spec::value_paths_at(layers, span);
+    let paths = composed.paths(|_, value| value.span == span);
     let wanted = finding.label.as_str();
     let examples = paths.iter().rev().filter_map(|path| form(at(fields, path)?, wanted));
     let example = examples.into_iter().find(|example| example.len() <= LONGEST);
@@ -93,9 +94,9 @@ fn form(field: &Field, wanted: &str) -> Option<String> {
 }
 
 /// The one place below where an unknown key is known.
-fn point_below(layers: &Layers, fields: &[&Field], finding: &mut Diagnostic) {
+fn point_below(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
     let Some(span) = finding.span else { return };
-    let places = spec::key_paths_at(layers, span);
+    let places = composed.paths(|key, _| key.is_some_and(|key| key.span == span));
     let places = places.iter().filter_map(|path| {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
         below(at(fields, parent)?, key)

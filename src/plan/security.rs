@@ -1,11 +1,14 @@
 //! `security`.
 
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::{Requirements, SecurityPlan, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     profile::Profiles,
     spec::{Argument, SelinuxMode, Spec},
-    yaml::OptionalKey,
 };
 
 /// kubeadm's feature gate that has each component run by a user of its own.
@@ -30,7 +33,7 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
 /// A profile that the spec asks for, and that it is not laid over.
 fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
     let name = spec.security.profile.as_ref()?;
-    if spec.laid_over.as_deref() == Some(name.as_str()) {
+    if spec.baseline.as_deref() == Some(name.as_str()) {
         return None;
     }
     let finding = Diagnostic::error("FL0537", "no such security profile").at(name.span);

@@ -1,10 +1,13 @@
 //! `content` and `source` of files and manifests.
 
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Span},
+};
+
+use crate::{
     plan::report::Report,
     spec::{Loaded, MOST_BYTES, Unread},
-    yaml::Spanned,
 };
 
 /// Where something's content comes from.

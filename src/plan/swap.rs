@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::report::Report;
-use crate::{
+use firelay_yaml::{
+    Branch, Spanned,
     diagnostic::{Diagnostic, Span},
-    yaml::{Branch, Spanned},
 };
+
+use super::report::Report;
 
 /// Where `memorySwap` lets pods use swap, and whether it concerns a machine that has any.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Names that a version of Kubernetes knows.
 
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, nearest},
-    yaml::Spanned,
 };
 
 /// A finding for a name that a profile does not have.

@@ -1,10 +1,9 @@
 //! Settings of a kubelet for machines that run none: members of an external etcd.
 
+use firelay_yaml::diagnostic::{Diagnostic, Span};
+
 use super::{machines::NodeGroup, report::Report};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    spec::{Settings, Spec},
-};
+use crate::spec::{Settings, Spec};
 
 /// Warns of labels, taints and kubelet settings of the etcd role and of nodes with this role alone.
 pub(super) fn check(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {

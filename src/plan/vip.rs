@@ -2,14 +2,17 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{
     BgpPeerPlan, BgpPlan, VipServicesPlan, machines::NodeGroup, names, network::Ranges, ranges, report::Report,
 };
 use crate::{
-    diagnostic::{Diagnostic, Span},
     secret::Secret,
     spec::{Bgp, BgpPeer, Endpoint},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// Numbers of autonomous systems that nobody has: RFC 7607, 6793, 7300.

@@ -5,11 +5,12 @@ mod platform;
 mod release;
 mod security;
 
-use super::Resolved;
-use crate::{
+use firelay_yaml::{
+    Content, Node,
     diagnostic::{Diagnostic, Span},
-    yaml::{Content, Node},
 };
+
+use super::Resolved;
 
 /// A profile that is looked at, and what is wrong with it.
 pub(super) struct Check<'p> {

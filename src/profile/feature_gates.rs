@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Minor;
 use serde::Deserialize;
-
-use super::Minor;
 
 /// What a gate is in a minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -90,5 +89,27 @@ impl FeatureGates {
         let held = minor >= self.requires_since;
         let rows = self.requires.iter().filter(move |_| held);
         rows.map(|(name, others)| (name.as_str(), others.as_slice()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::profile::Profiles;
+
+    #[test]
+    fn every_kind_and_gate_of_a_field_is_known() {
+        let profiles = Profiles::embedded().unwrap();
+        let (kinds, gates) = profiles.kinds.references();
+        for kind in kinds {
+            assert!(profiles.kinds.fields(kind).is_some(), "{kind}");
+        }
+        let minors = profiles.kubernetes.keys().map(|minor| minor.parse().unwrap());
+        for minor in minors.filter(|minor| *minor >= Minor::new(1, 34)) {
+            assert!(profiles.feature_gates.covers(minor), "{minor}");
+            let known = |gate: &&str| profiles.feature_gates.state(gate, minor).is_some();
+            assert!(gates.iter().all(known), "{minor}");
+        }
     }
 }

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use reader::{Reader, misplaced_file};
 
 use super::{Error, PROFILES, SecurityProfile};
-use crate::{
+use crate::spec::Baseline;
+use firelay_yaml::{
+    Node, Rules, Tree,
     diagnostic::{Diagnostic, Source, Span},
-    spec::Under,
-    yaml::{self, Node, Rules, Tree},
 };
 
 /// How the names of texts that come with firelay begin.
@@ -111,20 +111,20 @@ impl Library {
         for path in paths.into_iter().filter(|path| kind(path).is_some()) {
             resolved.extend(reader.read(path, &mut Vec::new()));
         }
-        crate::diagnostic::sort(&mut reader.findings);
+        firelay_yaml::diagnostic::sort(&mut reader.findings);
         (resolved, reader.findings)
     }
 
-    /// The security profile of a name, for a spec to be laid over; `None` when there is none that can be read.
-    pub fn under(&self, source: &Source, name: &str) -> Option<Under> {
+    /// The security profile of a name; `None` when there is none that can be read.
+    pub fn baseline(&self, source: &Source, name: &str) -> Option<Baseline> {
         let (resolved, _) = self.resolve(source);
         let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
         let read: SecurityProfile = profile.decode(source).ok()?;
-        Some(Under {
+        Some(Baseline {
             name: read.name,
             spec: profile.root.get("spec")?.detached(),
-            yields: read.yields,
-            guards: read.guards,
+            exceptions: read.exceptions,
+            controls: read.controls,
         })
     }
 
@@ -166,7 +166,7 @@ impl Resolved<'_> {
             root: self.root.clone(),
             findings: Vec::new(),
         };
-        let draft = yaml::draft(&tree, &[]);
+        let draft = firelay_yaml::draft(&tree, &[]);
         let start = self.texts.first().map_or(0, |number| source.texts()[*number].start);
         let whole = Span { start, end: start };
         let place = |finding: Diagnostic| Diagnostic {

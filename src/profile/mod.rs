@@ -9,11 +9,8 @@ mod endpoint;
 mod etcd;
 mod feature_gates;
 mod flags;
-mod kind_syntax;
-mod kinds;
 mod kubernetes;
 mod library;
-mod minor;
 mod objects;
 mod os;
 mod platform;
@@ -30,9 +27,10 @@ use serde::de::DeserializeOwned;
 
 use check::Check;
 
-use crate::{
+use firelay_yaml::{
+    Tree,
+    config_schema::ConfigSchema,
     diagnostic::{self, Diagnostic, Source},
-    yaml::{self, Tree},
 };
 
 pub use catalog::*;
@@ -41,10 +39,8 @@ pub use endpoint::*;
 pub use etcd::*;
 pub use feature_gates::*;
 pub use flags::*;
-pub use kinds::*;
 pub use kubernetes::*;
 pub use library::{Library, Resolved, SHIPPED};
-pub use minor::*;
 pub use objects::*;
 pub use os::*;
 pub use platform::*;
@@ -61,7 +57,7 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 pub enum Error {
     /// A file is not what its type says.
     #[error("profile refused: {0}")]
-    Invalid(#[source] yaml::Diagnostics),
+    Invalid(#[source] firelay_yaml::Diagnostics),
     /// A file is not text.
     #[error("profile {file} is not UTF-8")]
     NotText {
@@ -108,7 +104,7 @@ pub struct Profiles {
     /// Flags of the programs that are started.
     pub flags: Arc<Flags>,
     /// Kinds of configuration that programs of Kubernetes read.
-    pub kinds: Arc<Kinds>,
+    pub kinds: Arc<ConfigSchema>,
     /// Kinds of objects that Kubernetes has by itself.
     pub objects: Arc<Objects>,
     /// Names of time zones.
@@ -241,7 +237,7 @@ fn checked<'p, T: DeserializeOwned>(
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {
-    let draft = yaml::draft(tree, &[]);
+    let draft = firelay_yaml::draft(tree, &[]);
     draft.value.filter(|_| draft.findings.is_empty())
 }
 
@@ -273,7 +269,7 @@ fn one<T: DeserializeOwned>(path: &'static str) -> Result<T, Error> {
 fn parse<T: DeserializeOwned>(file: &File<'_>) -> Result<T, Error> {
     let name = file.path().display().to_string();
     match file.contents_utf8() {
-        Some(text) => yaml::parse(&format!("profiles/{name}"), text).map_err(Error::Invalid),
+        Some(text) => firelay_yaml::parse(&format!("profiles/{name}"), text).map_err(Error::Invalid),
         None => Err(Error::NotText { file: name }),
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Minor;
 use serde::Deserialize;
-
-use super::Minor;
 
 /// `profiles/objects.yaml`.
 #[derive(Clone, Debug, Deserialize)]

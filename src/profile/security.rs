@@ -1,9 +1,9 @@
-//! Profiles of settings that a spec is laid over.
+//! Profiles of settings that lie below a spec.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::spec::{Guard, Yield};
+use crate::spec::{Control, Exception};
 
 /// `profiles/security/NAME.yaml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -13,12 +13,12 @@ pub struct SecurityProfile {
     pub name: String,
     /// For people.
     pub title: String,
-    /// A part of a spec; what the user says lies over it.
+    /// A part of a spec; the user's values win.
     pub spec: Value,
-    /// What of it is left out where the spec says something that it does not go with.
-    #[serde(default)]
-    pub yields: Vec<Yield>,
-    /// What must hold of the two together, lest a control be lost.
-    #[serde(default)]
-    pub guards: Vec<Guard>,
+    /// Values of it that do not apply to some specs.
+    #[serde(default, rename = "yields")]
+    pub exceptions: Vec<Exception>,
+    /// Constraints on the merged spec.
+    #[serde(default, rename = "guards")]
+    pub controls: Vec<Control>,
 }

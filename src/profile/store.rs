@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::{template, yaml};
+use crate::template;
 
 /// All stores by scheme.
 static STORES: LazyLock<BTreeMap<String, Store>> = LazyLock::new(|| {
     let text = template::source("pointer/stores.yaml").unwrap_or_default();
-    yaml::parse("templates/pointer/stores.yaml", text).expect("stores.yaml is embedded, and tests read it")
+    firelay_yaml::parse("templates/pointer/stores.yaml", text).expect("stores.yaml is embedded, and tests read it")
 });
 
 /// A kind of place: an entry of `templates/pointer/stores.yaml`.

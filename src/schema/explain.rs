@@ -2,10 +2,10 @@
 
 use std::{fmt::Write, iter};
 
+use firelay_yaml::diagnostic::nearest;
 use serde_json::{Map, Value};
 
 use super::field::Field;
-use crate::{diagnostic::nearest, yaml};
 
 /// Columns of the text.
 const WIDTH: usize = 100;
@@ -258,7 +258,7 @@ fn is_plain(word: &str) -> bool {
 pub(super) fn block(name: &str, value: Value) -> String {
     let name = if name == "*" { "any-name" } else { name };
     let entry: Map<_, _> = iter::once((name.to_owned(), value)).collect();
-    yaml::emit(&entry).unwrap_or_default()
+    firelay_yaml::emit(&entry).unwrap_or_default()
 }
 
 fn indented(text: &str) -> String {

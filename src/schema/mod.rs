@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     profile::Profiles,
     spec::{API_VERSION, KIND, Spec},
-    yaml,
 };
 
 pub use explain::{Known, Unknown, explain, flow, wrapped};
@@ -68,7 +67,7 @@ fn of_types() -> Schema {
 }
 
 fn notes() -> Notes {
-    yaml::parse("fields.yaml", include_str!("fields.yaml")).expect("fields.yaml is embedded, and tests read it")
+    firelay_yaml::parse("fields.yaml", include_str!("fields.yaml")).expect("fields.yaml is embedded, and tests read it")
 }
 
 /// The schema with what stands before everything else, and the two keys whose value is fixed.

@@ -8,7 +8,7 @@ use super::{
     Authority, Bundle, Error, Random,
     check::{Problem, ensure},
 };
-use crate::{age, secret::Secret, yaml};
+use crate::{age, secret::Secret};
 
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
@@ -79,7 +79,7 @@ fn clear<S: Serializer>(secret: &Secret<String>, serializer: S) -> Result<S::Ok,
 impl Bundle {
     /// Reads a bundle and checks that its parts belong together. Errors give `name`, place and field, never a value.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let document: Document = yaml::parse(name, text)?;
+        let document: Document = firelay_yaml::parse(name, text)?;
         let field = |(field, problem)| Error::Field {
             name: name.into(),
             field,
@@ -118,7 +118,7 @@ impl Bundle {
             encryption_key: self.encryption_key.clone(),
             recipients: self.recipients.iter().map(ToString::to_string).collect(),
         };
-        Ok(Secret::new(yaml::emit(&document)?))
+        Ok(Secret::new(firelay_yaml::emit(&document)?))
     }
 
     /// What its file holds: YAML, sealed if there are recipients.

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{age, yaml};
+use crate::age;
 
 /// Why a bundle could not be made, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ use crate::{age, yaml};
 pub enum Error {
     /// The text is not the YAML of a bundle.
     #[error(transparent)]
-    Syntax(#[from] yaml::Diagnostics),
+    Syntax(#[from] firelay_yaml::Diagnostics),
     /// A field is not what it has to be.
     #[error("{name}: {field}: {problem}")]
     Field {
@@ -32,7 +32,7 @@ pub enum Error {
     Generate(#[source] rcgen::Error),
     /// The bundle could not be put into YAML.
     #[error("the secrets: {0}")]
-    Emit(#[from] yaml::Error),
+    Emit(#[from] firelay_yaml::Error),
     /// `issuedAt` lies outside the years of RFC 3339.
     #[error("issuedAt leaves the years 0 to 9999")]
     Date,

@@ -1,8 +1,8 @@
 //! What to write instead of a short form that other programs have.
 
-use crate::{
+use firelay_yaml::{
+    Content, Node, Tree,
     diagnostic::{Diagnostic, Source},
-    yaml::{Content, Node, Tree},
 };
 
 /// Keys at the top that take settings, and the one that a lone text is probably meant for.

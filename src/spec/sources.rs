@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{HostFile, Spec};
-use crate::{diagnostic::Span, yaml::Spanned};
+use super::{HostFile, Input, Spec};
+use firelay_yaml::{Spanned, diagnostic::Span};
 
 /// Most bytes of such a file. A platform's limit is far below; where there is none, a machine unpacks the whole document in
 /// its memory.
@@ -54,8 +54,27 @@ impl Loaded {
 /// Files by the value that names them: the same word leads elsewhere in another text.
 pub(super) type Files = BTreeMap<(Span, String), Loaded>;
 
+/// Reads the files that `source` names. The texts of manifests become texts of the input.
+pub(super) fn load(spec: &Spec, input: &mut Input, read: Load<'_>) -> Files {
+    let mut files = Files::new();
+    for (source, is_manifest) in named(spec) {
+        let path = input.beside(source);
+        let mut loaded = Loaded {
+            bytes: read(&path).map(Into::into),
+            start: None,
+            path,
+        };
+        if let Some(text) = loaded.text().filter(|_| is_manifest) {
+            let number = input.source.add(loaded.path.display().to_string(), text);
+            loaded.start = Some(input.source.texts()[number].start);
+        }
+        files.insert((source.span, source.value.clone()), loaded);
+    }
+    files
+}
+
 /// The values of `source`, and whether what they name is a manifest.
-pub(super) fn named(spec: &Spec) -> Vec<(&Spanned<String>, bool)> {
+fn named(spec: &Spec) -> Vec<(&Spanned<String>, bool)> {
     let files = spec
         .levels()
         .flat_map(|level| level.files)

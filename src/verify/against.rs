@@ -11,7 +11,6 @@ use std::{
 use serde_json::Value;
 
 use super::{Entry, Error, Fetch, Finding, MANIFEST, Machine, Manifest, Tree, What, manifest::Described, tree::parsed};
-use crate::yaml;
 
 /// Where `firelay seed` leaves volumes unless it is told another directory.
 const VOLUMES: &str = "seed/";
@@ -233,8 +232,8 @@ fn structured(path: &str, text: &str) -> Option<Vec<Value>> {
     }
     let is_yaml =
         ends(&[".yaml", ".yml", ".kubeconfig"]) || ["user-data", "meta-data", "network-config"].contains(&name);
-    let parts = yaml::split(text).into_iter().map(|range| &text[range]);
-    let values = parts.map(|part| yaml::parse::<Value>(path, part).ok());
+    let parts = firelay_yaml::split(text).into_iter().map(|range| &text[range]);
+    let values = parts.map(|part| firelay_yaml::parse::<Value>(path, part).ok());
     is_yaml.then(|| values.collect())?
 }
 

@@ -31,7 +31,7 @@ pub use tree::{Error, Fetch, MANIFEST, Tree, TreeFile};
 
 /// Facts in YAML that are built in.
 fn embedded<T: DeserializeOwned>(name: &str, text: &str) -> T {
-    crate::yaml::parse(name, text).expect("facts that are built in, and that every test reads")
+    firelay_yaml::parse(name, text).expect("facts that are built in, and that every test reads")
 }
 
 /// The same in JSON.

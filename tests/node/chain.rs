@@ -319,6 +319,23 @@ fn a_try_that_started_nothing_is_not_waited_for() {
     }
 }
 
+/// kubeadm removes the file as its last act. Left empty, it would end the machine at its next boot (templates/boot/driver.j2).
+#[test]
+fn the_credential_of_a_try_that_a_power_cut_ended_is_removed() {
+    for node in ["cp2", "worker-1"] {
+        let machine = Machine::new(node);
+        for mark in ["joining", "tried"] {
+            machine.write(&format!("/var/lib/firelay/{mark}"), 0o644, "");
+        }
+        machine.write("/var/lib/kubelet/config.yaml", 0o644, "kind: KubeletConfiguration");
+        machine.write("/etc/kubernetes/bootstrap-kubelet.conf", 0o600, "");
+        machine.stand_in("curl", "printf node-role.kubernetes.io/control-plane");
+        succeeded(&machine.step("50-join"));
+        assert!(!machine.at("/etc/kubernetes/bootstrap-kubelet.conf").exists(), "{node}");
+        assert!(machine.at("/var/lib/firelay/joined").exists(), "{node}");
+    }
+}
+
 #[test]
 fn a_token_is_no_argument() {
     let (machine, _) = joining("mixed", "burst", 200);

@@ -15,13 +15,12 @@ use std::{
 
 use firelay::{
     commands::{assembly::Assembly, project::Project},
-    diagnostic::Source,
     node::NodeFiles,
     plan,
     profile::Profiles,
     secrets::Bundle,
-    spec::Layers,
 };
+use firelay_yaml::diagnostic::Source;
 use support::{Example, Files, documents, examples, output, read_cloud_init, read_document, said, succeed};
 
 /// Every example, rendered once.
@@ -135,7 +134,7 @@ fn no_file_of_the_user_takes_the_place_of_another() {
             .map(|path| format!("  - {{ path: {path}, content: x }}\n"))
             .collect();
         let source = Source::new("cluster.yaml", format!("{text}files:\n{files}"));
-        let found = plan::load(&Layers::from(source.clone()), &Profiles::embedded().unwrap())
+        let found = plan::load(&source.clone().into(), &Profiles::embedded().unwrap())
             .map_or_else(|findings| findings, |_| Vec::new());
         let refused: BTreeSet<_> = found
             .iter()

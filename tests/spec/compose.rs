@@ -4,13 +4,13 @@
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 use firelay::{
-    diagnostic::{Severity, render, to_json},
     plan::{self, Plan},
     profile::Profiles,
     redact::redact_spec,
     schema::{self, Field},
-    spec::{self, Layers},
+    spec::{self, Composed, Input},
 };
+use firelay_yaml::diagnostic::{Severity, render, to_json};
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ nodes:
 ";
 
 /// Files by name; the first ones are the specs, the rest may be included.
-fn layers(specs: &[&str], files: &[(&str, &str)]) -> Layers {
+fn layers(specs: &[&str], files: &[(&str, &str)]) -> Input {
     let files: BTreeMap<_, _> = files.iter().copied().collect();
     let mut read = |path: &Path| {
         files
@@ -38,25 +38,27 @@ fn layers(specs: &[&str], files: &[(&str, &str)]) -> Layers {
             .map(|text| (*text).to_owned())
             .ok_or("missing".to_owned())
     };
-    let mut layers = Layers::default();
+    let mut input = Input::default();
     for spec in specs {
-        layers.add(spec, Path::new(spec), files[spec].to_owned(), &mut read);
+        input.add(spec, Path::new(spec), files[spec].to_owned(), &mut read);
     }
-    layers
+    input
 }
 
-fn plan(layers: &Layers) -> Plan {
-    let (plan, warnings) = plan::load(layers, &PROFILES)
-        .map_err(|found| render(&redact_spec(layers), &found, false))
+fn plan(input: &Input) -> Plan {
+    let spec = Composed::from(input.clone());
+    let (plan, warnings) = plan::load(&spec, &PROFILES)
+        .map_err(|found| render(&redact_spec(&spec), &found, false))
         .unwrap();
     let warnings: Vec<_> = warnings.iter().filter(|finding| finding.code < "FL0100").collect();
     assert!(warnings.is_empty(), "{warnings:?}");
     plan
 }
 
-fn said(layers: &Layers) -> String {
-    let found = plan::load(layers, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
-    render(&redact_spec(layers), &found, false)
+fn said(input: &Input) -> String {
+    let spec = Composed::from(input.clone());
+    let found = plan::load(&spec, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
+    render(&redact_spec(&spec), &found, false)
 }
 
 fn names(plan: &Plan) -> Vec<&str> {
@@ -132,23 +134,23 @@ fn a_path_without_end_is_no_way_into_the_stack() {
 /// Links make ever longer paths of a circle.
 #[test]
 fn files_that_include_each_other_without_end_are_refused() {
-    let mut layers = Layers::default();
+    let mut input = Input::default();
     let mut files = 0;
     let mut read = |_: &std::path::Path| {
         files += 1;
         Ok("include: [d/a.yaml, e/a.yaml]\n".to_owned())
     };
-    layers.add(
+    input.add(
         "a.yaml",
         std::path::Path::new("a.yaml"),
         "include: [d/a.yaml, e/a.yaml]\n".to_owned(),
         &mut read,
     );
-    assert!(said(&layers).contains("FL0006"));
+    assert!(said(&input).contains("FL0006"));
     assert!(files < 1000, "{files}");
 }
 
-fn with_environment(text: &str, variables: &[(&str, &str)]) -> Layers {
+fn with_environment(text: &str, variables: &[(&str, &str)]) -> Input {
     let mut layers = layers(&["cluster"], &[("cluster", text)]);
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     layers.substitute(variables.iter().map(own).collect());
@@ -188,7 +190,7 @@ fn nothing_from_the_environment_is_told() {
         ("NODE", "hunter2-node"),
         ("ADDRESS", "10.0.0.11"),
     ];
-    let layers = with_environment(&text, &variables);
+    let layers = Composed::from(with_environment(&text, &variables));
     let found = plan::load(&layers, &PROFILES).unwrap_err();
     assert!(
         found

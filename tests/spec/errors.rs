@@ -16,12 +16,12 @@ use std::{
 use clap::Parser;
 use firelay::{
     cli::{Cli, Verb},
-    commands::{check, measure, project, texts},
-    diagnostic::{CODES, Diagnostic, Severity, Source, render, stories, to_json, to_sarif},
+    commands::{check, input, project::Project},
     profile::{Library, Profiles},
     redact::redact_spec,
-    spec::{Arch, Layers},
+    spec::{Arch, Composed, Input},
 };
+use firelay_yaml::diagnostic::{CODES, Diagnostic, Severity, Source, render, stories, to_json, to_sarif};
 use proptest::prelude::*;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -52,30 +52,27 @@ fn narrowed() -> Profiles {
 
 /// Everything that is said about a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
-    read(&Layers::from(source.clone()), profiles)
+    read(source.clone().into(), profiles).1
 }
 
-fn read(layers: &Layers, profiles: &Profiles) -> Vec<Diagnostic> {
-    let mut findings = match project::resolve(layers, profiles).unwrap() {
-        Ok((plan, warnings)) => {
-            let subject = measure::Subject {
-                layers,
-                plan: &plan,
-                profiles,
-            };
-            check::with_sizes(subject, warnings).unwrap()
-        }
-        Err(findings) => findings,
+/// The texts of a spec with the places of its secrets, and everything that is said about it.
+fn read(spec: Composed, profiles: &Profiles) -> (Source, Vec<Diagnostic>) {
+    let outcome = Project::resolve(spec, profiles.clone())
+        .and_then(|project| project.check_patches().unwrap())
+        .and_then(|project| check::check_sizes(project).unwrap());
+    let (spec, mut findings) = match outcome {
+        Ok(project) => (project.spec, project.warnings),
+        Err(refused) => (refused.spec, refused.findings),
     };
     // Most cases have a lone control plane, to be short. One has nothing else to tell.
     if findings.len() > 1 {
         findings.retain(|finding| finding.code != NO_PODS);
     }
-    findings
+    (redact_spec(&spec), findings)
 }
 
 /// The patches of a case, in order.
-fn patches(folder: &Path, layers: &mut Layers) {
+fn patches(folder: &Path, input: &mut Input) {
     let folder = folder.join("patches");
     let mut waiting = vec![folder.clone()];
     while let Some(at) = waiting.pop() {
@@ -87,11 +84,11 @@ fn patches(folder: &Path, layers: &mut Layers) {
         for file in files {
             let name = file.strip_prefix(&folder).unwrap();
             if name.extension().is_some_and(|ending| ending == "off") {
-                layers.stray(&format!("patches/{}", name.display()));
+                input.stray(&format!("patches/{}", name.display()));
                 continue;
             }
             let above = name.parent().unwrap().to_str().unwrap();
-            layers.patch(
+            input.patch(
                 above,
                 &format!("patches/{}", name.display()),
                 fs::read_to_string(&file).unwrap(),
@@ -127,10 +124,10 @@ fn run_once(path: &Path) -> (Source, Vec<Diagnostic>) {
     }
     let text = fs::read_to_string(path).unwrap();
     let narrow = text.starts_with(NARROW).then(narrowed);
-    let mut layers = Layers::from(Source::new("cluster.yaml", text));
-    texts::lay_over(&mut layers, None).unwrap();
-    let findings = read(&layers, narrow.as_ref().unwrap_or(&PROFILES));
-    (redact_spec(&layers), findings)
+    let composed = Composed::new(Source::new("cluster.yaml", text).into(), |source, name| {
+        Library::embedded(source).map(|library| library.baseline(source, name))
+    });
+    read(composed.unwrap(), narrow.as_ref().unwrap_or(&PROFILES))
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -145,51 +142,48 @@ fn run_folder(folder: &Path) -> (Source, Vec<Diagnostic>) {
     let Verb::Check(check) = Cli::try_parse_from(arguments).unwrap().verb else {
         panic!("not check");
     };
-    let mut layers = Layers::default();
+    let mut input = Input::default();
     let mut include = |path: &Path| {
         let missing = || "there is no such file".to_owned();
         fs::read_to_string(folder.join(path)).map_err(|_| missing())
     };
     for path in &check.spec.specs {
         let text = fs::read_to_string(folder.join(path)).unwrap();
-        layers.add(path.to_str().unwrap(), path, text, &mut include);
+        input.add(path.to_str().unwrap(), path, text, &mut include);
     }
-    patches(folder, &mut layers);
+    patches(folder, &mut input);
     for path in &check.spec.specs {
         let beside = path.with_file_name("patches");
         if path.components().count() > 1 && folder.join(&beside).is_dir() {
-            layers.unread(path, &beside);
+            input.unread(path, &beside);
         }
     }
-    layers.set(&check.spec.set);
+    input.set(&check.spec.set);
     if check.spec.env {
         let variables = lines(&folder.join("environment"));
         let variables = variables.iter().map(|line| line.split_once('=').unwrap());
-        layers.substitute(
+        input.substitute(
             variables
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
         );
     }
-    let own = check
-        .spec
-        .profiles
-        .directory
-        .as_ref()
-        .map(|directory| folder.join(directory));
-    texts::lay_over(&mut layers, own.as_deref()).unwrap();
-    layers.load(&mut |path| texts::loaded(&folder.join(path)));
-    let findings = match check.spec.profiles.directory {
-        None => read(&layers, &PROFILES),
-        Some(directory) => {
-            let library = library(&mut layers.source, folder, &directory);
-            match PROFILES.clone().with(&layers.source, &library) {
-                Ok((profiles, warnings)) => [read(&layers, &profiles), warnings].concat(),
-                Err(findings) => findings,
-            }
-        }
+    let own = check.spec.profiles.directory.as_ref();
+    let library = own.map(|directory| library(&mut input.source, folder, directory));
+    let composed = input::compose(input, library.as_ref(), &mut |path| {
+        input::read_file(&folder.join(path))
+    })
+    .unwrap();
+    let Some(library) = library else {
+        return read(composed, &PROFILES);
     };
-    (redact_spec(&layers), findings)
+    match PROFILES.clone().with(composed.source(), &library) {
+        Ok((profiles, warnings)) => {
+            let (source, findings) = read(composed, &profiles);
+            (source, [findings, warnings].concat())
+        }
+        Err(findings) => (redact_spec(&composed), findings),
+    }
 }
 
 /// The profiles in a directory of a case.
@@ -257,17 +251,17 @@ fn every_way_out_of_a_document_over_its_limit_works() {
                 continue;
             };
             let change = &way[..=way.rfind('}').unwrap()];
-            let mut layers = Layers::default();
+            let mut input = Input::default();
             let mut nothing = |_: &Path| Err(String::new());
             let spec = fs::read_to_string(path).unwrap();
-            layers.add("cluster.yaml", Path::new("cluster.yaml"), spec, &mut nothing);
-            layers.add(
+            input.add("cluster.yaml", Path::new("cluster.yaml"), spec, &mut nothing);
+            input.add(
                 "change.yaml",
                 Path::new("change.yaml"),
                 format!("{change}\n"),
                 &mut nothing,
             );
-            let left = read(&layers, &PROFILES);
+            let left = read(input.into(), &PROFILES).1;
             let wrong = left
                 .iter()
                 .find(|finding| finding.severity == Severity::Error || finding.code == "FL0931");

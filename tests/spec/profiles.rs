@@ -4,9 +4,10 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 
 use firelay::{
-    profile::{ArtifactScope, DocumentFormat, GateState, KubernetesProfile, Minor, Profiles},
+    profile::{ArtifactScope, DocumentFormat, GateState, KubernetesProfile, Profiles},
     spec::Arch,
 };
+use firelay_yaml::Minor;
 use semver::Version;
 
 fn profiles() -> Profiles {

@@ -7,24 +7,24 @@ use crate::support;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::Path,
     sync::{LazyLock, Mutex},
 };
 
 use firelay::{
     commands::{
         assembly::{Assembly, for_each_node},
-        project::Project,
-        texts,
+        input,
+        project::{Project, Refused},
     },
     declaration::{self, Declaration, Kind},
-    diagnostic::{Source, render},
-    plan,
     profile::Profiles,
     redact::redact_spec,
     schema::{self, Field},
     secrets::Bundle,
-    spec::Layers,
+    spec::Input,
 };
+use firelay_yaml::diagnostic::{Source, render};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -295,7 +295,7 @@ fn any(path: &str) -> &'static str {
 }
 
 fn yaml(text: &str) -> Value {
-    firelay::yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
+    firelay_yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// How much of the output is looked at; the first takes a tenth of the time.
@@ -323,26 +323,18 @@ fn output(spec: &Value, depth: Depth) -> Result<String, String> {
 }
 
 fn rendered(text: &str, depth: Depth) -> Result<String, String> {
-    let mut layers = Layers::from(Source::new("cluster.yaml", text));
-    texts::lay_over(&mut layers, None).unwrap();
+    let input = Input::from(Source::new("cluster.yaml", text));
     // A file holds its own name.
-    layers.load(&mut |path| Ok(path.to_str().unwrap().as_bytes().to_vec()));
-    let said = |findings: &[_]| render(&redact_spec(&layers), findings, false);
-    let (plan, warnings) = plan::load(&layers, &PROFILES).map_err(|findings| said(&findings))?;
+    let read = &mut |path: &Path| Ok(path.to_str().unwrap().as_bytes().to_vec());
+    let spec = input::compose(input, None, read).unwrap();
+    let refused = |refused: Box<Refused>| render(&redact_spec(&refused.spec), &refused.findings, false);
+    let project = Project::resolve(spec, PROFILES.clone()).map_err(refused)?;
     // A key without effect is said to be so, which is no effect.
-    let idle: Vec<_> = warnings
-        .into_iter()
-        .filter(|finding| finding.code == "FL0511")
-        .collect();
+    let idle = project.warnings.iter().filter(|finding| finding.code == "FL0511");
+    let idle: Vec<_> = idle.cloned().collect();
     if !idle.is_empty() {
-        return Err(said(&idle));
+        return Err(render(&redact_spec(&project.spec), &idle, false));
     }
-    let project = Project {
-        layers,
-        plan,
-        profiles: PROFILES.clone(),
-        warnings: Vec::new(),
-    };
     let plan = &project.plan;
     let bundle = bundle();
     let assembly = Assembly::new(&project, &bundle, false).map_err(|failure| format!("{failure:?}"))?;

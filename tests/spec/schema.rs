@@ -7,12 +7,11 @@ use crate::support;
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::LazyLock};
 
 use firelay::{
-    diagnostic::Source,
     plan,
     profile::Profiles,
     schema::{self, Field},
-    yaml::{Content, Node, Tree},
 };
+use firelay_yaml::{Content, Node, Tree, diagnostic::Source};
 use serde_json::{Value, json};
 use support::{examples, root};
 
@@ -247,7 +246,7 @@ fn examples_and_defaults_are_what_the_schema_takes() {
 /// `fields.yaml` names no key that went away.
 #[test]
 fn every_note_belongs_to_a_key() {
-    let notes: Value = firelay::yaml::parse("fields.yaml", include_str!("../../src/schema/fields.yaml")).unwrap();
+    let notes: Value = firelay_yaml::parse("fields.yaml", include_str!("../../src/schema/fields.yaml")).unwrap();
     for (name, keys) in notes.as_object().unwrap() {
         let node = if name == "Spec" {
             &*SCHEMA

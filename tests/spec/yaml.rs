@@ -5,11 +5,8 @@ use crate::support;
 
 use std::collections::BTreeMap;
 
-use firelay::{
-    diagnostic::Source,
-    secret::Secret,
-    yaml::{self, Spanned},
-};
+use firelay::secret::Secret;
+use firelay_yaml::{Spanned, diagnostic::Source};
 use proptest::prelude::*;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -43,15 +40,15 @@ fn source(text: &str) -> Source {
 }
 
 fn decode<T: DeserializeOwned>(text: &str) -> T {
-    yaml::decode(&source(text)).unwrap_or_else(|findings| panic!("{findings:?}"))
+    firelay_yaml::decode(&source(text)).unwrap_or_else(|findings| panic!("{findings:?}"))
 }
 
 /// The findings as `CODE PLACE MESSAGE`, the place being the text under the caret.
 fn findings<T: DeserializeOwned>(text: &str) -> Vec<String> {
-    let Err(findings) = yaml::decode::<T>(&source(text)) else {
+    let Err(findings) = firelay_yaml::decode::<T>(&source(text)) else {
         return Vec::new();
     };
-    let place = |span: firelay::diagnostic::Span| &text[span.start..span.end];
+    let place = |span: firelay_yaml::diagnostic::Span| &text[span.start..span.end];
     findings
         .iter()
         .map(|f| format!("{} [{}] {}", f.code, f.span.map_or("", place), f.message))
@@ -144,7 +141,7 @@ fn a_value_of_the_wrong_type_is_never_repeated() {
         "{password: a, port: hunter2}",
         "{password: a, port: 'hunter2 x'}",
     ] {
-        let Err(error) = yaml::parse::<Login>("x.yaml", text) else {
+        let Err(error) = firelay_yaml::parse::<Login>("x.yaml", text) else {
             panic!("{text} was taken")
         };
         assert!(!error.to_string().contains("hunter2"), "{error}");
@@ -305,7 +302,7 @@ fn document(texts: &[&str]) -> Value {
 #[test]
 fn every_text_comes_back_from_yaml_1_1() {
     let value = document(NASTY);
-    let text = yaml::emit(&value).unwrap();
+    let text = firelay_yaml::emit(&value).unwrap();
     let [read] = support::pyyaml(&text).try_into().unwrap();
     for (index, expected) in NASTY.iter().enumerate() {
         assert_eq!(read["list"][index], json!(expected));
@@ -318,7 +315,7 @@ fn every_text_comes_back_from_yaml_1_1() {
 #[test]
 fn every_text_comes_back_from_our_own_reader() {
     let value = document(NASTY);
-    let text = yaml::emit(&value).unwrap();
+    let text = firelay_yaml::emit(&value).unwrap();
     assert_eq!(decode::<Value>(&text), value);
 }
 
@@ -326,7 +323,7 @@ fn every_text_comes_back_from_our_own_reader() {
 fn several_lines_become_a_literal_block_and_long_ones_stay_whole() {
     let script = "#!/bin/sh\nset -eu\n\n  echo \"$a\"\n";
     let key = format!("ssh-ed25519 {} a@b", "A".repeat(200));
-    let text = yaml::emit(&json!({"write_files": [{"content": script, "key": key}]})).unwrap();
+    let text = firelay_yaml::emit(&json!({"write_files": [{"content": script, "key": key}]})).unwrap();
     assert_eq!(
         text,
         format!("write_files:\n- content: |\n    #!/bin/sh\n    set -eu\n    \n      echo \"$a\"\n  key: {key}\n")
@@ -354,7 +351,7 @@ fn deep_values_fit_on_a_small_stack() {
     let thread = std::thread::Builder::new().stack_size(512 * 1024);
     assert!(
         thread
-            .spawn(move || yaml::decode::<Value>(&source(&text)).is_ok())
+            .spawn(move || firelay_yaml::decode::<Value>(&source(&text)).is_ok())
             .unwrap()
             .join()
             .unwrap()
@@ -364,14 +361,14 @@ fn deep_values_fit_on_a_small_stack() {
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "[-a-z0-9 :{}\\[\\],&*!|>'\"#%@?\\n\\t~<.é]{0,120}") {
-        let _ = yaml::decode::<Value>(&source(&text));
-        let _ = yaml::decode::<Vec<Machine>>(&source(&text));
+        let _ = firelay_yaml::decode::<Value>(&source(&text));
+        let _ = firelay_yaml::decode::<Vec<Machine>>(&source(&text));
     }
 
     #[test]
     fn what_is_written_reads_back(texts in proptest::collection::vec("[ -~\\n\\t\\u{85}é🔥]{0,40}", 1..8)) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let value = document(&texts);
-        prop_assert_eq!(decode::<Value>(&yaml::emit(&value).unwrap()), value);
+        prop_assert_eq!(decode::<Value>(&firelay_yaml::emit(&value).unwrap()), value);
     }
 }

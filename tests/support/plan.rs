@@ -3,10 +3,13 @@
 use std::sync::LazyLock;
 
 use firelay::{
-    diagnostic::{Diagnostic, Source, render},
     plan::{self, NodePlan, Plan},
     profile::Profiles,
-    spec,
+    spec::Composed,
+};
+use firelay_yaml::{
+    Draft,
+    diagnostic::{Diagnostic, Source, refuse, render},
 };
 
 /// The profiles that come with firelay.
@@ -15,7 +18,9 @@ pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().
 /// The plan of a spec with its warnings, or what is printed of its findings.
 pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
     let source = Source::new("cluster.yaml", text);
-    let spec = spec::parse(&source).map_err(|findings| render(&source, &findings, false))?;
+    let Draft { value, findings, .. } = Composed::from(source.clone()).draft;
+    let spec = value.filter(|_| !refuse(&findings));
+    let spec = spec.ok_or_else(|| render(&source, &findings, false))?;
     plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::{Content, Node, Tree};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
     cli::{ArtifactsImages, OutputFormat},
     commands::{
-        draft::{Draft, STAND_INS},
         failure::Failure,
+        preview::{FAKE_SECRETS, Preview},
         project::Project,
         streams,
     },
@@ -17,7 +18,6 @@ use crate::{
     node::NodeFiles,
     plan::{self, ManifestSource, Plan},
     spec::Arch,
-    yaml::{self, Content, Node, Tree},
 };
 
 /// Lists of containers in a pod's specification (core/v1, PodSpec).
@@ -165,7 +165,7 @@ pub(super) fn fetched(plan: &Plan) -> Vec<String> {
 /// What kubeadm and containerd name, and what the files of all machines do, in the order of their names.
 pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     let plan = &project.plan;
-    let draft = Draft::new(plan, &project.profiles, STAND_INS[0])?;
+    let preview = Preview::new(plan, &project.profiles, FAKE_SECRETS[0])?;
     let mut upstream: BTreeMap<String, String> = plan::of_kubeadm(plan).into_iter().collect();
     let mut by: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for image in upstream.keys() {
@@ -185,7 +185,7 @@ pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
         .collect::<Vec<_>>();
     let named = nodes
         .par_iter()
-        .map(|node| Ok(of_files(plan, &draft.patched(node)?.files)))
+        .map(|node| Ok(of_files(plan, &preview.patched(node)?.files)))
         .collect::<Result<Vec<_>, Failure>>()?;
     for (image, path) in named.into_iter().flatten() {
         by.entry(image).or_default().insert(path);
@@ -205,7 +205,7 @@ fn of_files(plan: &Plan, files: &NodeFiles) -> BTreeSet<(String, String)> {
     for file in files.files.iter().filter(|file| file.path.ends_with(".yaml")) {
         let named = plan.images.named().map(|(image, _)| image.to_owned());
         let mut images: Vec<_> = named.filter(|image| names(&file.content, image)).collect();
-        for range in yaml::split(&file.content) {
+        for range in firelay_yaml::split(&file.content) {
             if let Ok(tree) = Tree::parse(&file.content[range]) {
                 of_containers(&tree.root, &mut images);
             }

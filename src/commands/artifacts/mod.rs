@@ -27,5 +27,5 @@ fn client(fetching: &Fetching) -> Result<Client, Failure> {
         None => None,
     };
     let further = further.as_ref().map(|(name, pem)| (name.as_str(), pem.as_slice()));
-    Client::new(further).map_err(|error| Failure::io(&error))
+    Ok(Client::new(further)?)
 }

@@ -86,8 +86,8 @@ pub(super) fn now() -> Result<String, Failure> {
             OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| refused())?
         }
     };
-    let whole = time.replace_nanosecond(0).map_err(|error| Failure::io(&error))?;
-    whole.format(&Rfc3339).map_err(|error| Failure::io(&error))
+    let whole = time.replace_nanosecond(0)?;
+    Ok(whole.format(&Rfc3339)?)
 }
 
 /// The files and images of a cluster. Its name follows from what it lists, so that the same list has the same.

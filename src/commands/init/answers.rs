@@ -2,19 +2,20 @@
 
 use std::path::Path;
 
+use firelay_yaml::diagnostic::{Diagnostic, Severity, Source};
 use serde::Serialize;
 
 use super::questions::{CONTROL_PLANES, NONE, Question, WORKERS};
 use crate::{
     commands::{
         failure::{Failure, shell_word},
-        measure::{self, Fit, Subject},
+        measure::{self, Fit},
+        project::Project,
     },
-    diagnostic::{Diagnostic, Severity, Source},
     plan,
     profile::Profiles,
     schema,
-    spec::Layers,
+    spec::Composed,
     template,
 };
 
@@ -115,8 +116,8 @@ impl Answers {
 
     /// What is wrong with the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
-        let layers = self.layers().map_err(|_| "these answers make no spec".to_owned())?;
-        let Err(findings) = plan::load(&layers, profiles) else {
+        let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
+        let Err(findings) = plan::load(&spec, profiles) else {
             return Ok(());
         };
         let errors = findings.iter().filter(|finding| {
@@ -134,16 +135,10 @@ impl Answers {
 
     /// The answers with a pointer where the documents need one to fit. Refused where they fit in no way.
     pub fn fitted(mut self, profiles: &Profiles) -> Result<Self, Failure> {
-        let layers = self.layers()?;
-        let Ok((plan, _)) = plan::load(&layers, profiles) else {
+        let Ok(project) = Project::resolve(self.composed()?, profiles.clone()) else {
             return Ok(self);
         };
-        let subject = Subject {
-            layers: &layers,
-            plan: &plan,
-            profiles,
-        };
-        match measure::fit(subject)? {
+        match measure::fit(&project)? {
             Fit::Whole => {}
             Fit::Pointer(pointer) => self.pointer = Some(pointer),
             Fit::Not(findings) => {
@@ -154,13 +149,13 @@ impl Answers {
         Ok(self)
     }
 
-    fn layers(&self) -> Result<Layers, Failure> {
-        Ok(Layers::from(Source::new("the spec", self.spec()?)))
+    fn composed(&self) -> Result<Composed, Failure> {
+        Ok(Composed::from(Source::new("the spec", self.spec()?)))
     }
 
     /// The spec, with comments.
     pub fn spec(&self) -> Result<String, Failure> {
-        template::render("starter.yaml.j2", &self.page()).map_err(|error| Failure::io(&error))
+        Ok(template::render("starter.yaml.j2", &self.page())?)
     }
 
     fn page(&self) -> Page<'_> {

@@ -1,6 +1,6 @@
 //! Questions and answers on a terminal.
 
-use std::io::{self, BufRead, Write};
+use std::io::{BufRead, Write};
 
 use super::{
     answers::Answers,
@@ -11,8 +11,7 @@ use crate::{commands::failure::Failure, profile::Profiles};
 /// Asks every question until its answer passes; an empty line takes what stands in brackets.
 pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles) -> Result<Answers, Failure> {
     let mut answers = Answers::unasked(profiles);
-    let failed = |error: io::Error| Failure::io(&error);
-    writeln!(output, "An empty answer takes what stands in brackets.").map_err(failed)?;
+    writeln!(output, "An empty answer takes what stands in brackets.")?;
     for question in QUESTIONS {
         answers = ask(question, &answers, input, output, profiles)?;
     }
@@ -21,18 +20,17 @@ pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles
 
 /// A question of yes or no; an empty answer is yes.
 pub fn confirm(input: &mut dyn BufRead, output: &mut dyn Write, words: &str) -> Result<bool, Failure> {
-    let failed = |error: io::Error| Failure::io(&error);
     loop {
-        write!(output, "\n{words}\n[yes] ").map_err(failed)?;
-        output.flush().map_err(failed)?;
+        write!(output, "\n{words}\n[yes] ")?;
+        output.flush()?;
         let mut line = String::new();
-        if input.read_line(&mut line).map_err(failed)? == 0 {
+        if input.read_line(&mut line)? == 0 {
             return Ok(false);
         }
         match line.trim() {
             "" | "y" | "yes" => return Ok(true),
             "n" | "no" => return Ok(false),
-            _ => writeln!(output, "answer yes or no").map_err(failed)?,
+            _ => writeln!(output, "answer yes or no")?,
         }
     }
 }
@@ -44,13 +42,12 @@ fn ask(
     output: &mut dyn Write,
     profiles: &Profiles,
 ) -> Result<Answers, Failure> {
-    let failed = |error: io::Error| Failure::io(&error);
     let usual = (question.usual)(answers);
     loop {
-        write!(output, "\n{}\n[{usual}] ", (question.words)(profiles)).map_err(failed)?;
-        output.flush().map_err(failed)?;
+        write!(output, "\n{}\n[{usual}] ", (question.words)(profiles))?;
+        output.flush()?;
         let mut line = String::new();
-        if input.read_line(&mut line).map_err(failed)? == 0 {
+        if input.read_line(&mut line)? == 0 {
             return Err(Failure::Usage("there was no answer; nothing is written".to_owned()));
         }
         let text = Some(line.trim()).filter(|text| !text.is_empty()).unwrap_or(&usual);
@@ -59,7 +56,7 @@ fn ask(
             .and_then(|answers| answers.check(profiles).map(|()| answers));
         match answered {
             Ok(answers) => return Ok(answers),
-            Err(why) => writeln!(output, "{why}").map_err(failed)?,
+            Err(why) => writeln!(output, "{why}")?,
         }
     }
 }

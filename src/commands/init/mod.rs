@@ -31,7 +31,7 @@ const SPEC: &str = "cluster.yaml";
 
 /// Runs the verb.
 pub fn run(args: &Init) -> Result<(), Failure> {
-    let profiles = Profiles::embedded().map_err(|error| Failure::io(&error))?;
+    let profiles = Profiles::embedded()?;
     let asks = args.answers.is_none() && io::stdin().is_terminal() && io::stderr().is_terminal();
     let file = match &args.file {
         Some(path) => Some(path.as_path()).filter(|path| *path != Path::new("-")),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::yaml::Pointer;
+use firelay_yaml::Pointer;
 
 /// Where units are laid.
 const UNITS: &str = "/etc/systemd/system/";

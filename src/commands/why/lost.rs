@@ -1,7 +1,9 @@
 //! What is said when there is no such thing.
 
+use firelay_yaml::diagnostic::nearest;
+
 use super::address::{Address, Thing};
-use crate::{diagnostic::nearest, node::NodeFiles};
+use crate::node::NodeFiles;
 
 pub(super) fn unknown_thing(address: &Address, files: &NodeFiles) -> String {
     let units = files.units.iter().flat_map(|unit| {

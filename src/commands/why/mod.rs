@@ -20,21 +20,23 @@ use search::{Search, Verdict};
 use subject::{Reading, Subject};
 
 use super::{
-    draft::{Draft, STAND_INS, StandIns},
     failure::Failure,
+    input,
+    preview::{FAKE_SECRETS, FakeSecrets, Preview},
     project::Project,
-    texts,
 };
 use crate::{
     cli::Why,
-    diagnostic::{Source, Span},
     node::NodeFile,
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
-    profile::{Profiles, Resolved},
+    profile::{Library, Profiles, Resolved},
     redact::{redact_profiles, redact_spec, secret_values},
-    spec::{Laid, Spec},
-    yaml::{Node, Tree},
+    spec::{Composed, Spec},
+};
+use firelay_yaml::{
+    Node, Tree,
+    diagnostic::{Source, Span},
 };
 
 /// The permission of everybody to read.
@@ -58,7 +60,7 @@ pub fn run(args: &Why) -> Result<(), Failure> {
 fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> Result<Answer, Failure> {
     let (plan, profiles) = (&project.plan, &project.profiles);
     let rendered = |bundle| rendered(plan, profiles, node, bundle);
-    let patched = rendered(STAND_INS[0])?;
+    let patched = rendered(FAKE_SECRETS[0])?;
     // Not even what keys or how many lines a closed file has is told.
     let closed = is_closed(&address.thing, node, &patched);
     let whole = Address {
@@ -67,9 +69,9 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
     };
     let subject = Subject::find(if closed { &whole } else { address }, &patched).map_err(Failure::Usage)?;
     let reading = subject.read(&patched);
-    let spec = redact_spec(&project.layers);
-    let secrets = Secrets::new(secret_values(&project.layers));
-    let bundle = !reading.same(&subject.read(&rendered(STAND_INS[1])?));
+    let spec = redact_spec(&project.spec);
+    let secrets = Secrets::new(secret_values(&project.spec));
+    let bundle = !reading.same(&subject.read(&rendered(FAKE_SECRETS[1])?));
     let hidden = match closed {
         true => Some(report::CLOSED),
         false => (bundle || subject.is_secret(&patched) || secrets.hide(&reading)).then_some(report::SECRET),
@@ -83,17 +85,18 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
             return Ok(answer);
         }
     }
-    let Some(laid) = Laid::new(&project.layers) else {
+    let Some(root) = project.spec.root() else {
         return Ok(answer);
     };
-    // No output tells what a variable of the environment held.
-    let inserted = laid.inserted.iter().map(|inserted| inserted.value.clone());
+    // No output shows the value of a variable of the environment.
+    let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
     let is_part = |value: &String| !value.is_empty() && reading.text().contains(value);
     if inserted.clone().any(|value| is_part(&value)) || Secrets::new(inserted.collect()).are_in(&reading.text()) {
         answer.hide(report::VARIABLE);
     }
-    let desk = Desk {
-        laid: &laid,
+    let context = VariantContext {
+        composed: &project.spec,
+        root,
         profiles,
         subject: &subject,
         reading: &reading,
@@ -107,9 +110,12 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         text: reading.text(),
         words: words(profiles),
     };
-    answer.spec = desk.spec_lines(&spec);
+    answer.spec = context.spec_lines(&spec);
     let mut source = Source::default();
-    let library = texts::profiles(args.spec.profiles.directory.as_deref(), &mut source)?;
+    let library = match &args.spec.profiles.directory {
+        Some(directory) => input::library(directory, &mut source)?,
+        None => Library::embedded(&mut source)?,
+    };
     let (files, shown) = (profile_files(plan, node), redact_profiles(&source));
     for file in library
         .resolve(&source)
@@ -117,7 +123,7 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
         .iter()
         .filter(|file| files.contains(&file.path))
     {
-        answer.profiles.extend(desk.profile_lines(&shown, file, node));
+        answer.profiles.extend(context.profile_lines(&shown, file, node));
     }
     Ok(answer)
 }
@@ -131,8 +137,8 @@ fn is_closed(thing: &Thing, node: &NodePlan, patched: &Patched) -> bool {
     patched.files.files.iter().any(closed) && (own || !patch::is_yaml(path))
 }
 
-fn rendered(plan: &Plan, profiles: &Profiles, node: &NodePlan, bundle: StandIns) -> Result<Patched, Failure> {
-    Draft::new(plan, profiles, bundle)?.patched(node)
+fn rendered(plan: &Plan, profiles: &Profiles, node: &NodePlan, bundle: FakeSecrets) -> Result<Patched, Failure> {
+    Preview::new(plan, profiles, bundle)?.patched(node)
 }
 
 /// The profiles that a machine is made with.
@@ -148,9 +154,10 @@ fn profile_files(plan: &Plan, node: &NodePlan) -> Vec<String> {
     ]
 }
 
-/// What is needed to judge variants.
-struct Desk<'a> {
-    laid: &'a Laid,
+/// The context in which variants of the spec and of profiles are judged.
+struct VariantContext<'a> {
+    composed: &'a Composed,
+    root: &'a Node<'static>,
     profiles: &'a Profiles,
     subject: &'a Subject,
     reading: &'a Reading,
@@ -184,23 +191,22 @@ fn fetched(keys: &[&str], node: &NodePlan) -> bool {
     })
 }
 
-impl Desk<'_> {
+impl VariantContext<'_> {
     fn spec_lines(&self, source: &Source) -> Vec<Line> {
-        let root = &self.laid.root;
-        let judge = |variant: Node<'static>| match self.laid.read(variant) {
+        let judge = |variant: Node<'static>| match self.composed.variant(variant) {
             Ok(spec) => self.judge(&spec, self.profiles),
             Err(findings) => Verdict::Useless(findings),
         };
         let skipped = |keys: &[&str]| keys.ends_with(&["patches"]) || SKIPPED.contains(&keys);
-        let sites = vary::sites(root, &skipped);
-        let sources = self.search(root, &judge).run(&sites);
+        let sites = vary::sites(self.root, &skipped);
+        let sources = self.search(self.root, &judge).run(&sites);
         lines(source, sources.iter().map(|source| (source.span, source.guess)))
     }
 
     fn profile_lines(&self, source: &Source, file: &Resolved<'_>, node: &NodePlan) -> Vec<Line> {
         let path = file.path.as_str();
         let root = file.root.detached();
-        let Ok(spec) = self.laid.read(self.laid.root.clone()) else {
+        let Some(spec) = &self.composed.draft.value else {
             return Vec::new();
         };
         let judge = |variant: Node<'static>| {
@@ -209,7 +215,7 @@ impl Desk<'_> {
                 findings: Vec::new(),
             };
             match self.profiles.varied(path, &tree) {
-                Some(profiles) => self.judge(&spec, &profiles),
+                Some(profiles) => self.judge(spec, &profiles),
                 None => Verdict::Useless(Vec::new()),
             }
         };
@@ -253,7 +259,7 @@ impl Desk<'_> {
         let Some(node) = named.or_else(numbered) else {
             return Verdict::Useless(Vec::new());
         };
-        match rendered(&plan, profiles, node, STAND_INS[0]) {
+        match rendered(&plan, profiles, node, FAKE_SECRETS[0]) {
             Err(_) => Verdict::Useless(Vec::new()),
             Ok(patched) => match self.subject.read(&patched) {
                 Reading::Gone => Verdict::Useless(Vec::new()),

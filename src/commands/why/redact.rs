@@ -1,9 +1,10 @@
 //! Rendered values without the secrets of the spec, in whatever form they were rendered.
 
+use firelay_yaml::Content;
 use zeroize::Zeroizing;
 
 use super::subject::Reading;
-use crate::{audit, redact::is_key, yaml::Content};
+use crate::{audit, redact::is_key};
 
 /// A shorter secret is looked for as a whole value alone: as a part of others it would be found everywhere.
 const SHORTEST: usize = 6;

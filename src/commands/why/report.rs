@@ -1,12 +1,12 @@
 //! What `why` answers, for people and for machines.
 
+use firelay_yaml::diagnostic::{Lines, Source, Span};
 use serde::Serialize;
 
 use super::{address::Address, redact::Secrets, subject::Reading};
 use crate::{
     cli::OutputFormat,
     commands::{Failure, streams},
-    diagnostic::{Lines, Source, Span},
 };
 
 /// Why a secret is not shown.

@@ -1,12 +1,12 @@
 //! Which scalars of a tree a value follows: each is varied, and those whose variants change the value are its sources.
 
+use firelay_yaml::{
+    Content, Node, Scalar,
+    diagnostic::{Diagnostic, Span},
+};
 use rayon::prelude::*;
 
 use super::vary::{self, Path};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    yaml::{Content, Node, Scalar},
-};
 
 /// What a variant of a tree says.
 pub(super) enum Verdict {

@@ -1,6 +1,6 @@
 //! The way to a value within a document, which is found again in a variant of it.
 
-use crate::yaml::{Content, Node, Pointer};
+use firelay_yaml::{Content, Node, Pointer};
 
 /// A step into a value. An element of a list is known by its name, or by what it says: other elements come and go.
 #[derive(Clone, Debug)]

@@ -6,11 +6,10 @@ use super::{
     steps::{Step, steps, walk},
 };
 use crate::{
-    diagnostic::Span,
     node::NodeFiles,
-    patch::{self, Document, Patched, Place},
-    yaml::{self, Content, Node, Pointer},
+    patch::{self, Patched, Place, YamlDocument},
 };
+use firelay_yaml::{Content, Node, Pointer, diagnostic::Span};
 
 /// What is there.
 #[derive(Clone, Debug)]
@@ -43,7 +42,7 @@ impl Reading {
             Self::Text(text) => text.clone(),
             Self::Value(node) => match node.text() {
                 Some(text) => text.to_owned(),
-                None => yaml::emit(node).unwrap_or_default(),
+                None => firelay_yaml::emit(node).unwrap_or_default(),
             },
         }
     }
@@ -76,7 +75,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(document: &Document) -> Self {
+    fn of(document: &YamlDocument) -> Self {
         let name = document
             .root
             .get("metadata")
@@ -93,8 +92,8 @@ impl Identity {
         self.kind.as_deref() == Some("Secret")
     }
 
-    fn find(&self, documents: Vec<Document>) -> Option<Document> {
-        let is_same = |document: &Document| match self.kind {
+    fn find(&self, documents: Vec<YamlDocument>) -> Option<YamlDocument> {
+        let is_same = |document: &YamlDocument| match self.kind {
             Some(_) => {
                 let other = Self::of(document);
                 (&other.kind, &other.name) == (&self.kind, &self.name)
@@ -256,8 +255,8 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     }
 }
 
-fn kinds(documents: &[Document]) -> Vec<&str> {
-    let mut kinds: Vec<_> = documents.iter().filter_map(Document::kind).collect();
+fn kinds(documents: &[YamlDocument]) -> Vec<&str> {
+    let mut kinds: Vec<_> = documents.iter().filter_map(YamlDocument::kind).collect();
     kinds.dedup();
     kinds
 }

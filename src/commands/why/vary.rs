@@ -1,6 +1,6 @@
 //! Other values for the scalars of a tree, and trees without one of its parts.
 
-use crate::yaml::{Content, Node, Scalar};
+use firelay_yaml::{Content, Node, Scalar};
 
 /// Where a node stands: the number of its entry or element at each level.
 pub(super) type Path = Vec<usize>;
@@ -144,7 +144,7 @@ fn moved(text: &str, by: i64, first: bool) -> Option<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::yaml::Tree;
+    use firelay_yaml::Tree;
 
     #[test]
     fn other_texts_are_of_the_same_make() {

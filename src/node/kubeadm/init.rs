@@ -12,7 +12,6 @@ use crate::{
     plan::{NodePlan, Plan},
     secret::Secret,
     spec::JoinIdentity,
-    yaml,
 };
 
 /// Life of a token that nobody uses.
@@ -48,14 +47,14 @@ struct BootstrapToken<'a> {
 /// There is always a token in the list: kubeadm makes one of its own, which lives for a day, when it is empty.
 pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secret<String>, Error> {
     let mut documents = vec![
-        yaml::emit(&init_configuration(plan, node, token)),
-        yaml::emit(&ClusterConfiguration::of(plan)),
-        yaml::emit(&kubelet::configuration(plan)),
+        firelay_yaml::emit(&init_configuration(plan, node, token)),
+        firelay_yaml::emit(&ClusterConfiguration::of(plan)),
+        firelay_yaml::emit(&kubelet::configuration(plan)),
     ];
-    documents.extend(kube_proxy::configuration(plan).map(|configuration| yaml::emit(&configuration)));
+    documents.extend(kube_proxy::configuration(plan).map(|configuration| firelay_yaml::emit(&configuration)));
     documents
         .into_iter()
-        .collect::<Result<Vec<String>, yaml::Error>>()
+        .collect::<Result<Vec<String>, firelay_yaml::Error>>()
         .map(|documents| Secret::new(documents.join("---\n")))
         .map_err(|source| Error::Yaml {
             node: node.name.clone(),

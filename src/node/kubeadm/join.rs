@@ -8,7 +8,6 @@ use crate::{
     plan::{NodePlan, Plan},
     secret::Secret,
     spec::JoinIdentity,
-    yaml,
 };
 
 /// kubelet.conf is laid before kubeadm runs, with the node's own certificate.
@@ -76,7 +75,7 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
         patches: Patches::of(plan, node),
         timeouts: Timeouts::of(plan),
     };
-    yaml::emit(&configuration)
+    firelay_yaml::emit(&configuration)
         .map(Secret::new)
         .map_err(|source| Error::Yaml {
             node: node.name.clone(),

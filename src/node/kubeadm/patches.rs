@@ -6,7 +6,6 @@ use crate::{
     node::{Error, kubelet},
     plan::{NodePlan, PatchPlan, Plan},
     spec::{PatchTarget, PatchType},
-    yaml,
 };
 
 /// Where the patches are laid.
@@ -40,7 +39,7 @@ pub fn patches(plan: &Plan, node: &NodePlan) -> Result<Vec<(String, String)>, Er
     let own = kubelet::patch(node);
     if !own.is_empty() {
         let name = file_name(PatchTarget::KubeletConfiguration, 90, PatchType::Merge);
-        let content = yaml::emit(&own).map_err(|source| Error::Yaml {
+        let content = firelay_yaml::emit(&own).map_err(|source| Error::Yaml {
             node: node.name.clone(),
             file: name.clone(),
             source,

@@ -1,11 +1,14 @@
 //! Requirements of plugins and add-ons, added to the plan. A setting of the user wins; a contradiction is a finding.
 
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::node_cidr_allocator;
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
     spec::Spec,
-    yaml::OptionalKey,
 };
 
 pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {

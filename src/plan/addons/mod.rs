@@ -8,6 +8,7 @@ mod tunnel;
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::diagnostic::Diagnostic;
 use serde_json::json;
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
     release::Release,
     report::Report,
 };
-use crate::{declaration::Choice, diagnostic::Diagnostic, spec::Spec, template};
+use crate::{declaration::Choice, spec::Spec, template};
 
 pub use context::{context, of};
 pub(super) use node_cidr_allocator::node_cidr_allocator;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_yaml::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 
 use super::{broken, context, of, placed};
 use crate::{
     declaration::{Leaf, Place, Port, Requirement},
-    diagnostic::Diagnostic,
     plan::{AddonPlan, HostFilePlan, KernelPlan, Plan, PortPlan, Requirements, UnitPlan, ports, report::Report},
     spec::Spec,
     template,

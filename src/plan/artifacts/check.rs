@@ -1,12 +1,15 @@
 //! `artifacts` itself, and the URLs, paths, digests and names of images of any key.
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::mirror::file_of;
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     plan::{names, report::Report},
     profile::{Catalog, Profiles},
     spec::{ArtifactOverride, Spec},
-    yaml::Spanned,
 };
 
 /// Checks `artifacts` itself.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::diagnostic::Diagnostic;
 use percent_encoding::percent_decode_str;
 
 use crate::{
-    diagnostic::Diagnostic,
     plan::{ManifestSource, Plan, report::Report},
     spec::Spec,
 };

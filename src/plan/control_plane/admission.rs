@@ -1,14 +1,13 @@
 //! `kubernetes.apiServer.admission`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::{Value, json};
 
 use super::{Settings, add_file, document};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::Admission,
-    yaml::Spanned,
 };
 
 const KEY: &str = "kubernetes.apiServer.admission";

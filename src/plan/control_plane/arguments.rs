@@ -1,7 +1,8 @@
 //! Arguments of the user's that start a component, but not a cluster.
 
+use firelay_yaml::diagnostic::Diagnostic;
+
 use crate::{
-    diagnostic::Diagnostic,
     plan::{VolumePlan, report::Report},
     spec::Argument,
 };

@@ -1,14 +1,13 @@
 //! `kubernetes.apiServer.audit`.
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{API_SERVER, Settings, add_file, document};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{AuditWebhookPlan, artifacts, host, report::Report},
     profile::KubernetesProfile,
     spec::{Audit, AuditLog, AuditWebhook},
-    yaml::{OptionalKey, Spanned},
 };
 
 const KEY: &str = "kubernetes.apiServer.audit";

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use serde_json::Value;
 
 use super::{Settings, add_file, document};
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    plan::report::Report,
-    profile::KubernetesProfile,
-    yaml::Spanned,
-};
+use crate::{plan::report::Report, profile::KubernetesProfile};
 
 type Fields = BTreeMap<Spanned<String>, Value>;
 

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::Diagnostic,
     plan::report::Report,
     profile::{ConfigurationFile, KubernetesProfile},
-    yaml::Spanned,
 };
 
 /// A document: apiVersion and kind first, then the fields in the order of their names.

@@ -1,14 +1,13 @@
 //! `kubernetes.apiServer.encryption`: encryption of objects in etcd.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::Map;
 
 use super::{API_SERVER, Settings, document};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{EncryptionPlan, report::Report},
     profile::KubernetesProfile,
     spec::Encryption,
-    yaml::Spanned,
 };
 
 const KEY: &str = "kubernetes.apiServer.encryption";

@@ -8,13 +8,13 @@ mod document;
 mod encryption;
 mod tls;
 
+use firelay_yaml::Spanned;
 use serde_json::json;
 
 use super::{ConfigurationPlan, ControlPlanePlan, VolumePlan, report::Report};
 use crate::{
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes},
-    yaml::Spanned,
 };
 
 pub(super) use arguments::check as check_arguments;
@@ -153,6 +153,6 @@ fn add_file(
 }
 
 /// The place of a mapping's first key.
-fn first<T>(mapping: &std::collections::BTreeMap<Spanned<String>, T>) -> Option<crate::diagnostic::Span> {
+fn first<T>(mapping: &std::collections::BTreeMap<Spanned<String>, T>) -> Option<firelay_yaml::diagnostic::Span> {
     mapping.keys().map(|key| key.span).min()
 }

@@ -1,12 +1,15 @@
 //! `kubernetes.tls`.
 
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{Claim, Settings};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes, Tls, TlsVersion},
-    yaml::OptionalKey,
 };
 
 const KEY: &str = "kubernetes.tls";

@@ -1,40 +1,12 @@
 //! Feature gates of the components (`component-base/featuregate/feature_gate.go`).
 
-use std::collections::BTreeMap;
-
-use super::{Accepted, Gated, entries};
-use crate::{
+use firelay_yaml::{
+    config_schema::{GateSetting, Gated},
     diagnostic::{Diagnostic, Span, nearest},
-    plan::report::Report,
-    spec::Argument,
-    yaml::{Branch, Spanned},
 };
 
-/// A gate that is set somewhere.
-#[derive(Clone, Debug)]
-pub(in crate::plan) struct GateSetting {
-    pub(in crate::plan) name: String,
-    pub(in crate::plan) on: bool,
-    pub(in crate::plan) span: Span,
-}
-
-impl GateSetting {
-    /// The gates among fields of a configuration.
-    pub(in crate::plan) fn of(config: &BTreeMap<Spanned<String>, Branch>) -> Vec<Self> {
-        let field = config.iter().find(|(name, _)| name.as_str() == "featureGates");
-        let entries = field.map_or(&[] as &[_], |(_, branch)| entries(&branch.node));
-        entries
-            .iter()
-            .filter_map(|(key, value)| {
-                Some(Self {
-                    name: key.text()?.to_owned(),
-                    on: boolean(value.text()?)?,
-                    span: key.span,
-                })
-            })
-            .collect()
-    }
-}
+use super::Accepted;
+use crate::{plan::report::Report, spec::Argument};
 
 /// The flag of every component.
 const FLAG: &str = "feature-gates";

@@ -1,76 +1,46 @@
-//! Whether configuration is what the programs of a minor of Kubernetes take: fields, values, feature gates.
+//! Whether configuration is accepted by the programs of a minor of Kubernetes: fields, values, feature gates.
 
 mod gates;
-mod pointer;
-mod value;
-mod wanted;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{
+use firelay_yaml::{
+    Branch, Minor, Node, Spanned,
+    config_schema::{ConfigSchema, GateSetting, Gated, Mistake, Problem, Validation, Validator},
     diagnostic::{Diagnostic, Span, nearest},
-    profile::{FeatureGates, Field, Fields, Kinds, Minor, Profiles, UnitSections},
-    yaml::{Branch, Content, Node, Spanned},
 };
 
-pub(super) use gates::GateSetting;
+use crate::profile::{FeatureGates, Profiles, UnitSections};
 
-/// What the programs of one minor take.
+/// What the programs of one minor accept.
 #[derive(Clone, Debug)]
 pub struct Accepted {
-    kinds: Arc<Kinds>,
+    schema: Arc<ConfigSchema>,
     gates: Arc<FeatureGates>,
     units: Arc<UnitSections>,
     minor: Minor,
 }
 
-/// Under which codes is told what is wrong.
+/// The codes of findings.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes {
     /// For a field that the minor does not have.
     pub field: &'static str,
-    /// For a value that is not taken.
+    /// For a value that is not accepted.
     pub value: &'static str,
 }
 
-/// A field that is only taken when a feature gate is on.
-pub(super) struct Gated {
-    gate: String,
-    path: String,
-    span: Span,
-}
-
-/// What came out of a judgement.
-#[derive(Default)]
-pub(super) struct Judgement {
+/// The findings in fields of the spec, and what depends on feature gates.
+pub(super) struct Settings {
     pub(super) findings: Vec<Diagnostic>,
     pub(super) gated: Vec<Gated>,
-}
-
-/// A judgement under way.
-struct Judge<'a> {
-    accepted: &'a Accepted,
-    kind: &'a str,
-    codes: Codes,
-    /// Directives of strategic merge stand among the fields.
-    partial: bool,
-    judgement: Judgement,
-}
-
-/// Where a value stands.
-#[derive(Clone)]
-struct Place {
-    /// `authentication.anonymous`.
-    path: String,
-    /// The last key of it.
-    key: String,
-    span: Span,
+    pub(super) gates: Vec<GateSetting>,
 }
 
 impl Accepted {
     pub(super) fn new(profiles: &Profiles, minor: Minor) -> Self {
         Self {
-            kinds: profiles.kinds.clone(),
+            schema: profiles.kinds.clone(),
             gates: profiles.feature_gates.clone(),
             units: profiles.units.clone(),
             minor,
@@ -87,164 +57,107 @@ impl Accepted {
         &self.units
     }
 
-    /// Whether documents of a kind and version can be judged.
+    /// Whether documents of a kind and version can be validated.
     pub fn has_document(&self, kind: &str, api_version: &str) -> bool {
-        self.kinds.has_document(kind, api_version)
+        self.schema.has_document(kind, api_version)
     }
 
-    /// What is wrong with a document. What has no place of its own is told at the nearest that has one above it, or at `at`.
+    /// Findings in a document. One without a place of its own is at the nearest place above it, or at `at`.
     pub fn document(&self, kind: &str, root: &Node<'_>, at: Span, codes: Codes) -> Vec<Diagnostic> {
-        let judgement = self.run(kind, codes, false, |judge, fields| judge.top(fields, root, at));
-        judgement.findings
+        let validator = Validator::new(&self.schema, self.minor);
+        self.findings(kind, &validator.document(kind, root, at), codes)
     }
 
-    /// What is wrong with a strategic or merge patch of a document.
+    /// Findings in a strategic or merge patch of a document.
     pub fn patch(&self, kind: &str, root: &Node<'_>, at: Span, codes: Codes) -> Vec<Diagnostic> {
-        let judgement = self.run(kind, codes, true, |judge, fields| judge.top(fields, root, at));
-        judgement.findings
+        let validator = Validator::of_patches(&self.schema, self.minor);
+        self.findings(kind, &validator.document(kind, root, at), codes)
     }
 
-    /// What is wrong with fields of the spec that become fields of a document.
-    pub(super) fn settings(&self, kind: &str, settings: &BTreeMap<Spanned<String>, Branch>, codes: Codes) -> Judgement {
-        self.run(kind, codes, false, |judge, fields| {
-            for (name, branch) in settings {
-                let place = Place::top(name, name.span);
-                judge.field(fields, "", name, place, &branch.node);
+    /// Findings in the operations of a JSON patch (RFC 6902) of a document.
+    pub(super) fn operations(&self, kind: &str, root: &Node<'_>, codes: Codes) -> Vec<Diagnostic> {
+        let validator = Validator::new(&self.schema, self.minor);
+        self.findings(kind, &validator.operations(kind, root), codes)
+    }
+
+    /// Findings in fields of the spec that become fields of a document.
+    pub(super) fn settings(&self, kind: &str, settings: &BTreeMap<Spanned<String>, Branch>, codes: Codes) -> Settings {
+        let fields = settings
+            .iter()
+            .map(|(name, branch)| (name.as_str(), name.span, &branch.node));
+        let validation = Validator::new(&self.schema, self.minor).settings(kind, fields);
+        Settings {
+            findings: self.findings(kind, &validation, codes),
+            gated: validation.gated,
+            gates: validation.gates,
+        }
+    }
+
+    fn findings(&self, kind: &str, validation: &Validation, codes: Codes) -> Vec<Diagnostic> {
+        let mistakes = validation
+            .mistakes
+            .iter()
+            .map(|mistake| self.finding(kind, mistake, codes));
+        let gates = validation
+            .gates
+            .iter()
+            .filter_map(|gate| self.gate(&gate.name, gate.on, gate.span));
+        mistakes.chain(gates).collect()
+    }
+
+    fn finding(&self, kind: &str, mistake: &Mistake, codes: Codes) -> Diagnostic {
+        let finding = match &mistake.problem {
+            Problem::UnknownField {
+                above,
+                name,
+                known,
+                minors,
+            } => self.unknown_field((kind, above, name), known, *minors, codes),
+            Problem::UnknownKey { above, name, known } => {
+                let finding = Diagnostic::error(codes.value, format!("`{above}` has no key {name}"));
+                suggest(finding, name, known).help(format!("keys: {}", known.join(", ")))
             }
-        })
-    }
-
-    fn run(&self, kind: &str, codes: Codes, partial: bool, work: impl FnOnce(&mut Judge<'_>, &Fields)) -> Judgement {
-        let mut judge = Judge {
-            accepted: self,
-            kind,
-            codes,
-            partial,
-            judgement: Judgement::default(),
+            Problem::Value { expected, help } => Diagnostic {
+                help: help.clone(),
+                ..Diagnostic::error(codes.value, format!("not a value of `{}`", mistake.path)).label(expected)
+            },
         };
-        if let Some(fields) = self.kinds.fields(kind) {
-            work(&mut judge, fields);
-        }
-        judge.judgement
-    }
-}
-
-impl Place {
-    fn top(name: &str, span: Span) -> Self {
-        Self {
-            path: name.to_owned(),
-            key: name.to_owned(),
-            span,
-        }
+        finding.at(mistake.span)
     }
 
-    fn below(&self, name: &str, span: Span) -> Self {
-        let path = if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.path)
-        };
-        Self {
-            path,
-            key: name.to_owned(),
-            span,
-        }
-    }
-}
-
-/// The first place that was written; what firelay itself wrote has none.
-fn written(spans: [Span; 3]) -> Span {
-    let none = Span::default();
-    spans.into_iter().find(|span| *span != none).unwrap_or(none)
-}
-
-impl Judge<'_> {
-    /// A document; its `apiVersion` and `kind` are known to be right.
-    fn top(&mut self, fields: &Fields, root: &Node<'_>, at: Span) {
-        let place = Place::top("", at);
-        for (key, value) in entries(root) {
-            if !matches!(key.text(), Some("apiVersion" | "kind")) {
-                self.entry(fields, &place, key, value);
-            }
-        }
-    }
-
-    fn entry(&mut self, fields: &Fields, above: &Place, key: &Node<'_>, value: &Node<'_>) {
-        let name = key.text().unwrap_or_default();
-        let place = above.below(name, written([key.span, value.span, above.span]));
-        self.field(fields, &above.path, name, place, value);
-    }
-
-    fn field(&mut self, fields: &Fields, above: &str, name: &str, place: Place, value: &Node<'_>) {
-        if self.partial && name.starts_with('$') {
-            return;
-        }
-        match fields.get(name).filter(|field| field.is_of(self.accepted.minor)) {
-            Some(field) => {
-                let before = self.judgement.findings.len();
-                self.value(&field.takes, value, &place);
-                if self.judgement.findings.len() == before {
-                    self.judgement.gated.extend(gated(field, value, place));
-                }
-            }
-            None => {
-                let finding = self.unknown(fields, above, name);
-                self.judgement.findings.push(finding.at(place.span));
-            }
-        }
-    }
-
-    fn unknown(&self, fields: &Fields, above: &str, name: &str) -> Diagnostic {
-        let (kind, minor) = (self.kind, self.accepted.minor);
+    fn unknown_field(
+        &self,
+        (kind, above, name): (&str, &str, &str),
+        known: &[String],
+        minors: Option<(Option<Minor>, Option<Minor>)>,
+        codes: Codes,
+    ) -> Diagnostic {
+        let minor = self.minor;
         let message = match above {
             "" => format!("{kind} of {minor} has no such field"),
             path => format!("`{path}` of {kind} {minor} has no such field"),
         };
-        let finding = Diagnostic::error(self.codes.field, message);
-        if let Some(label) = fields.get(name).and_then(elsewhere) {
+        let finding = Diagnostic::error(codes.field, message);
+        let elsewhere = match minors {
+            Some((Some(since), _)) => Some(format!("a field since {since}")),
+            Some((None, Some(until))) => Some(format!("a field up to {until}")),
+            _ => None,
+        };
+        if let Some(label) = elsewhere {
             return finding.label(label).help("choose that version, or remove the field");
         }
-        let known = fields.iter().filter(|(_, field)| field.is_of(minor));
-        let known: Vec<_> = known.map(|(name, _)| name.as_str()).collect();
-        let finding = match nearest(name, known.iter().copied()) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding,
-        };
-        if above.is_empty() {
-            finding
-        } else {
-            finding.help(format!("fields: {}", known.join(", ")))
+        let finding = suggest(finding, name, known);
+        match above {
+            "" => finding,
+            _ => finding.help(format!("fields: {}", known.join(", "))),
         }
     }
 }
 
-/// The minors that have a field.
-fn elsewhere(field: &Field) -> Option<String> {
-    let since = field.since.map(|since| format!("a field since {since}"));
-    since.or_else(|| field.until.map(|until| format!("a field up to {until}")))
-}
-
-/// A field that needs a gate, unless its value is one that needs none.
-fn gated(field: &Field, value: &Node<'_>, place: Place) -> Option<Gated> {
-    let gate = field.gate.as_ref()?;
-    let free = match &value.content {
-        Content::Scalar(scalar) => {
-            matches!(&*scalar.text, "" | "~" | "null" | "false" | "0" | "0s")
-                || gate.unless.as_deref() == Some(&*scalar.text)
-        }
-        Content::Sequence(items) => items.is_empty(),
-        Content::Mapping(entries) => entries.is_empty(),
-    };
-    (!free).then(|| Gated {
-        gate: gate.name.clone(),
-        path: place.path,
-        span: place.span,
-    })
-}
-
-fn entries<'n, 's>(node: &'n Node<'s>) -> &'n [(Node<'s>, Node<'s>)] {
-    match &node.content {
-        Content::Mapping(entries) => entries,
-        _ => &[],
+/// Labels a finding with the name that was probably meant.
+fn suggest(finding: Diagnostic, name: &str, known: &[String]) -> Diagnostic {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => finding.label(format!("did you mean `{near}`?")),
+        None => finding,
     }
 }

@@ -1,10 +1,13 @@
 //! `timezone`.
 
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, nearest},
+};
+
+use crate::{
     plan::{names, report::Report},
     profile::TimeZones,
-    yaml::Spanned,
 };
 
 /// Refuses what cannot be the path of a zone (tzdata, `Theory`, "Timezone identifiers"), and a zone that tzdata lacks.

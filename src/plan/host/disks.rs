@@ -1,11 +1,11 @@
 //! `disks`.
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+
 use super::{DiskPlan, Site, check_spelling, mounts, twice, within};
 use crate::{
-    diagnostic::Diagnostic,
     plan::report::Report,
     spec::{Disk, Filesystem},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// Directories of the system and those that a boot empties: nothing is mounted there or below.

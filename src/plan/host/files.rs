@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twice, within};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report, reserved::RESERVED, sources::Given},
     profile::{PackageSources, Trust},
     spec::{FileEncoding, HostFile},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// Emptied at every boot, so that Ignition refuses to write there.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+
 use super::Site;
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report},
     spec::{HostSettings, Role, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// A kernel parameter as every machine with a kubelet gets it.

@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+
 use super::super::{machines::NodeGroup, names, report::Report};
-use crate::{
-    diagnostic::Diagnostic,
-    spec::{EndpointProvider, Spec},
-    yaml::{OptionalKey, Spanned},
-};
+use crate::spec::{EndpointProvider, Spec};
 
 /// The lines of a machine; addresses without names are none.
 pub(super) fn resolve(hosts: &BTreeMap<&Spanned<String>, &Vec<Spanned<String>>>) -> BTreeMap<IpAddr, Vec<String>> {

@@ -14,12 +14,15 @@ mod servers;
 mod sources;
 mod trust;
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{inheritance::HostLevels, interfaces, names, report::Report};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     profile::{MetadataService, OsProfile, Profiles, TimeZones},
     spec::{HostSettings, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 pub use kernel::{SYSCTLS, SYSCTLS_IPV6};

@@ -1,11 +1,11 @@
 //! `mounts`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report},
     spec::Mount,
-    yaml::Spanned,
 };
 
 /// A directory that stands elsewhere as well has no type of its own (mount(8)).

@@ -1,11 +1,9 @@
 //! `packages`.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::Site;
-use crate::{
-    diagnostic::Diagnostic,
-    plan::{names, report::Report},
-    yaml::Spanned,
-};
+use crate::plan::{names, report::Report};
 
 /// The packages of a machine, those of its OS profile first. Refused where no package manager is.
 pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {

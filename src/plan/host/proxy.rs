@@ -1,12 +1,12 @@
 //! `proxy`.
 
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+
 use super::{ProxyPlan, Site};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report},
     secret::Secret,
     spec::Proxy,
-    yaml::{OptionalKey, Spanned},
 };
 
 /// The resolved proxy; `None` when the settings say that there is none.

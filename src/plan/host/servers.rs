@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+
 use super::{NameServersPlan, NtpPlan};
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, ranges, report::Report},
     profile::{NetworkStack, OsProfile},
     spec::{NameServers, Ntp},
-    yaml::Spanned,
 };
 
 /// Name servers that a resolver and a kubelet take (`MAXNS` of resolv.h; `MaxDNSNameservers` of kubelet's validation).

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{PackageSourcePlan, Site};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{artifacts, names, report::Report},
     profile::SourceForm,
     spec::PackageSource,
-    yaml::Spanned,
 };
 
 /// The first line of a public key in ASCII (RFC 9580 §6.2).

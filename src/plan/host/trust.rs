@@ -1,5 +1,6 @@
 //! `trustedCas`, and whatever else is a certificate or its key as text.
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use x509_parser::{
     der_parser::parse_der,
     pem::{Pem, parse_x509_pem},
@@ -7,10 +8,8 @@ use x509_parser::{
 
 use super::Site;
 use crate::{
-    diagnostic::Diagnostic,
     plan::{names, report::Report},
     secret::Secret,
-    yaml::Spanned,
 };
 
 const BEGIN: &str = "-----BEGIN ";

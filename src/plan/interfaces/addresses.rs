@@ -2,14 +2,16 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
 use super::{Machines, Site, check, finding};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{ranges, report::Report},
     spec::Interface,
-    yaml::Spanned,
 };
 
 /// The addresses of `FIRST-LAST/LENGTH` or `ADDRESS/LENGTH`.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::OptionalKey;
+
 use super::{BondPlan, check::check_name, finding};
 use crate::{
     plan::report::Report,
     spec::{Bond, BondMode},
-    yaml::OptionalKey,
 };
 
 /// How often a link is looked at. The kernel's own default is never, and then a bond keeps sending into a cable that is

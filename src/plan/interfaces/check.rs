@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
 use super::{addresses, bond, finding};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{host, machine_ids, names, ranges, report::Report},
     spec::{Interface, Route},
-    yaml::{OptionalKey, Spanned},
 };
 
 /// Most bytes of a name (`IFNAMSIZ` of linux/if.h, less the zero at its end).

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, nearest},
+};
+
 use super::finding;
 use crate::{
-    diagnostic::{Diagnostic, nearest},
     plan::{machine_ids, report::Report},
     spec::Interface,
-    yaml::{OptionalKey, Spanned},
 };
 
 /// MTU of Ethernet (RFC 894).

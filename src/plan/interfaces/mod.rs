@@ -10,12 +10,13 @@ mod site;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::{host, report::Report};
-use crate::{
+use firelay_yaml::{
+    OptionalKey,
     diagnostic::{Diagnostic, Span},
-    spec::Interface,
-    yaml::OptionalKey,
 };
+
+use super::{host, report::Report};
+use crate::spec::Interface;
 
 pub use model::*;
 

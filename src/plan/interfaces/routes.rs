@@ -2,14 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::{InterfacePlan, RoutePlan, check, finding};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::report::Report,
     spec::{Interface, Route},
-    yaml::OptionalKey,
 };
 
 /// The routes of an interface, gateways first.

@@ -2,13 +2,16 @@
 
 use std::net::IpAddr;
 
+use firelay_yaml::{
+    Spanned,
+    diagnostic::{Diagnostic, Span},
+};
+
 use super::{InterfacePlan, finding, links::ETHERNET};
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{addons::Tunnel, network::Ranges, report::Report},
     profile::{DocumentFormat, NetworkStack, OsProfile, PlatformProfile},
     spec::Interface,
-    yaml::Spanned,
 };
 
 /// Least MTU with which IPv6 is spoken (RFC 8200 section 5).

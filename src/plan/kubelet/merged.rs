@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{
+    Branch, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use serde_json::Value;
 use time::Duration;
 
-use crate::{
-    diagnostic::{Diagnostic, Span},
-    duration,
-    plan::report::Report,
-    yaml::{Branch, Spanned},
-};
+use crate::plan::report::Report;
 
 /// The fields of one kubelet.
 pub(super) struct Settings<'a> {
@@ -55,7 +54,10 @@ impl Settings<'_> {
     pub(super) fn duration(&self, name: &str, default: Duration) -> Duration {
         let given = self.get(name);
         given.map_or(default, |value| {
-            value.as_str().and_then(duration::parse).unwrap_or_default()
+            value
+                .as_str()
+                .and_then(firelay_yaml::duration::parse)
+                .unwrap_or_default()
         })
     }
 

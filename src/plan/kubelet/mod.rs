@@ -3,11 +3,11 @@
 mod merged;
 mod validate;
 
+use firelay_yaml::{OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{
     Requirements, component,
-    fields::GateSetting,
     kubernetes::{self, SETTINGS},
     network::Ranges,
     release::Release,
@@ -16,9 +16,7 @@ use super::{
 };
 use crate::{
     declaration::{self, Kind, Requirement},
-    diagnostic::Diagnostic,
     spec::{Argument, CaKeys, Kubelet, Spec},
-    yaml::{OptionalKey, Spanned},
 };
 
 pub(super) use validate::check as validate_fields;
@@ -66,12 +64,12 @@ fn check_fields(
     report: &mut Report,
 ) -> Vec<GateSetting> {
     let accepted = &release.accepted;
-    let judgement = accepted.settings("KubeletConfiguration", &kubelet.config, SETTINGS);
-    report.extend(judgement.findings);
-    let gates = GateSetting::of(&kubelet.config);
+    let settings = accepted.settings("KubeletConfiguration", &kubelet.config, SETTINGS);
+    report.extend(settings.findings);
+    let gates = settings.gates;
     accepted.requirements(farther, &gates, report);
     let effective: Vec<_> = farther.iter().chain(&gates).cloned().collect();
-    accepted.check_gated(&judgement.gated, &effective, report);
+    accepted.check_gated(&settings.gated, &effective, report);
     gates
 }
 

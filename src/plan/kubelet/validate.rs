@@ -3,15 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Branch, Spanned, diagnostic::Diagnostic};
 use serde_json::json;
 use time::Duration;
 
 use super::merged::Settings;
-use crate::{
-    diagnostic::Diagnostic,
-    plan::report::Report,
-    yaml::{Branch, Spanned},
-};
+use crate::plan::report::Report;
 
 /// Signals that the kubelet watches when nothing is said (`pkg/kubelet/eviction/defaults_linux.go`).
 const WATCHED: &[&str] = &[

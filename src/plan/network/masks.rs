@@ -1,11 +1,12 @@
 //! Each node's part of the pod ranges.
 
-use super::subnets::{Range, Ranges, is_ipv4};
-use crate::{
+use firelay_yaml::{
+    Spanned,
     diagnostic::{Diagnostic, Span},
-    plan::report::Report,
-    yaml::Spanned,
 };
+
+use super::subnets::{Range, Ranges, is_ipv4};
+use crate::plan::report::Report;
 
 /// The most bits between a pod range and a node's part of it (`PodSubnetNodeMaskMaxDiff` in `cmd/kubeadm/app`).
 const MOST_NODE_BITS: u8 = 16;

@@ -5,13 +5,15 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
+use firelay_yaml::{
+    OptionalKey, Spanned,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::IpNet;
 
 use crate::{
-    diagnostic::{Diagnostic, Span},
     plan::{names, report::Report},
     spec::Network,
-    yaml::{OptionalKey, Spanned},
 };
 
 /// The bits that kubeadm lets a service range have (`ValidateIPNetFromString` and `MaximumBitsForServiceSubnet` in

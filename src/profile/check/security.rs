@@ -39,7 +39,7 @@ impl Check<'_> {
                 help,
             );
         }
-        for (at, guard) in security.guards.iter().enumerate() {
+        for (at, guard) in security.controls.iter().enumerate() {
             let empty = guard.path.split('.').any(str::is_empty);
             if empty {
                 self.wrong(

@@ -1,11 +1,12 @@
 //! What a profile lies over: one that it extends, or the one of its name that comes with firelay.
 
-use super::{EXTENDS, FOLDERS, Library, RULES, Resolved, SECURITY, SINGLE, kind};
-use crate::{
+use firelay_yaml::{
+    Content, Node, Rules, Scalar, Tree,
     diagnostic::{Diagnostic, Source, Span, nearest},
-    spec,
-    yaml::{self, Content, Node, Rules, Scalar, Tree},
 };
+
+use super::{EXTENDS, FOLDERS, Library, RULES, Resolved, SECURITY, SINGLE, kind};
+use crate::spec;
 
 /// Reads profiles, and keeps what is wrong with them.
 pub(super) struct Reader<'l, 's> {
@@ -55,7 +56,7 @@ impl<'s> Reader<'_, 's> {
                 take(&mut under, "suggest");
                 take(&mut under, key.unwrap_or_default());
             }
-            let (merged, findings) = yaml::merge(under, &root, rules(folder));
+            let (merged, findings) = firelay_yaml::merge(under, &root, rules(folder));
             findings.into_iter().for_each(|finding| self.tell(finding));
             root = merged;
         }

@@ -1,10 +1,11 @@
 //! A profile as text, with the comments of the files that it is made of.
 
-use super::{EXTENDS, Resolved};
-use crate::{
+use firelay_yaml::{
+    Content, Node, Tree,
     diagnostic::{Source, Span},
-    yaml::{self, Content, Node, Tree},
 };
+
+use super::{EXTENDS, Resolved};
 
 /// How far what is below a key is indented.
 const STEP: usize = 2;
@@ -12,7 +13,7 @@ const STEP: usize = 2;
 impl Resolved<'_> {
     /// YAML with the comments that stand above its keys, at every level, and, where several texts made it, with the place of
     /// each key at the top. What one text says alone is shown as it is written.
-    pub fn to_yaml(&self, source: &Source) -> Result<String, yaml::Error> {
+    pub fn to_yaml(&self, source: &Source) -> Result<String, firelay_yaml::Error> {
         if let [only] = self.texts.as_slice()
             && !self.own
         {
@@ -34,7 +35,7 @@ impl Resolved<'_> {
 }
 
 /// An entry of a mapping, with what is below it.
-fn entry(source: &Source, key: &Node<'_>, value: &Node<'_>, indent: usize) -> Result<String, yaml::Error> {
+fn entry(source: &Source, key: &Node<'_>, value: &Node<'_>, indent: usize) -> Result<String, firelay_yaml::Error> {
     if let Some(text) = written(source, key, value) {
         return Ok(indented(&text, indent));
     }
@@ -50,7 +51,7 @@ fn entry(source: &Source, key: &Node<'_>, value: &Node<'_>, indent: usize) -> Re
             span: key.span,
             content: Content::Mapping(entries),
         };
-        yaml::emit(&root)
+        firelay_yaml::emit(&root)
     };
     let Content::Mapping(entries) = &value.content else {
         return Ok(indented(&alone(value.content.clone())?, indent));

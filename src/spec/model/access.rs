@@ -1,9 +1,10 @@
 //! `manifests` and `access`: what the user adds to a cluster and who may log in to its machines.
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{declaration::PhaseName, secret::Secret, spec::Loaded, yaml::Spanned};
+use crate::{declaration::PhaseName, secret::Secret, spec::Loaded};
 
 /// A manifest of the user.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

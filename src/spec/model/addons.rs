@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
+use firelay_yaml::Fragment;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    declaration::{self, Declaration, Kind},
-    yaml::Fragment,
-};
+use crate::declaration::{self, Declaration, Kind};
 
 /// The network plugin, `cni: calico` or `cni: { calico: { … } }`; read by [`declaration::cni`].
 #[derive(Clone, Debug, Deserialize)]

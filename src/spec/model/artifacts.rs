@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `artifacts`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Argument, EnvVar, Volume};
-use crate::{secret::Secret, yaml::Spanned};
+use crate::secret::Secret;
 
 /// Declares a struct whose last fields are what every static pod has.
 macro_rules! static_pod {

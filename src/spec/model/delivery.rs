@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Beside, Pxe};
-use crate::{secret::Secret, yaml::Spanned};
+use crate::secret::Secret;
 
 /// `delivery`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

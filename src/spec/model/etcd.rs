@@ -1,10 +1,10 @@
 //! `etcd`.
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Argument, EnvVar};
-use crate::yaml::Spanned;
 
 /// `etcd`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

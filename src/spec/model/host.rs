@@ -1,9 +1,10 @@
 //! What the spec sets on the machines themselves, key by key; `settings` lists the keys.
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{secret::Secret, spec::Loaded, yaml::Spanned};
+use crate::{secret::Secret, spec::Loaded};
 
 /// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! `interfaces`: the network configuration of a machine.
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::NameServers;
-use crate::yaml::Spanned;
 
 /// A network interface: a device, a bond of devices, or a VLAN.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Branch, Spanned};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ApiServer, ControllerManager, ImagePull, Scheduler, Timeouts, Tls};
-use crate::yaml::{Branch, Spanned};
 
 /// `kubernetes`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -24,15 +24,12 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::FilePatch;
-use crate::{
-    declaration::{self, Choice},
-    diagnostic::Diagnostic,
-    yaml::Spanned,
-};
+use crate::declaration::{self, Choice};
 
 pub use access::*;
 pub use addons::*;
@@ -125,9 +122,9 @@ host_settings!(level! {
         /// Those in files, in the order of folders and names.
         #[serde(skip)]
         pub patch_files: Vec<FilePatch>,
-        /// The security profile that lies under it.
+        /// The security profile that lies below it.
         #[serde(skip)]
-        pub laid_over: Option<String>,
+        pub baseline: Option<String>,
     }
 });
 

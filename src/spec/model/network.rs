@@ -1,10 +1,11 @@
 //! `endpoint` and `network`.
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Cni;
-use crate::{secret::Secret, yaml::Spanned};
+use crate::secret::Secret;
 
 /// `endpoint`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

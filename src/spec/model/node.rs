@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,7 +11,6 @@ use super::{
     NodeSecurity, Ntp, PackageSource, Patch, Proxy,
     settings::{host_settings, level},
 };
-use crate::yaml::Spanned;
 
 /// `roles`: settings for every node of a role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

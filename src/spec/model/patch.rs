@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::{Fragment, Operation, Spanned};
+use firelay_yaml::{Fragment, Operation, Spanned};
 
 /// One change of one document or unit: a target and either `merge` or `json`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

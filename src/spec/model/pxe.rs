@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `delivery.pxe`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

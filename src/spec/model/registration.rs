@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `kubernetes.imagePull`: how kubeadm fetches the control plane's images.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `runtime`: containerd.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

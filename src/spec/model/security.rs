@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `security`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

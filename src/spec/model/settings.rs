@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use firelay_yaml::Spanned;
+
 use super::{Commands, Disk, HostFile, Interface, Mount, NameServers, Ntp, PackageSource, Proxy};
-use crate::yaml::Spanned;
 
 /// Hands the fields of all settings to another macro, behind what it is given itself.
 macro_rules! host_settings {

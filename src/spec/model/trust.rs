@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::yaml::Spanned;
+use firelay_yaml::Spanned;
 
 /// `pki`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -1,11 +1,12 @@
 //! Configuration of Kubernetes' programs, read strictly.
 
+use firelay_yaml::Minor;
 use serde_json::Value;
 
 use super::Known;
 use crate::verify::{
     Config, Finding, Machine,
-    kinds::{KINDS, Wrong, minor},
+    kinds::{self, KINDS, Wrong, minor},
     provided::PROVIDED,
 };
 
@@ -26,12 +27,12 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     found.collect()
 }
 
-fn judge(config: &Config, minor: (u64, u64)) -> Vec<Wrong> {
+fn judge(config: &Config, minor: Minor) -> Vec<Wrong> {
     let text = |key: &str| config.value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
     let name = config.path.rsplit('/').next().unwrap_or_default();
-    if KINDS.has(kind, version) {
-        KINDS.judge(kind, &config.value, minor)
+    if KINDS.has_document(kind, version) {
+        kinds::judge(kind, &config.value, minor)
     } else if KINDS.has_group(version) {
         vec![Wrong {
             code: UNKNOWN,
@@ -40,7 +41,7 @@ fn judge(config: &Config, minor: (u64, u64)) -> Vec<Wrong> {
             help: None,
         }]
     } else if name.starts_with(KUBELET_PATCH) && !name.contains("+json") {
-        KINDS.judge("KubeletConfiguration", &config.value, minor)
+        kinds::judge("KubeletConfiguration", &config.value, minor)
     } else {
         Vec::new()
     }

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::Minor;
 use serde_json::Value;
 
 use super::Known;
 use crate::verify::{
     Finding, Format, Layer, Machine,
-    kinds::{KINDS, minor},
+    kinds::{self, minor},
 };
 
 /// Specifications of the stable series.
@@ -30,7 +31,7 @@ const ENDINGS: [&str; 11] = [
 ];
 
 /// From this specification on special permission bits are kept.
-const SPECIAL: (u64, u64) = (3, 4);
+const SPECIAL: Minor = Minor::new(3, 4);
 
 /// Every Ignition config on the way.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
@@ -53,7 +54,7 @@ fn one(layer: &Layer) -> Vec<Finding> {
         return vec![finding("ignition.version", message).help(format!("one of {}", VERSIONS.join(", ")))];
     }
     let minor = minor(version).unwrap_or_default();
-    let wrong = KINDS.judge("Ignition", &layer.config, minor).into_iter();
+    let wrong = kinds::judge("Ignition", &layer.config, minor).into_iter();
     let mut findings: Vec<_> = wrong.map(|wrong| finding(&wrong.place, wrong.message)).collect();
     findings.extend(nodes(layer, minor));
     findings.extend(units(layer));
@@ -66,7 +67,7 @@ fn list<'a>(layer: &'a Layer, pointer: &str) -> impl Iterator<Item = (usize, &'a
 }
 
 /// Paths are absolute and each once, whether file, directory or link; modes have bits that are kept.
-fn nodes(layer: &Layer, minor: (u64, u64)) -> Vec<Finding> {
+fn nodes(layer: &Layer, minor: Minor) -> Vec<Finding> {
     let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
     for kind in ["directories", "files", "links"] {
         for (number, node) in list(layer, &format!("/storage/{kind}")) {

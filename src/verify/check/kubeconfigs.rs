@@ -4,13 +4,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Known, kubeadm};
-use crate::{
-    verify::{
-        Config, Finding, Machine, TreeFile,
-        certificate::{Certificate, pem, public_bits},
-        unpack::base64,
-    },
-    yaml,
+use crate::verify::{
+    Config, Finding, Machine, TreeFile,
+    certificate::{Certificate, pem, public_bits},
+    unpack::base64,
 };
 
 /// Parts of a kubeconfig by which it leads somewhere.
@@ -36,7 +33,7 @@ fn one(file: &TreeFile, known: &Known<'_>) -> Vec<Finding> {
     let Some(text) = file.bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
         return Vec::new();
     };
-    let config: Value = match yaml::parse(path, text) {
+    let config: Value = match firelay_yaml::parse(path, text) {
         Ok(config) => config,
         Err(why) => return vec![wrong(format!("not YAML: {why}"))],
     };

@@ -9,10 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Known, artifacts};
-use crate::{
-    verify::{Finding, Level, Machine, Tree, embedded},
-    yaml,
-};
+use crate::verify::{Finding, Level, Machine, Tree, embedded};
 
 /// Where the founder has the manifests.
 const MANIFESTS: &str = "/etc/firelay/addons/";
@@ -44,11 +41,11 @@ fn read(tree: &Tree) -> Vec<Object> {
     for machine in &tree.machines {
         for (path, _) in machine.root.below(MANIFESTS) {
             let text = machine.text(path).unwrap_or_default();
-            let parts = yaml::split(text).into_iter().map(|range| &text[range]);
+            let parts = firelay_yaml::split(text).into_iter().map(|range| &text[range]);
             // What is no YAML was told of.
             let values = parts
                 .filter(|part| !part.contains(DEFINITION))
-                .filter_map(|part| yaml::parse::<Value>(path, part).ok());
+                .filter_map(|part| firelay_yaml::parse::<Value>(path, part).ok());
             objects.extend(values.flat_map(items).map(|value| Object {
                 document: machine.document_of(path).to_owned(),
                 path: path.to_owned(),

@@ -11,7 +11,6 @@ use super::{
     grammar::{ActRule, Estimate, Grammar, WaitRule},
     script::{Call, Line, Script, calls, commands, hosts, pattern, urls},
 };
-use crate::yaml;
 
 /// What runs the driver of the chain.
 pub(super) const UNIT: &str = "/etc/systemd/system/firelay.service";
@@ -228,8 +227,8 @@ fn unknown(step: &str, script: &Script) -> Vec<Call> {
 
 /// Keys below `timeouts`, of the first document that has it.
 fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
-    let documents = yaml::split(config).into_iter();
-    let values = documents.filter_map(|part| yaml::parse::<Value>("config", &config[part]).ok());
+    let documents = firelay_yaml::split(config).into_iter();
+    let values = documents.filter_map(|part| firelay_yaml::parse::<Value>("config", &config[part]).ok());
     let timeouts = values
         .into_iter()
         .find_map(|value| value.get("timeouts").cloned())

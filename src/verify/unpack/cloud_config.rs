@@ -150,5 +150,5 @@ fn install(building: &mut Building<'_>, place: &str, words: &[String], rest: &[&
 
 /// The whole of a document as a value.
 pub(super) fn parse(document: &str, text: &str) -> Result<Value, String> {
-    crate::yaml::parse(document, text).map_err(|error| error.to_string())
+    firelay_yaml::parse(document, text).map_err(|error| error.to_string())
 }

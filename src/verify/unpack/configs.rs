@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
-    verify::{Config, Finding, Machine, provided::PROVIDED},
-    yaml,
-};
+use crate::verify::{Config, Finding, Machine, provided::PROVIDED};
 
 /// Objects for the API server, which judges them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
@@ -25,15 +22,15 @@ pub(super) fn read(machine: &Machine) -> (Vec<Config>, Vec<Finding>) {
             Finding::error("FL1024", machine.document_of(path), message).at(path)
         };
         if path.starts_with(MANIFESTS) {
-            faults.extend(yaml::documents(text).err().map(|why| fault(why.to_string())));
+            faults.extend(firelay_yaml::documents(text).err().map(|why| fault(why.to_string())));
             continue;
         }
-        for part in yaml::split(text)
+        for part in firelay_yaml::split(text)
             .into_iter()
             .map(|range| &text[range])
             .filter(|part| !is_empty(part))
         {
-            match yaml::parse::<Value>(path, part) {
+            match firelay_yaml::parse::<Value>(path, part) {
                 Ok(value) => configs.push(Config {
                     path: path.to_owned(),
                     value,

@@ -391,7 +391,7 @@ fn every_code_is_said() {
         "error[FL1087] error[FL1088]".to_owned(),
     ]
     .concat();
-    let codes = firelay::diagnostic::CODES.iter().map(|(code, _)| *code);
+    let codes = firelay_yaml::diagnostic::CODES.iter().map(|(code, _)| *code);
     for code in codes.filter(|code| ("FL1081".."FL1091").contains(code)) {
         assert!(said.contains(&format!("error[{code}]")), "{code}");
     }

@@ -153,7 +153,7 @@ fn every_entry_of_the_grammar_is_of_a_call() {
         .unwrap()
         .map(|entry| untagged(&fs::read_to_string(entry.unwrap().path()).unwrap()))
         .collect();
-    let grammar: serde_json::Value = firelay::yaml::parse(
+    let grammar: serde_json::Value = firelay_yaml::parse(
         "waits.yaml",
         &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
     )
@@ -606,7 +606,7 @@ fn steps_of_the_users_commands_are_not_judged() {
 
 #[test]
 fn every_step_is_in_the_chain_of_the_grammar() {
-    let grammar: serde_json::Value = firelay::yaml::parse(
+    let grammar: serde_json::Value = firelay_yaml::parse(
         "waits.yaml",
         &fs::read_to_string(support::root().join("src/verify/order/waits.yaml")).unwrap(),
     )

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use firelay::{
-    diagnostic::Span,
     plan::*,
     profile::{OsProfile, Profiles},
-    yaml::Spanned,
 };
+use firelay_yaml::{Spanned, diagnostic::Span};
 
 use super::support;
 

@@ -46,7 +46,7 @@ fn the_server_of_audit_events_is_a_kubeconfig() {
         .iter()
         .find(|file| file.path.ends_with("audit-webhook.yaml"))
         .unwrap();
-    let webhook: Value = firelay::yaml::parse("webhook", &webhook.content).unwrap();
+    let webhook: Value = firelay_yaml::parse("webhook", &webhook.content).unwrap();
     let cluster = &webhook["clusters"][0]["cluster"];
     assert_eq!(cluster["server"], "https://audit.example.com/events");
     let ca = STANDARD
@@ -70,7 +70,7 @@ fn the_server_of_audit_events_is_a_kubeconfig() {
 fn what_is_encrypted_has_the_bundles_key() {
     let plan = plan();
     let files = control_plane::files(&plan, plan.founder(), &KEY).unwrap();
-    let encryption: Value = firelay::yaml::parse("encryption", &files.last().unwrap().content).unwrap();
+    let encryption: Value = firelay_yaml::parse("encryption", &files.last().unwrap().content).unwrap();
     let expected = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "EncryptionConfiguration",

@@ -2,13 +2,12 @@
 //! not know, so a misspelt name would be lost without a word.
 
 use firelay::{
-    diagnostic::Span,
     node::kubeadm::{self, JoinCredentials},
     plan::*,
     secret::Secret,
     spec::*,
-    yaml::Tree,
 };
+use firelay_yaml::{Tree, diagnostic::Span};
 use serde_json::{Value, json};
 use time::Duration;
 

@@ -3,23 +3,25 @@
 use std::fs;
 
 use firelay::{
-    commands::texts,
-    diagnostic::{Diagnostic, Source},
+    commands::input,
     plan,
     profile::Profiles,
-    spec::{self, Guard, Layers, Need},
+    spec::{Composed, Constraint, Control, Input},
 };
+use firelay_yaml::diagnostic::{Diagnostic, Source};
 use serde_json::{Value, json};
 
 use super::support::{example, root};
 
 /// The warnings about controls that a spec loses.
 fn lost(text: &str) -> Vec<Diagnostic> {
-    let mut layers = Layers::from(Source::new("cluster.yaml", text));
-    texts::lay_over(&mut layers, None).unwrap();
-    let (draft, _) = spec::draft(&layers);
     let weak = |finding: &Diagnostic| finding.code == "FL0536";
-    draft.findings.into_iter().filter(weak).collect()
+    let findings = composed(Source::new("cluster.yaml", text).into()).draft.findings;
+    findings.into_iter().filter(weak).collect()
+}
+
+fn composed(input: Input) -> Composed {
+    input::compose(input, None, &mut |_| Ok(Vec::new())).unwrap()
 }
 
 #[test]
@@ -28,22 +30,21 @@ fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
     for spec in specs {
         let text = fs::read_to_string(&spec).unwrap();
         assert_eq!(lost(&text), [], "{}", spec.display());
-        let mut layers = Layers::from(Source::new("cluster.yaml", text));
-        texts::lay_over(&mut layers, None).unwrap();
-        plan::load(&layers, &Profiles::embedded().unwrap()).unwrap();
+        let spec = composed(Source::new("cluster.yaml", text).into());
+        plan::load(&spec, &Profiles::embedded().unwrap()).unwrap();
     }
 }
 
 /// A value with which a guard does not hold.
-fn worse(need: &Need) -> Value {
+fn worse(need: &Constraint) -> Value {
     match need {
-        Need::OneOf(_) | Need::Given(false) => json!("another"),
-        Need::Includes(_) | Need::IncludesOne(_) => json!([]),
-        Need::Within(_) => json!(["another"]),
-        Need::Without(values) => json!([values[0]]),
-        Need::AtLeast(least) => json!(least.saturating_sub(1)),
-        Need::NoneOf(values) => json!(values[0]),
-        Need::Given(true) => Value::Null,
+        Constraint::OneOf(_) | Constraint::Given(false) => json!("another"),
+        Constraint::Includes(_) | Constraint::IncludesOne(_) => json!([]),
+        Constraint::Within(_) => json!(["another"]),
+        Constraint::Without(values) => json!([values[0]]),
+        Constraint::AtLeast(least) => json!(least.saturating_sub(1)),
+        Constraint::NoneOf(values) => json!(values[0]),
+        Constraint::Given(true) => Value::Null,
     }
 }
 
@@ -64,10 +65,10 @@ fn saying(path: &[&str], value: Value) -> Value {
 #[test]
 fn whatever_is_guarded_can_be_lost_and_is_told() {
     let profiles = Profiles::embedded().unwrap();
-    let guards = &profiles.security["hardened"].guards;
-    assert!(guards.len() > 40);
-    for guard in guards {
-        let Guard {
+    let controls = &profiles.security["hardened"].controls;
+    assert!(controls.len() > 40);
+    for guard in controls {
+        let Control {
             path, need, control, ..
         } = guard;
         let path: Vec<_> = path.split('.').collect();
@@ -111,17 +112,16 @@ fn a_kubelet_of_one_machine_is_looked_at_too() {
 /// What a security profile says of the files of Kubernetes, after texts, values that are set and patches over `base`.
 fn restricts(base: &str, over: &[&str], set: &[&str], patch: Option<&str>) -> (Option<bool>, Vec<&'static str>) {
     let text = format!("security: {{ profile: hardened{base} }}\n");
-    let mut layers = Layers::from(Source::new("cluster.yaml", text));
+    let mut input = Input::from(Source::new("cluster.yaml", text));
     for (at, over) in over.iter().enumerate() {
         let name = format!("{at}.yaml");
-        layers.add(&name, name.as_ref(), (*over).to_owned(), &mut |_| Err(String::new()));
+        input.add(&name, name.as_ref(), (*over).to_owned(), &mut |_| Err(String::new()));
     }
     if let Some(patch) = patch {
-        layers.patch("all", "patches/all/x.yaml", patch.to_owned());
+        input.patch("all", "patches/all/x.yaml", patch.to_owned());
     }
-    layers.set(&set.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
-    texts::lay_over(&mut layers, None).unwrap();
-    let (draft, _) = spec::draft(&layers);
+    input.set(&set.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+    let draft = composed(input).draft;
     let codes = draft.findings.iter().map(|finding| finding.code);
     let codes = codes.filter(|code| ["FL0018", "FL0536"].contains(code)).collect();
     let spec = draft.value.unwrap();

@@ -46,7 +46,7 @@ struct Control {
 
 static CONTROLS: LazyLock<Controls> = LazyLock::new(|| {
     let text = fs::read_to_string(root().join("tests/hardening/controls.yaml")).unwrap();
-    firelay::yaml::parse("controls.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
+    firelay_yaml::parse("controls.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
 });
 
 /// What the example has not: another system, and a member of an external etcd. Both have the add-on with a unit of its own.

@@ -1,9 +1,7 @@
 //! What a declaration says that its type does not check.
 
-use firelay::{
-    declaration::{self, FORMATS},
-    yaml::KEYWORDS,
-};
+use firelay::declaration;
+use firelay_yaml::{FORMATS, KEYWORDS};
 use serde_json::Value;
 
 use super::{CASES, support};

@@ -2,14 +2,15 @@
 
 use std::process::Command;
 
+use firelay_yaml::diagnostic::{self, Source};
+
 use super::desk::{Desk, INIT};
 use super::support::{self, said};
 use firelay::{
     cli::InitAnswers,
-    commands::{Failure, check, init, measure, project},
-    diagnostic::{self, Source},
+    commands::{Failure, check, init, project::Project},
     profile::Profiles,
-    spec::Layers,
+    spec::Composed,
 };
 use rayon::prelude::*;
 
@@ -86,18 +87,9 @@ fn refused(answers: &InitAnswers, profiles: &Profiles) -> Option<String> {
         Err(Failure::Usage(why)) => return why.is_empty().then(|| format!("{answers:?}: refused")),
         Err(other) => return Some(format!("{answers:?}: {other:?}")),
     };
-    let layers = Layers::from(Source::new("cluster.yaml", spec));
-    let findings = match project::resolve(&layers, profiles).unwrap() {
-        Err(findings) => findings,
-        Ok((plan, warnings)) => {
-            let subject = measure::Subject {
-                layers: &layers,
-                plan: &plan,
-                profiles,
-            };
-            check::with_sizes(subject, warnings).unwrap()
-        }
-    };
+    let spec = Composed::from(Source::new("cluster.yaml", spec));
+    let outcome = Project::resolve(spec, profiles.clone()).and_then(|project| check::check_sizes(project).unwrap());
+    let findings = outcome.map_or_else(|refused| refused.findings, |project| project.warnings);
     diagnostic::refuse(&findings).then(|| format!("{answers:?}: {findings:?}"))
 }
 

@@ -1,0 +1,133 @@
+//! The one module that knows the YAML crates.
+//!
+//! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
+//! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
+
+mod access;
+mod branch;
+mod build;
+pub mod config_schema;
+mod decode;
+pub mod diagnostic;
+pub mod duration;
+mod emit;
+mod environment;
+mod fault;
+mod format;
+mod fragment;
+mod indent;
+mod json_patch;
+mod log;
+mod merge;
+mod minor;
+mod path;
+mod pointer;
+mod redact_env;
+mod scalar;
+mod shape;
+mod spanned;
+mod stream;
+mod tree;
+mod value;
+mod write;
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use crate::diagnostic::{Diagnostic, Source};
+
+pub use branch::Branch;
+pub use emit::{Error, emit};
+pub use environment::{Inserted, substitute, unsubstituted};
+pub use format::{FORMATS, Format};
+pub use fragment::Fragment;
+pub use json_patch::{Operation, Verb, patch};
+pub use log::{Draft, Words};
+pub use merge::{MISSED, Rules, merge};
+pub use minor::Minor;
+pub use path::Assignment;
+pub use pointer::{Lost, Pointer};
+pub use redact_env::redact_env;
+pub use scalar::quotable;
+pub use shape::{KEYWORDS, default, shaped, unknown_key};
+pub use spanned::{OptionalKey, Spanned};
+pub use stream::split;
+pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
+
+/// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
+pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {
+    let text = source.texts().first().map_or("", |text| &text.text);
+    let draft = draft(&Tree::parse(text)?, &[]);
+    match draft.value {
+        Some(value) if draft.findings.is_empty() => Ok(value),
+        _ => Err(draft.findings),
+    }
+}
+
+/// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
+pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
+    let mut draft = log::run(&tree.root, words);
+    draft.certain &= !diagnostic::refuse(&tree.findings);
+    draft.findings.extend(tree.findings.iter().cloned());
+    diagnostic::sort(&mut draft.findings);
+    draft
+}
+
+/// [`decode`] for texts that are not the user's spec: the error prints as `NAME:LINE:COLUMN: MESSAGE` and shows nothing
+/// of the text, which may be secret.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Diagnostics> {
+    let source = Source::new(name, text);
+    decode(&source).map_err(|findings| Diagnostics {
+        lines: lines(&source, &findings),
+        findings,
+    })
+}
+
+fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
+    let told = findings.iter().map(|finding| without_value(source, finding));
+    told.map(|finding| one_line(source, &finding)).collect()
+}
+
+/// A finding without the value that it points at. Keys are told, and what missing keys and syntax are about are no values.
+fn without_value(source: &Source, finding: &Diagnostic) -> Diagnostic {
+    let value = finding.span.and_then(|span| source.slice(span));
+    match value.map(|value| value.trim_matches(['"', '\''])) {
+        Some(value) if !value.is_empty() && ["FL0010", "FL0011", "FL0012"].contains(&finding.code) => {
+            finding.clone().without(value)
+        }
+        _ => finding.clone(),
+    }
+}
+
+fn one_line(source: &Source, finding: &Diagnostic) -> String {
+    let place = finding
+        .span
+        .map_or_else(|| source.name().to_owned(), |span| source.place(span.start));
+    let label = if finding.label.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", finding.label)
+    };
+    let help = finding
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!(" ({help})"));
+    format!("{place}: {}{label}{help}", finding.message)
+}
+
+/// What is wrong with a text that [`parse`] refused.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    /// The findings, in the order of the source.
+    pub findings: Vec<Diagnostic>,
+    lines: Vec<String>,
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Diagnostics {}

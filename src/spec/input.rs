@@ -1,0 +1,313 @@
+//! Input of a spec: files with those that they include, patches beside them, and values that are set.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{
+    API_VERSION, KIND,
+    patch_files::{PatchFiles, PatchText},
+};
+use firelay_yaml::{
+    Content, Spanned, Tree,
+    diagnostic::{Diagnostic, Source, Span},
+};
+
+/// The key of the files that a text includes.
+pub(super) const INCLUDE: &str = "include";
+
+/// How many files may include each other in a row.
+const MAX_CHAIN: usize = 32;
+
+/// How many texts a spec may have.
+const MAX_FILES: usize = 500;
+
+/// The name of the text that holds the values of `--set`.
+const SET: &str = "--set";
+
+/// Reads a file that a spec includes; the error is the message of the system.
+pub type Read<'r> = &'r mut dyn FnMut(&Path) -> Result<String, String>;
+
+/// The texts of a spec, each parsed once.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// All texts.
+    pub source: Source,
+    /// Names of the specs on the command line, without the files that they include.
+    names: Vec<String>,
+    /// Files in the order in which they are merged, the lowest first.
+    pub(super) files: Vec<SpecFile>,
+    pub(super) patches: PatchFiles,
+    pub(super) set: Option<SetText>,
+    pub(super) environment: Option<BTreeMap<String, String>>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+/// A file of the spec.
+#[derive(Clone, Debug)]
+pub(super) struct SpecFile {
+    path: PathBuf,
+    number: usize,
+    /// Its content, or the reasons why it cannot be merged.
+    pub(super) tree: Result<Tree<'static>, Vec<Diagnostic>>,
+}
+
+/// The text of all assignments, a line each.
+#[derive(Clone, Debug)]
+pub(super) struct SetText {
+    number: usize,
+    /// Bytes of each assignment.
+    lengths: Vec<usize>,
+}
+
+/// The kind of a text of the source.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'i> {
+    /// A spec, or a file that one includes.
+    Spec,
+    /// Patches, in this folder below `patches/`.
+    Patches(&'i str),
+    /// Assignments, with the bytes of each.
+    Set(&'i [usize]),
+    /// Manifests that the spec names.
+    Manifests,
+    /// Any other text: a profile.
+    Profile,
+}
+
+impl From<Source> for Input {
+    /// The first text, alone.
+    fn from(source: Source) -> Self {
+        let mut input = Self {
+            names: vec![source.name().to_owned()],
+            source,
+            ..Self::default()
+        };
+        let (path, tree) = (PathBuf::from(input.source.name()), parse(&input.source, 0));
+        input.files.push(SpecFile { path, number: 0, tree });
+        input
+    }
+}
+
+impl Input {
+    /// Adds a spec and the files that it includes, above the files that are there. A file lies above those that it includes,
+    /// and a later one above an earlier; each file is read once. Findings are `FL0015` and `FL0016`.
+    pub fn add(&mut self, name: &str, path: &Path, text: String, read: Read<'_>) {
+        self.names.push(name.to_owned());
+        let path = normal(path);
+        if !self.has(&path) {
+            self.add_file(name, path, text, read, &mut Vec::new());
+        }
+    }
+
+    /// Adds a text of patches behind the others; `folder` is that below `patches/`.
+    pub fn patch(&mut self, folder: &str, name: &str, text: String) {
+        let number = self.source.add(name, text);
+        self.patches.read(&self.source, number, folder);
+    }
+
+    /// Reports a file among the patches that holds none (`FL0714`).
+    pub fn stray(&mut self, name: &str) {
+        let number = self.source.add(name, "");
+        let finding = Diagnostic::error("FL0714", "not a file of patches").at(self.beginning(number));
+        self.findings
+            .push(finding.help("patches are in files that end in .yaml, .yml or .json; keep other files elsewhere"));
+    }
+
+    /// Reports a folder of patches beside a spec that is not the first (`FL0715`).
+    pub fn unread(&mut self, spec: &Path, folder: &Path) {
+        let path = normal(spec);
+        let file = self.files.iter().find(|file| file.path == path);
+        let what = format!("the patches in {} are not laid", folder.display());
+        let at = self.beginning(file.map_or(0, |file| file.number));
+        let help = match spec == Path::new("-") {
+            true => "a spec from stdin has no folder beside it: name the spec as a file",
+            false => "only those beside the first spec are: move them there, or name this spec first",
+        };
+        self.findings
+            .push(Diagnostic::warning("FL0715", what).at(at).help(help));
+    }
+
+    /// Sets values above all files, in order: `PATH=VALUE`, see [`firelay_yaml::Assignment`].
+    pub fn set(&mut self, assignments: &[String]) {
+        if !assignments.is_empty() {
+            self.set = Some(SetText {
+                number: self.source.add(SET, assignments.join("\n")),
+                lengths: assignments.iter().map(String::len).collect(),
+            });
+        }
+    }
+
+    /// Replaces `${NAME}` by variables.
+    pub fn substitute(&mut self, environment: BTreeMap<String, String>) {
+        self.environment = Some(environment);
+    }
+
+    /// The specs on the command line: `base.yaml + prod.yaml`.
+    pub fn name(&self) -> String {
+        self.names.join(" + ")
+    }
+
+    /// The kind of a text of the source, by its number.
+    pub(super) fn part(&self, number: usize) -> Part<'_> {
+        let patch = self.patches.texts.iter().find(|patch| patch.number == number);
+        match (&self.set, patch) {
+            _ if self.files.iter().any(|file| file.number == number) => Part::Spec,
+            (_, Some(patch)) => Part::Patches(&patch.folder),
+            (Some(set), _) if set.number == number => Part::Set(&set.lengths),
+            _ => Part::Profile,
+        }
+    }
+
+    /// Each assignment with its offset in the source.
+    pub(super) fn assignments(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.set.iter().flat_map(|set| {
+            let text = &self.source.texts()[set.number];
+            set.lengths.iter().scan(0, |at, length| {
+                let start = *at;
+                *at += length + 1;
+                Some((&text.text[start..start + length], text.start + start))
+            })
+        })
+    }
+
+    /// The path of a file that a value names, as seen from here.
+    pub(super) fn beside(&self, path: &Spanned<String>) -> PathBuf {
+        let number = self.source.number(path.span.start);
+        let file = self.files.iter().find(|file| file.number == number);
+        let patch = |patch: &PatchText| patch.number == number;
+        let file = file.map(|file| file.path.clone()).or_else(|| {
+            let found = self.patches.texts.iter().any(patch);
+            found.then(|| PathBuf::from(&self.source.texts()[number].name))
+        });
+        let folder = file.and_then(|file| file.parent().map(Path::to_owned));
+        normal(&folder.unwrap_or_default().join(&path.value))
+    }
+
+    fn beginning(&self, number: usize) -> Span {
+        let start = self.source.texts().get(number).map_or(0, |text| text.start);
+        Span { start, end: start }
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+
+    fn add_file(&mut self, name: &str, path: PathBuf, text: String, read: Read<'_>, chain: &mut Vec<PathBuf>) {
+        let number = self.source.add(name, text);
+        let tree = parse(&self.source, number);
+        chain.push(path.clone());
+        for include in self.includes(&tree) {
+            self.include(&path, &include, read, chain);
+        }
+        chain.pop();
+        self.files.push(SpecFile { path, number, tree });
+    }
+
+    fn include(&mut self, from: &Path, include: &Spanned<String>, read: Read<'_>, chain: &mut Vec<PathBuf>) {
+        let path = normal(&from.parent().unwrap_or(Path::new("")).join(&include.value));
+        let refused = |code, message: &str| Diagnostic::error(code, message).at(include.span);
+        if let Some(at) = chain.iter().position(|open| *open == path) {
+            let circle = chain[at..].iter().chain([&path]);
+            let circle: Vec<_> = circle.map(|path| path.display().to_string()).collect();
+            let finding = refused("FL0016", "files include each other in a circle");
+            self.findings.push(finding.label(circle.join(" includes ")));
+            return;
+        }
+        if self.has(&path) {
+            return;
+        }
+        // Links can make a circle of ever longer paths.
+        if chain.len() >= MAX_CHAIN || self.source.texts().len() >= MAX_FILES {
+            let label = format!("at most {MAX_CHAIN} files may include each other in a row, and {MAX_FILES} in all");
+            let finding = refused("FL0006", "files include each other without end");
+            self.findings.push(finding.label(label));
+            return;
+        }
+        match read(&path) {
+            Ok(text) => self.add_file(&path.display().to_string(), path, text, read, chain),
+            Err(why) => {
+                let finding = refused("FL0015", "an included file cannot be read");
+                let finding = finding.label(format!("{}: {why}", path.display()));
+                self.findings
+                    .push(finding.help("paths are relative to the file that they stand in"));
+            }
+        }
+    }
+
+    /// The files that a text includes.
+    fn includes(&mut self, tree: &Result<Tree<'_>, Vec<Diagnostic>>) -> Vec<Spanned<String>> {
+        let list = tree.as_ref().ok().and_then(|tree| tree.root.get(INCLUDE));
+        let Some(list) = list else { return Vec::new() };
+        let list = Tree {
+            root: list.clone(),
+            findings: Vec::new(),
+        };
+        let draft = firelay_yaml::draft::<Vec<Spanned<String>>>(&list, &[]);
+        let mistaken = !draft.findings.is_empty();
+        // The same mistakes are found when the whole is decoded, unless another file hides them.
+        self.findings.extend(draft.findings);
+        draft.value.filter(|_| !mistaken).unwrap_or_default()
+    }
+}
+
+/// Parses one text of a source.
+fn parse(source: &Source, number: usize) -> Result<Tree<'static>, Vec<Diagnostic>> {
+    let text = &source.texts()[number];
+    let tree = Tree::parse_at(&text.text, text.start)?;
+    Ok(Tree {
+        root: tree.root.detached(),
+        findings: tree.findings,
+    })
+}
+
+/// The findings by which a text is no part of a spec.
+pub(super) fn check_form(tree: &Tree<'_>) -> Vec<Diagnostic> {
+    let header = [("apiVersion", API_VERSION), ("kind", KIND)];
+    let header = header
+        .into_iter()
+        .filter_map(|(key, expected)| check_header(tree, key, expected));
+    header.chain(check_mapping(tree)).collect()
+}
+
+fn check_header(tree: &Tree<'_>, key: &str, expected: &str) -> Option<Diagnostic> {
+    let value = tree.root.get(key)?;
+    (value.text()? != expected).then(|| {
+        Diagnostic::error("FL0014", format!("`{key}` must be {expected}"))
+            .at(value.span)
+            .label("this is the spec of another program, or of another version")
+            .help(format!("write {key}: {expected}"))
+    })
+}
+
+/// A list or a text that is merged over a mapping would replace all of its keys.
+fn check_mapping(tree: &Tree<'_>) -> Option<Diagnostic> {
+    let what = match &tree.root.content {
+        Content::Mapping(_) => return None,
+        Content::Sequence(_) => "a list",
+        Content::Scalar(_) => "text",
+    };
+    let finding = Diagnostic::error("FL0010", format!("expected a mapping, found {what}")).at(tree.root.span);
+    Some(
+        finding
+            .label("a spec is a mapping of keys")
+            .help("write `KEY: VALUE` lines, such as os: ubuntu-24.04"),
+    )
+}
+
+/// A path without `.` and, as far as its own text tells, without `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        let above = matches!(normal.components().next_back(), Some(Component::Normal(_)));
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if above => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}
