@@ -35,3 +35,9 @@ manifests:
 # Let Terraform itself, which has to be installed, evaluate the modules over a rendered tree.
 terraform:
     cargo test --test spec terraform:: -- --ignored
+
+# Build docs/ as a book with search: target/book/docs/index.html. Installs mdbook below target/ if it is missing.
+book:
+    test -x target/tools/bin/mdbook || cargo install mdbook@0.5.4 --locked --no-default-features --features search --root target/tools
+    target/tools/bin/mdbook build docs
+    cp -r examples profiles templates target/book/

@@ -9,13 +9,15 @@
 //!                    profiles/    firelay.secrets.yaml
 //! ```
 //!
-//! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only
-//! `commands`, the bundle's load and save, and the tree's writer and reader touch the disk (by `disk`, which writes files
-//! whole or not at all), and `serve`, which hands a tree
-//! to machines over the network, and `mirror`, which fetches what they will.
+//! `plan` to `document` are pure functions: the clock, randomness and files come in as values. Only `commands`, the bundle's
+//! load and save, and packages below `crates/` touch the disk or the network: `tree` writes and reads the output, `serve`
+//! hands it to machines, `mirror` fetches files, and `audit` searches a tree for secrets.
 
-pub mod disk;
-pub mod secret;
+pub use firelay_audit as audit;
+pub use firelay_base::{UNITS, disk, encoding, secret};
+pub use firelay_mirror as mirror;
+pub use firelay_serve as serve;
+pub use firelay_tree as tree;
 
 pub mod age;
 
@@ -49,13 +51,7 @@ pub mod delivery;
 
 pub mod verify;
 
-pub mod audit;
-
 pub mod graph;
-
-pub mod serve;
-
-pub mod mirror;
 
 pub mod cli;
 

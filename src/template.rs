@@ -8,7 +8,6 @@
 
 use std::{net::IpAddr, sync::LazyLock};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use include_dir::{Dir, File, include_dir};
 use ipnet::IpNet;
 use minijinja::{
@@ -17,6 +16,8 @@ use minijinja::{
     value::{Serde, ValueKind},
 };
 use serde::Serialize;
+
+use crate::encoding::base64;
 
 static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
@@ -112,9 +113,7 @@ fn bare() -> Environment<'static> {
     environment.add_filter("unit", |value: &Value| text(value).map(|text| unit(&text)));
     environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
     environment.add_filter("json", json);
-    environment.add_filter("b64", |value: &Value| {
-        text(value).map(|text| BASE64_STANDARD.encode(text))
-    });
+    environment.add_filter("b64", |value: &Value| text(value).map(|text| base64(text)));
     environment.add_test("inside", inside);
     environment
 }

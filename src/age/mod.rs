@@ -14,6 +14,7 @@ mod recipient;
 mod ssh;
 mod x25519;
 
+use firelay_base::Random;
 use zeroize::Zeroizing;
 
 pub use error::Error;
@@ -21,9 +22,6 @@ pub use format::{FileKey, Stanza, assemble, is_sealed};
 pub use identity::{Identity, identities};
 pub use recipient::Recipient;
 pub use x25519::{public, wrap};
-
-/// Fills a buffer with cryptographic randomness; [`getrandom::fill`] in the program, a fixed stream in tests.
-pub type Random<'a> = dyn FnMut(&mut [u8]) -> Result<(), getrandom::Error> + 'a;
 
 /// Seals a text to recipients, as armored text.
 pub fn seal(plain: &[u8], recipients: &[Recipient], random: &mut Random<'_>) -> Result<String, Error> {

@@ -2,7 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Error, FileKey, Random, Stanza, bech32, draw, ssh, x25519};
+use firelay_base::Random;
+
+use super::{Error, FileKey, Stanza, bech32, draw, ssh, x25519};
 
 /// `age1…`, `ssh-ed25519 AAAA…` or `ssh-rsa AAAA…`.
 #[derive(Clone, Debug)]

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     cli::{Inputs, SpecArgs, Verify},
-    delivery::{ManifestFile, tree},
-    document::sha256_hex,
+    encoding::sha256_hex,
     secrets::Bundle,
+    tree::{self, ManifestFile, TreeReader},
     verify::{Finding, Other, compare},
 };
 
@@ -28,7 +28,7 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let project = Project::load(&inputs.spec)?;
     refuse_lost(&bundle_path(&inputs), &args.out, &project.plan.name)?;
     let bundle = project.bundle(&inputs, "verify --against")?;
-    let last = tree::manifest(&args.out)?;
+    let last = TreeReader::open(&args.out)?.manifest;
     if last.bundle_fingerprint != bundle.fingerprint() {
         return Err(Failure::Secrets(format!(
             "{} was rendered with the secrets {}, these are {}: name the right bundle with --secrets",

@@ -89,7 +89,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// What the node's platform takes.
+    /// The artifact for the node's platform.
     pub fn artifact(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Failure> {
         let plan = self.shared.plan;
         let mut artifact = self.package(node, files).map_err(|error| match error {
@@ -105,7 +105,7 @@ impl<'a> Assembly<'a> {
         delivery::package(&self.shared.plan.name, node, files, &self.keys)
     }
 
-    /// What a node boots from the network with, by path within the tree.
+    /// The files with which a node boots from the network, by path within the tree.
     pub fn pxe_files(&self, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, Failure> {
         let plan = self.shared.plan;
         let files = plan.pxe.as_ref().map(|pxe| pxe::files(pxe, node, artifact));
@@ -129,7 +129,7 @@ fn secrets(error: pki::Error) -> Failure {
     Failure::Secrets(chain(&error))
 }
 
-/// Patches are applied once before, without the bundle; only what tests a secret can fail now.
+/// Patches were applied before, without the bundle; only a test of a secret can fail now.
 fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), Failure> {
     let refused = outcomes.iter().find_map(|(_, outcome)| match outcome {
         Outcome::Refused(findings) => findings.first(),

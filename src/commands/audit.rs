@@ -2,30 +2,21 @@
 
 use std::path::Path;
 
-use firelay_yaml::diagnostic::Source;
-
-use super::{
-    bundle::load_bundle,
-    failure::Failure,
-    input,
-    project::{print_findings, refusal},
-    streams,
-};
+use super::{bundle::load_bundle, failure::Failure, known_secrets, project::load_profiles, streams};
 use crate::{
-    audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, Known, MachineFiles, Report},
-    cli::{self, IdentityArg, OutputFormat, ProfilesArg},
+    audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
+    cli::{self, IdentityArg},
     delivery::ManifestFile,
     plan::Plan,
-    profile::Profiles,
-    redact::redact_profiles,
+    profile::{PlatformProfile, Store},
     secrets::Bundle,
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let files = Files::open(&args.out)?;
-    let profiles = profiles(&args.profiles)?;
+    let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
     let bundle = args
         .secrets
         .as_deref()
@@ -33,33 +24,54 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
         .transpose()?;
     let known = bundle
         .as_ref()
-        .map(|bundle| Known::of_bundle(bundle, files.names(), files.external_etcd()));
+        .map(|bundle| known_secrets::of_bundle(bundle, files.names(), files.external_etcd()));
     let catalogue = Catalogue::new(known.unwrap_or_default());
     let (machines, shared) = files.read(&catalogue)?;
-    let mut audit = audit::audit(&catalogue, machines, &shared);
+    let mut audit = audit::audit(&catalogue, machines, &shared, by_identity);
     audit.findings.extend(Finding::of_no_machines(&audit));
-    let profile = |name: &str| profiles.platform.get(name).map(|profile| (**profile).clone());
+    let platform = |name: &str, attribute: &str| Some(platform(profiles.platform.get(name)?, attribute));
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
-    let report = Report::new(&files.manifest.cluster, fingerprint, audit, profile);
-    match args.output {
-        OutputFormat::Json => streams::json(&report)?,
-        OutputFormat::Text => streams::data(&audit::text(&report))?,
-    }
+    let report = Report::new(&files.cluster, fingerprint, audit, platform);
+    streams::report(args.output, &report, || audit::text(&report))?;
     match report.findings.len() {
         0 => Ok(()),
-        count => Err(Failure::Policy(counted(count))),
+        count => Err(Failure::Policy(violations(count))),
     }
 }
 
-fn counted(findings: usize) -> String {
-    let plural = if findings == 1 { "" } else { "s" };
-    format!("{findings} finding{plural}: documents hold what they must not")
+/// The readers of the documents that a platform's profile names.
+fn platform(profile: &PlatformProfile, attribute: &str) -> Platform {
+    let takes = [&profile.cloud_init, &profile.ignition].into_iter().flatten();
+    let takes = { takes }.find(|takes| takes.attribute == attribute);
+    let service = &profile.metadata;
+    let addresses = service.addresses.iter().map(ToString::to_string);
+    let mut services = service.names.iter().cloned().chain(addresses);
+    Platform {
+        readable_by: profile.readable_by.clone(),
+        terraform: takes
+            .filter(|_| !profile.state_is_hashed)
+            .and_then(|takes| takes.terraform.clone()),
+        metadata_service: services.find(|name| profile.readable_by.contains(name)),
+        narrowed_by: profile.narrowed_by.clone(),
+    }
+}
+
+/// Whether a machine authenticates with its cloud's identity where payloads of this scheme lie.
+fn by_identity(scheme: &str) -> bool {
+    Store::of(scheme).is_some_and(|store| !store.auth)
+}
+
+fn violations(findings: usize) -> String {
+    format!(
+        "{}: documents hold what they must not",
+        streams::counted(findings, "finding")
+    )
 }
 
 /// The bundle with which the tree was rendered: of another nothing would be found.
 fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundle, Failure> {
     let bundle = load_bundle(path, identity, "audit --secrets -", || "firelay secrets new".to_owned())?;
-    let (made, own) = (&files.manifest.bundle_fingerprint, bundle.fingerprint());
+    let (made, own) = (&files.bundle_fingerprint, bundle.fingerprint());
     if bundle.has_fingerprint(made) {
         return Ok(bundle);
     }
@@ -69,36 +81,24 @@ fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundl
     )))
 }
 
-fn profiles(args: &ProfilesArg) -> Result<Profiles, Failure> {
-    let profiles = Profiles::embedded()?;
-    let Some(directory) = &args.directory else {
-        return Ok(profiles);
-    };
-    let mut source = Source::default();
-    let library = input::library(directory, &mut source)?;
-    match profiles.with(&source, &library) {
-        Ok((own, _)) => Ok(own),
-        Err(findings) => {
-            print_findings(&redact_profiles(&source), &findings);
-            Err(Failure::Refused(refusal("the profiles", &findings)))
-        }
-    }
-}
-
-/// What a render is searched for: everything of its bundle.
+/// The secrets for which a render is searched: all of its bundle.
 pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     let names = plan.nodes.iter().map(|node| node.name.as_str());
-    Catalogue::new(Known::of_bundle(bundle, names, plan.etcd.external))
+    Catalogue::new(known_secrets::of_bundle(bundle, names, plan.etcd.external))
 }
 
 /// One machine's files, searched. The readable document stands for the forms of it that say the same in fewer bytes.
 pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -> Option<MachineFiles> {
-    let mut machine = audit::machines(files.iter().map(|(file, _)| file)).pop()?;
+    let entries = files
+        .iter()
+        .map(|(file, _)| serde_json::from_value(serde_json::to_value(file)?));
+    let entries = entries.collect::<serde_json::Result<Vec<_>>>();
+    let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
     let mut text = None;
     for (file, bytes) in files {
         let same = text
             .clone()
-            .filter(|_| file.rung.is_some_and(|rung| rung != Rung::Pointer));
+            .filter(|_| file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer));
         let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes));
         text.get_or_insert_with(|| contents.clone());
         let path = file.path.clone();
@@ -109,7 +109,7 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
 
 /// Refuses documents that hold what they must not, or open more than the spec allows.
 pub(super) fn refuse(catalogue: &Catalogue, machines: Vec<MachineFiles>) -> Result<(), Failure> {
-    let Audit { findings, .. } = audit::audit(catalogue, machines, &[]);
+    let Audit { findings, .. } = audit::audit(catalogue, machines, &[], by_identity);
     refuse_findings(&findings)
 }
 
@@ -117,9 +117,9 @@ fn refuse_findings(findings: &[Finding]) -> Result<(), Failure> {
     if findings.is_empty() {
         return Ok(());
     }
-    streams::tell(audit::listed(findings).trim_end());
+    streams::tell(audit::listed(&findings).trim_end());
     Err(Failure::Policy(format!(
         "{}; nothing was written",
-        counted(findings.len())
+        violations(findings.len())
     )))
 }

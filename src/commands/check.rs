@@ -86,7 +86,7 @@ fn summary(name: &str, plan: &Plan) -> String {
     let parts: Vec<_> = parts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }))
+        .map(|(count, what)| streams::counted(count, what))
         .collect();
     format!(
         "{name} is valid: cluster {}, Kubernetes {}, {}\n",

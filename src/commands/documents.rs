@@ -4,11 +4,12 @@ use time::OffsetDateTime;
 
 use super::{assembly::Assembly, failure::Failure, project::Project, variables};
 use crate::{
-    delivery::{Artifact, ArtifactFile, Manifest, ManifestFile, pxe},
+    delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     plan::NodePlan,
+    tree::network_boot,
 };
 
-/// A file of the tree: what manifest.json says of it, and its bytes.
+/// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type File = (ManifestFile, Vec<u8>);
 
 /// Everything that the tree has of one node.
@@ -62,7 +63,9 @@ impl<'n> Documents<'n> {
 pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<File>, Failure> {
     let kubeconfig = assembly.admin_kubeconfig()?.expose().as_bytes().to_vec();
     let names = node_names(&project.plan.nodes).into_bytes();
-    let first = assembly.first_script()?.map(|script| (pxe::FIRST, script.into_bytes()));
+    let first = assembly
+        .first_script()?
+        .map(|script| (network_boot::FIRST_SCRIPT, script.into_bytes()));
     let files = [("admin.kubeconfig", kubeconfig), ("node-names", names)]
         .into_iter()
         .chain(first);

@@ -1,4 +1,4 @@
-//! Whether git would add a file. Who has no git, or no work tree, is told nothing.
+//! Warnings about files that git would add; none without git or outside a work tree.
 
 use std::{
     path::Path,

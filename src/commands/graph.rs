@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Runs the verb. What can be read is drawn, and what cannot is told.
+/// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
     let tree = Tree::open(&args.out)?;
     draw(args, &Picture::of(&tree))?;

@@ -59,9 +59,12 @@ pub fn compose(input: Input, library: Option<&Library>, read: Load<'_>) -> Resul
     Ok(composed?.with_files(read))
 }
 
-/// The profiles that come with firelay and those of a directory, as texts of a source.
-pub fn library(directory: &Path, source: &mut Source) -> Result<Library, Failure> {
+/// The profiles that come with firelay, and those of a directory, as texts of a source.
+pub fn library(directory: Option<&Path>, source: &mut Source) -> Result<Library, Failure> {
     let mut library = Library::embedded(source)?;
+    let Some(directory) = directory else {
+        return Ok(library);
+    };
     let mut files = Vec::new();
     profile_files(directory, directory, &mut files)?;
     files.sort();

@@ -1,6 +1,6 @@
-//! The documents of a plan against their platforms' limits, and what would make those fit that are too large.
+//! The sizes of documents against their platforms' limits, and changes with which large documents fit.
 //!
-//! Every way out was tried before it is told: the spec was resolved with it, and the documents were made again.
+//! Each suggested change was tried: the spec is resolved with it, and the documents are rendered again.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
     project::{Project, print_findings},
 };
 use crate::{
-    delivery::{self, Overrun, encoding_name},
+    delivery::{self, Overrun},
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::Store,
     secrets::Bundle,
@@ -43,7 +43,7 @@ pub fn findings(project: &Project) -> Result<Vec<Diagnostic>, Failure> {
     of_bundle(project, &bundle::placeholder(&project.plan)?)
 }
 
-/// Prints the finding about a document that turned out too large, before the failure that tells its files.
+/// Prints the finding about a document that is too large, before the failure that lists its files.
 pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failure {
     if matches!(failure, Failure::TooLarge(_))
         && let Ok(findings) = of_bundle(project, bundle)
@@ -94,7 +94,7 @@ fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Fa
 }
 
 fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
-    // What is wrong with one machine of a platform and role is wrong with all.
+    // Machines of one platform and role have the same problem.
     let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
     for tight in tight(project, bundle)? {
         let roles = tight.node.roles;
@@ -174,7 +174,7 @@ fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnosti
     };
     let finding = match &worst.overrun {
         Some(overrun) => {
-            let form = encoding_name(overrun.size.encoding);
+            let form = overrun.size.encoding;
             let over = hundreds(counted - limit);
             Diagnostic::error("FL0931", format!("{of} {are} too large for {platform}"))
                 .label(format!("about {over} bytes over the limit of {limit}, as {form}"))
@@ -196,21 +196,25 @@ fn hundreds(bytes: u64) -> u64 {
     bytes.div_ceil(100) * 100
 }
 
-/// What takes the bytes, and each way out that was tried and fits.
+/// The largest groups of files, and each change with which the documents fit.
 fn help(project: &Project, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overrun) -> String {
     let groups = overrun.size.groups.iter().take(LARGEST);
     let groups = groups.map(|group| format!("{} about {}", group.group.title(), hundreds(group.share)));
     let largest = format!("most bytes: {}", groups.collect::<Vec<_>>().join(", "));
-    let fitting = |ways: Vec<Way>| ways.into_iter().filter(|way| fits(project, bundle, group, way));
-    let smaller = ways(&project.plan, group);
-    let all = together(&smaller);
+    let fitting = |changes: Vec<Change>| {
+        let fits = |change: &Change| fits(project, bundle, group, change);
+        changes.into_iter().filter(fits)
+    };
+    let smaller = changes(&project.plan, group);
+    let all = combined(&smaller);
     let mut found: Vec<_> = fitting(smaller).collect();
     if found.is_empty() {
         found.extend(fitting(all.into_iter().collect()));
     }
     // The first form of a pointer is enough.
     found.extend(fitting(pointers(group)).next());
-    let mut lines: Vec<_> = found.iter().map(|way| format!("fits with {}", way.text)).collect();
+    let fits = |change: &Change| format!("fits with {}", change.text);
+    let mut lines: Vec<_> = found.iter().map(fits).collect();
     if lines.is_empty() {
         lines.push("let the image bring large files, or choose a platform that takes more".to_owned());
     }
@@ -218,68 +222,69 @@ fn help(project: &Project, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overr
 }
 
 /// A change of the spec that makes documents smaller.
-#[derive(Clone)]
-struct Way {
+struct Change {
     assignments: Vec<String>,
     text: String,
-    /// It needs keys of another algorithm.
-    new_bundle: bool,
 }
 
-fn ways(plan: &Plan, group: &[Tight<'_>]) -> Vec<Way> {
-    let way = |assignment: &str, text: String| Way {
-        assignments: vec![assignment.to_owned()],
-        text,
-        new_bundle: false,
-    };
-    let mut ways = Vec::new();
-    if plan.pki.algorithm != Algorithm::EcdsaP256 {
-        ways.push(Way {
-            new_bundle: true,
-            ..way(
-                "pki.algorithm=ecdsa-p256",
-                "pki: { algorithm: ecdsa-p256 }, and a new bundle".to_owned(),
-            )
-        });
+impl Change {
+    fn new(assignment: &str, text: &str) -> Self {
+        Self {
+            assignments: vec![assignment.to_owned()],
+            text: text.to_owned(),
+        }
     }
-    if plan.pki.ca_keys != CaKeys::None {
-        ways.push(way(
-            "pki.caKeys=none",
-            "pki: { caKeys: none }, which leaves out the CAs' keys".to_owned(),
-        ));
-    }
-    if group.iter().any(|tight| tight.node.delivery.rung.is_some()) {
-        ways.push(way(
-            "delivery.rung=",
-            "no `delivery.rung`: the first form that fits is taken".to_owned(),
-        ));
-    }
+}
+
+/// The changes that could make the documents of a group smaller.
+fn changes(plan: &Plan, group: &[Tight<'_>]) -> Vec<Change> {
+    let any = |has: fn(&NodePlan) -> bool| group.iter().any(|tight| has(tight.node));
     let own = |manifest: &plan::ManifestPlan| matches!(manifest.source, ManifestSource::Content(_));
-    if plan.manifests.iter().any(own) {
-        ways.push(way(
+    let changes = [
+        (
+            plan.pki.algorithm != Algorithm::EcdsaP256,
+            "pki.algorithm=ecdsa-p256",
+            "pki: { algorithm: ecdsa-p256 }, and a new bundle",
+        ),
+        (
+            plan.pki.ca_keys != CaKeys::None,
+            "pki.caKeys=none",
+            "pki: { caKeys: none }, which leaves out the CAs' keys",
+        ),
+        (
+            any(|node| node.delivery.rung.is_some()),
+            "delivery.rung=",
+            "no `delivery.rung`: the first form that fits is taken",
+        ),
+        (
+            plan.manifests.iter().any(own),
             "manifests=",
-            "no `manifests`: apply them when the cluster is up".to_owned(),
-        ));
-    }
-    if group.iter().any(|tight| !tight.node.host.files.is_empty()) {
-        ways.push(way("files=", "no `files`: let the image bring them".to_owned()));
-    }
-    ways
+            "no `manifests`: apply them when the cluster is up",
+        ),
+        (
+            any(|node| !node.host.files.is_empty()),
+            "files=",
+            "no `files`: let the image bring them",
+        ),
+    ];
+    let changes = changes.into_iter().filter(|(applies, ..)| *applies);
+    changes
+        .map(|(_, assignment, text)| Change::new(assignment, text))
+        .collect()
 }
 
 /// All of them at once, where there are several.
-fn together(ways: &[Way]) -> Option<Way> {
-    let texts: Vec<_> = ways.iter().map(|way| way.text.as_str()).collect();
-    (ways.len() > 1).then(|| Way {
-        assignments: ways.iter().flat_map(|way| way.assignments.clone()).collect(),
+fn combined(changes: &[Change]) -> Option<Change> {
+    let texts: Vec<_> = changes.iter().map(|change| change.text.as_str()).collect();
+    (changes.len() > 1).then(|| Change {
+        assignments: changes.iter().flat_map(|change| change.assignments.clone()).collect(),
         text: texts.join("; and "),
-        new_bundle: ways.iter().any(|way| way.new_bundle),
     })
 }
 
 /// Places where machines of the platform show an identity come first; sealed payloads before others, since whoever reads the
 /// store has the payload too.
-fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
+fn pointers(group: &[Tight<'_>]) -> Vec<Change> {
     let pointed = |tight: &Tight<'_>| tight.node.delivery.pointer.is_some();
     let Some(first) = group.first().filter(|_| !group.iter().any(pointed)) else {
         return Vec::new();
@@ -292,29 +297,24 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Way> {
         .filter_map(|scheme| Store::of(scheme));
     let stores = own.chain(Store::of("https"));
     let forms = stores.flat_map(|store| [", sealed: true", ""].map(|sealed| (store, sealed)));
-    let way = |(store, sealed): (&Store, &str)| {
+    let change = |(store, sealed): (&Store, &str)| {
         let pointer = format!("{{ base: {}{sealed} }}", store.example);
-        Way {
-            assignments: vec![format!("delivery.pointer={pointer}")],
-            text: format!("delivery: {{ pointer: {pointer} }}, from where machines fetch the rest"),
-            new_bundle: false,
-        }
+        let text = format!("delivery: {{ pointer: {pointer} }}, from where machines fetch the rest");
+        Change::new(&format!("delivery.pointer={pointer}"), &text)
     };
-    forms.map(way).collect()
+    forms.map(change).collect()
 }
 
 /// Whether the spec with the change is accepted, and the documents fit.
-fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], way: &Way) -> bool {
-    let Some(spec) = project.spec.with(&way.assignments) else {
+fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], change: &Change) -> bool {
+    let Some(spec) = project.spec.with(&change.assignments) else {
         return false;
     };
     let Ok(changed) = Project::resolve(spec, project.profiles.clone()) else {
         return false;
     };
-    let other = way
-        .new_bundle
-        .then(|| bundle::placeholder(&changed.plan).ok())
-        .flatten();
+    let needs_other = changed.plan.pki.algorithm != project.plan.pki.algorithm;
+    let other = needs_other.then(|| bundle::placeholder(&changed.plan).ok()).flatten();
     let Ok(assembly) = Assembly::new(&changed, other.as_ref().unwrap_or(bundle), false) else {
         return false;
     };

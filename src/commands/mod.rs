@@ -15,6 +15,7 @@ mod graph;
 mod harden;
 pub mod init;
 pub mod input;
+pub mod known_secrets;
 mod man;
 pub mod measure;
 pub mod preview;

@@ -71,7 +71,7 @@ impl<'a> Preview<'a> {
         Ok(Self { shared, pki })
     }
 
-    /// A machine's files with its patches laid.
+    /// A machine's patched files.
     pub fn patched(&self, node: &NodePlan) -> Result<Patched, Failure> {
         let files = node::assemble(&self.shared, node, &self.pki)?;
         Ok(patch::apply(self.shared.plan, node, files)?)

@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::{
     failure::Failure,
-    input,
-    project::{print_findings, refusal},
+    project::{ProfileSet, load_profiles, print_findings},
     streams,
 };
 use crate::{
     cli::{OutputFormat, ProfileList, ProfileShow, ProfilesArg},
-    profile::{Library, Profiles, Resolved, SHIPPED},
+    profile::{Resolved, SHIPPED},
     redact::redact_profiles,
 };
 
@@ -37,33 +36,30 @@ struct Shown<'a> {
 
 /// Runs `profile list`.
 pub fn list(args: &ProfileList) -> Result<(), Failure> {
-    let (source, library) = read(&args.profiles)?;
-    let profiles = checked(&source, &library)?;
+    let ProfileSet { source, library, .. } = &load(&args.profiles)?;
+    let profiles = library.resolve(source).0;
     let rows: Vec<_> = profiles
         .iter()
         .filter(|profile| !profile.kind().is_empty())
-        .map(|profile| row(profile, &source, &value(profile, &source)))
+        .map(|profile| row(profile, source, &value(profile, source)))
         .collect();
-    match args.output {
-        OutputFormat::Json => streams::json(&rows),
-        OutputFormat::Text => streams::data(&table(&rows)),
-    }
+    streams::report(args.output, &rows, || table(&rows))
 }
 
 /// Runs `profile show`.
 pub fn show(args: &ProfileShow) -> Result<(), Failure> {
-    let (source, library) = read(&args.profiles)?;
-    let profiles = checked(&source, &library)?;
+    let ProfileSet { source, library, .. } = &load(&args.profiles)?;
+    let profiles = library.resolve(source).0;
     let Some(profile) = profiles.iter().find(|profile| profile.name() == args.name) else {
         return Err(unknown(&args.name, &profiles));
     };
-    let value = value(profile, &source);
+    let value = value(profile, source);
     match args.output {
         OutputFormat::Json => streams::json(&Shown {
-            row: row(profile, &source, &value),
+            row: row(profile, source, &value),
             profile: value,
         }),
-        OutputFormat::Text => streams::data(&profile.to_yaml(&source)?),
+        OutputFormat::Text => streams::data(&profile.to_yaml(source)?),
     }
 }
 
@@ -75,28 +71,11 @@ fn unknown(name: &str, profiles: &[Resolved<'_>]) -> Failure {
     Failure::Usage(format!("there is no profile {name}\n  = help: {help}"))
 }
 
-fn read(args: &ProfilesArg) -> Result<(Source, Library), Failure> {
-    let mut source = Source::default();
-    let library = match &args.directory {
-        Some(directory) => input::library(directory, &mut source)?,
-        None => Library::embedded(&mut source)?,
-    };
-    Ok((source, library))
-}
-
-/// All profiles, if a spec could be resolved with them.
-fn checked<'s>(source: &'s Source, library: &Library) -> Result<Vec<Resolved<'s>>, Failure> {
-    let embedded = Profiles::embedded()?;
-    match embedded.with(source, library) {
-        Ok((_, warnings)) => {
-            print_findings(&redact_profiles(source), &warnings);
-            Ok(library.resolve(source).0)
-        }
-        Err(findings) => {
-            print_findings(&redact_profiles(source), &findings);
-            Err(Failure::Refused(refusal("the directory of profiles", &findings)))
-        }
-    }
+/// Loads all profiles, and prints warnings about files of the user.
+fn load(args: &ProfilesArg) -> Result<ProfileSet, Failure> {
+    let set = load_profiles(args, "the directory of profiles")?;
+    print_findings(&redact_profiles(&set.source), &set.warnings);
+    Ok(set)
 }
 
 fn value(profile: &Resolved<'_>, source: &Source) -> Value {

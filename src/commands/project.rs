@@ -11,10 +11,10 @@ use super::{
     input, preview, streams,
 };
 use crate::{
-    cli::{Inputs, SpecArgs},
+    cli::{Inputs, ProfilesArg, SpecArgs},
     plan::{self, NodePlan, Plan},
-    profile::Profiles,
-    redact::redact_spec,
+    profile::{Library, Profiles},
+    redact::{redact_profiles, redact_spec},
     secrets::Bundle,
     spec::Composed,
 };
@@ -45,6 +45,18 @@ pub struct Refused {
 /// A project, or the spec that makes none.
 pub type Outcome = Result<Project, Box<Refused>>;
 
+/// Profiles without a spec.
+pub struct ProfileSet {
+    /// Their texts.
+    pub source: Source,
+    /// The texts by path.
+    pub library: Library,
+    /// Their values.
+    pub profiles: Profiles,
+    /// Warnings about files of the user.
+    pub warnings: Vec<Diagnostic>,
+}
+
 impl Project {
     /// Loads a spec and prints all findings; errors end with exit code 3.
     pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
@@ -63,7 +75,7 @@ impl Project {
     pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
         let mut input = input::read(args)?;
         let directory = args.profiles.directory.as_deref();
-        let library = directory.map(|directory| input::library(directory, &mut input.source));
+        let library = directory.map(|_| input::library(directory, &mut input.source));
         let library = library.transpose()?;
         let spec = input::compose(input, library.as_ref(), &mut input::read_file)?;
         let embedded = Profiles::embedded()?;
@@ -154,6 +166,24 @@ pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str> + C
     near.map_or_else(String::new, |near| format!("\n  = help: did you mean {near}?"))
 }
 
+/// The library of a verb without a spec, and the profiles with their warnings. Errors are printed and refused under this name.
+pub fn load_profiles(args: &ProfilesArg, name: &str) -> Result<ProfileSet, Failure> {
+    let mut source = Source::default();
+    let library = input::library(args.directory.as_deref(), &mut source)?;
+    match Profiles::embedded()?.with(&source, &library) {
+        Ok((profiles, warnings)) => Ok(ProfileSet {
+            source,
+            library,
+            profiles,
+            warnings,
+        }),
+        Err(findings) => {
+            print_findings(&redact_profiles(&source), &findings);
+            Err(Failure::Refused(refusal(name, &findings)))
+        }
+    }
+}
+
 /// Prints findings for people on stderr; the source has the places of its secrets.
 pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
     if !findings.is_empty() {
@@ -168,8 +198,7 @@ pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
         .iter()
         .filter(|finding| finding.severity == diagnostic::Severity::Error)
         .count();
-    let plural = if errors == 1 { "" } else { "s" };
-    format!("{name} is refused: {errors} error{plural}")
+    format!("{name} is refused: {}", streams::counted(errors, "error"))
 }
 
 /// A verb for the same spec and bundle, as it is typed.

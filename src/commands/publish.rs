@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{failure::Failure, streams};
 use crate::{
-    cli::{OutputFormat, Publish},
+    cli::Publish,
     delivery::{ManifestFile, tree::TreeReader},
     disk::{self, Access},
     profile::{Place, Store},
@@ -52,10 +52,7 @@ pub fn run(args: &Publish) -> Result<(), Failure> {
             to.display()
         ));
     }
-    match args.output {
-        OutputFormat::Json => streams::json(&published),
-        OutputFormat::Text => streams::data(&published.iter().map(line).collect::<String>()),
-    }
+    streams::report(args.output, &published, || published.iter().map(line).collect())
 }
 
 /// The command, or where the copy is.

@@ -214,7 +214,7 @@ fn chosen_checks(args: &Render, plan: &Plan) -> Chosen {
     }
 }
 
-/// What of this spec can make a tree fail a check that firelay has just rendered.
+/// The parts of this spec by which a fresh tree can fail a check.
 fn causes(plan: &Plan) -> BTreeSet<Cause> {
     let any = |has: fn(&NodePlan) -> bool| plan.nodes.iter().any(has);
     let brings_manifests = !plan.manifests.is_empty()

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     age::Recipient,
-    cli::{OutputFormat, SecretsNew, SecretsSeal, SecretsShow},
+    cli::{SecretsNew, SecretsSeal, SecretsShow},
 };
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     replace_bundle(path, &bundle)?;
     streams::tell(format_args!(
         "sealed to {}; without one of their identities the cluster is lost: firelay secrets show --identity FILE proves that yours opens it",
-        count(bundle.recipients.len())
+        streams::counted(bundle.recipients.len(), "recipient")
     ));
     if clear {
         streams::tell("backups, snapshots and version control may still have the text that was there in clear");
@@ -58,12 +58,7 @@ pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     Ok(())
 }
 
-fn count(recipients: usize) -> String {
-    let plural = if recipients == 1 { "" } else { "s" };
-    format!("{recipients} recipient{plural}")
-}
-
-/// Each once. What cannot be one is not repeated: it may be an identity.
+/// The recipients, each once. A text that is none is not repeated: it may be an identity.
 fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     let mut all: Vec<Recipient> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
@@ -103,11 +98,10 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
         fingerprint: bundle.fingerprint(),
         recipients: bundle.recipients.iter().map(ToString::to_string).collect(),
     };
-    match args.output {
-        OutputFormat::Json => streams::json(&public),
-        OutputFormat::Text if args.fingerprint => streams::data(&format!("{}\n", public.fingerprint)),
-        OutputFormat::Text => streams::data(&text(&public)),
-    }
+    streams::report(args.output, &public, || match args.fingerprint {
+        true => format!("{}\n", public.fingerprint),
+        false => text(&public),
+    })
 }
 
 fn text(public: &Public) -> String {

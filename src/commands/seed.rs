@@ -7,15 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use firelay_yaml::diagnostic;
 use serde::Serialize;
 
 use super::{
     failure::{Failure, shell_word},
+    project::did_you_mean,
     streams,
 };
 use crate::{
-    cli::{self, OutputFormat, SeedForm},
+    cli::{self, SeedForm},
     delivery::{Form, Machine, Seed, SeedError, iso9660, machines, seed, tree::TreeReader},
     disk::{self, Access},
 };
@@ -23,11 +23,11 @@ use crate::{
 /// Most bytes of what an older seed may be; a larger file is none.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Directory of the tree for volumes, if nobody names another.
+/// The default directory for volumes, in the tree.
 const DIRECTORY: &str = "seed";
 
-/// What was made of one machine.
-#[derive(Debug, Serialize)]
+/// The seed of one machine.
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Made {
     node: String,
@@ -53,7 +53,8 @@ pub fn run(args: &cli::Seed) -> Result<(), Failure> {
     let seeds = seeds.collect::<Result<Vec<_>, Failure>>()?;
     let to = args.to.clone().unwrap_or_else(|| args.out.join(DIRECTORY));
     let made = seeds.into_iter().map(|(name, seed)| make(name, seed, &to));
-    report(args.output, &made.collect::<Result<Vec<_>, _>>()?)
+    let made = made.collect::<Result<Vec<_>, _>>()?;
+    streams::report(args.output, &made, || made.iter().map(line).collect())
 }
 
 impl From<SeedForm> for Form {
@@ -84,17 +85,14 @@ fn chosen<'m>(names: &[String], machines: Vec<&'m Machine<'m>>) -> Result<Vec<&'
             .copied()
             .find(|machine| machine.name == name)
             .ok_or_else(|| {
-                let help = match diagnostic::nearest(name, machines.iter().map(|machine| machine.name)) {
-                    Some(near) => format!("\n  = help: did you mean {near}?"),
-                    None => String::new(),
-                };
+                let help = did_you_mean(name, machines.iter().map(|machine| machine.name));
                 Failure::Usage(format!("the tree has no node or pool {name}{help}"))
             })
     };
     names.iter().map(find).collect()
 }
 
-/// What was made of the last render is not made anew by this one.
+/// Warns of volumes of an earlier render, which a new render does not replace.
 pub(super) fn warn_of_stale(out: &Path) -> Result<(), Failure> {
     let stale = stale(out)?;
     if !stale.is_empty() {
@@ -151,10 +149,8 @@ fn make(node: &str, seed: Seed, to: &Path) -> Result<Made, Failure> {
     match seed {
         Seed::Arguments(arguments) => Ok(Made {
             node,
-            file: None,
-            label: None,
-            bytes: None,
             arguments: Some(arguments),
+            ..Made::default()
         }),
         Seed::Image { label, bytes } => {
             let path = to.join(format!("{node}.iso"));
@@ -164,7 +160,7 @@ fn make(node: &str, seed: Seed, to: &Path) -> Result<Made, Failure> {
                 file: Some(path.display().to_string()),
                 label: Some(label),
                 bytes: Some(bytes.len()),
-                arguments: None,
+                ..Made::default()
             })
         }
     }
@@ -194,17 +190,14 @@ fn may_replace(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn report(output: OutputFormat, made: &[Made]) -> Result<(), Failure> {
-    if output == OutputFormat::Json {
-        return streams::json(&made);
-    }
-    let line = |made: &Made| match (&made.file, &made.arguments) {
+/// A line for each machine.
+fn line(made: &Made) -> String {
+    match (&made.file, &made.arguments) {
         (Some(file), _) => format!(
             "{file}  {} bytes, labelled {}\n",
             made.bytes.unwrap_or_default(),
             made.label.unwrap_or_default()
         ),
         (None, arguments) => format!("{}\n", arguments.as_deref().unwrap_or_default()),
-    };
-    streams::data(&made.iter().map(line).collect::<String>())
+    }
 }

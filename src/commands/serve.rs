@@ -21,12 +21,15 @@ use time::OffsetDateTime;
 use super::{bundle::load_bundle, failure::Failure, streams};
 use crate::{
     cli::Serve,
-    delivery::{Manifest, machines, pxe, tree::TreeReader},
     pki::BootServer,
-    serve::{Audit, Catalog, Journal, KnownBy, Limits, Listener, Mirror, MirrorError, Server, listen, server_config},
+    secrets,
+    serve::{
+        AccessLog, Catalog, Journal, KnownBy, Limits, Listener, Mirror, MirrorError, Server, listen, server_config,
+    },
+    tree::{Manifest, TreeReader, machines, network_boot},
 };
 
-/// Where it listens if nobody says.
+/// The default address.
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// Name of the state in the tree.
@@ -42,7 +45,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let catalog = Catalog::new(&tree.manifest, &known);
     let identity = identity(args)?;
     let mirror = mirror(args)?;
-    let audit = audit(args)?;
+    let log = access_log(args)?;
     let stop = stop().map_err(|error| Failure::Io(format!("cannot wait for signals: {error}")))?;
     let listeners = listeners(args, identity.as_ref())?;
     if !args.reusable {
@@ -65,7 +68,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         ca: identity.map(|identity| identity.ca),
         journal: (!args.reusable).then(|| Mutex::new(journal)),
         limits: Mutex::new(Limits::new(args.rate)),
-        audit,
+        log,
         begun: Instant::now(),
     };
     listen(&Arc::new(server), listeners, &stop, args.connections as usize)
@@ -105,10 +108,12 @@ fn mirror(args: &Serve) -> Result<Option<Mirror>, Failure> {
     let own = args.secrets.iter().chain(&args.audit).chain(&args.identity.files);
     let closed = own.chain([&args.out, &state]).map(PathBuf::as_path);
     let closed = closed.filter(|path| *path != Path::new("-"));
-    Mirror::open(path, closed).map(Some).map_err(|error| match error {
-        MirrorError::Secret { .. } => Failure::Usage(error.to_string()),
-        error => error.into(),
-    })
+    Mirror::open(path, closed, secrets::is_bundle)
+        .map(Some)
+        .map_err(|error| match error {
+            MirrorError::Secret { .. } => Failure::Usage(error.to_string()),
+            error => error.into(),
+        })
 }
 
 /// The certificate, if anything is served with TLS.
@@ -138,7 +143,7 @@ fn identity(args: &Serve) -> Result<Option<BootServer>, Failure> {
     Ok(Some(issued?))
 }
 
-fn audit(args: &Serve) -> Result<Audit, Failure> {
+fn access_log(args: &Serve) -> Result<AccessLog, Failure> {
     let sink: Box<dyn Write + Send> = match &args.audit {
         None => Box::new(io::stderr()),
         Some(path) => {
@@ -147,10 +152,10 @@ fn audit(args: &Serve) -> Result<Audit, Failure> {
             Box::new(file.map_err(|error| Failure::file("open", path, &error))?)
         }
     };
-    Ok(Audit::new(sink))
+    Ok(AccessLog::new(sink))
 }
 
-/// What can be read as soon as SIGINT or SIGTERM comes. The second one ends the program at once.
+/// A stream that is readable after SIGINT or SIGTERM. The second signal ends the program at once.
 fn stop() -> io::Result<UnixStream> {
     let (read, write) = UnixStream::pair()?;
     let stopping = Arc::new(AtomicBool::new(false));
@@ -163,7 +168,8 @@ fn stop() -> io::Result<UnixStream> {
 }
 
 fn listeners(args: &Serve, identity: Option<&BootServer>) -> Result<Vec<Listener>, Failure> {
-    let tls = identity.map(server_config).transpose();
+    let tls = identity.map(|identity| server_config(&identity.certificate, &identity.key));
+    let tls = tls.transpose();
     let tls = tls.map_err(|error| Failure::Io(format!("cannot serve TLS: {error}")))?;
     let plain: &[SocketAddr] = match (args.listen.as_slice(), &tls) {
         ([], None) => &[HERE],
@@ -193,7 +199,7 @@ fn warn_of_memory(manifest: &Manifest) {
     }
 }
 
-/// Machines follow the scripts: where nobody listens at their port, they find nothing.
+/// Machines follow the scripts: without a listener at their port they find nothing.
 fn warn_of_port(tree: &TreeReader, listeners: &[Listener]) {
     let script = first_script(tree);
     let Some((url, port, tls)) = script.as_deref().and_then(server_of) else {
@@ -261,7 +267,11 @@ fn mirrored_files(tree: &TreeReader) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let mirror = format!("{url}/mirror/");
-    let scripts = tree.manifest.files.iter().filter(|file| pxe::is_script(&file.path));
+    let scripts = tree
+        .manifest
+        .files
+        .iter()
+        .filter(|file| network_boot::is_script(&file.path));
     let texts = scripts.filter_map(|file| String::from_utf8(tree.read(file).ok()?).ok());
     let paths = |text: String| {
         let words = text
@@ -274,7 +284,11 @@ fn mirrored_files(tree: &TreeReader) -> BTreeSet<String> {
 
 /// The script that all machines begin with.
 fn first_script(tree: &TreeReader) -> Option<String> {
-    let first = tree.manifest.files.iter().find(|file| file.path == pxe::FIRST)?;
+    let first = tree
+        .manifest
+        .files
+        .iter()
+        .find(|file| file.path == network_boot::FIRST_SCRIPT)?;
     String::from_utf8(tree.read(first).ok()?).ok()
 }
 

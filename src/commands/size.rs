@@ -13,8 +13,8 @@ use super::{
     streams,
 };
 use crate::{
-    cli::{Inputs, OutputFormat, Size},
-    delivery::{NodeSize, encoding_name, format_name},
+    cli::{Inputs, Size},
+    delivery::NodeSize,
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
     secrets::Bundle,
@@ -34,7 +34,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What a platform takes of one kind of document, and who can read it afterwards.
+/// The documents of one kind that a platform accepts, and their readers.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Takes<'a> {
@@ -86,10 +86,7 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     let sizes = sizes.map_err(|failure| measure::explained(&project, &bundle, failure))?;
     let takes = nodes.iter().map(Takes::of);
     let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
-    match args.output {
-        OutputFormat::Json => streams::json(&rows),
-        OutputFormat::Text => streams::data(&text(&rows, args.node.is_some())),
-    }
+    streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
 }
 
 /// The cluster's own bundle, or a placeholder where none was named and none is there.
@@ -148,7 +145,7 @@ fn table(size: &NodeSize, every_file: bool) -> String {
     table
 }
 
-/// What a platform takes, in some lines.
+/// The documents that a platform accepts, in some lines.
 fn legend(takes: &Takes<'_>) -> String {
     let counted = match takes.counted {
         Counted::Decoded => "counted before base64",
@@ -159,8 +156,8 @@ fn legend(takes: &Takes<'_>) -> String {
         Some(limit) => format!("of up to {limit} bytes, {counted}"),
         None => "of any size".to_owned(),
     };
-    let forms = takes.encodings.iter().map(|encoding| encoding_name(*encoding));
-    let inner = takes.inner_compression.then_some("compressed inside");
+    let forms = takes.encodings.iter().map(ToString::to_string);
+    let inner = takes.inner_compression.then(|| "compressed inside".to_owned());
     let rows = [
         ("as", Some(forms.chain(inner).collect::<Vec<_>>().join(", or "))),
         ("Terraform", takes.terraform.clone()),
@@ -169,6 +166,6 @@ fn legend(takes: &Takes<'_>) -> String {
     ];
     let rows = rows.into_iter().filter_map(|(what, text)| Some((what, text?)));
     let rows: String = rows.map(|(what, text)| format!("    {what:<10} {text}\n")).collect();
-    let format = format_name(takes.document);
+    let format = takes.document;
     format!("{} takes {format} documents {limit}\n{rows}", takes.platform)
 }

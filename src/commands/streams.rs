@@ -41,6 +41,11 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     data(&format!("{text}\n"))
 }
 
+/// `1 error`, `2 errors`.
+pub fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints lines for people; an error on stderr itself has no place to go.
 pub fn tell(text: impl Display) {
     let mut stderr = anstream::stderr().lock();

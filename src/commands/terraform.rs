@@ -15,26 +15,23 @@ use time::format_description::well_known::Rfc3339;
 use super::{failure::Failure, streams};
 use crate::{
     cli::Terraform,
-    delivery::{
-        Manifest, ManifestFile,
-        tree::{self, Error},
-    },
     profile::Encoding,
+    tree::{Error, ManifestFile, TreeReader},
 };
 
 /// Most bytes of a query; those that say something have a few hundred.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// What a query may have.
+/// The keys of a query.
 const KEYS: [&str; 3] = ["out", "node", "content"];
 
 /// Runs the verb.
 pub fn run(args: &Terraform) -> Result<(), Failure> {
     let query = Query::read(args)?;
-    let manifest = tree::manifest(&query.out)?;
+    let reader = TreeReader::open(&query.out)?;
     let tree = Tree {
         root: &query.out,
-        manifest: &manifest,
+        reader,
     };
     let answer = match &query.node {
         Some(name) => tree.one(name, query.content)?,
@@ -44,7 +41,7 @@ pub fn run(args: &Terraform) -> Result<(), Failure> {
     streams::data(&format!("{json}\n"))
 }
 
-/// What Terraform asks.
+/// Terraform's query.
 struct Query {
     out: PathBuf,
     node: Option<String>,
@@ -116,7 +113,7 @@ type Answer = BTreeMap<&'static str, String>;
 /// A rendered tree.
 struct Tree<'a> {
     root: &'a Path,
-    manifest: &'a Manifest,
+    reader: TreeReader,
 }
 
 impl Tree<'_> {
@@ -150,7 +147,7 @@ impl Tree<'_> {
 
     /// The files that are handed over.
     fn documents(&self) -> impl Iterator<Item = &ManifestFile> {
-        let files = self.manifest.files.iter();
+        let files = self.reader.manifest.files.iter();
         files.filter(|file| file.attribute.is_some() && file.node.is_some())
     }
 
@@ -162,7 +159,7 @@ impl Tree<'_> {
     }
 
     fn cluster(&self) -> Answer {
-        let manifest = self.manifest;
+        let manifest = &self.reader.manifest;
         Answer::from([
             ("cluster", manifest.cluster.clone()),
             ("kubernetes_version", manifest.kubernetes_version.clone()),
@@ -170,8 +167,8 @@ impl Tree<'_> {
         ])
     }
 
-    /// What there is to know without a secret. The document is read, too: one that is not what the manifest says would
-    /// only be found out when a machine fails to boot.
+    /// The facts without secrets. The document is read, too: else one that differs from the manifest would only be noticed when
+    /// a machine fails to boot.
     fn machine(&self, file: &ManifestFile) -> Result<Answer, Failure> {
         self.bytes(file)?;
         let roles: Vec<_> = file.roles.iter().map(word).collect();
@@ -203,7 +200,7 @@ impl Tree<'_> {
     /// A file of the same node.
     fn beside(&self, file: &ManifestFile, name: &str) -> Option<&ManifestFile> {
         let path = format!("nodes/{}/{name}", file.node.as_deref()?);
-        self.manifest.files.iter().find(|other| other.path == path)
+        self.reader.manifest.files.iter().find(|other| other.path == path)
     }
 
     /// A file's text, empty if there is none. Terraform's texts are UTF-8.
@@ -223,7 +220,7 @@ impl Tree<'_> {
     }
 
     fn bytes(&self, file: &ManifestFile) -> Result<Vec<u8>, Failure> {
-        tree::read(self.root, file).map_err(|error| match error {
+        self.reader.read(file).map_err(|error| match error {
             Error::Gone { .. } => Failure::Io(format!("{} is gone: render again", self.path(file))),
             Error::Changed { .. } => {
                 Failure::Io(format!("{} is not as it was rendered: render again", self.path(file)))

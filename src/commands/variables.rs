@@ -17,7 +17,7 @@ use crate::{
     spec::Beside,
 };
 
-/// What the variables say of one machine or pool; nothing unless it is asked for.
+/// The variables of one machine or pool; empty unless the spec asks for them.
 #[derive(Debug)]
 pub(super) struct Machine {
     name: String,
@@ -46,7 +46,7 @@ impl Machine {
     }
 }
 
-/// The path of a file of variables, which tells of machines of this render and of others.
+/// Whether a path is that of a file of variables, which has machines of this render and of others.
 pub(super) fn is_one(path: &str) -> bool {
     [Variables::PATH, SecretVariables::PATH].contains(&path)
 }
@@ -94,7 +94,7 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// What the last render said, with that of these machines in its place.
+/// The variables of the last render, with those of these machines replaced.
 fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Variables {
     let (nodes, pools) = last.map_or_else(Default::default, |last| (last.firelay_nodes, last.firelay_pools));
     let mut variables = Variables {
@@ -112,8 +112,8 @@ fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Vari
     variables
 }
 
-/// What the last render wrote; nothing if there was no render. One that told of other machines must have written the file,
-/// or nobody knows what to say of them.
+/// The variables of the last render, if there was one. If that render did not write the file, the variables of its machines
+/// are unknown, which is an error.
 fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>, Failure> {
     let Some(bytes) = tree.read_last(path)? else {
         return match tree.last() {

@@ -5,7 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use super::{against, failure::Failure, streams};
+use super::{
+    against,
+    failure::Failure,
+    streams::{self, counted},
+};
 use crate::{
     cli::{OutputFormat, Verify},
     delivery::{Manifest, tree::TreeWriter},
@@ -26,7 +30,7 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     }
     let counts = Counts::of(&findings);
     match args.output {
-        OutputFormat::Json => streams::json(&Report {
+        OutputFormat::Json => streams::json(&VerifyReport {
             out: args.out.display().to_string(),
             cluster: &cluster,
             machines,
@@ -54,7 +58,7 @@ pub fn run(args: &Verify) -> Result<(), Failure> {
     }
 }
 
-/// Verifies what a render is about to put in place: a tree with an error never gets there. A warning is told once,
+/// Verifies a tree before a render puts it in place: one with an error never gets there. A warning is printed once,
 /// with how often there is the same; notes are left to the verb.
 ///
 /// Only checks run that can fail by something that the spec brings: no hand was at these documents yet.
@@ -136,7 +140,7 @@ fn verdict(out: &Path, counts: Counts) -> Result<(), Failure> {
 
 /// The report for machines.
 #[derive(Serialize)]
-struct Report<'a> {
+struct VerifyReport<'a> {
     out: String,
     cluster: &'a str,
     machines: usize,
@@ -163,7 +167,7 @@ impl Counts {
         }
     }
 
-    /// What there is beside errors.
+    /// Warnings and notes.
     fn also(self) -> String {
         let parts = [(self.warnings, "warning"), (self.notes, "note")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
@@ -171,10 +175,6 @@ impl Counts {
             .map(|(count, word)| format!(", {}", counted(count, word)))
             .collect()
     }
-}
-
-fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The findings for people, a blank line between them.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use firelay_tree::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,21 +71,6 @@ pub struct Requirement {
     /// What is fetched beside the usual, by its name in the catalog.
     #[serde(default)]
     pub binaries: Vec<Binary>,
-}
-
-/// Which machines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Place {
-    /// Every one with a kubelet.
-    #[default]
-    All,
-    /// Control planes.
-    ControlPlane,
-    /// Machines with the role of a worker.
-    Worker,
-    /// Members of etcd.
-    Etcd,
 }
 
 /// A port that a program listens on.

@@ -1,15 +1,19 @@
+//! The files of one node.
+
+use time::OffsetDateTime;
+
 use super::{
-    Error,
-    ladder::{Ladder, Taken},
+    Error, ManifestFile, ManifestPort,
+    form::{Candidates, Selected},
     pointer::{Located, PayloadKeys, Pointed},
     seed,
 };
 use crate::{
     document,
     node::NodeFiles,
-    plan::NodePlan,
+    plan::{NodePlan, PortPlan},
     profile::{DocumentFormat, Encoding, UserData},
-    spec::Rung,
+    spec::{DeliveryForm, Role},
 };
 
 /// The files of one node, ready for the tree.
@@ -35,6 +39,16 @@ pub struct ArtifactFile {
     pub content: Vec<u8>,
 }
 
+impl ArtifactFile {
+    /// A file of text.
+    pub(super) fn text(name: impl Into<String>, content: String) -> Self {
+        Self {
+            name: name.into(),
+            content: content.into_bytes(),
+        }
+    }
+}
+
 impl std::fmt::Debug for ArtifactFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ArtifactFile({}, {} bytes)", self.name, self.content.len())
@@ -49,7 +63,7 @@ pub struct Handover {
     /// What takes it: a Terraform attribute, a metadata key, a file name. It is the same on every rung.
     pub attribute: String,
     /// The form.
-    pub rung: Rung,
+    pub rung: DeliveryForm,
     /// How the file is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
@@ -61,7 +75,7 @@ pub struct Handover {
 impl Handover {
     /// The platform sees compressed bytes.
     pub(super) fn is_compressed(&self) -> bool {
-        self.rung == Rung::Inner || self.encoding.is_gzip()
+        self.rung == DeliveryForm::Inner || self.encoding.is_gzip()
     }
 }
 
@@ -89,16 +103,13 @@ impl Payload {
     }
 }
 
-/// Renders a node's document and finds the form in which its platform takes it: the lowest [`Rung`] on which it fits, or the
-/// one that the spec fixes.
+/// Renders a node's document in a form that its platform takes: the first [`DeliveryForm`] that fits, or the one that the spec
+/// fixes.
 pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &PayloadKeys) -> Result<Artifact, Error> {
-    let failed = |source| Error::Document {
-        node: node.name.clone(),
-        source,
-    };
-    let document = document::for_os(&node.os).map_err(failed)?;
+    let failed = Error::of_document(node);
+    let document = document::for_os(&node.os).map_err(&failed)?;
     let plain = document.render(files, document::Compression::None).map_err(failed)?;
-    let ladder = Ladder {
+    let candidates = Candidates {
         cluster,
         node,
         files,
@@ -107,13 +118,13 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &Payload
         document: &*document,
         plain: &plain,
     };
-    let Taken {
+    let Selected {
         handover,
         sent,
         pointed,
-    } = ladder.climb()?;
-    let told = pointed.as_ref().map_or(&plain, |Pointed { stub, .. }| stub);
-    let instance = seed::instance_id(cluster, node, told);
+    } = candidates.select_form()?;
+    let given = pointed.as_ref().map_or(&plain, |Pointed { stub, .. }| stub);
+    let instance = seed::instance_id(cluster, node, given);
     let beside = match node.os.document {
         DocumentFormat::CloudInit => seed::files(node, &instance, handover.encoding),
         DocumentFormat::Ignition => Vec::new(),
@@ -142,4 +153,66 @@ fn user_data(node: &NodePlan) -> Result<&UserData, Error> {
         os: node.os.name.clone(),
         format: node.os.document,
     })
+}
+
+impl Artifact {
+    /// The bytes of a file.
+    pub(super) fn content(&self, name: &str) -> Option<&[u8]> {
+        let mut files = self.files.iter();
+        let file = files.find(|file| file.name == name)?;
+        Some(&file.content)
+    }
+
+    /// The node's files under `nodes/NAME/`, described and with their bytes.
+    pub fn tree_files<'a>(
+        &'a self,
+        node: &'a NodePlan,
+        expires: Option<OffsetDateTime>,
+    ) -> impl Iterator<Item = (ManifestFile, &'a [u8])> {
+        self.files.iter().map(move |file| {
+            let handover = (file.name == self.handover.file).then_some(&self.handover);
+            let payload = self.payload.as_ref().filter(|payload| payload.file == file.name);
+            let described = ManifestFile {
+                path: format!("nodes/{}/{}", node.name, file.name),
+                node: Some(node.name.clone()),
+                pool: node.pool,
+                roles: roles(node),
+                platform: Some(node.platform.name.clone()),
+                mac: handover.and_then(|_| node.mac.clone()),
+                uuid: handover.and_then(|_| node.uuid.clone()),
+                memory: handover.is_some() && node.boot.as_ref().is_some_and(|boot| boot.memory),
+                attribute: handover.map(|handover| handover.attribute.clone()),
+                rung: handover.map(|handover| handover.rung),
+                max_exposure: handover.and(node.delivery.max_exposure),
+                encoding: handover.map(|handover| handover.encoding),
+                counted: handover.map(|handover| handover.counted),
+                limit: handover.and_then(|handover| handover.limit),
+                url: payload.map(|payload| payload.url.clone()),
+                sealed: payload.map(|payload| payload.sealed),
+                expires,
+                ..ManifestFile::default()
+            };
+            (described, file.content.as_slice())
+        })
+    }
+}
+
+/// The roles of a node, in the manifest's order.
+pub(super) fn roles(node: &NodePlan) -> Vec<Role> {
+    let roles = [
+        (node.roles.control_plane, Role::ControlPlane),
+        (node.roles.worker, Role::Worker),
+        (node.roles.etcd, Role::Etcd),
+    ];
+    roles
+        .into_iter()
+        .filter_map(|(has, role)| has.then_some(role))
+        .collect()
+}
+
+impl From<PortPlan> for ManifestPort {
+    fn from(port: PortPlan) -> Self {
+        let PortPlan { protocol, port, on, of } = port;
+        Self { protocol, port, on, of }
+    }
 }

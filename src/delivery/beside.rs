@@ -16,27 +16,17 @@ const PARTS: &str = "parts";
 
 /// Those of the asked forms that there are of this node's document.
 pub fn beside(asked: &BTreeSet<Beside>, node: &NodePlan, files: &NodeFiles) -> Result<Vec<ArtifactFile>, Error> {
-    let failed = |source| Error::Document {
-        node: node.name.clone(),
-        source,
-    };
+    let failed = Error::of_document(node);
     match node.os.document {
         DocumentFormat::CloudInit if asked.contains(&Beside::Parts) => {
             let parts = parts(files).map_err(failed)?;
-            let file = |part: crate::document::Part| file(format!("{PARTS}/{}", part.file_name), part.content);
+            let file = |(name, content)| ArtifactFile::text(format!("{PARTS}/{name}"), content);
             Ok(parts.map(file).into())
         }
         DocumentFormat::Ignition if asked.contains(&Beside::Butane) => {
             let butane = butane(&node.os, files).map_err(failed)?;
-            Ok(vec![file("config.bu".to_owned(), butane)])
+            Ok(vec![ArtifactFile::text("config.bu", butane)])
         }
         _ => Ok(Vec::new()),
-    }
-}
-
-fn file(name: String, content: String) -> ArtifactFile {
-    ArtifactFile {
-        name,
-        content: content.into_bytes(),
     }
 }

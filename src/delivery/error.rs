@@ -1,11 +1,7 @@
 use thiserror::Error;
 
 use super::size::Overrun;
-use crate::{
-    document,
-    profile::{DocumentFormat, Encoding},
-    template,
-};
+use crate::{document, plan::NodePlan, profile::DocumentFormat, template};
 
 /// Why a node's document cannot be handed over.
 #[derive(Debug, Error)]
@@ -20,7 +16,9 @@ pub enum Error {
         source: document::Error,
     },
     /// The platform does not carry the format that the OS reads.
-    #[error("{node}: platform {platform} carries no {} documents, which os {os} reads: choose another of the two", format_name(*format))]
+    #[error(
+        "{node}: platform {platform} carries no {format} documents, which os {os} reads: choose another of the two"
+    )]
     NotCarried {
         /// Name of the node.
         node: String,
@@ -41,7 +39,7 @@ pub enum Error {
     },
     /// The spec fixes a form that the platform does not take. A plan has none such.
     #[error("{node}: platform {platform} does not take the document in the form of delivery.rung")]
-    NoRung {
+    NoForm {
         /// Name of the node.
         node: String,
         /// Name of the platform's profile.
@@ -52,20 +50,12 @@ pub enum Error {
     TooLarge(Box<Overrun>),
 }
 
-/// The name of a format, for people.
-pub fn format_name(format: DocumentFormat) -> &'static str {
-    match format {
-        DocumentFormat::CloudInit => "cloud-init",
-        DocumentFormat::Ignition => "ignition",
-    }
-}
-
-/// The name of an encoding, for people.
-pub fn encoding_name(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Plain => "plain text",
-        Encoding::Base64 => "base64",
-        Encoding::Gzip => "gzip",
-        Encoding::GzipBase64 => "gzip and base64",
+impl Error {
+    /// An error in the document of a node.
+    pub(super) fn of_document(node: &NodePlan) -> impl Fn(document::Error) -> Self {
+        |source| Self::Document {
+            node: node.name.clone(),
+            source,
+        }
     }
 }

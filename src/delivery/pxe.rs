@@ -4,52 +4,21 @@
 //! variable for that, so that a server may put another name in its place.
 
 use serde::Serialize;
-use thiserror::Error;
 
-use super::{Artifact, ArtifactFile, machines::own_document};
+use super::{Artifact, ArtifactFile};
 use crate::{
     plan::{BootPlan, NodePlan, PxePlan},
     profile::DocumentFormat,
     template,
+    tree::network_boot::{keys, script},
 };
-
-/// The script that all machines begin with, in the tree.
-pub const FIRST: &str = "pxe/boot.ipxe";
-
-/// Name of a machine's own script.
-pub const SCRIPT: &str = "boot.ipxe";
 
 /// The variable of iPXE that says by what name the machine goes.
 const WHO: &str = "${who}";
 
-/// Why there are no such files.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PxeError {
-    /// A script cannot be rendered.
-    #[error(transparent)]
-    Template(#[from] template::Error),
-}
-
-/// By what a machine is known to a server: its MAC address with hyphens, its UUID.
-pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
-    let mac = mac.map(|mac| mac.replace(':', "-"));
-    mac.into_iter().chain(uuid.map(str::to_owned)).collect()
-}
-
-/// Where a machine's script is in the tree.
-pub fn script(key: &str) -> String {
-    format!("pxe/m/{key}/{SCRIPT}")
-}
-
-/// Whether a file of the tree is a machine's script.
-pub fn is_script(path: &str) -> bool {
-    path.starts_with("pxe/m/") && path.ends_with(SCRIPT)
-}
-
 /// The script that all machines begin with.
-pub fn first(pxe: &PxePlan) -> Result<String, PxeError> {
-    Ok(template::render("pxe/boot.ipxe.j2", &First { url: &pxe.url })?)
+pub fn first(pxe: &PxePlan) -> Result<String, template::Error> {
+    template::render("pxe/boot.ipxe.j2", &First { url: &pxe.url })
 }
 
 #[derive(Serialize)]
@@ -67,7 +36,7 @@ struct Script<'a> {
 }
 
 /// A machine's files, with paths within the tree; none for one that is not known by anything.
-pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, PxeError> {
+pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, template::Error> {
     let keys = keys(node.mac.as_deref(), node.uuid.as_deref());
     let (Some(boot), Some(first)) = (&node.boot, keys.first()) else {
         return Ok(Vec::new());
@@ -85,21 +54,17 @@ pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<
             initrd: &boot.initrd,
             arguments: filling.arguments(boot, WHO),
         };
-        files.push(file(script(key), template::render("pxe/machine.ipxe.j2", &context)?));
+        files.push(ArtifactFile::text(
+            script(key),
+            template::render("pxe/machine.ipxe.j2", &context)?,
+        ));
     }
     let words = filling.arguments(boot, first).join(" ");
-    files.push(file(format!("pxe/arguments/{}", node.name), words + "\n"));
+    files.push(ArtifactFile::text(format!("pxe/arguments/{}", node.name), words + "\n"));
     if let Some(matchbox) = &pxe.matchbox {
         files.extend(of_matchbox(matchbox, node, boot, &filling, artifact));
     }
     Ok(files)
-}
-
-fn file(name: String, content: String) -> ArtifactFile {
-    ArtifactFile {
-        name,
-        content: content.into_bytes(),
-    }
 }
 
 /// What arguments name.
@@ -112,11 +77,7 @@ impl Filling<'_> {
     /// The arguments of a machine that goes by a name.
     fn arguments(&self, boot: &BootPlan, who: &str) -> Vec<String> {
         let seed = format!("{}/m/{who}/", self.pxe.url);
-        self.with_document(
-            boot,
-            &seed,
-            &format!("{seed}{}", own_document(DocumentFormat::Ignition)),
-        )
+        self.with_document(boot, &seed, &format!("{seed}{}", DocumentFormat::Ignition.file_name()))
     }
 
     fn with_document(&self, boot: &BootPlan, seed: &str, document: &str) -> Vec<String> {
@@ -206,12 +167,12 @@ fn of_matchbox(
     // What would be handed over: its platform encodes nothing, but may have been told a pointer.
     let document = ignition.and_then(|file| Some((file, artifact.content(&artifact.handover.file)?.to_vec())));
     let mut files = vec![
-        file(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),
-        file(format!("pxe/matchbox/groups/{name}.json"), json(&group)),
+        ArtifactFile::text(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),
+        ArtifactFile::text(format!("pxe/matchbox/groups/{name}.json"), json(&group)),
     ];
-    files.extend(document.map(|(file, document)| ArtifactFile {
+    files.extend(document.map(|(file, content)| ArtifactFile {
         name: format!("pxe/matchbox/ignition/{file}"),
-        content: document,
+        content,
     }));
     files
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::ArtifactFile;
 use crate::{
-    document::{NetworkConfig, base64, sha256_hex},
+    document::NetworkConfig,
+    encoding::{base64, sha256_hex},
     plan::NodePlan,
     profile::{self, Encoding},
 };
@@ -38,11 +39,11 @@ pub(super) fn files(node: &NodePlan, instance: &str, encoding: Encoding) -> Vec<
     if node.platform.meta_data {
         let meta_data = meta_data(node, instance);
         let encoded = matches!(encoding, Encoding::Base64 | Encoding::GzipBase64).then(|| base64(meta_data.as_bytes()));
-        files.push(file("meta-data", meta_data));
-        files.extend(encoded.map(|encoded| file("meta-data.b64", encoded)));
+        files.push(ArtifactFile::text("meta-data", meta_data));
+        files.extend(encoded.map(|encoded| ArtifactFile::text("meta-data.b64", encoded)));
     }
     if node.platform.network_config == Some(profile::NetworkConfig::File) {
-        files.push(file("network-config", network));
+        files.push(ArtifactFile::text("network-config", network));
     }
     files
 }
@@ -69,11 +70,4 @@ fn meta_data(node: &NodePlan, instance: &str) -> String {
 
 fn text(value: &impl Serialize) -> String {
     firelay_yaml::emit(value).expect("a struct of texts and numbers is YAML")
-}
-
-fn file(name: &str, content: String) -> ArtifactFile {
-    ArtifactFile {
-        name: name.to_owned(),
-        content: content.into_bytes(),
-    }
 }

@@ -9,7 +9,7 @@ use super::{
     Machine, ManifestFile, iso9660,
     tree::{self, TreeReader},
 };
-use crate::{document::sha256_hex, profile::DocumentFormat};
+use crate::{encoding::sha256_hex, profile::DocumentFormat};
 
 /// How a document is brought to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

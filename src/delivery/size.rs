@@ -4,16 +4,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{
-    Handover,
-    error::{encoding_name, format_name},
-};
+use super::Handover;
 use crate::{
-    document::gzip,
+    UNITS,
+    encoding::gzip,
     node::NodeFiles,
     plan::NodePlan,
     profile::{DocumentFormat, Encoding},
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 /// Files in the table of [`Overrun`].
@@ -61,7 +59,7 @@ impl Group {
         let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
         if path.contains("/pki/") || matches!(extension, "crt" | "key" | "pub" | "pem") {
             Self::Pki
-        } else if path.starts_with("/etc/systemd/system/") {
+        } else if path.starts_with(UNITS) {
             Self::Units
         } else if content.starts_with("#!") || extension == "sh" {
             Self::Scripts
@@ -112,7 +110,7 @@ pub struct NodeSize {
     /// What takes the document.
     pub attribute: String,
     /// The form that is taken.
-    pub rung: Rung,
+    pub rung: DeliveryForm,
     /// How it is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
@@ -154,15 +152,6 @@ impl NodeSize {
 }
 
 fn file_sizes(files: &NodeFiles, counted: u64, compressed: bool) -> Vec<FileSize> {
-    let regular = files.files.iter().map(|file| (file.path.clone(), &file.content));
-    let units = files.units.iter().flat_map(|unit| {
-        let path = format!("/etc/systemd/system/{}", unit.name);
-        let dropins = unit.dropins.iter();
-        let dropins = dropins.map(|(name, content)| (format!("/etc/systemd/system/{}.d/{name}", unit.name), content));
-        std::iter::once((path, &unit.content))
-            .chain(dropins)
-            .filter(|(_, content)| !content.is_empty())
-    });
     let weigh = |content: &str| {
         if compressed {
             gzip(content.as_bytes()).len() - GZIP_FRAME
@@ -170,9 +159,9 @@ fn file_sizes(files: &NodeFiles, counted: u64, compressed: bool) -> Vec<FileSize
             content.len()
         }
     };
-    let weighed: Vec<_> = regular
-        .chain(units)
-        .map(|(path, content)| (weigh(content) as u64, path, content))
+    let weighed: Vec<_> = files
+        .contents()
+        .map(|(path, _, content)| (weigh(content) as u64, path, content))
         .collect();
     let total = weighed.iter().map(|(weight, ..)| weight).sum::<u64>().max(1);
     let size = |(weight, path, content): (u64, String, &crate::node::Text)| FileSize {
@@ -236,15 +225,15 @@ impl fmt::Display for Overrun {
             ..
         } = &self.size;
         let inner = match self.size.rung {
-            Rung::Inner => ", compressed inside",
-            Rung::Pointer => ", by pointer",
-            Rung::Plain | Rung::Compressed => "",
+            DeliveryForm::Inner => ", compressed inside",
+            DeliveryForm::Pointer => ", by pointer",
+            DeliveryForm::Plain | DeliveryForm::Compressed => "",
         };
         writeln!(
             f,
             "{node}: the {} document is too large for {attribute} of platform {platform}: {counted} bytes (sent as {}{inner}), {} over the limit of {}",
-            format_name(self.format),
-            encoding_name(self.size.encoding),
+            self.format,
+            self.size.encoding,
             counted - self.limit,
             self.limit
         )?;

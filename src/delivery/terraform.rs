@@ -13,9 +13,9 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use super::{Artifact, manifest::roles};
+use super::{Artifact, artifact::roles};
 use crate::{
-    document::{base64, sha256_hex},
+    encoding::{base64, sha256_hex},
     plan::{NodePlan, Plan},
     profile::{DocumentFormat, Encoding},
     spec::{Arch, Role, TaintEffect},

@@ -9,11 +9,12 @@ use firelay_yaml::diagnostic::Source;
 
 use super::*;
 use crate::{
-    document::{CloudInit, Compression, Document, sha256_hex},
+    document::{CloudInit, Compression, Document},
+    encoding::sha256_hex,
     node::{NodeFile, NodeFiles},
     plan::{self, NodePlan},
     profile::{Encoding, Profiles},
-    spec::{Role, Rung},
+    spec::{DeliveryForm, Role},
 };
 
 /// As [`super::package`], with keys that are known.
@@ -101,7 +102,7 @@ fn ec2_counts_before_base64_and_after_gzip() {
     let handover = Handover {
         file: "user-data.gz.b64".to_owned(),
         attribute: "user_data_base64".to_owned(),
-        rung: Rung::Compressed,
+        rung: DeliveryForm::Compressed,
         encoding: Encoding::GzipBase64,
         counted: compressed.len() as u64,
         limit: Some(16384),
@@ -131,7 +132,7 @@ fn what_does_not_fit_is_compressed_inside_where_the_platform_allows() {
     assert_eq!(content(&artifact, "user-data.packed"), packed.as_bytes());
     assert_eq!(
         (artifact.handover.rung, artifact.handover.encoding),
-        (Rung::Inner, Encoding::Plain)
+        (DeliveryForm::Inner, Encoding::Plain)
     );
 
     let artifact = package("prod", &node("flatcar", "aws"), &self::files(6000, 3000)).unwrap();
@@ -191,7 +192,7 @@ fn an_instance_follows_what_the_machine_is_given() {
     };
     let mut told = |query: &str| {
         let delivery = Arc::make_mut(&mut node.delivery);
-        (delivery.rung, delivery.pointer) = (Some(Rung::Pointer), Some(pointer()));
+        (delivery.rung, delivery.pointer) = (Some(DeliveryForm::Pointer), Some(pointer()));
         delivery.pointer.as_mut().unwrap().query = Some(crate::secret::Secret::new(query.to_owned()));
         let artifact = package("prod", &node, &files(100, 1)).unwrap();
         let written = pxe::files(&pxe, &node, &artifact).unwrap();

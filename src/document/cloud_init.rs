@@ -4,8 +4,12 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Compression, Document, Error, base64, gzip, layout};
-use crate::node::{NodeFiles, NodeUser, Text};
+use super::{Compression, Document, Error, layout};
+use crate::{
+    encoding::{base64, gzip},
+    node::{NodeFiles, NodeUser},
+    profile::DocumentFormat,
+};
 
 /// `#cloud-config`.
 ///
@@ -15,14 +19,9 @@ use crate::node::{NodeFiles, NodeUser, Text};
 #[derive(Clone, Copy, Debug)]
 pub struct CloudInit;
 
-impl CloudInit {
-    /// Name of the file that holds such a document.
-    pub const FILE: &str = "user-data";
-}
-
 impl Document for CloudInit {
     fn file_name(&self) -> &'static str {
-        Self::FILE
+        DocumentFormat::CloudInit.file_name()
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
@@ -250,24 +249,10 @@ impl<'a> WriteFile<'a> {
 }
 
 fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>> {
-    laid(files)
+    files
+        .contents()
         .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))
         .collect()
-}
-
-/// Files as `(path, mode, content)`, those of units among them. Units come last: one that is there has all its files.
-pub fn laid(files: &NodeFiles) -> impl Iterator<Item = (String, u32, &Text)> {
-    let regular = files
-        .files
-        .iter()
-        .map(|file| (file.path.clone(), file.mode, &file.content));
-    let units = files.units.iter().flat_map(|unit| {
-        let own = (!unit.content.is_empty()).then(|| (layout::unit_path(&unit.name), 0o644, &unit.content));
-        let dropins = unit.dropins.iter();
-        own.into_iter()
-            .chain(dropins.map(|(name, content)| (layout::dropin_path(&unit.name, name), 0o644, content)))
-    });
-    regular.chain(units)
 }
 
 fn octal(mode: u32) -> String {
@@ -279,7 +264,7 @@ fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow
     match compression {
         Compression::Inner if !content.is_ascii() => (Some("gz+b64"), base64(&gzip(content.as_bytes())).into()),
         _ if is_literal(content) => (None, content.into()),
-        _ => (Some("b64"), base64(content.as_bytes()).into()),
+        _ => (Some("b64"), base64(content).into()),
     }
 }
 

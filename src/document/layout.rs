@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Error;
-use crate::node::{NodeFile, NodeFiles, NodeUnit};
-
-/// Where units are laid.
-pub(super) const UNITS: &str = "/etc/systemd/system";
+use crate::node::{NodeFile, NodeFiles, NodeUnit, unit_path};
 
 /// File systems that are made anew at every boot. Ignition refuses to write there; cloud-init writes, and the next boot
 /// loses it.
@@ -36,20 +33,9 @@ pub(super) fn check(files: &NodeFiles, implied: &[NodeFile]) -> Result<(), Error
             });
         }
     }
-    let modes = files.files.iter().map(|file| (&file.path, file.mode));
-    let modes = modes.chain(
-        files
-            .directories
-            .iter()
-            .map(|directory| (&directory.path, directory.mode)),
-    );
-    for (path, mode) in modes {
-        if mode > 0o7777 {
-            return Err(Error::Mode {
-                path: path.clone(),
-                mode,
-            });
-        }
+    if let Some((path, mode)) = modes(files).find(|(_, mode)| *mode > 0o7777) {
+        let path = path.to_owned();
+        return Err(Error::Mode { path, mode });
     }
     files.units.iter().try_for_each(check_unit)
 }
@@ -61,14 +47,11 @@ pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
         .filter(|parent| !parent.is_empty())
 }
 
-/// Path of a unit's own file.
-pub(super) fn unit_path(name: &str) -> String {
-    format!("{UNITS}/{name}")
-}
-
-/// Path of a unit's drop-in.
-pub(super) fn dropin_path(unit: &str, dropin: &str) -> String {
-    format!("{UNITS}/{unit}.d/{dropin}")
+/// Paths and modes of files and directories.
+pub(super) fn modes(files: &NodeFiles) -> impl Iterator<Item = (&str, u32)> {
+    let regular = files.files.iter().map(|file| (file.path.as_str(), file.mode));
+    let directories = files.directories.iter();
+    regular.chain(directories.map(|directory| (directory.path.as_str(), directory.mode)))
 }
 
 fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Item = (String, Kind)> + use<'a> {
@@ -76,19 +59,11 @@ fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Ite
         .directories
         .iter()
         .map(|directory| (directory.path.clone(), Kind::Directory));
-    let regular = files.files.iter().chain(implied).map(|file| file.path.clone());
+    let implied = implied.iter().map(|file| file.path.clone());
+    let contents = files.contents().map(|(path, ..)| path);
     let links = files.links.iter().map(|link| link.path.clone());
-    let units = files
-        .units
-        .iter()
-        .filter(|unit| !unit.content.is_empty())
-        .map(|unit| unit_path(&unit.name));
-    let dropins = files
-        .units
-        .iter()
-        .flat_map(|unit| unit.dropins.iter().map(|(name, _)| dropin_path(&unit.name, name)));
     let masks = files.masked_units.iter().map(|name| unit_path(name));
-    let leaves = regular.chain(links).chain(units).chain(dropins).chain(masks);
+    let leaves = implied.chain(contents).chain(links).chain(masks);
     directories.chain(leaves.map(|path| (path, Kind::Leaf)))
 }
 

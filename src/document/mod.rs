@@ -5,7 +5,6 @@
 
 mod butane;
 mod cloud_init;
-mod encoding;
 mod error;
 mod ignition;
 mod layout;
@@ -13,12 +12,11 @@ mod network_config;
 mod parts;
 
 pub use butane::butane;
-pub use cloud_init::{CloudInit, laid};
-pub use encoding::{base64, base64_len, gunzip, gzip, gzip_tightly, sha256_hex, sha512_hex, unbase64};
+pub use cloud_init::CloudInit;
 pub use error::Error;
 pub use ignition::{Ignition, Remote};
 pub use network_config::NetworkConfig;
-pub use parts::{Part, parts};
+pub use parts::parts;
 
 use crate::{
     node::NodeFiles,

@@ -1,11 +1,11 @@
 //! Files that the control plane's static pods read, beside kubeadm's own.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Error, NodeFile};
 use crate::{
+    encoding::base64,
     plan::{AuditWebhookPlan, EncryptionPlan, NodePlan, Plan},
     secret::Secret,
 };
@@ -60,7 +60,7 @@ fn encryption(plan: &EncryptionPlan, key: &Secret<String>) -> Value {
 fn kubeconfig(webhook: &AuditWebhookPlan) -> serde_json::Value {
     let mut cluster = json!({ "server": webhook.server });
     if let Some(ca) = &webhook.ca {
-        cluster["certificate-authority-data"] = BASE64_STANDARD.encode(ca).into();
+        cluster["certificate-authority-data"] = base64(ca).into();
     }
     let user = match &webhook.token {
         Some(token) => json!({ "token": token.expose() }),

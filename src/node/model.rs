@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::secret::Secret;
+use crate::{UNITS, secret::Secret};
 
 /// Text of a file. Shared between nodes where it is the same.
 pub type Text = Arc<str>;
@@ -96,4 +96,29 @@ pub struct NodeFiles {
     pub ssh_authorized_keys: Vec<String>,
     /// Further users.
     pub users: Vec<NodeUser>,
+}
+
+impl NodeFiles {
+    /// Files as `(path, mode, content)`, those of units among them. Units come last: an existing unit has all its files.
+    pub fn contents(&self) -> impl Iterator<Item = (String, u32, &Text)> {
+        let regular = self.files.iter();
+        let regular = regular.map(|file| (file.path.clone(), file.mode, &file.content));
+        regular.chain(self.units.iter().flat_map(NodeUnit::contents))
+    }
+}
+
+impl NodeUnit {
+    /// A unit without content of its own only adds drop-ins to one that the image brings.
+    fn contents(&self) -> impl Iterator<Item = (String, u32, &Text)> {
+        let path = unit_path(&self.name);
+        let dropins = self.dropins.iter();
+        let dropins = dropins.map(|(name, content)| (format!("{UNITS}{}.d/{name}", self.name), 0o644, content));
+        let own = (!self.content.is_empty()).then_some((path, 0o644, &self.content));
+        own.into_iter().chain(dropins)
+    }
+}
+
+/// Path of a unit's own file.
+pub fn unit_path(name: &str) -> String {
+    format!("{UNITS}{name}")
 }

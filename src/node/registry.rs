@@ -1,10 +1,10 @@
 //! Registries: `/etc/containerd/certs.d/HOST/hosts.toml` (containerd `docs/hosts.md`).
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
 use super::{Error, NodeFile, render};
 use crate::{
+    encoding::base64,
     plan::{NodePlan, Plan},
     spec::{Mirror, MirrorCapability, Registry, RegistryAuth},
 };
@@ -130,6 +130,6 @@ fn capability_name(capability: MirrorCapability) -> &'static str {
 fn basic(auth: &RegistryAuth) -> String {
     format!(
         "Basic {}",
-        BASE64_STANDARD.encode(format!("{}:{}", auth.username.value, auth.password.expose()))
+        base64(format!("{}:{}", auth.username.value, auth.password.expose()))
     )
 }

@@ -131,11 +131,7 @@ fn unit_text(files: &mut NodeFiles, unit: usize, dropin: Option<usize>) -> &mut 
 /// A document or unit without places: only values of patches have one.
 fn read(files: &NodeFiles, place: &Place) -> Node<'static> {
     let found = match *place {
-        Place::Unit { unit, dropin } => {
-            let unit = &files.units[unit];
-            let text = dropin.map_or(&unit.content, |number| &unit.dropins[number].1);
-            Some(unit::read(text))
-        }
+        Place::Unit { .. } => Some(unit::read(place.text(files))),
         Place::Document { file, document } => target::documents(file, &files.files[file])
             .into_iter()
             .find(|found| found.number == document)

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use crate::{
+    UNITS,
     node::{NodeFile, NodeFiles},
     spec::Target,
 };
 use firelay_yaml::{
     Node, Spanned, Tree,
-    diagnostic::{Diagnostic, nearest},
+    diagnostic::{Diagnostic, Span, nearest},
 };
 
 /// The paths of certificates, keys and kubeconfigs, and of the key of encryption at rest.
@@ -18,8 +19,6 @@ const SECRETS: &[&str] = &[
     "/etc/firelay/kubelet/",
     "/etc/kubernetes/apiserver/encryption.yaml",
 ];
-/// The folder of units.
-const UNITS: &str = "/etc/systemd/system/";
 /// The unit that brings a machine into its cluster.
 const OWN_UNIT: &str = "firelay.service";
 
@@ -42,6 +41,19 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The text of the file, unit or drop-in.
+    pub fn text<'f>(&self, files: &'f NodeFiles) -> &'f str {
+        match *self {
+            Self::Document { file, .. } => &files.files[file].content,
+            Self::Unit { unit, dropin } => {
+                let unit = &files.units[unit];
+                dropin.map_or(&unit.content, |number| &unit.dropins[number].1)
+            }
+        }
+    }
+}
+
 /// The reason why a target is not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Miss {
@@ -57,8 +69,6 @@ pub struct YamlDocument {
     pub file: usize,
     /// Number of the document in the file.
     pub number: usize,
-    /// Its bytes in the file.
-    pub bytes: Range<usize>,
     /// Its content, without places.
     pub root: Node<'static>,
 }
@@ -70,7 +80,7 @@ struct Field {
     path: &'static [&'static str],
 }
 
-/// From the one that tells most.
+/// From the most specific one.
 const FIELDS: [Field; 4] = [
     Field {
         title: "kind",
@@ -148,14 +158,10 @@ pub fn is_yaml(path: &str) -> bool {
 /// The documents of a file that are not empty.
 pub fn documents(index: usize, file: &NodeFile) -> Vec<YamlDocument> {
     let read = |(number, bytes): (usize, Range<usize>)| {
-        let mut root = Tree::parse(&file.content[bytes.clone()]).ok()?.root.detached();
-        root.place(&|_| firelay_yaml::diagnostic::Span::default());
-        Some(YamlDocument {
-            file: index,
-            number,
-            bytes,
-            root,
-        })
+        let mut root = Tree::parse(&file.content[bytes]).ok()?.root.detached();
+        root.place(&|_| Span::default());
+        let file = index;
+        Some(YamlDocument { file, number, root })
     };
     firelay_yaml::split(&file.content)
         .into_iter()
@@ -172,26 +178,23 @@ pub(super) fn find(target: &Spanned<Target>, files: &NodeFiles) -> Result<Place,
     }
 }
 
-fn absent(label: String, help: Option<String>, at: firelay_yaml::diagnostic::Span) -> Miss {
-    let finding = Diagnostic::error("FL0703", "a patch that hits nothing")
-        .at(at)
-        .label(label);
-    Miss::Absent(Box::new(match help {
-        Some(help) => finding.help(help),
-        None => finding,
-    }))
+fn absent(label: String, help: Option<String>, at: Span) -> Miss {
+    let mut finding = Diagnostic::error("FL0703", "a patch that hits nothing").at(at);
+    finding.help = help;
+    Miss::Absent(Box::new(finding.label(label)))
+}
+
+/// A name that is not there: with the one that was probably meant, and a list of those that are.
+fn no_such(what: &str, name: &Spanned<String>, list: &str, names: &[&str]) -> Miss {
+    let label = match nearest(name, names.iter().copied()) {
+        Some(near) if near != name.value => format!("no {what} {}: did you mean {near}?", name.value),
+        _ => format!("no {what} {} on the machines that it is for", name.value),
+    };
+    absent(label, listed(list, names), name.span)
 }
 
 fn listed(what: &str, names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
-}
-
-/// `no file /x`, and the one that was probably meant.
-fn unknown(what: &str, name: &str, names: &[&str]) -> String {
-    match nearest(name, names.iter().copied()) {
-        Some(near) if near != name => format!("no {what} {name}: did you mean {near}?"),
-        _ => format!("no {what} {name} on the machines that it is for"),
-    }
 }
 
 fn find_unit(target: &Target, unit: &Spanned<String>, files: &NodeFiles) -> Result<Place, Miss> {
@@ -211,11 +214,7 @@ fn find_unit(target: &Target, unit: &Spanned<String>, files: &NodeFiles) -> Resu
         .filter(|name| *name != OWN_UNIT)
         .collect();
     let Some(at) = files.units.iter().position(|known| known.name == unit.value) else {
-        return Err(absent(
-            unknown("unit", unit, &names),
-            listed("units", &names),
-            unit.span,
-        ));
+        return Err(no_such("unit", unit, "units", &names));
     };
     let found = &files.units[at];
     let dropins: Vec<_> = found.dropins.iter().map(|(name, _)| name.as_str()).collect();
@@ -231,11 +230,7 @@ fn find_unit(target: &Target, unit: &Spanned<String>, files: &NodeFiles) -> Resu
                 unit: at,
                 dropin: Some(number),
             }),
-            None => Err(absent(
-                unknown("drop-in", dropin, &dropins),
-                listed("drop-ins", &dropins),
-                dropin.span,
-            )),
+            None => Err(no_such("drop-in", dropin, "drop-ins", &dropins)),
         },
     }
 }
@@ -274,11 +269,7 @@ fn documents_at(path: &Spanned<String>, files: &NodeFiles) -> Result<Vec<YamlDoc
         .collect();
     match files.files.iter().position(|file| file.path == path.value) {
         Some(index) => Ok(documents(index, &files.files[index])),
-        None => Err(absent(
-            unknown("file", path, &paths),
-            listed("files that can be patched", &paths),
-            path.span,
-        )),
+        None => Err(no_such("file", path, "files that can be patched", &paths)),
     }
 }
 
@@ -322,7 +313,7 @@ fn no_document(target: &Spanned<Target>, candidates: &[YamlDocument]) -> Miss {
         left.retain(|document| field.of(document) == Some(wanted.as_str()));
         if left.is_empty() {
             let what = format!("document of {}", field.title);
-            return absent(unknown(&what, wanted, &there), listed("there are", &there), wanted.span);
+            return no_such(&what, wanted, "there are", &there);
         }
     }
     absent("there is no document".to_owned(), None, target.span)

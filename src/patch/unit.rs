@@ -62,7 +62,7 @@ fn node(content: Content<'static>) -> Node<'static> {
     }
 }
 
-/// Writes a unit, or tells what cannot be in one: names that are none, values that are no text or have a line break.
+/// Writes a unit. Errors are invalid names, and values that are no text or have a line break.
 pub(super) fn write(unit: &Node<'_>) -> Result<String, Vec<Diagnostic>> {
     let mut findings = Vec::new();
     let mut text = String::new();

@@ -51,9 +51,9 @@ fn issue(
     };
     let label = format!("addon/{name}/ca");
     let validity = (-plan.pki.backdate, plan.pki.ca_validity);
-    let key = authorities.derivation.key(&label);
+    let key = authorities.keys.key(&label);
     let content = Sha256::digest(format!("{name} {} {validity:?}", bundle.issued_at.unix_timestamp()));
-    let serial = authorities.derivation.serial(&label, &content.into());
+    let serial = authorities.keys.serial(&label, &content.into());
     let ca = Authority::signed(&format!("{name}-ca"), &key, bundle.issued_at, validity, serial);
     let ca = ca.map_err(|error| refused(error.to_string()))?;
     let open = ca.open().map_err(|problem| refused(problem.to_owned()))?;

@@ -1,9 +1,10 @@
 //! The bundle's CAs, read once and used for every node.
 
-use sha2::{Digest, Sha256};
-
-use super::{Error, derivation::Derivation};
-use crate::secrets::{Authority, Bundle, OpenAuthority};
+use super::{Error, derivation::LeafKeys};
+use crate::{
+    encoding::sha256_hex,
+    secrets::{Authority, Bundle, OpenAuthority},
+};
 
 /// One of the three CAs.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ pub struct Authorities {
     kubernetes: OpenAuthority,
     etcd: OpenAuthority,
     front_proxy: OpenAuthority,
-    pub(super) derivation: Derivation,
+    pub(super) keys: LeafKeys,
 }
 
 impl Authorities {
@@ -55,7 +56,7 @@ impl Authorities {
             kubernetes: Ca::Kubernetes.open(bundle)?,
             etcd: Ca::Etcd.open(bundle)?,
             front_proxy: Ca::FrontProxy.open(bundle)?,
-            derivation: Derivation::new(bundle),
+            keys: LeafKeys::of(bundle),
         })
     }
 
@@ -70,8 +71,5 @@ impl Authorities {
 
 /// The cluster CA's pin for kubeadm's `caCertHashes`: `sha256:` and lower-case hex of its SubjectPublicKeyInfo.
 pub fn ca_cert_hash(authorities: &Authorities) -> String {
-    let digest = Sha256::digest(&authorities.kubernetes.public_key);
-    digest
-        .iter()
-        .fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+    format!("sha256:{}", sha256_hex(&authorities.kubernetes.public_key))
 }

@@ -8,7 +8,7 @@ use rcgen::{
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
-use super::{Error, derivation::Derivation};
+use super::{Error, derivation::LeafKeys};
 use crate::{
     secret::Secret,
     secrets::{Authority, Bundle, PrivateKey, Random},
@@ -75,13 +75,13 @@ fn refused(problem: impl std::fmt::Display) -> Error {
 }
 
 fn derived(bundle: &Bundle) -> Result<Authority, crate::secrets::Error> {
-    let derivation = Derivation::new(bundle);
+    let keys = LeafKeys::of(bundle);
     let label = format!("{NAME}/ca");
     let content = Sha256::digest(format!("{NAME} {}", bundle.issued_at.unix_timestamp()));
-    let serial = derivation.serial(&label, &content.into());
+    let serial = keys.serial(&label, &content.into());
     Authority::signed(
         NAME,
-        &derivation.key(&label),
+        &keys.key(&label),
         bundle.issued_at,
         (-BACKDATE, CA_VALIDITY),
         serial,

@@ -3,76 +3,73 @@
 use super::{
     Error,
     authorities::Ca,
+    builder::PkiBuilder,
     etcd,
     kubeconfig::ADMINISTRATORS,
     leaf::{Leaf, Usage},
     names::Names,
-    node::Desk,
 };
-use crate::spec::CaKeys;
+use crate::{secret::Secret, spec::CaKeys};
 
-pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
-    lay_roots(desk);
-    lay_authority_keys(desk);
-    issue_api_server(desk)?;
-    if !desk.plan.etcd.external {
-        etcd::issue_leaves(desk, "pki/etcd")?;
+pub(super) fn issue(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
+    add_roots(builder);
+    add_authority_keys(builder);
+    issue_api_server(builder)?;
+    if !builder.plan.etcd.external {
+        etcd::issue_leaves(builder, "pki/etcd")?;
     }
     // kubeadm makes its own where it holds the CA key (docs/adr/0009-what-kubeadm-makes.md).
-    if !desk.plan.etcd.external && desk.plan.pki.ca_keys != CaKeys::ControlPlane {
-        etcd::issue_health_check(desk, "pki/etcd")?;
+    if !builder.plan.etcd.external && builder.plan.pki.ca_keys != CaKeys::ControlPlane {
+        etcd::issue_health_check(builder, "pki/etcd")?;
     }
-    issue_kubeconfig_users(desk)
+    issue_kubeconfig_users(builder)
 }
 
-/// `pki/ca.crt` is laid on every node.
-fn lay_roots(desk: &mut Desk<'_>) {
-    let bundle = desk.bundle;
-    desk.certificate("pki/front-proxy-ca.crt", &bundle.front_proxy.certificate);
-    desk.certificate("pki/etcd/ca.crt", &bundle.etcd.certificate);
-    desk.secret("pki/sa.key", bundle.service_account_key.clone());
-    desk.secret(
-        "pki/sa.pub",
-        crate::secret::Secret::new(bundle.service_account_public.clone()),
-    );
+/// `pki/ca.crt` is on every node.
+fn add_roots(builder: &mut PkiBuilder<'_>) {
+    let bundle = builder.bundle;
+    builder.certificate("pki/front-proxy-ca.crt", &bundle.front_proxy.certificate);
+    builder.certificate("pki/etcd/ca.crt", &bundle.etcd.certificate);
+    builder.secret("pki/sa.key", bundle.service_account_key.clone());
+    builder.secret("pki/sa.pub", Secret::new(bundle.service_account_public.clone()));
 }
 
 /// ca.key is on all control planes or on none: a controller manager without it, once leader, would sign no request.
-fn lay_authority_keys(desk: &mut Desk<'_>) {
-    let (bundle, plan) = (desk.bundle, desk.plan);
+fn add_authority_keys(builder: &mut PkiBuilder<'_>) {
+    let (bundle, plan) = (builder.bundle, builder.plan);
     if plan.pki.holds_kubernetes_key() {
-        desk.secret("pki/ca.key", bundle.kubernetes.key.clone());
+        builder.secret("pki/ca.key", bundle.kubernetes.key.clone());
     }
     if plan.pki.holds_front_proxy_key() {
-        desk.secret("pki/front-proxy-ca.key", bundle.front_proxy.key.clone());
+        builder.secret("pki/front-proxy-ca.key", bundle.front_proxy.key.clone());
     }
     if plan.pki.holds_etcd_key(&plan.etcd) {
-        desk.secret("pki/etcd/ca.key", bundle.etcd.key.clone());
+        builder.secret("pki/etcd/ca.key", bundle.etcd.key.clone());
     }
 }
 
-fn issue_api_server(desk: &mut Desk<'_>) -> Result<(), Error> {
+fn issue_api_server(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
     let client = |ca, common_name: &str| Leaf::new(ca, Usage::Client, common_name);
-    let server = Leaf::new(Ca::Kubernetes, Usage::Server, "kube-apiserver").names(api_server_names(desk));
-    let organization = desk
+    let server = Leaf::new(Ca::Kubernetes, Usage::Server, "kube-apiserver").names(api_server_names(builder));
+    let organization = builder
         .plan
         .kubernetes
         .profile
         .apiserver_kubelet_client_organization
         .clone();
     let kubelet_client = client(Ca::Kubernetes, "kube-apiserver-kubelet-client").organization(organization);
-    desk.pair("pki/apiserver", &server)?;
-    desk.pair("pki/apiserver-kubelet-client", &kubelet_client)?;
-    desk.pair("pki/front-proxy-client", &client(Ca::FrontProxy, "front-proxy-client"))?;
-    desk.pair(
+    builder.pair("pki/apiserver", &server)?;
+    builder.pair("pki/apiserver-kubelet-client", &kubelet_client)?;
+    builder.pair("pki/front-proxy-client", &client(Ca::FrontProxy, "front-proxy-client"))?;
+    builder.pair(
         "pki/apiserver-etcd-client",
         &client(Ca::Etcd, "kube-apiserver-etcd-client"),
     )
 }
 
 /// kubeadm's names, and beyond them each further address of the node.
-fn api_server_names(desk: &Desk<'_>) -> Names {
-    let (plan, node) = (desk.plan, desk.node);
+fn api_server_names(builder: &PkiBuilder<'_>) -> Names {
+    let (plan, node) = (builder.plan, builder.node);
     Names::default()
         .with(&node.name)
         .with("kubernetes")
@@ -85,14 +82,14 @@ fn api_server_names(desk: &Desk<'_>) -> Names {
         .with_all(&plan.pki.extra_sans)
 }
 
-/// Certificate and key of each kubeconfig. The node puts the kubeconfigs together from them: embedded, each would be
-/// base64 of base64, and the CA would stand in the document once more. A founder that holds the CA key lets kubeadm make
-/// super-admin.conf: the one credential that no RBAC restrains then is in no document.
-fn issue_kubeconfig_users(desk: &mut Desk<'_>) -> Result<(), Error> {
+/// Certificate and key of each kubeconfig. The node writes the kubeconfigs: embedded, each would be base64 of base64, with one
+/// more copy of the CA. On a founder that holds the CA key kubeadm writes super-admin.conf, so that the one credential
+/// that RBAC does not restrict is in no document.
+fn issue_kubeconfig_users(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
     let users = [
         (true, "admin", "kubernetes-admin", Some(ADMINISTRATORS)),
         (
-            desk.node.founder && desk.plan.pki.ca_keys == CaKeys::None,
+            builder.node.founder && builder.plan.pki.ca_keys == CaKeys::None,
             "super-admin",
             "kubernetes-super-admin",
             Some("system:masters"),
@@ -102,7 +99,7 @@ fn issue_kubeconfig_users(desk: &mut Desk<'_>) -> Result<(), Error> {
     ];
     for (_, name, user, organization) in users.into_iter().filter(|user| user.0) {
         let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, user).organization(organization.map(str::to_owned));
-        desk.pair(&format!("kubeconfig/{name}"), &leaf)?;
+        builder.pair(&format!("kubeconfig/{name}"), &leaf)?;
     }
     Ok(())
 }

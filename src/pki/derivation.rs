@@ -1,36 +1,62 @@
 //! Leaf keys and serials, derived from the bundle's seed (docs/adr/0001-derived-leaf-keys.md).
 
-use hkdf::Hkdf;
-use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::secrets::{Bundle, PrivateKey, derivation};
+use crate::{
+    secret::Secret,
+    secrets::{Bundle, Derivation, PrivateKey},
+};
 
-/// The seed, ready to be expanded, and the epoch that all leaves share.
-pub(super) struct Derivation {
-    hkdf: Hkdf<Sha256>,
+/// Every key that is derived from a bundle's seed, in the bundle's epoch.
+pub struct LeafKeys {
+    derivation: Derivation,
     epoch: [u8; 4],
 }
 
-impl Derivation {
-    pub(super) fn new(bundle: &Bundle) -> Self {
+impl LeafKeys {
+    /// Those of a bundle.
+    pub fn of(bundle: &Bundle) -> Self {
         Self {
-            hkdf: derivation(bundle.seed.expose()),
+            derivation: Derivation::new(bundle.seed.expose()),
             epoch: bundle.epoch.to_be_bytes(),
         }
     }
 
+    /// The big-endian scalar of a machine's key at a path below `/etc/firelay`, `kubelet/client`.
+    pub fn of_node(&self, node: &str, path: &str) -> Secret<Vec<u8>> {
+        self.secret(&format!("node/{node}/{path}"))
+    }
+
+    /// The scalar of the key in `admin.kubeconfig`.
+    pub fn of_administrator(&self) -> Secret<Vec<u8>> {
+        self.secret("admin")
+    }
+
+    /// The scalar of the CA of `firelay serve`.
+    pub fn of_boot_server(&self) -> Secret<Vec<u8>> {
+        self.secret("firelay-serve/ca")
+    }
+
+    /// The scalar of a key of a plugin or add-on; its CA's is `ca`.
+    pub fn of_addon(&self, addon: &str, leaf: &str) -> Secret<Vec<u8>> {
+        self.secret(&format!("addon/{addon}/{leaf}"))
+    }
+
+    fn secret(&self, label: &str) -> Secret<Vec<u8>> {
+        Secret::new(self.scalar(label).to_vec())
+    }
+
     /// The P-256 key of a label.
     pub(super) fn key(&self, label: &str) -> PrivateKey {
-        PrivateKey::p256(&self.scalar(label)).expect("it was looked whether it is a scalar of the group")
+        PrivateKey::p256(&self.scalar(label)).expect("the scalar was checked")
     }
 
     /// Its big-endian scalar. `info` is the purpose, the label, the epoch and a counter, which moves on while the 32 bytes
     /// are not a scalar of the group: one time in 2^32.
-    pub(super) fn scalar(&self, label: &str) -> Zeroizing<[u8; 32]> {
+    fn scalar(&self, label: &str) -> Zeroizing<[u8; 32]> {
         let mut counter = 0u32;
         loop {
-            let scalar: Zeroizing<[u8; 32]> = self.expand(&[
+            let scalar: Zeroizing<[u8; 32]> = self.derivation.expand(&[
                 b"leaf key\0",
                 label.as_bytes(),
                 b"\0",
@@ -46,16 +72,8 @@ impl Derivation {
 
     /// A serial of 63 bits, not zero, for a label and the SHA-256 of all else that the certificate says.
     pub(super) fn serial(&self, label: &str, content: &[u8; 32]) -> u64 {
-        let bytes: Zeroizing<[u8; 8]> = self.expand(&[b"serial\0", label.as_bytes(), b"\0", content]);
+        let bytes: Zeroizing<[u8; 8]> = self.derivation.expand(&[b"serial\0", label.as_bytes(), b"\0", content]);
         (u64::from_be_bytes(*bytes) >> 1).max(1)
-    }
-
-    fn expand<const SIZE: usize>(&self, info: &[&[u8]]) -> Zeroizing<[u8; SIZE]> {
-        let mut bytes = Zeroizing::new([0; SIZE]);
-        self.hkdf
-            .expand_multi_info(info, bytes.as_mut_slice())
-            .expect("HKDF-SHA-256 gives up to 8160 bytes, and no more than 32 are asked for");
-        bytes
     }
 }
 
@@ -65,10 +83,10 @@ mod tests {
     use super::*;
 
     /// Of the seed 00 01 … 1f in epoch 3.
-    fn of_a_known_seed() -> Derivation {
+    fn of_a_known_seed() -> LeafKeys {
         let seed: Vec<u8> = (0..32).collect();
-        Derivation {
-            hkdf: derivation(&seed),
+        LeafKeys {
+            derivation: Derivation::new(&seed),
             epoch: 3u32.to_be_bytes(),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::net::Ipv6Addr;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -11,17 +10,17 @@ use super::{
     authorities::Ca,
     leaf::{self, Issued, Leaf, Usage},
 };
-use crate::{plan::Plan, secret::Secret, secrets::Bundle};
+use crate::{encoding::base64, plan::Plan, secret::Secret, secrets::Bundle};
 
 /// Group of kubeadm's administrators; the founder binds it to `cluster-admin`.
 pub(super) const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 
 /// The kubeconfig of `user` at the endpoint, everything embedded.
 fn kubeconfig(plan: &Plan, bundle: &Bundle, user: &str, issued: &Issued) -> Result<Secret<String>, Error> {
-    let authority = STANDARD.encode(&Ca::Kubernetes.of(bundle).certificate);
+    let authority = base64(&Ca::Kubernetes.of(bundle).certificate);
     let context = format!("{user}@{}", plan.name);
-    let certificate = STANDARD.encode(&issued.certificate);
-    let key = Zeroizing::new(STANDARD.encode(issued.key.expose()));
+    let certificate = base64(&issued.certificate);
+    let key = Zeroizing::new(base64(issued.key.expose()));
     let server = url(&plan.endpoint.host, plan.endpoint.port);
     let config = Kubeconfig {
         api_version: "v1",

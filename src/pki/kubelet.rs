@@ -1,31 +1,31 @@
-//! The kubelet: who it is towards the API server, and its serving certificate.
+//! The kubelet's client certificate for the API server, and its serving certificate.
 
 use super::{
     Error,
     authorities::Ca,
+    builder::PkiBuilder,
     leaf::{Leaf, Usage},
     names::Names,
-    node::Desk,
 };
 use crate::{secret::Secret, spec::JoinIdentity};
 
 /// A pool's machines have no name yet, and get nothing.
-pub(super) fn issue(desk: &mut Desk<'_>) -> Result<(), Error> {
-    if desk.node.pool {
+pub(super) fn issue(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
+    if builder.node.pool {
         return Ok(());
     }
-    // kubelets renew the certificates that they ask for, and this one is laid.
-    let serving = leaf(desk, Usage::Server).names(names(desk)).unrenewed();
-    desk.pair("kubelet/kubelet", &serving)?;
-    match desk.node.identity {
-        JoinIdentity::Certificate => issue_client(desk),
+    // A kubelet renews only certificates that it requested itself.
+    let serving = leaf(builder, Usage::Server).names(names(builder)).unrenewed();
+    builder.pair("kubelet/kubelet", &serving)?;
+    match builder.node.identity {
+        JoinIdentity::Certificate => issue_client(builder),
         JoinIdentity::Token => Ok(()),
     }
 }
 
-fn issue_client(desk: &mut Desk<'_>) -> Result<(), Error> {
-    let issued = desk.sign("kubelet/client", &leaf(desk, Usage::Client))?;
-    desk.secret(
+fn issue_client(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
+    let issued = builder.sign("kubelet/client", &leaf(builder, Usage::Client))?;
+    builder.secret(
         "kubelet/client.pem",
         Secret::new(issued.certificate + issued.key.expose()),
     );
@@ -33,16 +33,16 @@ fn issue_client(desk: &mut Desk<'_>) -> Result<(), Error> {
 }
 
 /// Node authorizer and NodeRestriction know a kubelet by this name and group.
-fn leaf(desk: &Desk<'_>, usage: Usage) -> Leaf {
-    Leaf::new(Ca::Kubernetes, usage, user(desk)).organization("system:nodes".to_owned())
+fn leaf(builder: &PkiBuilder<'_>, usage: Usage) -> Leaf {
+    Leaf::new(Ca::Kubernetes, usage, user(builder)).organization("system:nodes".to_owned())
 }
 
-fn user(desk: &Desk<'_>) -> String {
-    format!("system:node:{}", desk.node.name)
+fn user(builder: &PkiBuilder<'_>) -> String {
+    format!("system:node:{}", builder.node.name)
 }
 
-fn names(desk: &Desk<'_>) -> Names {
+fn names(builder: &PkiBuilder<'_>) -> Names {
     Names::default()
-        .with(&desk.node.name)
-        .with_addresses(desk.node.addresses.iter().copied())
+        .with(&builder.node.name)
+        .with_addresses(builder.node.addresses.iter().copied())
 }

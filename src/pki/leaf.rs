@@ -123,11 +123,11 @@ pub(super) fn sign_by(
     leaf: &Leaf,
     (name, authority): (&'static str, &OpenAuthority),
 ) -> Result<Issued, Error> {
-    let key = authorities.derivation.key(label);
+    let key = authorities.keys.key(label);
     let mut params = leaf.params(label)?;
     (params.not_before, params.not_after) = validity(plan, bundle, leaf, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
-    params.serial_number = Some(SerialNumber::from(authorities.derivation.serial(label, &content)));
+    params.serial_number = Some(SerialNumber::from(authorities.keys.serial(label, &content)));
     let certificate = params
         .signed_by(&key, &authority.issuer)
         .map_err(|source| Error::Sign {

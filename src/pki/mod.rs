@@ -3,6 +3,7 @@
 mod addons;
 mod authorities;
 mod boot_server;
+mod builder;
 mod control_plane;
 mod derivation;
 mod error;
@@ -10,16 +11,14 @@ mod etcd;
 mod kubeconfig;
 mod kubelet;
 mod leaf;
-mod leaf_keys;
-mod model;
 mod names;
 mod node;
 
 pub use addons::{AddonCertificate, AddonCertificates, of_addons};
 pub use authorities::{Authorities, ca_cert_hash};
 pub use boot_server::BootServer;
+pub use builder::{NodePki, PkiFile};
+pub use derivation::LeafKeys;
 pub use error::Error;
 pub use kubeconfig::admin_kubeconfig;
-pub use leaf_keys::LeafKeys;
-pub use model::*;
 pub use node::issue;

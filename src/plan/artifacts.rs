@@ -11,7 +11,7 @@ use firelay_yaml::{
 };
 use semver::Version;
 
-pub use self::mirror::{below_mirror, crossed, decoded, file_of};
+pub use self::mirror::{below_mirror, crossed, file_of};
 pub(super) use self::{
     check::{check, check_image, check_path, check_sha256, check_url},
     mirror::{check_apart, mirrored, prefix},

@@ -12,7 +12,7 @@ use super::{DeliveryPlan, PointerPlan, inheritance::Inherited, names, report::Re
 use crate::{
     profile::{DocumentFormat, OsProfile, Place, PlatformProfile, Store},
     secret::Secret,
-    spec::{Pointer, PointerAuth, Rung, Spec},
+    spec::{DeliveryForm, Pointer, PointerAuth, Spec},
 };
 
 /// First specification of Ignition with headers, and with gzip of what is fetched (Ignition docs, "Upgrading configs").
@@ -150,7 +150,7 @@ pub(super) fn resolve(
     }
     let pointer = settings
         .pointer
-        .filter(|_| rung.is_none_or(|rung| rung.value == Rung::Pointer))
+        .filter(|_| rung.is_none_or(|rung| rung.value == DeliveryForm::Pointer))
         .and_then(|pointer| plan(pointer).map(|plan| (pointer, plan)));
     if let Some((pointer, plan)) = &pointer {
         report.take(check_followed(pointer, plan, os));
@@ -183,7 +183,7 @@ fn plan(pointer: &Pointer) -> Option<PointerPlan> {
 
 /// Refuses a form that the platform has no place for.
 fn check_rung(
-    rung: &Spanned<Rung>,
+    rung: &Spanned<DeliveryForm>,
     pointer: bool,
     os: &OsProfile,
     platform: &PlatformProfile,
@@ -191,7 +191,7 @@ fn check_rung(
     let Some(user_data) = os.user_data(platform) else {
         return Ok(());
     };
-    if rung.value == Rung::Pointer && !pointer {
+    if rung.value == DeliveryForm::Pointer && !pointer {
         return Err(Diagnostic::error("FL0902", "a pointer to nowhere")
             .at(rung.span)
             .label("there is no `delivery.pointer`")
@@ -199,8 +199,8 @@ fn check_rung(
                 "say where the payloads lie: delivery: { rung: pointer, pointer: { base: https://files.example.com } }",
             ));
     }
-    let rungs = user_data.rungs();
-    if rung.value == Rung::Pointer || rungs.contains(&rung.value) {
+    let rungs = user_data.forms();
+    if rung.value == DeliveryForm::Pointer || rungs.contains(&rung.value) {
         return Ok(());
     }
     let rungs: Vec<_> = rungs.iter().map(|rung| rung.name()).collect();

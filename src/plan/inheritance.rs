@@ -11,7 +11,8 @@ use std::{collections::BTreeMap, iter::once};
 use firelay_yaml::{Branch, Spanned};
 
 use crate::spec::{
-    Arch, Argument, Disk, Exposure, HostSettings, ImageArchive, Mount, Pointer, Role, Rung, Settings, Spec, Taint,
+    Arch, Argument, DeliveryForm, Disk, Exposure, HostSettings, ImageArchive, Mount, Pointer, Role, Settings, Spec,
+    Taint,
 };
 
 /// A mapping of the spec, merged from several levels.
@@ -27,7 +28,7 @@ pub(super) struct Inherited<'a> {
     /// Without the cluster's, which the node gets by another way.
     pub(super) kubelet_config: Merged<'a, Branch>,
     pub(super) kubelet_args: Vec<&'a Argument>,
-    pub(super) rung: Option<&'a Spanned<Rung>>,
+    pub(super) rung: Option<&'a Spanned<DeliveryForm>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
     pub(super) image_archives: Vec<&'a ImageArchive>,
     pub(super) max_exposure: Option<&'a Spanned<Exposure>>,

@@ -55,7 +55,7 @@ mod unused;
 mod vip;
 
 pub use addons::{context, of as context_of};
-pub use artifacts::{below_mirror, crossed, decoded, file_of};
+pub use artifacts::{below_mirror, crossed, file_of};
 pub use fields::{Accepted, Codes};
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, PackageSourcePlan, Placement, ProxyPlan,

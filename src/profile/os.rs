@@ -1,19 +1,10 @@
 //! Operating systems.
 
+pub use firelay_tree::DocumentFormat;
 use serde::Deserialize;
 
 use super::{PlatformProfile, UserData};
 use crate::spec::Arch;
-
-/// The document that an OS reads at first boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DocumentFormat {
-    /// `#cloud-config`.
-    CloudInit,
-    /// Ignition JSON.
-    Ignition,
-}
 
 /// Who manages the network interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

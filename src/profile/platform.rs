@@ -2,23 +2,10 @@
 
 use std::net::IpAddr;
 
+pub use firelay_tree::Encoding;
 use serde::Deserialize;
 
-use crate::spec::Rung;
-
-/// A form in which user-data is handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Encoding {
-    /// The document itself.
-    Plain,
-    /// base64 of the document.
-    Base64,
-    /// gzip of the document, as bytes.
-    Gzip,
-    /// base64 of gzip of the document.
-    GzipBase64,
-}
+use crate::spec::DeliveryForm;
 
 /// Which bytes a platform counts against its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
@@ -53,27 +40,15 @@ pub struct UserData {
     pub inner_compression: bool,
 }
 
-impl Encoding {
-    /// The platform, or the system on it, has to decompress.
-    pub fn is_gzip(self) -> bool {
-        matches!(self, Self::Gzip | Self::GzipBase64)
-    }
-
-    /// It is base64 in the end.
-    pub fn is_base64(self) -> bool {
-        matches!(self, Self::Base64 | Self::GzipBase64)
-    }
-}
-
 impl UserData {
     /// The rungs that the platform has by itself, the lowest first.
-    pub fn rungs(&self) -> Vec<Rung> {
+    pub fn forms(&self) -> Vec<DeliveryForm> {
         let compressed = self.encodings.iter().any(|encoding| encoding.is_gzip());
         let literal = self.encodings.iter().any(|encoding| !encoding.is_gzip());
         let rungs = [
-            (literal, Rung::Plain),
-            (literal && self.inner_compression, Rung::Inner),
-            (compressed, Rung::Compressed),
+            (literal, DeliveryForm::Plain),
+            (literal && self.inner_compression, DeliveryForm::Inner),
+            (compressed, DeliveryForm::Compressed),
         ];
         rungs
             .into_iter()

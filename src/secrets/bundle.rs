@@ -1,14 +1,18 @@
 //! The bundle.
 
-use std::fmt::Write;
-
-use base64::{Engine, engine::general_purpose};
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, UtcOffset};
+use zeroize::Zeroizing;
 
 use super::{Authority, Error, PrivateKey, Random, random};
-use crate::{age::Recipient, secret::Secret, spec::Algorithm};
+use crate::{
+    age::Recipient,
+    encoding::{base64, hex},
+    secret::Secret,
+    spec::Algorithm,
+};
 
 /// Salt of every derivation from the seed (RFC 5869 §3.1).
 const SALT: &[u8] = b"firelay.dev/v1alpha1";
@@ -79,7 +83,7 @@ impl Bundle {
             service_account_key: service_account.to_pem(),
             bootstrap_token: random::bootstrap_token(random)?,
             certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
-            encryption_key: Secret::new(general_purpose::STANDARD.encode(*random::bytes::<32>(random)?)),
+            encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
             recipients: Vec::new(),
         })
     }
@@ -102,11 +106,8 @@ impl Bundle {
         let info: Vec<_> = std::iter::once(b"fingerprint of all\0".as_slice())
             .chain(parts)
             .collect();
-        let mut name = [0; 16];
-        derivation(self.seed.expose())
-            .expand_multi_info(&info, &mut name)
-            .expect("16 bytes are one block of HKDF-SHA-256");
-        format!("HMAC-SHA256:{}", general_purpose::STANDARD_NO_PAD.encode(name))
+        let name: Zeroizing<[u8; 16]> = Derivation::new(self.seed.expose()).expand(&info);
+        format!("HMAC-SHA256:{}", STANDARD_NO_PAD.encode(*name))
     }
 
     /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered.
@@ -116,16 +117,13 @@ impl Bundle {
 
     /// Without the bootstrap token, the certificate key, the encryption key, `epoch` and `issuedAt`.
     fn earlier_fingerprint(&self) -> String {
-        let mut confirmation = [0; 32];
-        derivation(self.seed.expose())
-            .expand(b"fingerprint", &mut confirmation)
-            .expect("32 bytes are one block of HKDF-SHA-256");
+        let confirmation: Zeroizing<[u8; 32]> = Derivation::new(self.seed.expose()).expand(&[b"fingerprint"]);
         let mut hash = Sha256::new();
         for part in self.roots().into_iter().chain([confirmation.as_slice()]) {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let name = general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16]);
+        let name = STANDARD_NO_PAD.encode(&hash.finalize()[..16]);
         format!("SHA256:{name}")
     }
 
@@ -141,24 +139,30 @@ impl Bundle {
     }
 }
 
-/// HKDF-SHA-256 (RFC 5869) over a bundle's seed; who expands it names the purpose first in `info`.
-pub fn derivation(seed: &[u8]) -> Hkdf<Sha256> {
-    Hkdf::new(Some(SALT), seed)
+/// HKDF-SHA-256 (RFC 5869) over a bundle's seed.
+#[derive(Clone)]
+pub struct Derivation(Hkdf<Sha256>);
+
+impl Derivation {
+    /// Of a seed.
+    pub fn new(seed: &[u8]) -> Self {
+        Self(Hkdf::new(Some(SALT), seed))
+    }
+
+    /// Derived bytes. `info` begins with the purpose.
+    pub fn expand<const SIZE: usize>(&self, info: &[&[u8]]) -> Zeroizing<[u8; SIZE]> {
+        let mut bytes = Zeroizing::new([0; SIZE]);
+        self.0
+            .expand_multi_info(info, bytes.as_mut_slice())
+            .expect("HKDF-SHA-256 gives up to 8160 bytes, and no more than 32 are asked for");
+        bytes
+    }
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.
 fn whole_seconds(moment: OffsetDateTime) -> OffsetDateTime {
     let utc = moment.to_offset(UtcOffset::UTC);
     utc.replace_nanosecond(0).unwrap_or(utc)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 #[cfg(test)]
@@ -209,7 +213,7 @@ pub(super) mod tests {
             |bundle| bundle.service_account_public.push('\n'),
             |bundle| bundle.bootstrap_token = Secret::new("aaaaaa.aaaaaaaaaaaaaaaa".to_owned()),
             |bundle| bundle.certificate_key = Secret::new("a".repeat(64)),
-            |bundle| bundle.encryption_key = Secret::new(general_purpose::STANDARD.encode([1; 32])),
+            |bundle| bundle.encryption_key = Secret::new(base64([1; 32])),
         ];
         for (number, change) in changes.iter().enumerate() {
             let mut changed = bundle();
@@ -228,26 +232,20 @@ pub(super) mod tests {
     fn an_earlier_fingerprint_still_names_its_bundle() {
         let mut hash = Sha256::new();
         let mut bundle = bundle();
-        let mut confirmation = [0; 32];
-        derivation(bundle.seed.expose())
-            .expand(b"fingerprint", &mut confirmation)
-            .unwrap();
+        let confirmation: Zeroizing<[u8; 32]> = Derivation::new(bundle.seed.expose()).expand(&[b"fingerprint"]);
         let parts: [&[u8]; 6] = [
             bundle.cluster.as_bytes(),
             bundle.kubernetes.certificate.as_bytes(),
             bundle.etcd.certificate.as_bytes(),
             bundle.front_proxy.certificate.as_bytes(),
             bundle.service_account_public.as_bytes(),
-            &confirmation,
+            confirmation.as_slice(),
         ];
         for part in parts {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let earlier = format!(
-            "SHA256:{}",
-            general_purpose::STANDARD_NO_PAD.encode(&hash.finalize()[..16])
-        );
+        let earlier = format!("SHA256:{}", STANDARD_NO_PAD.encode(&hash.finalize()[..16]));
         assert!(bundle.has_fingerprint(&earlier));
         bundle.seed = Secret::new(vec![1; 32]);
         assert!(!bundle.has_fingerprint(&earlier));

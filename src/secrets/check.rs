@@ -1,11 +1,11 @@
 //! What a bundle must be, however it came to be.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use rcgen::PublicKeyData;
 use x509_parser::pem::Pem;
 use zeroize::Zeroizing;
 
 use super::{Bundle, PrivateKey};
+use crate::encoding::unbase64;
 
 /// Field and what is wrong with it.
 pub(super) type Problem = (&'static str, &'static str);
@@ -40,7 +40,7 @@ impl Bundle {
             "certificateKey",
             "is not 64 lower-case hex digits",
         )?;
-        let encryption_key = Zeroizing::new(STANDARD.decode(self.encryption_key.expose()).unwrap_or_default());
+        let encryption_key = Zeroizing::new(unbase64(self.encryption_key.expose()).unwrap_or_default());
         ensure(encryption_key.len() == 32, "encryptionKey", "is not base64 of 32 bytes")?;
         self.check_zeros(&encryption_key)
     }
@@ -92,6 +92,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        encoding::base64,
         secret::Secret,
         secrets::{bundle::tests::bundle, to_pem},
     };
@@ -118,7 +119,7 @@ mod tests {
             refusal(|b| b.certificate_key = text(&"0".repeat(64))),
             zero("certificateKey")
         );
-        let zeros = STANDARD.encode([0; 32]);
+        let zeros = base64([0; 32]);
         assert_eq!(refusal(|b| b.encryption_key = text(&zeros)), zero("encryptionKey"));
         for (found, expected) in [
             (refusal(|b| b.seed = Secret::new(vec![1; 31])), "seed: is not 32 bytes"),

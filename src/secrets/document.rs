@@ -1,6 +1,5 @@
 //! The YAML form of a bundle.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize, Serializer};
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
@@ -8,7 +7,11 @@ use super::{
     Authority, Bundle, Error, Random,
     check::{Problem, ensure},
 };
-use crate::{age, secret::Secret};
+use crate::{
+    age,
+    encoding::{base64, unbase64},
+    secret::Secret,
+};
 
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
@@ -103,7 +106,7 @@ impl Bundle {
             cluster: self.cluster.clone(),
             issued_at,
             epoch: self.epoch,
-            seed: Secret::new(STANDARD.encode(self.seed.expose())),
+            seed: Secret::new(base64(self.seed.expose())),
             authorities: Authorities {
                 kubernetes: (&self.kubernetes).into(),
                 etcd: (&self.etcd).into(),
@@ -140,9 +143,7 @@ impl Document {
             "is not firelay.dev/v1alpha1",
         )?;
         ensure(self.kind == KIND, "kind", "is not Secrets")?;
-        let seed = STANDARD
-            .decode(self.seed.expose())
-            .map_err(|_| ("seed", "is not base64"))?;
+        let seed = unbase64(self.seed.expose()).map_err(|_| ("seed", "is not base64"))?;
         Ok(Bundle {
             cluster: self.cluster,
             issued_at: moment(&self.issued_at)?,

@@ -212,10 +212,7 @@ mod tests {
     use super::*;
 
     fn hex(text: &str) -> Vec<u8> {
-        (0..text.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-            .collect()
+        crate::encoding::unhex(text).unwrap()
     }
 
     /// The DER of an ECDSA signature whose r and s both have their top bit set.

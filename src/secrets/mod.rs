@@ -11,7 +11,7 @@ mod random;
 mod write;
 
 pub use authority::{Authority, OpenAuthority};
-pub use bundle::{Bundle, BundleRequest, derivation};
+pub use bundle::{Bundle, BundleRequest, Derivation};
 pub use check::ZERO;
 pub use document::is_bundle;
 pub use error::Error;

@@ -1,9 +1,9 @@
 //! Random texts and numbers, from randomness that the caller hands in.
 
+pub use firelay_base::Random;
 use zeroize::Zeroizing;
 
 use super::Error;
-pub use crate::age::Random;
 use crate::secret::Secret;
 
 /// Characters of a bootstrap token (kubeadm's `[a-z0-9]`).

@@ -1,4 +1,4 @@
-//! What to write instead of a short form that other programs have.
+//! Help for short forms that other programs accept.
 
 use firelay_yaml::{
     Content, Node, Tree,
@@ -33,7 +33,7 @@ fn lone(tree: &Tree<'_>, finding: &Diagnostic) -> Option<String> {
     })
 }
 
-/// A machine by its own name, laid over the row that it is one of.
+/// A machine by its own name, merged over the entry that it belongs to.
 fn one_of_row(tree: &Tree<'_>, finding: &Diagnostic) -> Option<String> {
     let Content::Sequence(nodes) = &tree.root.get("nodes")?.content else {
         return None;

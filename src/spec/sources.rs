@@ -17,7 +17,7 @@ pub const MOST_BYTES: u64 = 1 << 20;
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// What the system says.
+    /// The message of the system.
     Because(String),
     /// It has more than [`MOST_BYTES`].
     Large(u64),
@@ -26,7 +26,7 @@ pub enum Unread {
 /// Reads a file that a spec names.
 pub type Load<'r> = &'r mut dyn FnMut(&Path) -> Result<Vec<u8>, Unread>;
 
-/// What became of a file that a spec names.
+/// A file that a spec names, or the reason why it cannot be read.
 #[derive(Clone)]
 pub struct Loaded {
     /// As the spec leads to it.
@@ -73,7 +73,7 @@ pub(super) fn load(spec: &Spec, input: &mut Input, read: Load<'_>) -> Files {
     files
 }
 
-/// The values of `source`, and whether what they name is a manifest.
+/// The values of `source`, and whether the file is a manifest.
 fn named(spec: &Spec) -> Vec<(&Spanned<String>, bool)> {
     let files = spec
         .levels()
@@ -99,7 +99,7 @@ pub(super) fn fill(spec: &mut Spec, files: &Files) {
     every_file(spec, &mut |file| file.loaded = file.source.as_ref().and_then(find));
 }
 
-/// What a value leads to that was varied since the files were read: some other file.
+/// The file of a value that `why` varies after the files were read: some other file.
 fn another(source: &Spanned<String>, files: &Files) -> Option<Loaded> {
     let first = (source.span, String::new());
     let (_, loaded) = files

@@ -12,7 +12,8 @@ use std::{
 };
 
 use firelay::{
-    document::{CloudInit, Compression, Document, Ignition, gzip},
+    document::{CloudInit, Compression, Document, Ignition},
+    encoding::gzip,
     node::{NodeDirectory, NodeFile, NodeFiles, NodeLink, NodeUnit, NodeUser},
     secret::Secret,
 };

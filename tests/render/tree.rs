@@ -14,7 +14,7 @@ use std::{
 
 use firelay::delivery::{
     Manifest, ManifestFile,
-    tree::{self, Error, Report, TreeWriter},
+    tree::{Error, Report, TreeReader, TreeWriter},
 };
 use rayon::prelude::*;
 
@@ -494,8 +494,8 @@ impl Out {
     fn described(&self) -> Vec<String> {
         let text = fs::read(self.at("manifest.json")).unwrap();
         let manifest: Manifest = serde_json::from_slice(&text).unwrap();
-        let whole =
-            |file: &ManifestFile| tree::read(&self.root(), file).map_err(|error| format!("{}: {error}", file.path));
+        let reader = TreeReader::open(&self.root()).unwrap();
+        let whole = |file: &ManifestFile| reader.read(file).map_err(|error| format!("{}: {error}", file.path));
         let files = manifest.files.iter().map(|file| match whole(file) {
             Ok(bytes) => format!("{} {}", file.path, String::from_utf8(bytes).unwrap()),
             Err(error) => error,

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod book;
 mod cli;
 mod commands;
 mod compose;
@@ -19,4 +20,5 @@ mod schema;
 mod serving;
 mod sources;
 mod terraform;
+mod tour;
 mod yaml;

@@ -9,7 +9,7 @@ use super::{
     inventory::{self, File},
 };
 use crate::{
-    cli::{ArtifactsCheck, OutputFormat},
+    cli::ArtifactsCheck,
     commands::{failure::Failure, project::Project, streams},
     mirror::{self, Client, Endpoint, Fault, Problem, Reference, Wanted},
     plan::Plan,
@@ -18,7 +18,7 @@ use crate::{
 
 /// `--output json`.
 #[derive(Serialize)]
-struct Report {
+struct MirrorReport {
     /// Files and images that were looked at.
     looked: usize,
     problems: Vec<Row>,
@@ -52,17 +52,15 @@ pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
     report(args, looked, rows)
 }
 
-/// What was found, and how that ends: where nobody answered at all, nothing is known.
+/// Prints the problems. If no server answered at all, nothing is known, which is another failure.
 fn report(args: &ArtifactsCheck, looked: usize, rows: Vec<Row>) -> Result<(), Failure> {
     let wrong = rows.len();
     let silent = rows.iter().filter(|row| row.silent).count();
-    match args.output {
-        OutputFormat::Json => streams::json(&Report { looked, problems: rows })?,
-        OutputFormat::Text => {
-            let lines = rows.iter().map(|row| format!("{}: {}\n", row.place, row.text));
-            streams::data(&lines.collect::<String>())?;
-        }
-    }
+    let report = MirrorReport { looked, problems: rows };
+    streams::report(args.output, &report, || {
+        let lines = report.problems.iter();
+        lines.map(|row| format!("{}: {}\n", row.place, row.text)).collect()
+    })?;
     if silent == looked && looked > 0 {
         return Err(Failure::Io(format!("nothing of {} could be asked", args.place)));
     }
@@ -103,7 +101,7 @@ fn on_server(files: &[File], base: &str, client: &Client, args: &ArtifactsCheck)
         sha256: file.sha256.clone(),
     });
     let wanted = once(wanted);
-    let problems = mirror::ask(client, &wanted, args.quick, args.fetching.parallel.into());
+    let problems = mirror::check_remote(client, &wanted, args.quick, args.fetching.parallel.into());
     (wanted.len(), problems.into_iter().map(row).collect())
 }
 
@@ -114,7 +112,7 @@ fn in_directory(files: &[File], args: &ArtifactsCheck) -> (usize, Vec<Row>) {
     }
     let wanted = once(files.iter().filter_map(|file| file.wanted(String::new())));
     let (directory, parallel) = (Path::new(&args.place), args.fetching.parallel.into());
-    let problems = mirror::inspect(&wanted, directory, args.quick, parallel);
+    let problems = mirror::check_local(&wanted, directory, args.quick, parallel);
     (wanted.len(), problems.into_iter().map(row).collect())
 }
 
@@ -124,12 +122,12 @@ fn once(wanted: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
 }
 
 fn row(problem: Problem) -> Row {
-    let silent = matches!(problem.what, Fault::Silent(_));
-    let (what, text) = match problem.what {
+    let silent = matches!(problem.fault, Fault::NoAnswer(_));
+    let (what, text) = match problem.fault {
         Fault::Missing => ("missing", "not there".to_owned()),
         Fault::Digest(sha256) => ("digest", format!("another file: it has sha256 {sha256}")),
         Fault::Empty => ("empty", "an empty file".to_owned()),
-        Fault::Unknown(why) | Fault::Silent(why) => ("unknown", why),
+        Fault::Unreadable(why) | Fault::NoAnswer(why) => ("unknown", why),
     };
     Row {
         place: problem.place,
@@ -146,11 +144,11 @@ fn in_registries(project: &Project, client: &Client) -> Result<(usize, Vec<Row>)
     for image in &images {
         let name = Reference::of(&image.image);
         let asked = mirror::serves(client, &endpoints(&project.plan, &name), &name);
-        rows.extend(asked.err().map(|lack| Row {
+        rows.extend(asked.err().map(|unserved| Row {
             place: image.image.clone(),
-            what: if lack.silent { "unknown" } else { "missing" },
-            text: lack.said,
-            silent: lack.silent,
+            what: if unserved.no_answer { "unknown" } else { "missing" },
+            text: unserved.reasons,
+            silent: unserved.no_answer,
         }));
     }
     Ok((images.len(), rows))

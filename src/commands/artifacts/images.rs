@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    cli::{ArtifactsImages, OutputFormat},
+    cli::ArtifactsImages,
     commands::{
         failure::Failure,
         preview::{FAKE_SECRETS, Preview},
@@ -26,7 +26,7 @@ const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContain
 /// `--output json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct ImageReport {
     /// Of the machines: an image has to be there for each.
     architectures: BTreeSet<Arch>,
     images: Vec<Image>,
@@ -59,7 +59,7 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
     registry.map_or(Ok(()), refuse_url)?;
     let project = Project::load(&args.spec)?;
     let plan = &project.plan;
-    let report = Report {
+    let report = ImageReport {
         architectures: architectures(plan),
         images: collect(&project)?,
         fetched: fetched(plan),
@@ -69,16 +69,10 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
         tell_unused(plan, &report.images, registry);
         return streams::data(&copies(&report.images, registry)?);
     }
-    match args.output {
-        OutputFormat::Json => streams::json(&report),
-        OutputFormat::Text => streams::data(
-            &report
-                .images
-                .iter()
-                .map(|image| format!("{}\n", image.image))
-                .collect::<String>(),
-        ),
-    }
+    streams::report(args.output, &report, || {
+        let lines = report.images.iter().map(|image| format!("{}\n", image.image));
+        lines.collect()
+    })
 }
 
 /// Names of images have no scheme, and skopeo would take it for a part of the name.
@@ -144,7 +138,7 @@ pub(super) fn architectures(plan: &Plan) -> BTreeSet<Arch> {
     kubernetes.map(|node| node.arch).collect()
 }
 
-/// Says of which manifests nobody knows the images.
+/// Reports manifests whose images are not known.
 pub(super) fn tell_unknown(fetched: &[String]) {
     for url in fetched {
         streams::tell(format_args!(
@@ -162,7 +156,7 @@ pub(super) fn fetched(plan: &Plan) -> Vec<String> {
     urls.collect()
 }
 
-/// What kubeadm and containerd name, and what the files of all machines do, in the order of their names.
+/// The images that kubeadm, containerd and the files of all machines name, in the order of their names.
 pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     let plan = &project.plan;
     let preview = Preview::new(plan, &project.profiles, FAKE_SECRETS[0])?;

@@ -10,7 +10,7 @@ use crate::{
     spec::Arch,
 };
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -41,7 +41,7 @@ pub(super) struct File {
     /// Where it lies in a mirror; absent for what machines fetch elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
-    /// What machines ask of the mirror for it, behind its URL.
+    /// The path below the mirror's URL under which machines ask for it.
     #[serde(skip)]
     pub(super) asked: Option<String>,
     /// Names of machines and pools that fetch it.

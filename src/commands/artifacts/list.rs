@@ -17,7 +17,7 @@ use crate::{
 /// `--output json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report<'a> {
+struct ArtifactReport<'a> {
     cluster: &'a str,
     files: &'a [File],
     images: &'a [Image],
@@ -37,7 +37,7 @@ pub fn run(args: &ArtifactsList) -> Result<(), Failure> {
     let fetched = images::fetched(plan);
     images::tell_unknown(&fetched);
     match args.output {
-        Inventory::Json => streams::json(&Report {
+        Inventory::Json => streams::json(&ArtifactReport {
             cluster: &plan.name,
             files: &files,
             images: &images,

@@ -19,7 +19,7 @@ use crate::{
         project::Project,
         streams,
     },
-    mirror::{self, Filled, Orders, Outcome, Wanted},
+    mirror::{self, Outcome, SyncOptions, Synced, Wanted},
     plan,
 };
 
@@ -47,14 +47,14 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(filled: &'a Filled) -> Self {
-        let (outcome, size, why) = match &filled.outcome {
+    fn of(synced: &'a Synced) -> Self {
+        let (outcome, size, why) = match &synced.outcome {
             Outcome::Present(size) => ("present", Some(*size), None),
             Outcome::Fetched(size) => ("fetched", Some(*size), None),
             Outcome::Failed(why) => ("failed", None, Some(why.as_str())),
         };
         Self {
-            path: &filled.path,
+            path: &synced.path,
             size,
             outcome,
             why,
@@ -82,30 +82,30 @@ pub fn run(args: &ArtifactsMirror) -> Result<(), Failure> {
     if args.plan {
         return commands(&wanted, args);
     }
-    let filled = fill(&wanted, args)?;
-    let failed: Vec<_> = filled.iter().filter_map(failure).collect();
+    let synced = fill(&wanted, args)?;
+    let failed: Vec<_> = synced.iter().filter_map(failure).collect();
     if args.output == OutputFormat::Json {
-        streams::json(&filled.iter().map(Row::of).collect::<Vec<_>>())?;
+        streams::json(&synced.iter().map(Row::of).collect::<Vec<_>>())?;
     }
     if failed.is_empty() {
         streams::tell(format_args!(
             "{} holds all {} files; artifacts.mirror is the URL under which it is served",
             args.mirror.display(),
-            filled.len()
+            synced.len()
         ));
         return Ok(());
     }
     Err(Failure::Io(format!(
         "{} of {} files could not be fetched; the same command goes on where this one ended\n{}",
         failed.len(),
-        filled.len(),
+        synced.len(),
         failed.join("\n")
     )))
 }
 
-fn failure(filled: &Filled) -> Option<String> {
-    match &filled.outcome {
-        Outcome::Failed(why) => Some(format!("  {}: {why}", filled.path)),
+fn failure(synced: &Synced) -> Option<String> {
+    match &synced.outcome {
+        Outcome::Failed(why) => Some(format!("  {}: {why}", synced.path)),
         Outcome::Present(_) | Outcome::Fetched(_) => None,
     }
 }
@@ -123,8 +123,8 @@ fn tell_own(files: &[File]) {
     }
 }
 
-fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Filled>, Failure> {
-    let orders = Orders {
+fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Synced>, Failure> {
+    let options = SyncOptions {
         parallel: args.fetching.parallel.into(),
         retries: args.retries,
         pause: PAUSE,
@@ -136,8 +136,8 @@ fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Filled>, Failur
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     };
     let client = client(&args.fetching)?;
-    let filled = mirror::fill(&client, wanted, &args.mirror, orders, &draw);
-    filled.map_err(|error| Failure::file("fill", &args.mirror, &error))
+    let synced = mirror::sync(&client, wanted, &args.mirror, options, &draw);
+    synced.map_err(|error| Failure::file("fill", &args.mirror, &error))
 }
 
 /// Commands for a shell with curl, one line each, or the list. A file has its name when it is right.

@@ -17,7 +17,7 @@ use std::fs;
 use super::failure::Failure;
 use crate::{cli::Fetching, mirror::Client};
 
-/// Who fetches, as the command line says.
+/// The client with the options of the command line.
 fn client(fetching: &Fetching) -> Result<Client, Failure> {
     let further = match &fetching.ca {
         Some(path) => {

@@ -17,7 +17,7 @@ const UNKNOWN: &str = "NOASSERTION";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct BillOfMaterials {
     spdx_version: &'static str,
     data_license: &'static str,
     #[serde(rename = "SPDXID")]
@@ -91,7 +91,7 @@ pub(super) fn now() -> Result<String, Failure> {
 }
 
 /// The files and images of a cluster. Its name follows from what it lists, so that the same list has the same.
-pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created: &str) -> Document {
+pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created: &str) -> BillOfMaterials {
     let mut packages: Vec<_> = files.iter().map(of_file).chain(images.iter().map(of_image)).collect();
     number(&mut packages);
     let described = packages.iter().map(|package| Relationship {
@@ -105,7 +105,7 @@ pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created:
         list.update(b"\n");
     }
     let list: String = list.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Document {
+    BillOfMaterials {
         spdx_version: "SPDX-2.3",
         data_license: "CC0-1.0",
         id: "SPDXRef-DOCUMENT",

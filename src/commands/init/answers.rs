@@ -1,4 +1,4 @@
-//! What a starter is made of, and the checks of the answers, which are those of any spec.
+//! The answers from which a starter is made, and their checks, which are those of any spec.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub(super) fn machines(text: &str) -> Result<Vec<Machine>, String> {
 }
 
 impl Answers {
-    /// What is taken if nobody says anything.
+    /// The answers without any flag.
     pub fn new(profiles: &Profiles) -> Self {
         let usual = Self::unasked(profiles);
         Self {
@@ -69,8 +69,7 @@ impl Answers {
         }
     }
 
-    /// What the first questions are judged with: of the machines that nobody has been asked for, those alone without
-    /// which there is no cluster.
+    /// The answers before the first question: only the machines without which there is no cluster.
     pub fn unasked(profiles: &Profiles) -> Self {
         let newest = profiles.kubernetes.values().flat_map(|profile| &profile.versions).max();
         Self {
@@ -114,7 +113,7 @@ impl Answers {
         Ok(answers)
     }
 
-    /// What is wrong with the spec of these answers.
+    /// Checks the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
         let Err(findings) = plan::load(&spec, profiles) else {

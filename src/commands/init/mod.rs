@@ -26,7 +26,7 @@ use crate::{
 
 /// Where the first line of a starter says that the schema is.
 const SCHEMA: &str = "firelay.schema.json";
-/// Name of a spec that nobody names.
+/// The default name of a spec.
 const SPEC: &str = "cluster.yaml";
 
 /// Runs the verb.

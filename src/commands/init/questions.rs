@@ -7,16 +7,16 @@ use crate::{cli::InitAnswers, profile::Profiles};
 pub struct Question {
     /// The flag's name, for what is said about its value.
     pub name: &'static str,
-    /// What is asked.
+    /// The question.
     pub words: fn(&Profiles) -> String,
     /// The answer if there is none.
     pub usual: fn(&Answers) -> String,
-    /// What the flags say.
+    /// The answer of the flags.
     pub flag: fn(&InitAnswers) -> Option<String>,
     pub(super) take: Take,
 }
 
-/// What becomes of an answer.
+/// The way in which an answer is taken.
 pub enum Take {
     /// It is kept as it is.
     Word(fn(&mut Answers) -> &mut String),

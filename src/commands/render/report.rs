@@ -1,4 +1,4 @@
-//! What `render` says when it is through: a line a node, or the same as JSON.
+//! The report of `render`: a line for each node, or the same as JSON.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -18,7 +18,7 @@ use crate::{
     delivery::{Artifact, tree},
     plan::NodePlan,
     secrets::Bundle,
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 /// Lines of a table that are still worth printing.
@@ -32,7 +32,7 @@ pub(super) struct Written {
     platform: String,
     file: String,
     attribute: String,
-    rung: Rung,
+    rung: DeliveryForm,
     bytes: u64,
     limit: Option<u64>,
     /// Where the payload of a pointer has to lie.
@@ -60,7 +60,7 @@ impl Written {
     }
 }
 
-/// Tells where what went.
+/// Prints where the documents are.
 pub(super) fn report(
     args: &Render,
     project: &Project,
@@ -90,7 +90,7 @@ pub(super) fn report(
     }
 }
 
-/// What to hand over, a line a node, for clusters that fit on a screen.
+/// The documents, a line for each node, for clusters that fit on a screen.
 fn table(nodes: &[Written]) -> String {
     if nodes.len() > SCREEN {
         return String::new();
@@ -126,9 +126,8 @@ fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} document{} ({platforms}; {rungs}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
-        nodes.len(),
-        if nodes.len() == 1 { "" } else { "s" },
+        "wrote {} ({platforms}; {rungs}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        streams::counted(nodes.len(), "document"),
         out.display(),
         written.written.len(),
         written.unchanged.len(),

@@ -1,11 +1,10 @@
-//! What `why` is asked about: `NODE:/path#/json/pointer`, `NODE:UNIT#Section/Key`, `NODE:/path#LINE`.
+//! Addresses for `why`: `NODE:/path#/json/pointer`, `NODE:UNIT#Section/Key`, `NODE:/path#LINE`.
 
 use std::fmt;
 
 use firelay_yaml::Pointer;
 
-/// Where units are laid.
-const UNITS: &str = "/etc/systemd/system/";
+use crate::UNITS;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,16 +65,12 @@ impl Thing {
             None if text.starts_with('/') => return Self::File(text.to_owned()),
             None => (text, "/"),
         };
-        match unit.split_once(separator) {
-            Some((unit, dropin)) => Self::Unit {
-                unit: unit.to_owned(),
-                dropin: Some(dropin.to_owned()),
-            },
-            None => Self::Unit {
-                unit: unit.to_owned(),
-                dropin: None,
-            },
-        }
+        let (unit, dropin) = match unit.split_once(separator) {
+            Some((unit, dropin)) => (unit, Some(dropin.to_owned())),
+            None => (unit, None),
+        };
+        let unit = unit.to_owned();
+        Self::Unit { unit, dropin }
     }
 
     fn part(&self, text: &str) -> Option<Part> {
@@ -101,11 +96,10 @@ impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => f.write_str(path),
-            Self::Unit { unit, dropin: None } => write!(f, "{UNITS}{unit}"),
-            Self::Unit {
-                unit,
-                dropin: Some(dropin),
-            } => write!(f, "{UNITS}{unit}.d/{dropin}"),
+            Self::Unit { unit, dropin } => {
+                let dropin = dropin.as_ref().map(|dropin| format!(".d/{dropin}"));
+                write!(f, "{UNITS}{unit}{}", dropin.unwrap_or_default())
+            }
         }
     }
 }

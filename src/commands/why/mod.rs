@@ -1,15 +1,13 @@
 //! `why`: where a value of a rendered file comes from.
 //!
-//! What a machine's files say is a pure function of the spec and the profiles. So nothing has to be carried along while
-//! they are rendered: a line is a source of a value if the value changes when the line does
+//! A machine's files are a pure function of the spec and the profiles. So rendering carries no places along: a line is a
+//! source of a value if the value changes when the line does
 //! (docs/adr/0011-why-by-variation.md).
 
 mod address;
-mod lost;
 mod redact;
 mod report;
 mod search;
-mod steps;
 mod subject;
 mod vary;
 
@@ -30,9 +28,9 @@ use crate::{
     node::NodeFile,
     patch::{self, Patched},
     plan::{self, NodePlan, Plan},
-    profile::{Library, Profiles, Resolved},
+    profile::{Profiles, Resolved},
     redact::{redact_profiles, redact_spec, secret_values},
-    spec::{Composed, Spec},
+    spec::Spec,
 };
 use firelay_yaml::{
     Node, Tree,
@@ -58,74 +56,64 @@ pub fn run(args: &Why) -> Result<(), Failure> {
 }
 
 fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> Result<Answer, Failure> {
-    let (plan, profiles) = (&project.plan, &project.profiles);
-    let rendered = |bundle| rendered(plan, profiles, node, bundle);
-    let patched = rendered(FAKE_SECRETS[0])?;
-    // Not even what keys or how many lines a closed file has is told.
+    let patched = preview(project, node, FAKE_SECRETS[0])?;
     let closed = is_closed(&address.thing, node, &patched);
+    // The keys and the number of lines of a closed file are not shown either.
     let whole = Address {
         part: Part::Whole,
         ..address.clone()
     };
     let subject = Subject::find(if closed { &whole } else { address }, &patched).map_err(Failure::Usage)?;
     let reading = subject.read(&patched);
-    let spec = redact_spec(&project.spec);
     let secrets = Secrets::new(secret_values(&project.spec));
-    let bundle = !reading.same(&subject.read(&rendered(FAKE_SECRETS[1])?));
+    let bundle = !reading.same(&subject.read(&preview(project, node, FAKE_SECRETS[1])?));
     let hidden = match closed {
         true => Some(report::CLOSED),
         false => (bundle || subject.is_secret(&patched) || secrets.hide(&reading)).then_some(report::SECRET),
     };
     let mut answer = Answer::new(address, &reading, hidden, &secrets);
     answer.bundle = bundle;
-    if let Reading::Value(value) = &reading {
+    add_sources(&mut answer, project, node, &subject, &reading, args)?;
+    Ok(answer)
+}
+
+/// Adds the lines of patches, of the spec and of profiles from which a value comes.
+fn add_sources(
+    answer: &mut Answer,
+    project: &Project,
+    node: &NodePlan,
+    subject: &Subject,
+    reading: &Reading,
+    args: &Why,
+) -> Result<(), Failure> {
+    let spec = redact_spec(&project.spec);
+    if let Reading::Value(value) = reading {
         let places = subject::patched_places(value);
         answer.patches = lines(&spec, places.iter().map(|span| (*span, false)));
         if value.span != Span::default() {
-            return Ok(answer);
+            return Ok(());
         }
     }
-    let Some(root) = project.spec.root() else {
-        return Ok(answer);
-    };
-    // No output shows the value of a variable of the environment.
-    let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
-    let is_part = |value: &String| !value.is_empty() && reading.text().contains(value);
-    if inserted.clone().any(|value| is_part(&value)) || Secrets::new(inserted.collect()).are_in(&reading.text()) {
+    if holds_variable(project, &reading.text()) {
         answer.hide(report::VARIABLE);
     }
-    let context = VariantContext {
-        composed: &project.spec,
-        root,
-        profiles,
-        subject: &subject,
-        reading: &reading,
-        node: &node.name,
-        number: plan
-            .nodes
-            .iter()
-            .position(|other| other.name == node.name)
-            .unwrap_or_default(),
-        machines: plan.nodes.len(),
-        text: reading.text(),
-        words: words(profiles),
-    };
+    let context = VariantContext::new(project, node, subject, reading);
     answer.spec = context.spec_lines(&spec);
     let mut source = Source::default();
-    let library = match &args.spec.profiles.directory {
-        Some(directory) => input::library(directory, &mut source)?,
-        None => Library::embedded(&mut source)?,
-    };
-    let (files, shown) = (profile_files(plan, node), redact_profiles(&source));
-    for file in library
-        .resolve(&source)
-        .0
-        .iter()
-        .filter(|file| files.contains(&file.path))
-    {
-        answer.profiles.extend(context.profile_lines(&shown, file, node));
+    let library = input::library(args.spec.profiles.directory.as_deref(), &mut source)?;
+    let (files, shown) = (profile_files(&project.plan, node), redact_profiles(&source));
+    let profiles = library.resolve(&source).0;
+    for file in profiles.iter().filter(|file| files.contains(&file.path)) {
+        answer.profiles.extend(context.profile_lines(&shown, file));
     }
-    Ok(answer)
+    Ok(())
+}
+
+/// Whether a text holds the value of a variable of the environment, which no output shows.
+fn holds_variable(project: &Project, text: &str) -> bool {
+    let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
+    let is_part = |value: &String| !value.is_empty() && text.contains(value);
+    inserted.clone().any(|value| is_part(&value)) || Secrets::new(inserted.collect()).are_in(text)
 }
 
 /// Whether only root may read a file: one of the user, or one that is not YAML, since of firelay's own YAML files single
@@ -137,8 +125,8 @@ fn is_closed(thing: &Thing, node: &NodePlan, patched: &Patched) -> bool {
     patched.files.files.iter().any(closed) && (own || !patch::is_yaml(path))
 }
 
-fn rendered(plan: &Plan, profiles: &Profiles, node: &NodePlan, bundle: FakeSecrets) -> Result<Patched, Failure> {
-    Preview::new(plan, profiles, bundle)?.patched(node)
+fn preview(project: &Project, node: &NodePlan, secrets: FakeSecrets) -> Result<Patched, Failure> {
+    Preview::new(&project.plan, &project.profiles, secrets)?.patched(node)
 }
 
 /// The profiles that a machine is made with.
@@ -156,15 +144,12 @@ fn profile_files(plan: &Plan, node: &NodePlan) -> Vec<String> {
 
 /// The context in which variants of the spec and of profiles are judged.
 struct VariantContext<'a> {
-    composed: &'a Composed,
-    root: &'a Node<'static>,
-    profiles: &'a Profiles,
+    project: &'a Project,
+    node: &'a NodePlan,
+    /// The node's number, by which it is found when its name is varied.
+    number: Option<usize>,
     subject: &'a Subject,
     reading: &'a Reading,
-    node: &'a str,
-    /// Its number among the machines, by which it is known when its name is varied.
-    number: usize,
-    machines: usize,
     text: String,
     words: Vec<Vec<String>>,
 }
@@ -191,22 +176,35 @@ fn fetched(keys: &[&str], node: &NodePlan) -> bool {
     })
 }
 
-impl VariantContext<'_> {
+impl<'a> VariantContext<'a> {
+    fn new(project: &'a Project, node: &'a NodePlan, subject: &'a Subject, reading: &'a Reading) -> Self {
+        let mut nodes = project.plan.nodes.iter();
+        Self {
+            number: nodes.position(|other| other.name == node.name),
+            text: reading.text(),
+            words: words(&project.profiles),
+            project,
+            node,
+            subject,
+            reading,
+        }
+    }
+
     fn spec_lines(&self, source: &Source) -> Vec<Line> {
-        let judge = |variant: Node<'static>| match self.composed.variant(variant) {
-            Ok(spec) => self.judge(&spec, self.profiles),
+        let Some(root) = self.project.spec.root() else {
+            return Vec::new();
+        };
+        let judge = |variant: Node<'static>| match self.project.spec.variant(variant) {
+            Ok(spec) => self.judge(&spec, &self.project.profiles),
             Err(findings) => Verdict::Useless(findings),
         };
         let skipped = |keys: &[&str]| keys.ends_with(&["patches"]) || SKIPPED.contains(&keys);
-        let sites = vary::sites(self.root, &skipped);
-        let sources = self.search(self.root, &judge).run(&sites);
-        lines(source, sources.iter().map(|source| (source.span, source.guess)))
+        lines(source, self.search(root, &judge, &skipped).into_iter())
     }
 
-    fn profile_lines(&self, source: &Source, file: &Resolved<'_>, node: &NodePlan) -> Vec<Line> {
-        let path = file.path.as_str();
-        let root = file.root.detached();
-        let Some(spec) = &self.composed.draft.value else {
+    fn profile_lines(&self, source: &Source, file: &Resolved<'_>) -> Vec<Line> {
+        let (path, root) = (file.path.as_str(), file.root.detached());
+        let Some(spec) = &self.project.spec.draft.value else {
             return Vec::new();
         };
         let judge = |variant: Node<'static>| {
@@ -214,35 +212,31 @@ impl VariantContext<'_> {
                 root: variant,
                 findings: Vec::new(),
             };
-            match self.profiles.varied(path, &tree) {
+            match self.project.profiles.varied(path, &tree) {
                 Some(profiles) => self.judge(spec, &profiles),
                 None => Verdict::Useless(Vec::new()),
             }
         };
-        let skipped =
-            |keys: &[&str]| keys == ["name"] || keys == ["minor"] || (path == "catalog.yaml" && !fetched(keys, node));
-        let sites = vary::sites(&root, &skipped);
-        let sources = self.search(&root, &judge).run(&sites);
-        lines(
-            source,
-            sources
-                .iter()
-                .filter(|source| !source.guess)
-                .map(|source| (source.span, false)),
-        )
+        let skipped = |keys: &[&str]| {
+            keys == ["name"] || keys == ["minor"] || (path == "catalog.yaml" && !fetched(keys, self.node))
+        };
+        let found = self.search(&root, &judge, &skipped);
+        lines(source, found.into_iter().filter(|(_, guess)| !guess))
     }
 
-    fn search<'s>(
-        &'s self,
-        root: &'s Node<'static>,
-        judge: &'s (dyn Fn(Node<'static>) -> Verdict + Sync),
-    ) -> Search<'s> {
-        Search {
+    fn search(
+        &self,
+        root: &Node<'static>,
+        judge: &(dyn Fn(Node<'static>) -> Verdict + Sync),
+        skipped: &impl Fn(&[&str]) -> bool,
+    ) -> Vec<(Span, bool)> {
+        let search = Search {
             root,
             text: &self.text,
             judge,
             words: &self.words,
-        }
+        };
+        search.run(&vary::sites(root, skipped))
     }
 
     fn judge(&self, spec: &Spec, profiles: &Profiles) -> Verdict {
@@ -250,22 +244,17 @@ impl VariantContext<'_> {
             Ok((plan, _)) => plan,
             Err(findings) => return Verdict::Useless(findings),
         };
-        let named = plan.nodes.iter().find(|node| node.name == self.node);
-        let numbered = || {
-            plan.nodes
-                .get(self.number)
-                .filter(|_| plan.nodes.len() == self.machines)
-        };
-        let Some(node) = named.or_else(numbered) else {
+        let named = plan.nodes.iter().find(|node| node.name == self.node.name);
+        let as_many = plan.nodes.len() == self.project.plan.nodes.len();
+        let numbered = || self.number.filter(|_| as_many).and_then(|at| plan.nodes.get(at));
+        let preview = |node| Preview::new(&plan, profiles, FAKE_SECRETS[0])?.patched(node);
+        let Some(Ok(patched)) = named.or_else(numbered).map(preview) else {
             return Verdict::Useless(Vec::new());
         };
-        match rendered(&plan, profiles, node, FAKE_SECRETS[0]) {
-            Err(_) => Verdict::Useless(Vec::new()),
-            Ok(patched) => match self.subject.read(&patched) {
-                Reading::Gone => Verdict::Useless(Vec::new()),
-                reading if reading.same(self.reading) => Verdict::Same,
-                _ => Verdict::Changed,
-            },
+        match self.subject.read(&patched) {
+            Reading::Gone => Verdict::Useless(Vec::new()),
+            reading if reading.same(self.reading) => Verdict::Same,
+            _ => Verdict::Changed,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{audit, redact::is_key};
 
 /// A shorter secret is looked for as a whole value alone: as a part of others it would be found everywhere.
 const SHORTEST: usize = 6;
-/// What stands in the place of a secret.
+/// The text in place of a secret.
 const REDACTED: &str = "***";
 
 /// Secrets to look for.
@@ -59,7 +59,7 @@ fn forms(value: &str) -> Vec<Zeroizing<String>> {
         let quoted = format!("{line:?}");
         let written = [quoted[1..quoted.len() - 1].to_owned(), line.replace('%', "%%")];
         forms.extend(written.map(Zeroizing::new));
-        let encoded = audit::forms(line.as_bytes());
+        let encoded = audit::encodings(line.as_bytes());
         let texts = encoded.iter().filter_map(|form| std::str::from_utf8(form).ok());
         forms.extend(texts.map(|text| Zeroizing::new(text.to_owned())));
     }

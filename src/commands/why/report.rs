@@ -1,4 +1,4 @@
-//! What `why` answers, for people and for machines.
+//! The answer of `why`, for people and for machines.
 
 use firelay_yaml::diagnostic::{Lines, Source, Span};
 use serde::Serialize;
@@ -111,10 +111,7 @@ impl Answer {
 
 /// Prints it.
 pub(super) fn print(answer: &Answer, output: OutputFormat) -> Result<(), Failure> {
-    match output {
-        OutputFormat::Json => streams::json(answer),
-        OutputFormat::Text => streams::data(&text(answer)),
-    }
+    streams::report(output, answer, || text(answer))
 }
 
 fn text(answer: &Answer) -> String {

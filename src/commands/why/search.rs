@@ -4,11 +4,13 @@ use firelay_yaml::{
     Content, Node, Scalar,
     diagnostic::{Diagnostic, Span},
 };
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use super::vary::{self, Path};
 
-/// What a variant of a tree says.
+/// The effect of a variant of a tree.
 pub(super) enum Verdict {
     /// The value is another one, or gone.
     Changed,
@@ -18,28 +20,19 @@ pub(super) enum Verdict {
     Useless(Vec<Diagnostic>),
 }
 
-/// A source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Source {
-    /// Where it stands.
-    pub(super) span: Span,
-    /// Nothing else could stand there, but its text is part of the value's.
-    pub(super) guess: bool,
-}
-
 /// Tries variants of a tree.
 pub(super) struct Search<'a> {
     /// The tree.
     pub(super) root: &'a Node<'static>,
     /// The value, to compare texts with.
     pub(super) text: &'a str,
-    /// Says what a variant does.
+    /// Judges a variant.
     pub(super) judge: &'a (dyn Fn(Node<'static>) -> Verdict + Sync),
     /// Words that may stand where one of them does.
     pub(super) words: &'a [Vec<String>],
 }
 
-/// What is known of a site.
+/// The result for a site.
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
     Source,
@@ -48,8 +41,9 @@ enum Outcome {
 }
 
 impl Search<'_> {
-    /// The sources, in the order of their places.
-    pub(super) fn run(&self, sites: &[Path]) -> Vec<Source> {
+    /// The places of the sources in their order, and whether each is a guess: no variant of it can be rendered, but its text is
+    /// part of the value's.
+    pub(super) fn run(&self, sites: &[Path]) -> Vec<(Span, bool)> {
         let idle = self.idle_lists(sites);
         let live: Vec<_> = sites
             .iter()
@@ -66,7 +60,7 @@ impl Search<'_> {
             .filter_map(|(site, outcome)| Some((*site, outcome?)))
             .filter(|(_, outcome)| *outcome != Outcome::Nothing)
             .collect();
-        // Of what is no source in itself: lists and mappings as a whole, the innermost first.
+        // Lists and mappings without a source in them, as a whole, the innermost first.
         let mut wholes = wholes;
         wholes.sort_by_key(|site| std::cmp::Reverse(site.len()));
         for level in wholes.chunk_by(|one, other| one.len() == other.len()) {
@@ -81,18 +75,10 @@ impl Search<'_> {
                 .collect();
             found.extend(sources.into_iter().map(|site| (site, Outcome::Source)));
         }
-        let mut sources: Vec<_> = found
-            .into_iter()
-            .filter_map(|(site, outcome)| {
-                Some(Source {
-                    span: vary::at(self.root, site)?.span,
-                    guess: outcome == Outcome::Guess,
-                })
-            })
-            .collect();
-        sources.sort();
-        sources.dedup();
-        sources
+        let source =
+            |(site, outcome): (&Path, Outcome)| Some((vary::at(self.root, site)?.span, outcome == Outcome::Guess));
+        let sources: BTreeSet<_> = found.into_iter().filter_map(source).collect();
+        sources.into_iter().collect()
     }
 
     /// Those of some scalars that may matter: without halves that may all be varied at once and change nothing.

@@ -1,17 +1,16 @@
 //! The thing that is asked about, found in a machine's files and found again in those of a variant.
 
-use super::{
-    address::{Address, Part, Thing},
-    lost::{not_there, unknown_thing},
-    steps::{Step, steps, walk},
-};
+use super::address::{Address, Part, Thing};
 use crate::{
     node::NodeFiles,
     patch::{self, Patched, Place, YamlDocument},
 };
-use firelay_yaml::{Content, Node, Pointer, diagnostic::Span};
+use firelay_yaml::{
+    Content, Node, Pointer,
+    diagnostic::{Span, nearest},
+};
 
-/// What is there.
+/// The content of a subject.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
     /// The file, document or unit is not there: nothing can be said.
@@ -35,7 +34,7 @@ impl Reading {
         }
     }
 
-    /// What a reader is shown.
+    /// The text for a reader.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Gone | Self::Nothing => String::new(),
@@ -48,7 +47,7 @@ impl Reading {
     }
 }
 
-/// What to look for in each variant.
+/// The subject of a question, to be found in each variant.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     thing: Thing,
@@ -66,7 +65,7 @@ enum What {
     },
 }
 
-/// A document, by what it says of itself, else by its number.
+/// The identity of a document: its kind and name, else its number.
 #[derive(Clone, Debug)]
 struct Identity {
     kind: Option<String>,
@@ -124,7 +123,7 @@ impl Subject {
         Ok(Self { thing, what })
     }
 
-    /// What a machine's files say.
+    /// The content of the subject in a machine's files.
     pub(super) fn read(&self, patched: &Patched) -> Reading {
         let Some(text) = text_of(&self.thing, &patched.files) else {
             return Reading::Gone;
@@ -154,49 +153,41 @@ impl Subject {
     }
 }
 
-fn text_of<'f>(thing: &Thing, files: &'f NodeFiles) -> Option<&'f str> {
-    match thing {
-        Thing::File(path) => Some(&files.files.iter().find(|file| file.path == *path)?.content),
-        Thing::Unit { unit, dropin } => {
-            let unit = files.units.iter().find(|known| known.name == *unit)?;
-            match dropin {
-                None => Some(&unit.content)
-                    .filter(|content| !content.is_empty())
-                    .map(|content| &**content),
-                Some(name) => unit
-                    .dropins
-                    .iter()
-                    .find(|(known, _)| known == name)
-                    .map(|(_, text)| &**text),
-            }
-        }
-    }
-}
-
-/// The tree of a document or unit: the patched one, if a patch was laid.
-fn root(thing: &Thing, document: Option<&Identity>, patched: &Patched) -> Option<Node<'static>> {
-    let files = &patched.files;
-    let (place, plain) = match thing {
-        Thing::File(path) => {
-            let at = files.files.iter().position(|file| file.path == *path)?;
-            let found = document?.find(patch::documents(at, &files.files[at]))?;
-            let place = Place::Document {
-                file: at,
-                document: found.number,
-            };
-            (place, found.root)
-        }
+/// Where a thing is among a machine's files; of a file the first document.
+fn place_of(thing: &Thing, files: &NodeFiles) -> Option<Place> {
+    Some(match thing {
+        Thing::File(path) => Place::Document {
+            file: files.files.iter().position(|file| file.path == *path)?,
+            document: 0,
+        },
         Thing::Unit { unit, dropin } => {
             let at = files.units.iter().position(|known| known.name == *unit)?;
-            let number = dropin
-                .as_ref()
-                .map(|name| files.units[at].dropins.iter().position(|(known, _)| known == name));
-            let place = Place::Unit {
+            let mut dropins = files.units[at].dropins.iter();
+            let mut number = |name: &String| dropins.position(|(known, _)| known == name);
+            Place::Unit {
                 unit: at,
-                dropin: number.flatten(),
-            };
-            (place, patch::unit_tree(text_of(thing, files)?))
+                dropin: dropin.as_ref().map_or(Some(None), |name| number(name).map(Some))?,
+            }
         }
+    })
+}
+
+fn text_of<'f>(thing: &Thing, files: &'f NodeFiles) -> Option<&'f str> {
+    let text = place_of(thing, files)?.text(files);
+    let absent = matches!(thing, Thing::Unit { dropin: None, .. }) && text.is_empty();
+    (!absent).then_some(text)
+}
+
+/// The tree of a document or unit, as patched.
+fn root(thing: &Thing, document: Option<&Identity>, patched: &Patched) -> Option<Node<'static>> {
+    let files = &patched.files;
+    let (place, plain) = match place_of(thing, files)? {
+        Place::Document { file, .. } => {
+            let found = document?.find(patch::documents(file, &files.files[file]))?;
+            let document = found.number;
+            (Place::Document { file, document }, found.root)
+        }
+        place => (place, patch::unit_tree(text_of(thing, files)?)),
     };
     Some(patched.trees.get(&place).cloned().unwrap_or(plain))
 }
@@ -270,4 +261,93 @@ pub(super) fn patched_places(node: &Node<'_>) -> Vec<Span> {
     };
     let own = (below.is_empty() && node.span != Span::default()).then_some(node.span);
     own.into_iter().chain(below).collect()
+}
+
+/// A step into a value: a key, or an element of a list, which other elements may push to another place.
+#[derive(Clone, Debug)]
+struct Step {
+    part: String,
+    /// An element's identity: the value of a key, or its own text without a key.
+    known: Option<(Option<&'static str>, String)>,
+}
+
+/// Keys by which elements of lists are known.
+const NAMES: [&str; 3] = ["name", "key", "mountPath"];
+
+fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
+    pointer.of(root).map_err(|lost| {
+        let (label, help) = lost.tell();
+        help.map_or(label.clone(), |help| format!("{label}\n  = help: {help}"))
+    })?;
+    let mut node = root;
+    let mut steps = Vec::new();
+    for part in &pointer.0 {
+        let in_list = matches!(node.content, Content::Sequence(_));
+        let next = Pointer(vec![part.clone()]);
+        node = next.of(node).map_err(|lost| lost.tell().0)?;
+        steps.push(Step {
+            part: part.clone(),
+            known: in_list.then(|| identity(node)).flatten(),
+        });
+    }
+    Ok(steps)
+}
+
+fn identity(element: &Node<'_>) -> Option<(Option<&'static str>, String)> {
+    let own = element.text().map(|text| (None, text.to_owned()));
+    let named = |key: &&'static str| Some((Some(*key), element.get(key)?.text()?.to_owned()));
+    own.or_else(|| NAMES.iter().find_map(named))
+}
+
+fn walk<'n>(root: &'n Node<'static>, steps: &[Step]) -> Option<&'n Node<'static>> {
+    steps
+        .iter()
+        .try_fold(root, |node, Step { part, known }| match &node.content {
+            Content::Sequence(items) => {
+                let is_same = |item: &&Node<'_>| {
+                    known.as_ref().is_some_and(|(key, text)| {
+                        let item = key.map_or(Some(*item), |key| item.get(key));
+                        item.and_then(Node::text) == Some(text)
+                    })
+                };
+                let numbered = || items.get(part.parse::<usize>().ok()?);
+                items.iter().find(is_same).or_else(numbered)
+            }
+            _ => node.get(part),
+        })
+}
+
+fn unknown_thing(address: &Address, files: &NodeFiles) -> String {
+    let units = files.units.iter().flat_map(|unit| {
+        let own = (!unit.content.is_empty()).then(|| Thing::Unit {
+            unit: unit.name.clone(),
+            dropin: None,
+        });
+        let dropins = unit.dropins.iter().map(|(name, _)| Thing::Unit {
+            unit: unit.name.clone(),
+            dropin: Some(name.clone()),
+        });
+        own.into_iter().chain(dropins)
+    });
+    let paths = files.files.iter().map(|file| file.path.clone());
+    let all: Vec<_> = paths.chain(units.map(|unit| unit.to_string())).collect();
+    let names: Vec<_> = all.iter().map(String::as_str).collect();
+    not_there(
+        &format!("{} has no file", address.node),
+        &address.thing.to_string(),
+        &names,
+    )
+}
+
+fn not_there(what: &str, name: &str, names: &[&str]) -> String {
+    let what = if what.contains(' ') && !what.starts_with("document") {
+        format!("{what} {name}")
+    } else {
+        format!("there is no {what} {name}")
+    };
+    match nearest(name, names.iter().copied()) {
+        Some(near) => format!("{what}\n  = help: did you mean {near}?"),
+        None if names.is_empty() => what,
+        None => format!("{what}\n  = help: there are: {}", names.join(", ")),
+    }
 }

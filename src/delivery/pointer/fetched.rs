@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::Located;
 use crate::{
-    document::laid,
     node::{NodeFile, NodeFiles, NodeUnit},
     plan::{NodePlan, PointerPlan},
     template,
@@ -47,7 +46,8 @@ pub(super) fn payload(files: &NodeFiles) -> Vec<u8> {
         directories: directories
             .map(|directory| (directory.path.as_str(), directory.mode))
             .collect(),
-        files: laid(files)
+        files: files
+            .contents()
             .map(|(path, mode, content)| (path, mode, &**content))
             .collect(),
         links: links.map(|link| (link.path.as_str(), link.target.as_str())).collect(),

@@ -12,7 +12,8 @@ pub use seal::PayloadKeys;
 
 use super::Error;
 use crate::{
-    document::{CloudInit, Compression, Document, Ignition, Remote, gzip, sha256_hex},
+    document::{CloudInit, Compression, Document, Ignition, Remote},
+    encoding::{gzip, hex, sha256_hex},
     node::NodeFiles,
     plan::{NodePlan, PointerPlan},
     profile::{DocumentFormat, Place, Store},
@@ -79,11 +80,7 @@ fn for_cloud_init(
 ) -> Result<Pointed, Error> {
     let packed = gzip(&fetched::payload(files));
     let (bytes, ending, key) = if pointer.sealed {
-        let identity = keys
-            .identity(&node.name)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let identity = hex(&*keys.identity(&node.name));
         let sealed = keys.seal(&node.name, &packed, &Sha256::digest(&packed));
         (sealed, "json.gz.age", Some(identity))
     } else {
@@ -95,10 +92,7 @@ fn for_cloud_init(
         source,
     })?;
     let stub = CloudInit.render(&stub, Compression::None);
-    let stub = stub.map_err(|source| Error::Document {
-        node: node.name.clone(),
-        source,
-    })?;
+    let stub = stub.map_err(Error::of_document(node))?;
     Ok(Pointed { stub, payload })
 }
 

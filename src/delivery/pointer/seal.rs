@@ -1,19 +1,17 @@
 //! A payload sealed with age to one X25519 recipient, byte for byte the same for the same bundle and payload: all keys are
 //! derived (docs/adr/0013-pointers.md).
 
-use hkdf::Hkdf;
-use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::{
     age::{self, FileKey},
-    secrets::{Bundle, derivation},
+    secrets::{Bundle, Derivation},
 };
 
 /// Keys of a cluster's payloads.
 #[derive(Clone)]
 pub struct PayloadKeys {
-    seed: Hkdf<Sha256>,
+    seed: Derivation,
     /// Of the bundle; behind everything that a key is derived from, so that a new epoch gives new keys. In the first there is
     /// nothing, as before epochs counted: clusters keep their documents.
     epoch: Vec<u8>,
@@ -33,7 +31,7 @@ impl PayloadKeys {
             epoch => [b"\0epoch\0".as_slice(), &epoch.to_be_bytes()].concat(),
         };
         Self {
-            seed: derivation(bundle.seed.expose()),
+            seed: Derivation::new(bundle.seed.expose()),
             epoch,
         }
     }
@@ -42,7 +40,7 @@ impl PayloadKeys {
     #[cfg(test)]
     pub(in crate::delivery) fn known() -> Self {
         Self {
-            seed: derivation(&[7; 32]),
+            seed: Derivation::new(&[7; 32]),
             epoch: Vec::new(),
         }
     }
@@ -53,12 +51,7 @@ impl PayloadKeys {
     }
 
     fn expand<const SIZE: usize>(&self, info: &[&[u8]]) -> Zeroizing<[u8; SIZE]> {
-        let mut bytes = Zeroizing::new([0; SIZE]);
-        let info = [info, &[self.epoch.as_slice()]].concat();
-        self.seed
-            .expand_multi_info(&info, bytes.as_mut_slice())
-            .expect("HKDF-SHA-256 gives up to 8160 bytes, and no more than 32 are asked for");
-        bytes
+        self.seed.expand(&[info, &[self.epoch.as_slice()]].concat())
     }
 
     /// Encrypts a payload to its node. Every key follows from the bundle, the node and `digest`, the payload's SHA-256, so none

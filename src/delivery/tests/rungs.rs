@@ -21,12 +21,18 @@ fn the_lowest_rung_that_fits_is_taken_to_the_byte() {
         Arc::make_mut(&mut node.delivery).rung = Some(rung);
         package("prod", &node, &files).unwrap().handover.counted
     };
-    let [plain, inner, compressed, pointer] = [Rung::Plain, Rung::Inner, Rung::Compressed, Rung::Pointer].map(counted);
+    let [plain, inner, compressed, pointer] = [
+        DeliveryForm::Plain,
+        DeliveryForm::Inner,
+        DeliveryForm::Compressed,
+        DeliveryForm::Pointer,
+    ]
+    .map(counted);
     assert!(plain > inner && inner > compressed && compressed > pointer);
     let taken = |limit| package("prod", &on_every_rung(limit), &files).unwrap().handover;
     for (least, rung, next) in [
-        (plain, Rung::Plain, Rung::Inner),
-        (inner, Rung::Inner, Rung::Compressed),
+        (plain, DeliveryForm::Plain, DeliveryForm::Inner),
+        (inner, DeliveryForm::Inner, DeliveryForm::Compressed),
     ] {
         assert_eq!(taken(least + 1).rung, rung);
         assert_eq!((taken(least).rung, taken(least).counted), (rung, least));
@@ -34,9 +40,9 @@ fn the_lowest_rung_that_fits_is_taken_to_the_byte() {
     }
     // A slower search saves some bytes of the same rung before the next one.
     let tight = taken(compressed - 1);
-    assert!(tight.rung == Rung::Compressed && tight.counted < compressed);
+    assert!(tight.rung == DeliveryForm::Compressed && tight.counted < compressed);
     let last = taken(tight.counted - 1);
-    assert_eq!(last.rung, Rung::Pointer);
+    assert_eq!(last.rung, DeliveryForm::Pointer);
     let attributes = [
         taken(plain).attribute,
         taken(inner).attribute,
@@ -57,13 +63,16 @@ fn a_rung_that_is_fixed_is_not_left() {
         Arc::make_mut(&mut node.delivery).rung = Some(rung);
         package("prod", &node, &files)
     };
-    assert_eq!(fixed(Rung::Pointer, 1 << 20).unwrap().handover.rung, Rung::Pointer);
-    let message = fixed(Rung::Plain, 16384).unwrap_err().to_string();
+    assert_eq!(
+        fixed(DeliveryForm::Pointer, 1 << 20).unwrap().handover.rung,
+        DeliveryForm::Pointer
+    );
+    let message = fixed(DeliveryForm::Plain, 16384).unwrap_err().to_string();
     assert!(message.contains("(sent as plain text)"), "{message}");
-    let message = fixed(Rung::Pointer, 1000).unwrap_err().to_string();
+    let message = fixed(DeliveryForm::Pointer, 1000).unwrap_err().to_string();
     assert!(message.contains("(sent as gzip and base64, by pointer)"), "{message}");
     let mut node = node("ubuntu-24.04", "aws");
-    Arc::make_mut(&mut node.delivery).rung = Some(Rung::Plain);
+    Arc::make_mut(&mut node.delivery).rung = Some(DeliveryForm::Plain);
     let message = package("prod", &node, &files).unwrap_err().to_string();
     assert_eq!(
         message,
@@ -74,7 +83,7 @@ fn a_rung_that_is_fixed_is_not_left() {
 #[test]
 fn a_pointer_is_handed_over_beside_its_payload() {
     let mut node = on_every_rung(1 << 20);
-    Arc::make_mut(&mut node.delivery).rung = Some(Rung::Pointer);
+    Arc::make_mut(&mut node.delivery).rung = Some(DeliveryForm::Pointer);
     let artifact = package("prod", &node, &files(12_000, 1000)).unwrap();
     assert_eq!(names(&artifact), ["user-data", "user-data.pointer", "payload.json.gz"]);
     let payload = artifact.payload.clone().unwrap();
@@ -88,7 +97,10 @@ fn a_pointer_is_handed_over_beside_its_payload() {
         .tree_files(&node, None)
         .map(|(described, _)| described)
         .collect();
-    assert_eq!((described[1].rung, &described[1].url), (Some(Rung::Pointer), &None));
+    assert_eq!(
+        (described[1].rung, &described[1].url),
+        (Some(DeliveryForm::Pointer), &None)
+    );
     assert_eq!((described[2].rung, described[2].url.as_ref()), (None, Some(&url)));
     let size = NodeSize::new(&node, &files(12_000, 1000), &artifact.handover, Some(payload.bytes));
     let shares: u64 = size.groups.iter().map(|size| size.share).sum();

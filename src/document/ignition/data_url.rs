@@ -1,6 +1,6 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::document::{base64, base64_len};
+use crate::encoding::{base64, base64_len};
 
 /// All but what stands for itself: RFC 3986's `pchar` and `/`, less the percent sign and the apostrophe. Ignition's reader
 /// refuses all others of ASCII but `?`, which would start a query.

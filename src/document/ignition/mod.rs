@@ -13,6 +13,7 @@ use super::{Compression, Document, Error, layout};
 use crate::{
     node::{NodeFile, NodeFiles, Text},
     plan::ProxyPlan,
+    profile::DocumentFormat,
     secret::Secret,
 };
 
@@ -49,9 +50,6 @@ pub struct Remote<'a> {
 }
 
 impl Ignition {
-    /// Name of the file that holds such a document.
-    pub const FILE: &str = "config.ign";
-
     /// What the document says, with the text of its files in the order of `storage.files`.
     pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
         let implied = checked(files)?;
@@ -79,7 +77,7 @@ fn checked(files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
 
 impl Document for Ignition {
     fn file_name(&self) -> &'static str {
-        Self::FILE
+        DocumentFormat::Ignition.file_name()
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
@@ -97,12 +95,7 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
-    let regular = files.files.iter().map(|file| (&file.path, file.mode));
-    let directories = files
-        .directories
-        .iter()
-        .map(|directory| (&directory.path, directory.mode));
-    match regular.chain(directories).find(|(_, mode)| mode & !PERMISSIONS != 0) {
+    match layout::modes(files).find(|(_, mode)| mode & !PERMISSIONS != 0) {
         None => Ok(()),
         Some((path, mode)) => Err(Error::Unsupported {
             format: "ignition",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Remote, data_url::data_url};
 use crate::{
-    document::{base64, gzip, sha256_hex, sha512_hex},
+    encoding::{base64, gzip, sha256_hex, sha512_hex},
     node::{NodeFile, NodeFiles, NodeUnit, NodeUser},
 };
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{broken, context, of, placed};
 use crate::{
+    UNITS,
     declaration::{Leaf, Place, Port, Requirement},
     plan::{AddonPlan, HostFilePlan, KernelPlan, Plan, PortPlan, Requirements, UnitPlan, ports, report::Report},
     spec::Spec,
@@ -184,10 +185,7 @@ impl Asker<'_> {
 
 /// Files of the user that a plugin or add-on writes.
 pub(super) fn own_files(requirements: &Requirements, spec: &Spec) -> Vec<Diagnostic> {
-    let units = requirements
-        .units
-        .iter()
-        .map(|unit| format!("/etc/systemd/system/{}", unit.name));
+    let units = requirements.units.iter().map(|unit| format!("{UNITS}{}", unit.name));
     let paths: BTreeSet<_> = requirements
         .files
         .iter()

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::diagnostic::Diagnostic;
-use percent_encoding::percent_decode_str;
-
 use crate::{
+    encoding::percent_decode,
     plan::{ManifestSource, Plan, report::Report},
     spec::Spec,
 };
+use firelay_yaml::diagnostic::Diagnostic;
 
 /// Where something of upstream's is fetched: `artifacts.mirror` stands before its host and path.
 pub(in crate::plan) fn mirrored(spec: &Spec, upstream: &str) -> String {
@@ -44,14 +43,7 @@ pub fn below_mirror<'a>(mirror: Option<&str>, url: &'a str, upstream: Option<&'a
 /// The file that a web server hands out when it is asked for that: without query, percent-decoded.
 pub fn file_of(asked: &str) -> String {
     let path = without_query(asked);
-    decoded(path).unwrap_or_else(|| path.to_owned())
-}
-
-/// Percent-decoding, once (RFC 3986 §2.1); `None` for a broken escape, and for what is no UTF-8 then.
-pub fn decoded(part: &str) -> Option<String> {
-    let whole = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
-    let plain = percent_decode_str(part).decode_utf8().ok()?;
-    part.split('%').skip(1).all(whole).then(|| plain.into_owned())
+    percent_decode(path).unwrap_or_else(|| path.to_owned())
 }
 
 /// Two sources of different files that would have to be the same file of a mirror.

@@ -7,6 +7,7 @@ use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twice, within};
 use crate::{
+    UNITS,
     plan::{names, report::Report, reserved::RESERVED, sources::Given},
     profile::{PackageSources, Trust},
     spec::{FileEncoding, HostFile},
@@ -191,7 +192,7 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
     if let Some((_, key)) = RESERVED.files.iter().find(|(owned, _)| within(path, owned)) {
         return Err(taken(key));
     }
-    let masked = |unit: &String| path.strip_prefix("/etc/systemd/system/") == Some(unit);
+    let masked = |unit: &String| path.strip_prefix(UNITS) == Some(unit);
     let program = name.starts_with("firelay-") && within(path, site.bin_dir);
     if PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || program

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::{
     profile::{Place, Store},
     secret::Secret,
-    spec::{Exposure, Rung},
+    spec::{DeliveryForm, Exposure},
 };
 
 /// `delivery` of one machine.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryPlan {
     /// The form that the document must take; the first that fits if there is none.
-    pub rung: Option<Rung>,
+    pub rung: Option<DeliveryForm>,
     /// Where its payload may lie.
     pub pointer: Option<PointerPlan>,
     /// `security.maxExposure`.

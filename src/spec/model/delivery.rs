@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+pub use firelay_tree::DeliveryForm;
 use firelay_yaml::Spanned;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Beside, Pxe};
 use crate::secret::Secret;
@@ -15,7 +16,7 @@ use crate::secret::Secret;
 pub struct Delivery {
     /// The form that every document takes; if absent, the first of `plain`, `inner`, `compressed` and `pointer` in which a
     /// document fits its platform's limit.
-    pub rung: Option<Spanned<Rung>>,
+    pub rung: Option<Spanned<DeliveryForm>>,
     /// Where a document that does not fit may lie; the machine is then given a small one that fetches it. None if absent.
     pub pointer: Option<Spanned<Pointer>>,
     /// Further files of the tree, for tools that take the documents in another form.
@@ -31,35 +32,9 @@ pub struct Delivery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeDelivery {
     /// The form that the documents take; the nearest counts.
-    pub rung: Option<Spanned<Rung>>,
+    pub rung: Option<Spanned<DeliveryForm>>,
     /// Where documents that do not fit may lie; the nearest counts whole.
     pub pointer: Option<Spanned<Pointer>>,
-}
-
-/// A form of a document, the one that asks the least of others first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Rung {
-    /// As it is, or in base64 where the platform wants that.
-    Plain,
-    /// Compressed inside itself: a MIME part in cloud-init, a `data:` URL in Ignition. It stays text.
-    Inner,
-    /// Compressed as a whole, where platform and system are known to take that.
-    Compressed,
-    /// A small document that fetches the rest.
-    Pointer,
-}
-
-impl Rung {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Inner => "inner",
-            Self::Compressed => "compressed",
-            Self::Pointer => "pointer",
-        }
-    }
 }
 
 /// `delivery.pointer`: where the payloads lie.

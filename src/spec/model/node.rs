@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use firelay_tree::Role;
 use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,16 +26,6 @@ pub struct RoleSettings {
     /// External etcd members.
     #[serde(default)]
     pub etcd: NodeSettings,
-}
-
-/// A role of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Role {
-    ControlPlane,
-    Worker,
-    Etcd,
 }
 
 /// `effect` of a taint.

@@ -1,11 +1,9 @@
 //! `security`: a profile of settings, how much a document may tell, and what of it no other section has.
 
-use std::fmt;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+pub use firelay_tree::Exposure;
 use firelay_yaml::Spanned;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// `security`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -42,71 +40,4 @@ pub enum SelinuxMode {
 pub struct NodeSecurity {
     /// The most that who reads a document may do with what is in it; the nearest counts.
     pub max_exposure: Option<Spanned<Exposure>>,
-}
-
-/// What who reads a document can do with what is in it, the least first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Exposure {
-    /// Nothing: there is no secret in it.
-    #[default]
-    Public,
-    /// Be this one machine towards the cluster, or use the passwords that you gave it.
-    Identity,
-    /// Bring a machine of their own into the cluster.
-    Joins,
-    /// Read and change everything in the cluster, until a certificate ends.
-    Administers,
-    /// Make certificates or tokens for anybody, until the cluster has other CAs and another service-account key.
-    Signs,
-}
-
-impl Exposure {
-    /// All, the least first.
-    pub const ALL: [Self; 5] = [
-        Self::Public,
-        Self::Identity,
-        Self::Joins,
-        Self::Administers,
-        Self::Signs,
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Identity => "identity",
-            Self::Joins => "joins",
-            Self::Administers => "administers",
-            Self::Signs => "signs",
-        }
-    }
-
-    /// For people: what a document of this exposure lets its reader do.
-    pub fn told(self) -> &'static str {
-        match self {
-            Self::Public => "holds no secret",
-            Self::Identity => "is this machine",
-            Self::Joins => "joins the cluster",
-            Self::Administers => "administers the cluster",
-            Self::Signs => "signs for the cluster",
-        }
-    }
-
-    /// For people: what who reads such a document can do.
-    pub fn reader(self) -> &'static str {
-        match self {
-            Self::Public => "learns no secret",
-            Self::Identity => "can pass for this machine",
-            Self::Joins => "can join the cluster",
-            Self::Administers => "can administer the cluster",
-            Self::Signs => "can sign for the cluster",
-        }
-    }
-}
-
-impl fmt::Display for Exposure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

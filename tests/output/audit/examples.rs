@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use firelay::{
-    audit::LEAVES,
-    commands::{assembly::Assembly, project::Project},
+    audit::Exposure,
+    commands::{assembly::Assembly, known_secrets::LEAVES, project::Project},
     profile::Profiles,
     secrets::Bundle,
-    spec::{CaKeys, Exposure},
+    spec::CaKeys,
 };
 use serde_json::Value;
 

@@ -3,18 +3,18 @@
 use std::fs;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use firelay::{audit::audit, pki::LeafKeys, spec::Role};
+use firelay::{audit::Role, pki::LeafKeys};
 
 use super::{
     rendered::Rendered,
-    tampered::{Beside, machine},
+    tampered::{Beside, audited, machine},
 };
 
 /// What a worker that holds this opens, beyond findings.
 fn titles(searching: &Beside, bytes: &[u8]) -> Vec<String> {
     let worker = machine(&searching.catalogue, "w1", Role::Worker, bytes);
-    let audited = audit(&searching.catalogue, vec![worker], &[]);
-    let opens = audited.machines[0].opens.iter();
+    let audit = audited(&searching.catalogue, vec![worker]);
+    let opens = audit.machines[0].opens.iter();
     opens.map(|secret| secret.title.clone()).collect()
 }
 

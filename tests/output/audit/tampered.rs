@@ -7,10 +7,10 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use firelay::{
-    audit::{Catalogue, Contents, Document, Known, MachineFiles, audit},
+    audit::{Audit, Catalogue, Contents, Document, Exposure, MachineFiles, Role, audit},
+    commands::known_secrets,
     delivery::PayloadKeys,
     pki::LeafKeys,
-    spec::{Exposure, Role},
 };
 
 use super::{rendered::Rendered, support::said};
@@ -127,7 +127,7 @@ pub struct Beside {
 
 impl Beside {
     pub fn new(tree: &Rendered, with_bundle: bool) -> Self {
-        let known = with_bundle.then(|| Known::of_bundle(&tree.bundle(), ["cp1", "w1", "w2"], false));
+        let known = with_bundle.then(|| known_secrets::of_bundle(&tree.bundle(), ["cp1", "w1", "w2"], false));
         let catalogue = Catalogue::new(known.unwrap_or_default());
         let bytes = fs::read(tree.at("out/nodes/cp1/user-data")).unwrap();
         let control_plane = machine(&catalogue, "cp1", Role::ControlPlane, &bytes);
@@ -141,10 +141,15 @@ impl Beside {
     pub fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
         let document = [b"#cloud-config\nruncmd: [[true]]\n", bytes, b"\n"].concat();
         let worker = machine(&self.catalogue, "w1", Role::Worker, &document);
-        let audited = audit(&self.catalogue, vec![self.control_plane.clone(), worker], &[]);
+        let audited = audited(&self.catalogue, vec![self.control_plane.clone(), worker]);
         let findings = audited.findings.into_iter();
         findings.map(|finding| (finding.code, finding.message)).collect()
     }
+}
+
+/// An audit of these machines alone, none of which has a payload.
+pub fn audited(catalogue: &Catalogue, machines: Vec<MachineFiles>) -> Audit {
+    audit(catalogue, machines, &[], |_| true)
 }
 
 pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> MachineFiles {
@@ -299,7 +304,7 @@ fn what_is_your_own_is_told_and_not_refused() {
         ),
     ] {
         let worker = machine(&searching.catalogue, "w1", Role::Worker, bytes.as_bytes());
-        let audited = audit(&searching.catalogue, vec![worker], &[]);
+        let audited = audited(&searching.catalogue, vec![worker]);
         assert_eq!(audited.findings, [], "{bytes}");
         let titles: Vec<_> = audited.machines[0]
             .opens

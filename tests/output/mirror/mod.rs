@@ -16,16 +16,16 @@ use std::{
     time::Duration,
 };
 
-use firelay::mirror::{Client, Fault, Orders, Outcome, Wanted, ask, fill, inspect};
+use firelay::mirror::{Client, Fault, Outcome, SyncOptions, Wanted, check_local, check_remote, sync};
 use site::{Page, Site, sha256};
 
-const ORDERS: Orders = Orders {
+const OPTIONS: SyncOptions = SyncOptions {
     parallel: 4,
     retries: 3,
     pause: Duration::from_millis(1),
     bar: false,
 };
-const ONCE: Orders = Orders { retries: 0, ..ORDERS };
+const ONCE: SyncOptions = SyncOptions { retries: 0, ..OPTIONS };
 
 fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
@@ -48,17 +48,17 @@ fn wanted(site: &Site, name: &str, sha256: &str) -> Wanted {
     }
 }
 
-fn filled(wanted: &[Wanted], directory: &Path, orders: Orders) -> Vec<Outcome> {
+fn synced(wanted: &[Wanted], directory: &Path, options: SyncOptions) -> Vec<Outcome> {
     let client = Client::new(None).unwrap();
     let said = Mutex::new(String::new());
     let tell = |text: &str| said.lock().unwrap().push_str(text);
-    let filled = fill(&client, wanted, directory, orders, &tell).unwrap();
+    let synced = sync(&client, wanted, directory, options, &tell).unwrap();
     assert_eq!(said.lock().unwrap().lines().count(), wanted.len());
-    filled.into_iter().map(|file| file.outcome).collect()
+    synced.into_iter().map(|file| file.outcome).collect()
 }
 
-fn one(site: &Site, directory: &Path, sha256: &str, orders: Orders) -> Outcome {
-    filled(&[wanted(site, "a", sha256)], directory, orders).remove(0)
+fn one(site: &Site, directory: &Path, sha256: &str, options: SyncOptions) -> Outcome {
+    synced(&[wanted(site, "a", sha256)], directory, options).remove(0)
 }
 
 /// All files below a directory but the lock.
@@ -79,7 +79,10 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 fn a_connection_that_breaks_off_is_gone_on_with() {
     let (site, directory) = (Site::plain(), tempfile::tempdir().unwrap());
     let sha256 = site.put("/a", Page { cuts: 2, ..page() });
-    assert_eq!(one(&site, directory.path(), &sha256, ORDERS), Outcome::Fetched(200_000));
+    assert_eq!(
+        one(&site, directory.path(), &sha256, OPTIONS),
+        Outcome::Fetched(200_000)
+    );
     let asked = site.asked();
     let ranges: Vec<_> = asked.iter().map(|asked| asked.headers.get("range").cloned()).collect();
     assert_eq!(
@@ -141,7 +144,7 @@ fn wrong_bytes_leave_nothing_behind_and_are_not_asked_for_again() {
     let (site, directory) = (Site::plain(), tempfile::tempdir().unwrap());
     let served = site.put("/a", page());
     let expected = sha256(b"other");
-    let Outcome::Failed(why) = one(&site, directory.path(), &expected, ORDERS) else {
+    let Outcome::Failed(why) = one(&site, directory.path(), &expected, OPTIONS) else {
         panic!()
     };
     assert_eq!(why, format!("it has sha256 {served}, expected {expected}"));
@@ -163,11 +166,14 @@ fn an_end_that_may_not_be_the_end_is_asked_for_again_and_no_more_often_than_that
             ..endless.clone()
         },
     );
-    assert_eq!(one(&site, directory.path(), &sha256, ORDERS), Outcome::Fetched(200_000));
+    assert_eq!(
+        one(&site, directory.path(), &sha256, OPTIONS),
+        Outcome::Fetched(200_000)
+    );
     assert_eq!(site.asked().len(), 3);
     site.put("/b", endless);
     let other = wanted(&site, "b", &self::sha256(b"other"));
-    let failed = filled(&[other], directory.path(), ORDERS);
+    let failed = synced(&[other], directory.path(), OPTIONS);
     assert!(
         matches!(&failed[0], Outcome::Failed(why) if why.starts_with("it has sha256")),
         "{failed:?}"
@@ -200,9 +206,12 @@ fn what_passes_is_tried_again_and_what_does_not_is_not() {
             ..page()
         },
     );
-    assert_eq!(one(&site, directory.path(), &sha256, ORDERS), Outcome::Fetched(200_000));
+    assert_eq!(
+        one(&site, directory.path(), &sha256, OPTIONS),
+        Outcome::Fetched(200_000)
+    );
     assert_eq!(site.asked().len(), 3);
-    let none = filled(&[wanted(&site, "none", &sha256)], directory.path(), ORDERS);
+    let none = synced(&[wanted(&site, "none", &sha256)], directory.path(), OPTIONS);
     assert_eq!(none, [Outcome::Failed("the server answers 404 Not Found".into())]);
     assert_eq!(site.asked().len(), 1);
     site.put(
@@ -212,7 +221,7 @@ fn what_passes_is_tried_again_and_what_does_not_is_not() {
             ..page()
         },
     );
-    let down = filled(&[wanted(&site, "down", &sha256)], directory.path(), ORDERS);
+    let down = synced(&[wanted(&site, "down", &sha256)], directory.path(), OPTIONS);
     assert!(
         matches!(&down[0], Outcome::Failed(why) if why.contains("503")),
         "{down:?}"
@@ -231,7 +240,7 @@ fn a_wrong_file_is_replaced_and_one_outside_is_not_written() {
         path: "../a".into(),
         ..wanted(&site, "a", &sha256)
     };
-    assert!(matches!(&filled(&[outside], directory.path(), ONCE)[0], Outcome::Failed(why) if why.contains("outside")));
+    assert!(matches!(&synced(&[outside], directory.path(), ONCE)[0], Outcome::Failed(why) if why.contains("outside")));
 }
 
 #[test]
@@ -250,7 +259,7 @@ fn slow_files_come_at_the_same_time() {
     let all = ["a", "b", "c", "d"].map(slow);
     let began = std::time::Instant::now();
     assert_eq!(
-        filled(&all, directory.path(), ORDERS),
+        synced(&all, directory.path(), OPTIONS),
         vec![Outcome::Fetched(200_000); 4]
     );
     assert!(began.elapsed() < Duration::from_millis(2100), "{:?}", began.elapsed());
@@ -262,7 +271,7 @@ fn a_directory_that_is_being_filled_is_not_filled_by_another() {
     let lock = fs::File::create(directory.path().join(".firelay-mirror")).unwrap();
     lock.lock().unwrap();
     let client = Client::new(None).unwrap();
-    let error = fill(&client, &[], directory.path(), ONCE, &|_| {}).unwrap_err();
+    let error = sync(&client, &[], directory.path(), ONCE, &|_| {}).unwrap_err();
     assert!(error.to_string().contains("another run"), "{error}");
 }
 
@@ -292,15 +301,15 @@ fn every_fault_of_a_directory_and_of_a_server_is_found() {
     }
     let client = Client::new(None).unwrap();
     let faults = |quick| {
-        let inspected: Vec<_> = inspect(&all, directory.path(), quick, 2)
+        let local: Vec<_> = check_local(&all, directory.path(), quick, 2)
             .into_iter()
-            .map(|problem| problem.what)
+            .map(|problem| problem.fault)
             .collect();
-        let asked: Vec<_> = ask(&client, &all, quick, 2)
+        let asked: Vec<_> = check_remote(&client, &all, quick, 2)
             .into_iter()
-            .map(|problem| problem.what)
+            .map(|problem| problem.fault)
             .collect();
-        assert_eq!(inspected, asked);
+        assert_eq!(local, asked);
         asked
     };
     assert_eq!(
@@ -314,5 +323,8 @@ fn every_fault_of_a_directory_and_of_a_server_is_found() {
         url: "http://127.0.0.1:1/a".into(),
         ..all[0].clone()
     };
-    assert!(matches!(&ask(&client, &[gone], false, 1)[0].what, Fault::Silent(_)));
+    assert!(matches!(
+        &check_remote(&client, &[gone], false, 1)[0].fault,
+        Fault::NoAnswer(_)
+    ));
 }

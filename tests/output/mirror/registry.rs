@@ -38,9 +38,9 @@ fn mirrors_are_asked_in_order_with_their_authority_and_credentials() {
     assert_eq!(asked.method, "HEAD");
     let pair = BASE64_STANDARD.encode("puller:hunter2");
     assert_eq!(asked.headers["authorization"], format!("Basic {pair}"));
-    let lack = serves(&client, &both[..1], &image).unwrap_err();
-    assert_eq!(lack.said, format!("{}: 404 Not Found", empty.url));
-    assert!(!lack.silent);
+    let unserved = serves(&client, &both[..1], &image).unwrap_err();
+    assert_eq!(unserved.reasons, format!("{}: 404 Not Found", empty.url));
+    assert!(!unserved.no_answer);
     full.put(
         "/v2/pause/manifests/3.10",
         Page {
@@ -48,10 +48,10 @@ fn mirrors_are_asked_in_order_with_their_authority_and_credentials() {
             ..Page::default()
         },
     );
-    let said = serves(&client, &both[1..], &image).unwrap_err().said;
+    let reasons = serves(&client, &both[1..], &image).unwrap_err().reasons;
     assert!(
-        said.contains("asks for other credentials") && !said.contains("hunter2"),
-        "{said}"
+        reasons.contains("asks for other credentials") && !reasons.contains("hunter2"),
+        "{reasons}"
     );
 }
 
@@ -71,8 +71,11 @@ fn an_authority_that_nobody_named_is_not_trusted_unless_nothing_is_verified() {
         ca: None,
         ..endpoint(&site, "x")
     };
-    let lack = serves(&client, std::slice::from_ref(&unknown), &image).unwrap_err();
-    assert!(lack.said.contains("certificate") && lack.silent, "{lack:?}");
+    let unserved = serves(&client, std::slice::from_ref(&unknown), &image).unwrap_err();
+    assert!(
+        unserved.reasons.contains("certificate") && unserved.no_answer,
+        "{unserved:?}"
+    );
     assert_eq!(
         serves(
             &client,
@@ -106,6 +109,9 @@ fn an_image_that_is_pinned_has_to_have_its_digest() {
     };
     assert_eq!(asked(None), Ok(()));
     assert_eq!(asked(Some(&pinned)), Ok(()));
-    let lack = asked(Some(&other)).unwrap_err();
-    assert_eq!(lack.said, format!("{}: it has another image there: {other}", site.url));
+    let unserved = asked(Some(&other)).unwrap_err();
+    assert_eq!(
+        unserved.reasons,
+        format!("{}: it has another image there: {other}", site.url)
+    );
 }

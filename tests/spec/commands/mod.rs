@@ -304,7 +304,7 @@ fn failures(page: &Page) -> Vec<String> {
 }
 
 /// Pages with blocks that may hold commands.
-fn pages() -> Vec<String> {
+pub fn pages() -> Vec<String> {
     let mut pages = vec![
         "README.md".to_owned(),
         "CONTRIBUTING.md".to_owned(),

@@ -54,6 +54,7 @@ pub const PAGES: &[Page] = &[
         "README.md",
         Empty,
         &[
+            ("cluster.yaml ──┐", Text),
             ("cargo run -- render", Elsewhere),
             ("out/manifest.json", Text),
             ("cargo install", RUN),
@@ -62,13 +63,6 @@ pub const PAGES: &[Page] = &[
                 "firelay render --new-secrets && firelay serve",
                 Run("example bare-metal"),
             ),
-            ("error[FL0103]", Text),
-            (
-                "firelay render base.yaml prod.yaml",
-                Run("example ha-ubuntu; cp cluster.yaml base.yaml; echo 'timezone: Europe/Berlin' >prod.yaml"),
-            ),
-            ("patches/all/*.yaml", Text),
-            ("$ firelay why", Console("")),
         ],
     ),
     page(
@@ -181,6 +175,14 @@ pub const PAGES: &[Page] = &[
         )],
     ),
     page(
+        "docs/first-cluster.md",
+        Empty,
+        &[
+            ("cargo install", RUN),
+            ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
+        ],
+    ),
+    page(
         "docs/network/calico.md",
         Empty,
         &[("kubectl -n kube-system", Elsewhere)],
@@ -211,6 +213,11 @@ pub const PAGES: &[Page] = &[
         "docs/order.md",
         Rendered("external-etcd"),
         &[("firelay graph", RUN), ("stage: 7 machines", Text)],
+    ),
+    page(
+        "docs/patches.md",
+        Example("ha-ubuntu"),
+        &[("patches/all/*.yaml", Text), ("$ firelay why", Console(""))],
     ),
     page(
         "docs/platforms/aws.md",
@@ -341,6 +348,17 @@ pub const PAGES: &[Page] = &[
             ("age -d -i ~/.ssh/id_ed25519", RUN),
             ("sops -d firelay.secrets.yaml", Run("sops() { cat clear.yaml; }")),
             ("read -rs token", Elsewhere),
+        ],
+    ),
+    page(
+        "docs/spec-files.md",
+        Example("ha-ubuntu"),
+        &[
+            ("error[FL0103]", Text),
+            (
+                "firelay render base.yaml prod.yaml",
+                Run("cp cluster.yaml base.yaml; echo 'timezone: Europe/Berlin' >prod.yaml"),
+            ),
         ],
     ),
     page(

@@ -7,7 +7,7 @@ use firelay::{
     delivery::Artifact,
     plan::NodePlan,
     profile::{DocumentFormat, Encoding},
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 use super::{
@@ -58,7 +58,11 @@ fn line(node: &NodePlan, artifact: &Artifact) -> (String, String) {
     let form = serde_json::to_value(handover.encoding).unwrap();
     let (form, inner) = (
         form.as_str().unwrap(),
-        if handover.rung == Rung::Inner { "inner" } else { "whole" },
+        if handover.rung == DeliveryForm::Inner {
+            "inner"
+        } else {
+            "whole"
+        },
     );
     let (kind, plain) = match node.os.document {
         DocumentFormat::CloudInit => ("cloud-init", "user-data"),

@@ -5,7 +5,7 @@ use firelay::{
     node::NodeFiles,
     plan::NodePlan,
     profile::{Counted, Encoding},
-    spec::Rung,
+    spec::DeliveryForm,
 };
 
 use super::small::{altered, files, machines, noise, package, told, user_data};
@@ -73,7 +73,7 @@ fn up_to_the_limit_a_document_is_taken_in_the_first_form() {
             let files = of(&node, wanted, false);
             let handover = package(&node, &files).unwrap().handover;
             assert_eq!(handover.encoding, user_data(&node).encodings[0], "{}", told(&node));
-            assert_ne!(handover.rung, Rung::Inner, "{}", told(&node));
+            assert_ne!(handover.rung, DeliveryForm::Inner, "{}", told(&node));
             assert_eq!(handover.limit, Some(limit), "{}", told(&node));
             assert!(
                 handover.counted <= limit && handover.counted + 4 > wanted,
@@ -108,7 +108,7 @@ fn what_fits_in_no_form_is_refused_with_the_numbers() {
     for (node, limit) in limited() {
         let message = package(&node, &files(noise(size(limit * 2)))).unwrap_err().to_string();
         let attribute = &user_data(&node).attribute;
-        let (platform, format) = (&node.platform.name, firelay::delivery::format_name(node.os.document));
+        let (platform, format) = (&node.platform.name, node.os.document);
         let start = format!("cp1: the {format} document is too large for {attribute} of platform {platform}: ");
         assert!(message.starts_with(&start), "{message}");
         assert!(message.contains(&format!(" over the limit of {limit}\n")), "{message}");
@@ -130,7 +130,7 @@ fn without_a_limit_any_document_goes_as_it_is() {
         let handover = package(&node, &files(noise(300_000))).unwrap().handover;
         assert_eq!(
             (handover.encoding, handover.rung),
-            (Encoding::Plain, Rung::Plain),
+            (Encoding::Plain, DeliveryForm::Plain),
             "{}",
             told(&node)
         );

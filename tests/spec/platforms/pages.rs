@@ -23,7 +23,7 @@ fn table(profile: &PlatformProfile) -> String {
         .collect();
     let row = |what: &str, text: String| (what.to_owned(), text);
     if let Some(hostname) = &profile.hostname {
-        rows.push(row("host name of a pool's machine", hostname.source.clone()));
+        rows.push(row("host name of a pool machine", hostname.source.clone()));
     }
     if let Some(id) = &profile.provider_id {
         rows.push(row(
@@ -46,9 +46,12 @@ fn table(profile: &PlatformProfile) -> String {
     }
     if !profile.identity.is_empty() {
         let schemes = profile.identity.iter().map(|scheme| format!("`{scheme}://`"));
-        rows.push(row("shows its identity to", schemes.collect::<Vec<_>>().join(", ")));
+        rows.push(row(
+            "accepts the machine's identity",
+            schemes.collect::<Vec<_>>().join(", "),
+        ));
     }
-    rows.push(row("read by", profile.readable_by.clone()));
+    rows.push(row("readers", profile.readable_by.clone()));
     let rows: String = rows
         .iter()
         .map(|(what, text)| format!("| {what} | {text} |\n"))
@@ -81,12 +84,12 @@ fn taken(name: &str, data: &UserData) -> Vec<(String, String)> {
         api.unwrap_or_default()
     );
     vec![
-        (format!("{name} goes to"), attribute),
+        (format!("attribute for {name}"), attribute),
         (
-            format!("{name} goes as"),
+            format!("encodings for {name}"),
             forms.chain(inner).collect::<Vec<_>>().join(", or "),
         ),
-        (format!("{name}'s limit"), limit),
+        (format!("limit for {name}"), limit),
     ]
 }
 
@@ -135,9 +138,9 @@ fn every_page_says_how_to_hand_over_and_where_that_is_from() {
         let page = fs::read_to_string(support::root().join(format!("docs/platforms/{name}.md"))).unwrap();
         for heading in [
             "Spec and documents",
-            "Handing over",
-            "Who can read it",
-            "Whether it works",
+            "Create the machines",
+            "Readers",
+            "Check that it works",
             "Traps",
         ] {
             assert!(page.contains(&format!("\n## {heading}\n")), "{name}: {heading}");

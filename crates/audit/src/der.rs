@@ -1,0 +1,91 @@
+//! Keys and certificates by their DER, wherever they begin.
+
+use aws_lc_rs::{rsa, signature::KeyPair};
+use zeroize::Zeroizing;
+
+/// A key of OpenSSH (PROTOCOL.key).
+const OPENSSH: &[u8] = b"openssh-key-v1\0";
+
+/// Bytes at the end of an RSA key, of its CRT coefficient: PKCS#1 and PKCS#8 end alike.
+const RSA_END: usize = 64;
+
+/// A private key.
+pub(crate) struct FoundKey {
+    /// The public key, as a certificate has it.
+    pub(crate) public: Vec<u8>,
+    /// The scalar, or the end of an RSA key.
+    pub(crate) secret: Zeroizing<Vec<u8>>,
+}
+
+/// A recognised structure.
+pub(crate) enum Structure<'b> {
+    /// A private key.
+    Key(FoundKey),
+    /// A private key that only OpenSSH reads.
+    Ssh,
+    /// The DER of a certificate, perhaps.
+    Certificate(&'b [u8]),
+    /// The DER of a SubjectPublicKeyInfo, perhaps.
+    Public(&'b [u8]),
+}
+
+/// Finds every structure in some bytes.
+pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
+    if bytes.starts_with(OPENSSH) {
+        found(Structure::Ssh);
+    }
+    for at in 0..bytes.len() {
+        match &bytes[at..] {
+            // `ECPrivateKey` (RFC 5915 §3) from its version, for P-256 and P-384.
+            [2, 1, 1, 4, length @ (0x20 | 0x30), rest @ ..] => {
+                let key = rest.get(..usize::from(*length)).and_then(ec);
+                key.into_iter().for_each(|key| found(Structure::Key(key)));
+            }
+            // A SEQUENCE of two bytes of length, or of a length below 128.
+            rest @ [0x30, 0x82, high, low, ..] => {
+                let length = 4 + usize::from(u16::from_be_bytes([*high, *low]));
+                rest.get(..length).into_iter().for_each(|whole| long(whole, found));
+            }
+            rest @ [0x30, length, 0x30, ..] if *length < 0x80 => {
+                let whole = rest.get(..2 + usize::from(*length));
+                whole.into_iter().for_each(|whole| found(Structure::Public(whole)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ec(scalar: &[u8]) -> Option<FoundKey> {
+    let public = if scalar.len() == 32 {
+        let key = p256::ecdsa::SigningKey::from_slice(scalar).ok()?;
+        key.verifying_key().to_sec1_point(false).as_bytes().to_vec()
+    } else {
+        let key = p384::ecdsa::SigningKey::from_slice(scalar).ok()?;
+        key.verifying_key().to_sec1_point(false).as_bytes().to_vec()
+    };
+    Some(FoundKey {
+        public,
+        secret: Zeroizing::new(scalar.to_vec()),
+    })
+}
+
+fn rsa(der: &[u8]) -> Option<FoundKey> {
+    let key = rsa::KeyPair::from_der(der).ok()?;
+    Some(FoundKey {
+        public: key.public_key().as_ref().to_vec(),
+        secret: Zeroizing::new(der[der.len().checked_sub(RSA_END)?..].to_vec()),
+    })
+}
+
+fn long<'b>(whole: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
+    match &whole[4..] {
+        // RSAPrivateKey (RFC 8017 appendix A.1.2): version 0, then a long modulus.
+        [2, 1, 0, 2, 0x82, ..] => rsa(whole).into_iter().for_each(|key| found(Structure::Key(key))),
+        [0x30, 0x82, ..] => found(Structure::Certificate(whole)),
+        [0x30, ..] => {
+            found(Structure::Certificate(whole));
+            found(Structure::Public(whole));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,54 @@
+//! The encodings in which a value can stand in a file.
+
+use base64::{
+    Engine,
+    engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use firelay_base::encoding::hex;
+use zeroize::Zeroizing;
+
+/// The value itself; its hex digits, small and capital; its base64 in both alphabets, at each of the three offsets that a value
+/// can have within another.
+pub fn encodings(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let digits = Zeroizing::new(hex(value));
+    let mut all = vec![
+        value.to_vec(),
+        digits.to_uppercase().into_bytes(),
+        digits.as_bytes().to_vec(),
+    ];
+    for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+        all.extend((0..3).map(|before| base64_behind(alphabet, value, before)));
+    }
+    all.sort();
+    all.dedup();
+    all.into_iter().map(Zeroizing::new).collect()
+}
+
+/// The characters that hold bits of the value alone, whatever stands before and behind it.
+fn base64_behind(alphabet: &GeneralPurpose, value: &[u8], before: usize) -> Vec<u8> {
+    let whole = Zeroizing::new([&[0; 2][..before], value].concat());
+    let text = Zeroizing::new(alphabet.encode(&*whole));
+    let own = (before * 8).div_ceil(6)..whole.len() * 8 / 6;
+    text.as_bytes()[own].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use firelay_base::encoding::base64;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_base64_wherever_it_begins() {
+        let value: Vec<u8> = (200..=255).collect();
+        let all = encodings(&value);
+        for before in 0..7 {
+            let text = base64([vec![7; before], value.clone(), vec![9; 5]].concat());
+            let found = all.iter().any(|encoded| {
+                let encoded = String::from_utf8_lossy(encoded).into_owned();
+                text.contains(&encoded)
+            });
+            assert!(found, "{before}");
+        }
+    }
+}

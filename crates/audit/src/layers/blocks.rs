@@ -1,0 +1,121 @@
+//! Runs of base64, base32 or hex that go over several lines or words.
+
+use zeroize::Zeroizing;
+
+use super::is_coded;
+
+/// What is shorter begins no block, unless nothing else stands in its lines.
+const PIECE: usize = 16;
+
+/// Whole lines, with and without the end of the line before: `key: AAAA`.
+pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let mut found = Vec::new();
+    let mut block = Zeroizing::new(Vec::new());
+    let (mut before, mut many) = (0, false);
+    for line in text.split(|byte| *byte == b'\n').chain([&b"."[..]]) {
+        let line = trimmed(line);
+        if line.iter().any(u8::is_ascii_alphanumeric) && line.iter().all(|byte| is_coded(*byte)) {
+            many = many || !block.is_empty();
+            block.extend_from_slice(line);
+            continue;
+        }
+        if many && before > 0 {
+            found.push(Zeroizing::new(block[before..].to_vec()));
+        }
+        if many {
+            found.push(std::mem::take(&mut block));
+        }
+        let ends = |byte: &u8| !is_coded(*byte) || b"-_".contains(byte);
+        let tail = line.iter().rposition(ends).map_or(0, |at| at + 1);
+        *block = line[tail..].to_vec();
+        (before, many) = (block.len(), false);
+    }
+    found
+}
+
+/// Without what stands around a line of a text: blanks, quotes, continuations, padding.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'\\=,".contains(byte);
+    let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |at| at + 1);
+    &line[start..end]
+}
+
+/// The longest runs of lines, and of words, that follow each other: quoted, commented out, in a list, in a script.
+pub(crate) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let words = text.split(|byte| byte.is_ascii_whitespace() || b",;".contains(byte));
+    let mut found = joined(lines.map(<[u8]>::trim_ascii_end));
+    found.extend(joined(words.filter(|word| !word.is_empty())));
+    found
+}
+
+fn joined<'t>(pieces: impl Iterator<Item = &'t [u8]>) -> Vec<Zeroizing<Vec<u8>>> {
+    let mut found = Vec::new();
+    let mut block = Zeroizing::new(Vec::new());
+    let mut last: Option<Piece<'_>> = None;
+    let mut many = false;
+    for text in pieces.chain([&b""[..]]) {
+        let piece = Piece::of(text);
+        let follows = last
+            .as_ref()
+            .zip(piece.as_ref())
+            .is_some_and(|(last, piece)| piece.follows(last));
+        let tail = last
+            .as_ref()
+            .filter(|_| !follows)
+            .map_or(&b""[..], |last| last.tail(text));
+        block.extend_from_slice(tail);
+        many = many || follows || !tail.is_empty();
+        if !follows {
+            let whole = std::mem::take(&mut block);
+            found.extend(Some(whole).filter(|_| many));
+            many = false;
+        }
+        block.extend_from_slice(piece.as_ref().map_or(&[], |piece| piece.run));
+        last = piece;
+    }
+    found
+}
+
+/// A line or word with the longest run in it.
+struct Piece<'t> {
+    before: &'t [u8],
+    run: &'t [u8],
+    after: &'t [u8],
+}
+
+impl<'t> Piece<'t> {
+    fn of(text: &'t [u8]) -> Option<Self> {
+        if text.len() < PIECE {
+            return None;
+        }
+        let (mut best, mut start) = (0..0, 0);
+        for at in 0..=text.len() {
+            if text.get(at).is_some_and(|byte| is_coded(*byte)) {
+                continue;
+            }
+            if at - start > best.len() {
+                best = start..at;
+            }
+            start = at + 1;
+        }
+        (best.len() >= PIECE).then(|| Self {
+            before: &text[..best.start],
+            after: &text[best.end..],
+            run: &text[best],
+        })
+    }
+
+    /// It is as long as the one before, or stands between the same.
+    fn follows(&self, last: &Self) -> bool {
+        self.run.len() == last.run.len() || (self.before, self.after) == (last.before, last.after)
+    }
+
+    /// The end of a block, which may be short, and padded.
+    fn tail(&self, text: &'t [u8]) -> &'t [u8] {
+        let run = text.strip_prefix(self.before).unwrap_or_default();
+        let end = run.iter().position(|byte| !is_coded(*byte)).unwrap_or(run.len());
+        &run[..end]
+    }
+}

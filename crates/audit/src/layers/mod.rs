@@ -1,0 +1,246 @@
+//! Everything that can be unpacked from bytes, whatever is wrapped in what.
+
+mod blocks;
+mod decode;
+mod streams;
+
+use std::{
+    collections::HashSet,
+    fmt,
+    hash::{BuildHasher, RandomState},
+};
+
+use zeroize::Zeroizing;
+
+pub(crate) use self::decode::unescaped;
+use self::{
+    blocks::{blocks, lines},
+    streams::{Stream, streams},
+};
+
+/// Most wrappings within each other. A document of firelay has five at the most, and base64 around base64
+/// grows a key to more than any platform takes before there are so many.
+const DEPTH: usize = 32;
+
+/// Limits of the unpacked bytes of a file, absolute and in multiples of its size: they stop decompression bombs.
+const LEAST: usize = 16 << 20;
+const TIMES: usize = 64;
+
+/// Shorter texts hold no secret.
+const SHORTEST: usize = 24;
+
+/// An encoding or compression around bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Wrap {
+    Gzip,
+    Zlib,
+    Base64,
+    Base32,
+    Hex,
+    Percent,
+    Escapes,
+    Numbers,
+    Utf16,
+}
+
+impl fmt::Display for Wrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zlib => "zlib",
+            Self::Base64 => "base64",
+            Self::Base32 => "base32",
+            Self::Hex => "hex",
+            Self::Percent => "percent-encoding",
+            Self::Escapes => "escapes",
+            Self::Numbers => "a list of bytes",
+            Self::Utf16 => "UTF-16",
+        })
+    }
+}
+
+/// The reason why not all of a file was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unsearched {
+    /// It unpacks to too much.
+    Grows,
+    /// More is wrapped in more.
+    Deep,
+    /// The file itself is too large.
+    Large,
+    /// It is a pipe, a device, or a link to nowhere or to a directory.
+    NoFile,
+}
+
+impl Unsearched {
+    /// Message and help.
+    pub(crate) fn explained(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Grows => (
+                "this file unpacks to more than was searched",
+                "look at what is packed in it: no document that a machine can use grows so much",
+            ),
+            Self::Deep => (
+                "this file is packed deeper than was searched",
+                "look at what is packed in it: nothing that a machine can use is wrapped so often",
+            ),
+            Self::Large => (
+                "this file is larger than was searched",
+                "look at what is in it, and take it out of the tree: no platform takes a document of that size",
+            ),
+            Self::NoFile => (
+                "this is no file, and was not searched",
+                "take it out of the tree: pipes, devices, and links to directories or to nowhere belong into none",
+            ),
+        }
+    }
+}
+
+/// Passes the bytes to `see`, and everything that is packed in them, with their wrappings, the outermost first. Returns the
+/// reason if not all could be unpacked.
+pub(crate) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> Option<Unsearched> {
+    let mut unpacking = Unpacking {
+        left: LEAST.max(bytes.len().saturating_mul(TIMES)),
+        unsearched: None,
+        wraps: Vec::new(),
+        seen: HashSet::new(),
+        hasher: RandomState::new(),
+        see,
+    };
+    unpacking.visit(bytes);
+    unpacking.unsearched
+}
+
+/// Whether all bytes are those of plain text, so that no binary structure begins in it.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    bytes.iter().all(plain)
+}
+
+struct Unpacking<'s> {
+    left: usize,
+    unsearched: Option<Unsearched>,
+    wraps: Vec<Wrap>,
+    /// Hashes of unpacked bytes: a block and its lines, or base64 and hex, may give the same.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    see: &'s mut dyn FnMut(&[Wrap], &[u8]),
+}
+
+impl Unpacking<'_> {
+    fn visit(&mut self, bytes: &[u8]) {
+        (self.see)(&self.wraps, bytes);
+        if !is_text(bytes) {
+            self.streams(bytes);
+            for text in decode::utf16(bytes) {
+                self.within(Wrap::Utf16, Some(text));
+            }
+        }
+        let escaped = bytes.contains(&b'\\').then(|| unescaped(bytes));
+        let text = escaped.as_ref().map_or(bytes, |text| text.as_slice());
+        for word in runs(text, SHORTEST, is_coded) {
+            self.word(word);
+        }
+        for block in lines(text).into_iter().chain(blocks(text)) {
+            self.word(&block);
+        }
+        self.signs(bytes, text);
+    }
+
+    /// Encodings that write bytes one by one.
+    fn signs(&mut self, bytes: &[u8], text: &[u8]) {
+        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
+        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
+        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
+            self.within(Wrap::Escapes, decode::escapes(text));
+        }
+        for list in decode::numbers(text) {
+            self.within(Wrap::Numbers, Some(list));
+        }
+        if text.contains(&b'%') {
+            for word in runs(text, SHORTEST, |byte| byte > b' ' && !b"\"'<>".contains(&byte)) {
+                self.within(Wrap::Percent, decode::percent(word));
+            }
+        }
+    }
+
+    /// base64 in both alphabets, base32 and hex, in one piece.
+    fn word(&mut self, word: &[u8]) {
+        let of_urls = |byte: &u8| b"-_".contains(byte);
+        if word.iter().any(of_urls) {
+            self.within(Wrap::Base64, decode::base64(word));
+        }
+        for run in runs(word, SHORTEST, |byte| !of_urls(&byte)) {
+            self.within(Wrap::Base64, decode::base64(run));
+            for digits in runs(run, 2 * SHORTEST, |byte| byte.is_ascii_hexdigit()) {
+                self.within(Wrap::Hex, decode::hex(digits));
+            }
+            for letters in [b'A'..=b'Z', b'a'..=b'z'] {
+                let of_base32 = |byte: u8| letters.contains(&byte) || matches!(byte, b'2'..=b'7');
+                for run in runs(run, 2 * SHORTEST, of_base32) {
+                    self.within(Wrap::Base32, decode::base32(run));
+                }
+            }
+        }
+    }
+
+    fn within(&mut self, wrap: Wrap, bytes: Option<Zeroizing<Vec<u8>>>) {
+        let Some(bytes) = bytes.filter(|bytes| bytes.len() + 8 >= SHORTEST) else {
+            return;
+        };
+        if !self.seen.insert(self.hasher.hash_one(bytes.as_slice())) {
+            return;
+        }
+        if self.wraps.len() == DEPTH {
+            self.unsearched.get_or_insert(Unsearched::Deep);
+            return;
+        }
+        if !self.spend(bytes.len()) {
+            return;
+        }
+        self.wraps.push(wrap);
+        self.visit(&bytes);
+        self.wraps.pop();
+    }
+
+    /// Charges the budget; false if it is used up.
+    fn spend(&mut self, bytes: usize) -> bool {
+        let enough = bytes < self.left;
+        if enough {
+            self.left -= bytes;
+        } else {
+            self.unsearched.get_or_insert(Unsearched::Grows);
+        }
+        enough
+    }
+
+    /// Compressed streams wherever they begin: a seed image has its files between other bytes.
+    fn streams(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while let Some((start, stream)) = streams(&bytes[at..]) {
+            let begin = at + start;
+            let inflated = stream.inflate(&bytes[begin..], self.left);
+            // Read bytes are charged as well, or streams that begin at every byte and give nothing would take too long.
+            if !self.spend(inflated.read) {
+                return;
+            }
+            at = begin + if inflated.ended { inflated.read.max(1) } else { 1 };
+            let wrap = match stream {
+                Stream::Gzip => Wrap::Gzip,
+                Stream::Zlib => Wrap::Zlib,
+            };
+            self.within(wrap, Some(inflated.plain));
+        }
+    }
+}
+
+/// Of base64 in either alphabet; base32 and hex are among them.
+fn is_coded(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+}
+
+/// Longest runs of bytes of a kind.
+fn runs(text: &[u8], shortest: usize, of: impl Fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
+    text.split(move |byte| !of(*byte))
+        .filter(move |run| run.len() >= shortest)
+}

@@ -1,0 +1,35 @@
+//! The secrets that the documents of a tree disclose to their readers, and machines that hold secrets of others.
+//!
+//! The search does not depend on the structure of documents: every file is searched as bytes, and so is everything that can be
+//! unpacked from it. A secret is found wherever it stands. Nothing here uses a type of the code that wrote the tree.
+//!
+//! ```text
+//! secrets of a bundle ─▶ Catalogue ─▶ Matcher ─┐
+//! files of the tree ─▶ layers ─────────────▶ Contents ─▶ Audit ─▶ Finding, table, JSON
+//! ```
+
+mod catalogue;
+mod contents;
+mod der;
+mod encodings;
+mod finding;
+mod key_index;
+mod layers;
+mod matcher;
+mod patterns;
+mod policy;
+mod report;
+mod secret;
+mod table;
+mod tree;
+
+pub use catalogue::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, KnownSecret, SERVICE_ACCOUNT};
+pub use contents::Contents;
+pub use encodings::encodings;
+pub use finding::{Finding, listed};
+pub use patterns::{ENCRYPTION_KEY, bootstrap_token};
+pub use policy::{Audit, Document, Holding, MachineFiles, audit};
+pub use report::{Platform, Report};
+pub use secret::{Exposure, Holder, Secret};
+pub use table::text;
+pub use tree::{Error, Files, ManifestFile, Role, machines};

@@ -1,0 +1,192 @@
+//! The report of an audit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::{
+    finding::Finding,
+    policy::{Audit, Holding, MachineFiles, Payload},
+    secret::{Exposure, Secret},
+    tree::Role,
+};
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// The bundle whose secrets were searched for; without one only secrets that show by themselves were found.
+    pub bundle: Option<String>,
+    /// Every document.
+    pub documents: Vec<Row>,
+    /// Who can read them.
+    pub readers: Vec<Reader>,
+    /// Secrets in places where they must not be.
+    pub findings: Vec<Finding>,
+}
+
+/// One document.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The node or pool.
+    pub node: String,
+    /// It is a pool.
+    pub pool: bool,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// Its platform.
+    pub platform: String,
+    /// The field that takes the document.
+    pub attribute: String,
+    /// The file that is handed over.
+    pub file: String,
+    /// In which form.
+    pub rung: Option<String>,
+    /// The highest exposure of its secrets.
+    pub exposure: Exposure,
+    /// The highest allowed exposure, if the spec has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_exposure: Option<Exposure>,
+    /// Secrets that its reader has.
+    pub opens: BTreeSet<Secret>,
+    /// Secrets that the machine fetches besides, with the identity that its cloud gave it.
+    pub fetched: BTreeSet<Secret>,
+    /// The payload, if the document is a pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+}
+
+/// A platform, as far as it matters for readers.
+#[derive(Clone, Debug, Default)]
+pub struct Platform {
+    /// The readers of its user-data, for people.
+    pub readable_by: String,
+    /// The Terraform resource whose state has the document, if there is one.
+    pub terraform: Option<String>,
+    /// Name or address of the service that hands documents to pods as well.
+    pub metadata_service: Option<String>,
+    /// Measures that exclude readers.
+    pub narrowed_by: Vec<String>,
+}
+
+/// Who can read the documents of a platform.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reader {
+    /// The platform.
+    pub platform: String,
+    /// The field that takes the document.
+    pub attribute: String,
+    /// The readers, for people; `None` without a profile.
+    pub readable_by: Option<String>,
+    /// The resource and attribute in whose state Terraform keeps it, if the machine is made so.
+    pub terraform: Option<String>,
+    /// Machines boot from the network: the document goes by in clear unless it is asked for with https://.
+    pub network_boot: bool,
+    /// The service from which pods can get it, if there is one.
+    pub metadata_service: Option<String>,
+    /// Measures that exclude readers.
+    pub narrowed_by: Vec<String>,
+}
+
+impl Report {
+    /// The report of an audit. `platform` finds a platform by its name and the field that takes the document.
+    pub fn new(
+        cluster: &str,
+        bundle: Option<String>,
+        audit: Audit,
+        platform: impl Fn(&str, &str) -> Option<Platform>,
+    ) -> Self {
+        let readers = audit.machines.iter().map(|holding| {
+            let machine = &holding.machine;
+            Reader::new(machine, platform(&machine.platform, &machine.attribute))
+        });
+        Self {
+            cluster: cluster.to_owned(),
+            bundle,
+            readers: readers.collect::<BTreeSet<_>>().into_iter().collect(),
+            documents: audit.machines.into_iter().map(Row::new).collect(),
+            findings: audit.findings,
+        }
+    }
+}
+
+impl Row {
+    fn new(holding: Holding) -> Self {
+        let exposure = holding.exposure();
+        let Holding {
+            machine,
+            opens,
+            fetched,
+        } = holding;
+        Self {
+            node: machine.name,
+            pool: machine.pool,
+            roles: machine.roles,
+            platform: machine.platform,
+            attribute: machine.attribute,
+            file: machine.given,
+            rung: machine.rung,
+            exposure,
+            max_exposure: machine.max_exposure,
+            opens,
+            fetched,
+            payload: machine.payload,
+        }
+    }
+}
+
+impl Reader {
+    fn new(machine: &MachineFiles, platform: Option<Platform>) -> Self {
+        let readable_by = platform.as_ref().map(|platform| platform.readable_by.clone());
+        let platform = platform.unwrap_or_default();
+        Self {
+            platform: machine.platform.clone(),
+            attribute: machine.attribute.clone(),
+            readable_by,
+            terraform: platform
+                .terraform
+                .map(|resource| format!("{resource}.{}", machine.attribute)),
+            network_boot: machine.network_boot,
+            metadata_service: platform.metadata_service,
+            narrowed_by: platform.narrowed_by,
+        }
+    }
+}
+
+/// Documents with the same secrets in the same place.
+pub(crate) fn groups(report: &Report) -> Vec<Vec<&Row>> {
+    let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+    for row in &report.documents {
+        let titles = |secrets: &BTreeSet<Secret>| -> BTreeSet<_> {
+            secrets
+                .iter()
+                .map(|secret| (secret.exposure, secret.title.clone()))
+                .collect()
+        };
+        let lies = row
+            .payload
+            .as_ref()
+            .map(|payload| (place(&payload.url).to_owned(), payload.sealed));
+        let exposure = std::cmp::Reverse(row.exposure);
+        let kind = (
+            row.roles.clone(),
+            row.pool,
+            row.platform.as_str(),
+            row.attribute.as_str(),
+        );
+        groups
+            .entry((kind, exposure, titles(&row.opens), titles(&row.fetched), lies))
+            .or_default()
+            .push(row);
+    }
+    groups.into_values().collect()
+}
+
+/// The place of a payload, without its name.
+pub(crate) fn place(url: &str) -> &str {
+    url.rsplit_once('/').map_or(url, |(place, _)| place)
+}

@@ -1,0 +1,101 @@
+//! Secrets as an audit names them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A secret, as far as it may be shown.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Secret {
+    /// What its reader can do.
+    pub exposure: Exposure,
+    /// Its name: a CA, the common name of a certificate, a token.
+    pub title: String,
+    /// The machines that may hold it.
+    #[serde(skip)]
+    pub holder: Holder,
+}
+
+/// The machines that may hold a secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// Control planes.
+    ControlPlanes,
+    /// Members of etcd, and control planes.
+    Etcd,
+    /// One machine alone.
+    Machine(String),
+    /// Machines that join by token, and the founder, which creates it.
+    Joiners,
+    /// Any machine: it is the user's own.
+    Anybody,
+    /// No machine.
+    Nobody,
+}
+
+impl Secret {
+    /// A secret.
+    pub fn new(exposure: Exposure, title: impl Into<String>, holder: Holder) -> Self {
+        Self {
+            exposure,
+            title: title.into(),
+            holder,
+        }
+    }
+}
+
+/// What the reader of a document can do with its secrets, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exposure {
+    /// Nothing: there is no secret in it.
+    #[default]
+    Public,
+    /// Act as this one machine towards the cluster, or use passwords of the user.
+    Identity,
+    /// Join the cluster with a machine of their own.
+    Joins,
+    /// Read and change everything in the cluster, until a certificate ends.
+    Administers,
+    /// Issue certificates or tokens for anybody.
+    Signs,
+}
+
+impl Exposure {
+    /// All, the least first.
+    pub const ALL: [Self; 5] = [
+        Self::Public,
+        Self::Identity,
+        Self::Joins,
+        Self::Administers,
+        Self::Signs,
+    ];
+
+    /// Its name in the spec and the manifest; then for people what such a document is, and what its reader can do.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Public => ["public", "holds no secret", "learns no secret"],
+            Self::Identity => ["identity", "is this machine", "can pass for this machine"],
+            Self::Joins => ["joins", "joins the cluster", "can join the cluster"],
+            Self::Administers => ["administers", "administers the cluster", "can administer the cluster"],
+            Self::Signs => ["signs", "signs for the cluster", "can sign for the cluster"],
+        }
+    }
+
+    /// For people: what a document of this exposure is.
+    pub fn of_document(self) -> &'static str {
+        self.words()[1]
+    }
+
+    /// For people: what the reader of such a document can do.
+    pub fn of_reader(self) -> &'static str {
+        self.words()[2]
+    }
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words()[0])
+    }
+}

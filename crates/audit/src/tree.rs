@@ -1,0 +1,281 @@
+//! The files of a tree on disk, whatever the manifest says of their bytes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs::{self, DirEntry, FileType},
+    io,
+    path::{Path, PathBuf},
+};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    catalogue::Catalogue,
+    contents::Contents,
+    layers::Unsearched,
+    policy::{Document, MachineFiles, Payload},
+    secret::Exposure,
+};
+
+/// A tree that cannot be audited.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is none.
+    #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
+    Missing(PathBuf),
+    /// The manifest cannot be understood.
+    #[error("{path} is not a manifest of firelay ({1}): restore it, or choose another output directory", path = .0.display())]
+    Manifest(PathBuf, String),
+    /// A file cannot be read.
+    #[error("cannot read {path}: {1}", path = .0.display())]
+    Read(PathBuf, #[source] io::Error),
+}
+
+/// Files that hold secrets for people or tools, not for machines.
+const FOR_PEOPLE: [&str; 2] = ["admin.kubeconfig", "terraform/secrets.auto.tfvars.json"];
+
+/// Directory of the nodes' files.
+const NODES: &str = "nodes";
+
+/// Name of the list of files.
+const MANIFEST: &str = "manifest.json";
+
+/// No document that a platform takes comes near.
+const LARGEST: u64 = 16 << 20;
+
+/// A role of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Role {
+    ControlPlane,
+    Worker,
+    Etcd,
+}
+
+/// The part of `manifest.json` that an audit reads.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    api_version: String,
+    kind: String,
+    cluster: String,
+    bundle_fingerprint: String,
+    files: Vec<ManifestFile>,
+}
+
+/// The part of a file's entry that an audit reads.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestFile {
+    path: String,
+    node: Option<String>,
+    #[serde(default)]
+    pool: bool,
+    #[serde(default)]
+    roles: Vec<Role>,
+    platform: Option<String>,
+    attribute: Option<String>,
+    rung: Option<String>,
+    max_exposure: Option<Exposure>,
+    url: Option<String>,
+    sealed: Option<bool>,
+}
+
+/// A tree before it is searched.
+pub struct Files {
+    root: PathBuf,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// The bundle with which it was rendered.
+    pub bundle_fingerprint: String,
+    files: Vec<ManifestFile>,
+}
+
+impl Files {
+    /// Opens a tree.
+    pub fn open(out: &Path) -> Result<Self, Error> {
+        let missing = || Error::Missing(out.to_owned());
+        let root = out.canonicalize().map_err(|_| missing())?;
+        let path = root.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            read => read.map_err(failed(&path))?,
+        };
+        let manifest = Manifest::parse(&text).map_err(|reason| Error::Manifest(path, reason))?;
+        Ok(Self {
+            root,
+            cluster: manifest.cluster,
+            bundle_fingerprint: manifest.bundle_fingerprint,
+            files: manifest.files,
+        })
+    }
+
+    /// Names of its nodes and pools.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.files.iter().filter_map(|file| file.node.as_deref()).collect()
+    }
+
+    /// A machine of it is a member of an etcd of its own.
+    pub fn external_etcd(&self) -> bool {
+        self.files.iter().any(|file| file.roles.contains(&Role::Etcd))
+    }
+
+    /// Every machine with the contents of its files, and the files that belong to no machine.
+    pub fn read(&self, catalogue: &Catalogue) -> Result<(Vec<MachineFiles>, Vec<Document>), Error> {
+        let mut machines = machines(&self.files);
+        let mut shared = BTreeSet::from([PathBuf::from(MANIFEST)]);
+        let mut files: BTreeMap<&str, BTreeSet<PathBuf>> = BTreeMap::new();
+        for file in &self.files {
+            match &file.node {
+                Some(node) => drop(files.entry(node).or_default().insert(file.path.clone().into())),
+                None if FOR_PEOPLE.contains(&file.path.as_str()) => {}
+                None => drop(shared.insert(file.path.clone().into())),
+            }
+        }
+        for (node, paths) in &mut files {
+            paths.extend(self.below(&Path::new(NODES).join(node))?);
+        }
+        shared.extend(self.strays(&files)?);
+        machines.par_iter_mut().try_for_each(|machine| {
+            let paths = files.get(machine.name.as_str()).into_iter().flatten();
+            machine.files = paths
+                .map(|path| self.document(catalogue, path))
+                .collect::<Result<_, _>>()?;
+            Ok::<_, Error>(())
+        })?;
+        let shared = shared.iter().map(|path| self.document(catalogue, path));
+        Ok((machines, shared.collect::<Result<_, _>>()?))
+    }
+
+    fn document(&self, catalogue: &Catalogue, path: &Path) -> Result<Document, Error> {
+        let contents = contents(catalogue, &self.root.join(path)).map_err(failed(&self.root.join(path)))?;
+        Ok(Document {
+            path: path.to_string_lossy().into_owned(),
+            contents,
+        })
+    }
+
+    /// Files at the top and among the nodes that belong to no node.
+    fn strays(&self, files: &BTreeMap<&str, BTreeSet<PathBuf>>) -> Result<BTreeSet<PathBuf>, Error> {
+        // An image or a link that somebody put beside the nodes is no document.
+        let is_small = |path: &PathBuf| {
+            let file = fs::metadata(self.root.join(path));
+            file.is_ok_and(|file| file.is_file() && file.len() <= LARGEST)
+        };
+        let top = self.entries(Path::new(""))?.into_iter().map(|(path, _)| path);
+        let mut found: BTreeSet<_> = top.filter(is_small).collect();
+        let of_a_node = |path: &Path| {
+            path.file_name()
+                .and_then(OsStr::to_str)
+                .is_some_and(|name| files.contains_key(name))
+        };
+        for (path, kind) in self.entries(Path::new(NODES)).unwrap_or_default() {
+            match kind.is_dir() {
+                true if of_a_node(&path) => {}
+                true => found.extend(self.below(&path)?),
+                false => drop(found.insert(path)),
+            }
+        }
+        found.retain(|path| !FOR_PEOPLE.iter().any(|own| path == Path::new(own)));
+        Ok(found)
+    }
+
+    /// All files below a directory, also those that no manifest names. Links to directories are not followed.
+    fn below(&self, directory: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        for (path, kind) in self.entries(directory)? {
+            match kind.is_dir() {
+                true => found.extend(self.below(&path)?),
+                false => found.push(path),
+            }
+        }
+        Ok(found)
+    }
+
+    fn entries(&self, directory: &Path) -> Result<Vec<(PathBuf, FileType)>, Error> {
+        let whole = self.root.join(directory);
+        let entries = fs::read_dir(&whole).and_then(|entries| {
+            let kind = |entry: io::Result<DirEntry>| {
+                let entry = entry?;
+                Ok((directory.join(entry.file_name()), entry.file_type()?))
+            };
+            entries.map(kind).collect()
+        });
+        entries.map_err(failed(&whole))
+    }
+}
+
+impl Manifest {
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let Self { api_version, kind, .. } = &manifest;
+        if (api_version.as_str(), kind.as_str()) != ("firelay.dev/v1alpha1", "Manifest") {
+            return Err(format!("it is {api_version} {kind}"));
+        }
+        match manifest.files.iter().find(|file| !is_plain(&file.path)) {
+            Some(file) => Err(format!("it names {:?}", file.path)),
+            None => Ok(manifest),
+        }
+    }
+}
+
+/// A relative path that stays within the tree.
+fn is_plain(path: &str) -> bool {
+    let plain =
+        |part: &str| !matches!(part, "" | "." | "..") && !part.contains(|it: char| it.is_control() || it == '\\');
+    path.split('/').all(plain)
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Read(path.to_owned(), source)
+}
+
+/// The contents of a file, or the reason why it is not searched: a pipe would never end.
+fn contents(catalogue: &Catalogue, path: &Path) -> io::Result<Contents> {
+    let unsearched = |reason| Contents {
+        unsearched: Some(reason),
+        ..Contents::default()
+    };
+    match fs::metadata(path) {
+        Ok(file) if !file.is_file() => Ok(unsearched(Unsearched::NoFile)),
+        Ok(file) if file.len() > LARGEST => Ok(unsearched(Unsearched::Large)),
+        Ok(_) => fs::read(path).map(|bytes| Contents::read(catalogue, &bytes)),
+        Err(_) if fs::symlink_metadata(path).is_ok() => Ok(unsearched(Unsearched::NoFile)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The machines of a manifest's files, in the order of their names, without contents.
+pub fn machines<'m>(files: impl IntoIterator<Item = &'m ManifestFile>) -> Vec<MachineFiles> {
+    let mut machines: BTreeMap<&str, MachineFiles> = BTreeMap::new();
+    for file in files {
+        let Some(node) = &file.node else { continue };
+        let machine = machines.entry(node).or_default();
+        machine.name.clone_from(node);
+        machine.pool |= file.pool;
+        machine.network_boot |= file.path.starts_with("pxe/");
+        if machine.roles.is_empty() {
+            machine.roles.clone_from(&file.roles);
+        }
+        if let Some(platform) = &file.platform {
+            machine.platform.clone_from(platform);
+        }
+        if let Some(attribute) = &file.attribute {
+            machine.attribute.clone_from(attribute);
+            machine.given.clone_from(&file.path);
+            machine.rung.clone_from(&file.rung);
+            machine.max_exposure = file.max_exposure;
+        }
+        if let Some(url) = &file.url {
+            machine.payload = Some(Payload {
+                url: url.clone(),
+                sealed: file.sealed.unwrap_or_default(),
+            });
+        }
+    }
+    machines.into_values().collect()
+}

@@ -1,0 +1,11 @@
+//! Values and files that all other packages use: secrets, encodings and digests, and files that are written whole.
+
+pub mod disk;
+pub mod encoding;
+pub mod secret;
+
+/// Directory of systemd's units on a node.
+pub const UNITS: &str = "/etc/systemd/system/";
+
+/// Fills a buffer with cryptographic randomness; [`getrandom::fill`] in the program, a fixed stream in tests.
+pub type Random<'a> = dyn FnMut(&mut [u8]) -> Result<(), getrandom::Error> + 'a;

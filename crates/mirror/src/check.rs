@@ -1,0 +1,116 @@
+//! Files that a directory or a server lacks.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    path::Path,
+};
+
+use ureq::http::header::CONTENT_LENGTH;
+
+use crate::{
+    Wanted,
+    client::{Client, Method, RequestError, field},
+    digest, digest_of, in_parallel,
+};
+
+/// A file of a mirror that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The path or URL that was checked.
+    pub place: String,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// How a file of a mirror can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not there.
+    Missing,
+    /// It has another digest, lower-case hex.
+    Digest(String),
+    /// It is there and has no bytes.
+    Empty,
+    /// It could not be read, and why.
+    Unreadable(String),
+    /// The server did not answer, and why.
+    NoAnswer(String),
+}
+
+/// Checks every file of a directory; `quick` checks only that it is there and has bytes.
+pub fn check_local(wanted: &[Wanted], directory: &Path, quick: bool, parallel: usize) -> Vec<Problem> {
+    let check = |file: &Wanted| {
+        let path = directory.join(&file.path);
+        let fault = if file.is_below() {
+            local_fault(file, &path, quick)
+        } else {
+            Some(Fault::Unreadable("it would lie outside of the directory".to_owned()))
+        };
+        fault.map(|fault| Problem {
+            place: path.display().to_string(),
+            fault,
+        })
+    };
+    in_parallel(wanted, parallel, check).into_iter().flatten().collect()
+}
+
+fn local_fault(file: &Wanted, path: &Path, quick: bool) -> Option<Fault> {
+    match if quick { length(path) } else { digest_of(path) } {
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(Fault::Missing),
+        Err(error) => Some(Fault::Unreadable(error.to_string())),
+        Ok((_, 0)) => Some(Fault::Empty),
+        Ok((sha256, _)) if !quick && sha256 != file.sha256 => Some(Fault::Digest(sha256)),
+        Ok(_) => None,
+    }
+}
+
+fn length(path: &Path) -> io::Result<(String, u64)> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    Ok((String::new(), metadata.len()))
+}
+
+/// Requests every file at its `url`; `quick` asks only whether it is there.
+pub fn check_remote(client: &Client, wanted: &[Wanted], quick: bool, parallel: usize) -> Vec<Problem> {
+    let check = |file: &Wanted| {
+        let fault = if quick { head(client, file) } else { get(client, file) };
+        fault.map(|fault| Problem {
+            place: file.url.clone(),
+            fault,
+        })
+    };
+    in_parallel(wanted, parallel, check).into_iter().flatten().collect()
+}
+
+fn head(client: &Client, file: &Wanted) -> Option<Fault> {
+    match client.request(Method::Head, &file.url, &[]) {
+        Err(error) => Some(fault(error)),
+        // The length in an answer to HEAD is that of the answer to GET.
+        Ok(answer) => (field(answer.headers(), CONTENT_LENGTH) == Some("0")).then_some(Fault::Empty),
+    }
+}
+
+fn get(client: &Client, file: &Wanted) -> Option<Fault> {
+    let mut answer = match client.request(Method::Get, &file.url, &[("accept-encoding", "identity")]) {
+        Ok(answer) => answer,
+        Err(error) => return Some(fault(error)),
+    };
+    match digest(&mut answer.body_mut().as_reader()) {
+        Err(error) => Some(Fault::Unreadable(format!("the connection broke off: {error}"))),
+        Ok((_, 0)) => Some(Fault::Empty),
+        Ok((sha256, _)) => (sha256 != file.sha256).then_some(Fault::Digest(sha256)),
+    }
+}
+
+fn fault(error: RequestError) -> Fault {
+    match error {
+        RequestError { absent: true, .. } => Fault::Missing,
+        RequestError {
+            no_answer: true, text, ..
+        } => Fault::NoAnswer(text),
+        RequestError { text, .. } => Fault::Unreadable(text),
+    }
+}

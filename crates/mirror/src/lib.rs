@@ -1,0 +1,105 @@
+//! Mirrors: directories with files of the internet, each below its host and path, known by their SHA-256.
+//!
+//! [`sync`] fetches missing files, [`check_local`] and [`check_remote`] report them. A file gets its final name when it is
+//! whole and has the right digest, and not before.
+
+mod check;
+mod client;
+mod fetch;
+mod progress;
+mod proxies;
+mod reference;
+mod registry;
+mod sync;
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Component, Path},
+};
+
+use firelay_base::encoding::hex;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+pub use check::{Fault, Problem, check_local, check_remote};
+pub use client::{Client, Error as ClientError};
+pub use reference::Reference;
+pub use registry::{Endpoint, Unserved, serves};
+pub use sync::{Outcome, SyncOptions, Synced, sync};
+
+/// Bytes that are read at a time.
+const BUFFER: usize = 128 * 1024;
+
+/// A file that a mirror has to hold.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// Path in the mirror, with `/`: `dl.k8s.io/release/v1.36.4/bin/linux/amd64/kubelet`.
+    pub path: String,
+    /// Where it is fetched.
+    pub url: String,
+    /// Lower-case hex.
+    pub sha256: String,
+}
+
+impl Wanted {
+    /// Whether the path stays below the mirror.
+    pub fn is_below(&self) -> bool {
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+        !self.path.is_empty() && Path::new(&self.path).components().all(plain)
+    }
+}
+
+/// The results for all items in their order, computed by `parallel` threads. Each item is a task of its own, because most of
+/// the time is spent on waiting.
+fn in_parallel<T: Sync, R: Send>(items: &[T], parallel: usize, work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(parallel.clamp(1, items.len().max(1)));
+    let pool = threads.build().expect("the system has threads for a few downloads");
+    pool.install(|| items.par_iter().with_max_len(1).map(work).collect())
+}
+
+/// Passes all that is left to read to `take`, piece by piece.
+fn read_pieces<E>(
+    reader: &mut impl Read,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    failed: impl Fn(io::Error) -> E,
+) -> Result<(), E> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => take(&buffer[..read])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+/// Lower-case hex SHA-256 of all that is left to read, and the number of bytes.
+fn digest(reader: &mut impl Read) -> io::Result<(String, u64)> {
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    let take = |piece: &[u8]| {
+        hash.update(piece);
+        bytes += piece.len() as u64;
+        Ok(())
+    };
+    read_pieces(reader, take, |error| error)?;
+    Ok((hex(&hash.finalize()), bytes))
+}
+
+fn digest_of(path: &Path) -> io::Result<(String, u64)> {
+    digest(&mut File::open(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        let items: Vec<usize> = (0..100).collect();
+        let doubled = in_parallel(&items, 7, |item| item * 2);
+        assert_eq!(doubled, (0..200).step_by(2).collect::<Vec<_>>());
+        assert!(in_parallel(&[] as &[usize], 0, |item| *item).is_empty());
+    }
+}

@@ -1,0 +1,32 @@
+//! The server of `firelay serve`: documents, iPXE scripts and a mirror, over HTTP and HTTPS.
+//!
+//! Everything that may be requested is known before the first request: a [`Catalog`] made of the manifest. Requests are looked up
+//! in it, and no path is built from them. Decisions stand in pure modules (`request`, `catalog`, `deliveries`,
+//! `limits`); `journal`, `mirror` and `access_log` touch the disk, `connection` and `listen` the network
+//! (docs/adr/0014-serve-without-an-async-runtime.md).
+
+mod access_log;
+mod answer;
+mod catalog;
+mod connection;
+mod deliveries;
+mod journal;
+mod limits;
+mod listen;
+mod mirror;
+mod request;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod wire;
+
+pub use access_log::AccessLog;
+pub use answer::Server;
+pub use catalog::{Catalog, KnownBy};
+pub use journal::{Error as JournalError, Journal};
+pub use limits::Limits;
+pub use listen::{Listener, listen};
+pub use mirror::{Mirror, MirrorError};
+pub use request::{MOST_BYTES, Parsed, Request, parse};
+pub use tls::server_config;

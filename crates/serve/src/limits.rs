@@ -1,0 +1,57 @@
+//! How often one address may ask.
+
+use std::{collections::HashMap, net::IpAddr, time::Duration};
+
+/// Addresses that are remembered. Beyond them all start over: the memory is bounded, the limit is not a lock.
+const MOST_PEERS: usize = 1 << 16;
+
+/// An address may ask as often at once as it may in so many seconds.
+const BURST_SECONDS: u64 = 5;
+
+/// A bucket of requests for each address, refilled at a rate.
+#[derive(Debug)]
+pub struct Limits {
+    /// Requests a second; 0 is any number.
+    rate: u64,
+    buckets: HashMap<IpAddr, Bucket>,
+}
+
+/// Thousandths of requests, and when they were counted.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: u64,
+    at: Duration,
+}
+
+impl Limits {
+    /// So many requests a second for each address, on average; 0 is any number.
+    pub fn new(rate: u32) -> Self {
+        Self {
+            rate: u64::from(rate),
+            buckets: HashMap::new(),
+        }
+    }
+
+    /// Whether an address may ask at a time since the server began.
+    pub(crate) fn allow(&mut self, peer: IpAddr, now: Duration) -> bool {
+        if self.rate == 0 {
+            return true;
+        }
+        let most = self.rate * BURST_SECONDS * 1000;
+        if self.buckets.len() >= MOST_PEERS {
+            self.buckets.clear();
+        }
+        let bucket = self
+            .buckets
+            .entry(peer.to_canonical())
+            .or_insert(Bucket { left: most, at: now });
+        let passed = u64::try_from(now.saturating_sub(bucket.at).as_millis()).unwrap_or(u64::MAX);
+        let left = most.min(bucket.left.saturating_add(passed.saturating_mul(self.rate)));
+        let allowed = left >= 1000;
+        *bucket = Bucket {
+            left: if allowed { left - 1000 } else { left },
+            at: now,
+        };
+        allowed
+    }
+}

@@ -1,0 +1,93 @@
+//! Taking connections until someone says stop.
+
+use std::{io, net::TcpListener, os::fd::AsFd, sync::Arc, thread, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use rustls::ServerConfig;
+
+use crate::{Server, connection::handle, slots::Slots};
+
+/// How long a full server waits before it looks whether it is to stop.
+const LOOK_UP: Duration = Duration::from_millis(200);
+
+/// How long connections that are under way may take when the server stops.
+const LAST_CALL: Duration = Duration::from_secs(10);
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket.
+    pub socket: TcpListener,
+    /// With TLS.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// Answers on all sockets until `stop` can be read. Then connections that are under way have a moment to end.
+pub fn listen(server: &Arc<Server>, listeners: Vec<Listener>, stop: &impl AsFd, connections: usize) -> io::Result<()> {
+    for listener in &listeners {
+        // A connection that is gone again when it is accepted must not stop all others.
+        listener.socket.set_nonblocking(true)?;
+    }
+    let slots = Slots::new(connections);
+    loop {
+        // Full: further connections wait with the system.
+        let full = !slots.wait_below(slots.most(), LOOK_UP);
+        let listening: &[Listener] = if full { &[] } else { &listeners };
+        let ready = wait(listening, stop, full)?;
+        let Some(ready) = ready else { break };
+        for listener in ready {
+            accept(server, listener, &slots);
+        }
+    }
+    // Whoever comes now is to find nobody, and not to wait for someone who will not answer.
+    drop(listeners);
+    slots.wait_below(1, LAST_CALL);
+    Ok(())
+}
+
+/// The sockets on which someone waits; `None` when it is time to stop. A full server does not wait at all.
+fn wait<'l>(listeners: &'l [Listener], stop: &impl AsFd, full: bool) -> io::Result<Option<Vec<&'l Listener>>> {
+    let mut watched = vec![PollFd::new(stop, PollFlags::IN)];
+    watched.extend(listeners.iter().map(|it| PollFd::new(&it.socket, PollFlags::IN)));
+    let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    loop {
+        match poll(&mut watched, full.then_some(&at_once)) {
+            // The signal that stops the server is one that interrupts.
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => break,
+        }
+    }
+    let (first, others) = watched.split_at(1);
+    if first.iter().any(|stop| !stop.revents().is_empty()) {
+        return Ok(None);
+    }
+    let ready = listeners
+        .iter()
+        .zip(others)
+        .filter(|(_, seen)| !seen.revents().is_empty());
+    Ok(Some(ready.map(|(listener, _)| listener).collect()))
+}
+
+/// Takes one connection into a thread of its own.
+fn accept(server: &Arc<Server>, listener: &Listener, slots: &Arc<Slots>) {
+    let (stream, peer) = match listener.socket.accept() {
+        Ok(accepted) => accepted,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+        // Out of files or memory, or gone already: the next may do better, and not at once.
+        Err(_) => return thread::sleep(LOOK_UP),
+    };
+    let Some(slot) = slots.take(peer.ip()) else { return };
+    let (server, tls) = (Arc::clone(server), listener.tls.clone());
+    let work = move || {
+        let _slot = slot;
+        if stream.set_nonblocking(false).is_ok() {
+            handle(&server, stream, peer.ip(), tls.as_ref());
+        }
+    };
+    // A thread that cannot be had is a connection that is closed.
+    drop(thread::Builder::new().name("connection".to_owned()).spawn(work));
+}

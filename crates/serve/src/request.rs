@@ -1,0 +1,99 @@
+//! A request, as far as this server reads it: GET or HEAD without a body (RFC 9112).
+
+use firelay_base::encoding::percent_decode;
+
+/// Most bytes of a request's line and headers.
+pub const MOST_BYTES: usize = 8 << 10;
+
+/// Most headers.
+const MOST_HEADERS: usize = 64;
+
+/// Says who asks, where the path says `self`.
+const NODE_HEADER: &str = "x-firelay-node";
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// HEAD: nobody wants the body.
+    pub head: bool,
+    /// The path without its query, and without the server that an absolute form names, as it came.
+    pub path: String,
+    /// Its segments, decoded; `None` for a path that names no file anywhere.
+    pub segments: Option<Vec<String>>,
+    /// Who asks, by the header.
+    pub node: Option<String>,
+}
+
+/// What became of the bytes so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// More are needed.
+    Partial,
+    /// A request.
+    Whole(Request),
+    /// No request that is answered; the status that says so.
+    Refused(u16),
+}
+
+/// Reads the head of a request; whatever the bytes are, this is an answer to them.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => read(&request),
+        Ok(httparse::Status::Partial) if bytes.len() < MOST_BYTES => Parsed::Partial,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => Parsed::Refused(431),
+        Err(_) => Parsed::Refused(400),
+    }
+}
+
+fn read(request: &httparse::Request<'_, '_>) -> Parsed {
+    let header = |name: &str| {
+        let mut found = request
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(name));
+        found.next().map(|header| header.value)
+    };
+    let has_body = header("transfer-encoding").is_some() || header("content-length").is_some_and(|value| value != b"0");
+    if has_body {
+        return Parsed::Refused(400);
+    }
+    let head = match request.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Parsed::Refused(405),
+    };
+    let target = request.path.unwrap_or_default();
+    let path = origin(target.split(['?', '#']).next().unwrap_or_default());
+    Parsed::Whole(Request {
+        head,
+        path: path.to_owned(),
+        segments: segments(path),
+        node: header(NODE_HEADER).and_then(|value| String::from_utf8(value.to_vec()).ok()),
+    })
+}
+
+/// The path of a target. A server takes the absolute form of one as well, which proxies are sent (RFC 9112 §3.2.2).
+fn origin(target: &str) -> &str {
+    let after = |scheme: &str| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    };
+    match after("http://").or_else(|| after("https://")) {
+        Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+        None => target,
+    }
+}
+
+/// The parts between the slashes. A part that is empty, goes upwards or cannot be a file's name makes the whole path none.
+pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
+    let parts = path.strip_prefix('/')?.split('/');
+    parts
+        .map(|part| percent_decode(part).filter(|name| is_name(name)))
+        .collect()
+}
+
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.chars().any(|it| it.is_control() || matches!(it, '/' | '\\'))
+}

@@ -1,0 +1,115 @@
+//! Places for connections: so many for all, and of them a part for one address.
+//!
+//! A machine with IPv6 chooses its address within a network of 64 bits (RFC 4291 §2.5.1), and so may take many: such a network
+//! has a part of its own, a larger one, because a whole rack may be in it.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// One address has at most one place in so many.
+const SHARE: usize = 4;
+
+/// A network has what this many addresses may have.
+const SHARES_OF_NETWORK: usize = 3;
+
+/// The places.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    most: usize,
+    taken: Mutex<Taken>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    by: HashMap<Holder, usize>,
+}
+
+/// An address or network, and how many shares it may have.
+type Holder = (IpAddr, usize);
+
+/// A place, free again when this goes.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    holders: Vec<Holder>,
+}
+
+impl Slots {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            taken: Mutex::default(),
+            freed: Condvar::new(),
+        })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for an address; `None` when it or its network has its part already, or there is none.
+    pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
+        let holders = holders(peer);
+        let mut taken = self.taken();
+        let part = self.most.div_ceil(SHARE);
+        let has_all = |holder: &Holder| taken.by.get(holder).is_some_and(|count| *count >= part * holder.1);
+        if taken.all >= self.most || holders.iter().any(has_all) {
+            return None;
+        }
+        taken.all += 1;
+        for holder in &holders {
+            *taken.by.entry(*holder).or_default() += 1;
+        }
+        Some(Slot {
+            slots: Arc::clone(self),
+            holders,
+        })
+    }
+
+    /// Waits a while for fewer than so many to be taken; whether they are.
+    pub(crate) fn wait_below(&self, count: usize, time: Duration) -> bool {
+        let waited = self
+            .freed
+            .wait_timeout_while(self.taken(), time, |taken| taken.all >= count);
+        waited.unwrap_or_else(PoisonError::into_inner).0.all < count
+    }
+
+    /// All places.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+}
+
+/// Who holds a place: an address, and with IPv6 its network.
+fn holders(peer: IpAddr) -> Vec<Holder> {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & (u128::MAX << 64);
+            vec![(address.into(), 1), (IpAddr::V6(network.into()), SHARES_OF_NETWORK)]
+        }
+        address @ IpAddr::V4(_) => vec![(address, 1)],
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut taken = self.slots.taken();
+        taken.all -= 1;
+        for holder in &self.holders {
+            if let Some(count) = taken.by.get_mut(holder) {
+                *count -= 1;
+                if *count == 0 {
+                    taken.by.remove(holder);
+                }
+            }
+        }
+        drop(taken);
+        self.slots.freed.notify_all();
+    }
+}

@@ -1,0 +1,75 @@
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Why the tree was not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// `create`, `read`, …
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output path is something else.
+    #[error("{} is not a directory: choose another output directory", path.display())]
+    NotADirectory {
+        /// The output path.
+        path: PathBuf,
+    },
+    /// Nothing was rendered there.
+    #[error("there is no rendered tree at {0}: make one with firelay render --out {0}", path.display())]
+    Missing {
+        /// The output path.
+        path: PathBuf,
+    },
+    /// Another render holds the tree.
+    #[error("{} is being written by another firelay: wait for it to end", path.display())]
+    Busy {
+        /// The output path.
+        path: PathBuf,
+    },
+    /// `manifest.json` cannot be understood, so that it is not known which files may be replaced.
+    #[error("{} is not a manifest of firelay ({reason}): restore it, or choose another output directory", path.display())]
+    Manifest {
+        /// Path of the manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Files that the last manifest does not name are where new ones go. Nothing was changed.
+    #[error("these stand in the way and are not firelay's; move them, or choose another output directory:\n  {}", paths.join("\n  "))]
+    Foreign {
+        /// Paths within the tree.
+        paths: Vec<String>,
+    },
+    /// Files that are to stay are not what the last manifest says. Nothing was changed.
+    #[error("these are not as the last render left them; render all nodes:\n  {}", paths.join("\n  "))]
+    Changed {
+        /// Paths within the tree.
+        paths: Vec<String>,
+    },
+    /// Documents that are to stay are not there any more. Nothing was changed.
+    #[error("these of the last render are gone; render their nodes as well, or all:\n  {}", paths.join("\n  "))]
+    Gone {
+        /// Paths within the tree.
+        paths: Vec<String>,
+    },
+    /// A name that does not stay within the tree.
+    #[error("{path:?} is not a name for a file of the tree")]
+    Name {
+        /// The name.
+        path: String,
+    },
+    /// Two files of one name.
+    #[error("{path} is written twice")]
+    Duplicate {
+        /// The name.
+        path: String,
+    },
+}

@@ -1,0 +1,156 @@
+//! `manifest.json`.
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use crate::{DeliveryForm, Encoding, Exposure, Place, Role};
+
+/// `manifest.json`: what every file of the tree is, itself excepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// [`Manifest::API_VERSION`].
+    pub api_version: String,
+    /// [`Manifest::KIND`].
+    pub kind: String,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Version of firelay that rendered.
+    pub firelay_version: String,
+    /// Version of Kubernetes.
+    pub kubernetes_version: String,
+    /// Which bundle the secrets come from.
+    pub bundle_fingerprint: String,
+    /// The cluster stands: no document founds it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub founded: bool,
+    /// What machines must reach on each other, for firewalls and security groups.
+    #[serde(default)]
+    pub ports: Vec<ManifestPort>,
+    /// Every file, by path.
+    pub files: Vec<ManifestFile>,
+}
+
+/// A port that machines of the cluster must reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestPort {
+    /// `tcp`, `udp`, or the number of a protocol without ports (IANA, "Protocol Numbers").
+    pub protocol: String,
+    /// The port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// The machines that listen.
+    pub on: Place,
+    /// What listens: a part of Kubernetes, the network plugin or an add-on.
+    pub of: String,
+}
+
+impl Manifest {
+    /// `apiVersion` of every manifest that this version writes and reads.
+    pub const API_VERSION: &str = "firelay.dev/v1alpha1";
+    /// `kind` of every manifest.
+    pub const KIND: &str = "Manifest";
+
+    /// A manifest without ports and files; [`crate::TreeWriter::finish`] adds the latter.
+    pub fn new(cluster: &str, kubernetes_version: &str, bundle_fingerprint: &str) -> Self {
+        Self {
+            api_version: Self::API_VERSION.to_owned(),
+            kind: Self::KIND.to_owned(),
+            cluster: cluster.to_owned(),
+            firelay_version: env!("CARGO_PKG_VERSION").to_owned(),
+            kubernetes_version: kubernetes_version.to_owned(),
+            bundle_fingerprint: bundle_fingerprint.to_owned(),
+            founded: false,
+            ports: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Indented JSON with a newline at the end.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("texts and numbers are JSON");
+        json.push('\n');
+        json
+    }
+}
+
+/// One file of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestFile {
+    /// Path within the tree, with `/`.
+    pub path: String,
+    /// Node that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The node is a pool: one document for machines whose names are not known yet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pool: bool,
+    /// Roles of that node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
+    /// Name of that node's platform profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// MAC address of that node's boot interface, for what serves documents by it; only on the file that is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// SMBIOS UUID of that node's machine, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// The machine runs from memory and asks for its document at each start, likewise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub memory: bool,
+    /// What the platform takes it as; only on the one file of a node that is to be handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribute: Option<String>,
+    /// In which form the file that is handed over has the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<DeliveryForm>,
+    /// `security.maxExposure` of that node; only on the file that is handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_exposure: Option<Exposure>,
+    /// How the file that is handed over is encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Bytes that the platform counts against `limit`: not the same as `bytes` where it counts before base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
+    /// Most bytes that the platform takes; absent without a practical limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Where the file has to lie before the machine boots; only on the payload of a pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Who reads the file sees nothing; only on the payload of a pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<bool>,
+    /// SHA-256 of the file, lower-case hex.
+    pub sha256: String,
+    /// When the first certificate or token in it ends.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub expires: Option<OffsetDateTime>,
+}
+
+impl ManifestFile {
+    /// A file that belongs to no node; size and digest follow when it is put into the tree.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// serde's `skip_serializing_if` hands over a reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}

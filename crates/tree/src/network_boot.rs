@@ -1,0 +1,23 @@
+//! Names of the files by which machines boot from the network.
+
+/// The script that all machines begin with, in the tree.
+pub const FIRST_SCRIPT: &str = "pxe/boot.ipxe";
+
+/// Name of a machine's own script.
+pub const SCRIPT: &str = "boot.ipxe";
+
+/// The keys by which a server knows a machine: its MAC address with hyphens, its UUID.
+pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
+    let mac = mac.map(|mac| mac.replace(':', "-"));
+    mac.into_iter().chain(uuid.map(str::to_owned)).collect()
+}
+
+/// Path of a machine's script in the tree.
+pub fn script(key: &str) -> String {
+    format!("pxe/m/{key}/{SCRIPT}")
+}
+
+/// Whether a file of the tree is a machine's script.
+pub fn is_script(path: &str) -> bool {
+    path.starts_with("pxe/m/") && path.ends_with(SCRIPT)
+}

@@ -1,0 +1,118 @@
+//! The directory in which a new tree is put together.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    Error,
+    disk::{Lock, failed, lock, make_private_directory, remove_staging, write_private},
+    names::{STAGING, beside, parents},
+};
+use firelay_base::disk::Unfinished;
+
+/// A tree that nobody reads yet. It goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    directory: PathBuf,
+    /// The directory stays when this is dropped.
+    left: bool,
+    /// The directory lies beside the tree that it replaces, so that the two can be exchanged.
+    pub(crate) beside: bool,
+    /// Without this lock the next run takes the directory for a leftover. After the exchange it is the lock of the tree.
+    _lock: Lock,
+    _unfinished: Unfinished,
+}
+
+impl Staging {
+    /// Beside the tree, or within it where the two could not be exchanged.
+    pub(crate) fn create(root: &Path) -> Result<Self, Error> {
+        let outside = exchange_directory(root).and_then(|parent| new_directory(parent, &beside(STAGING, root)).ok());
+        outside.map_or_else(|| Self::inside(root), |directory| Self::new(directory, true))
+    }
+
+    /// Within the tree.
+    pub(crate) fn inside(root: &Path) -> Result<Self, Error> {
+        let directory = new_directory(root, OsStr::new(STAGING));
+        Self::new(directory.map_err(failed("create a directory in", root))?, false)
+    }
+
+    fn new(directory: TempDir, beside: bool) -> Result<Self, Error> {
+        let lock = lock(directory.path())?;
+        let directory = directory.keep();
+        Ok(Self {
+            beside,
+            left: false,
+            _lock: lock,
+            _unfinished: Unfinished::new(&directory, remove_staging),
+            directory,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    /// Writes a file of the new tree.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.make_parents(path)?;
+        write_private(&self.at(path), bytes)
+    }
+
+    /// Takes a file of the old tree as it is. The same file in both trees keeps its times and costs no space; where a file
+    /// cannot have two names, it is copied.
+    pub(crate) fn take(&self, root: &Path, path: &str) -> Result<(), Error> {
+        self.make_parents(path)?;
+        let (from, to) = (root.join(path), self.at(path));
+        let taken = fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop));
+        taken.map_err(failed("write", &to))
+    }
+
+    fn make_parents(&self, path: &str) -> Result<(), Error> {
+        let mut parents: Vec<_> = parents(path).collect();
+        parents.reverse();
+        let mut parents = parents.into_iter();
+        parents.try_for_each(|parent| make_private_directory(&self.at(parent)))
+    }
+
+    /// Decides whether the directory stays when this is dropped.
+    pub(crate) fn leave(&mut self, leave: bool) {
+        self.left = leave;
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if !self.left {
+            // The next run removes what stays.
+            let _ = remove_staging(&self.directory);
+        }
+    }
+}
+
+/// The directory above the tree, if trees can be exchanged there. They cannot across file systems. If the working directory is in
+/// the tree, they must not: the user's shell would stay in the old tree.
+fn exchange_directory(root: &Path) -> Option<&Path> {
+    let parent = root.parent()?;
+    let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev());
+    let same = device(root).ok()? == device(parent).ok()?;
+    let inside = env::current_dir().is_ok_and(|working| working.starts_with(root));
+    (cfg!(target_os = "linux") && same && !inside).then_some(parent)
+}
+
+fn new_directory(parent: &Path, prefix: &OsStr) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    builder.tempdir_in(parent)
+}

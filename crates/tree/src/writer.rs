@@ -1,0 +1,319 @@
+//! The output tree, written so that a reader never sees half of anything.
+//!
+//! The new tree is put together beside the old one. [`TreeWriter::finish`] checks that no foreign file is in the way, carries
+//! over the user's own files, syncs everything, and exchanges the two trees in one step. Whatever ends the program, the tree is
+//! the old one or the new one. Where trees cannot be exchanged the files are replaced one by one, `manifest.json` last.
+//! Dropping the writer before that leaves the tree as it was.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map},
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use firelay_base::{disk::undisturbed, encoding::sha256_hex};
+
+use crate::{
+    Error, Manifest, ManifestFile,
+    carry::{Ours, carry, resemble},
+    disk::{Lock, Root, failed, lock, sync},
+    exchange, in_place,
+    names::{MANIFEST, check_name, last_manifest, owned_files, parents, stale_staging},
+    reader,
+    staging::Staging,
+};
+
+/// Secrets are never committed by accident.
+pub(crate) const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
+
+/// The file by which they are not.
+pub fn gitignore() -> (ManifestFile, Vec<u8>) {
+    let (path, bytes) = GITIGNORE;
+    (ManifestFile::new(path), bytes.to_vec())
+}
+
+/// What a render changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files that are new or have other bytes.
+    pub written: Vec<String>,
+    /// Files that already had these bytes and were left alone.
+    pub unchanged: Vec<String>,
+    /// Files of the last render that this one has not.
+    pub removed: Vec<String>,
+    /// Directories beside the tree that were not removed, because not everything in them is firelay's.
+    pub left: Vec<PathBuf>,
+}
+
+/// Writes one tree; may be shared by threads.
+#[derive(Debug)]
+pub struct TreeWriter {
+    // Dropped in this order: the staging directory is in the root, and the root is locked.
+    staging: Staging,
+    root: Root,
+    entries: Mutex<BTreeMap<String, Entry>>,
+    /// Files that are firelay's to replace or remove.
+    owned: BTreeSet<String>,
+    /// The manifest of the last render.
+    last: Option<Manifest>,
+    /// Staging directories of runs that died; they are removed when all is well again.
+    stale: Vec<PathBuf>,
+    /// Old trees beside this one that could not be removed.
+    left: Vec<PathBuf>,
+    _lock: Lock,
+}
+
+#[derive(Debug)]
+struct Entry {
+    described: ManifestFile,
+    /// The tree in place has another file of this name, or none; the new one is in the staging directory.
+    changed: bool,
+}
+
+impl TreeWriter {
+    /// Makes the directory if there is none, locks it, removes what killed runs left beside it, and reads what the last render
+    /// wrote.
+    pub fn begin(out: &Path) -> Result<Self, Error> {
+        let root = Root::open(out)?;
+        let lock = lock(&root.path)?;
+        let left = exchange::clear(&root.path);
+        let stale = stale_staging(&root.path)?;
+        let last = last_manifest(&root.path.join(MANIFEST))?;
+        let writer = Self {
+            staging: Staging::create(&root.path)?,
+            root,
+            entries: Mutex::default(),
+            owned: owned_files(last.as_ref(), &stale),
+            last,
+            stale,
+            left,
+            _lock: lock,
+        };
+        writer.put(ManifestFile::new(GITIGNORE.0), GITIGNORE.1)?;
+        Ok(writer)
+    }
+
+    /// The manifest of the last render into this directory.
+    pub fn last(&self) -> Option<&Manifest> {
+        self.last.as_ref()
+    }
+
+    /// What the last render wrote under this name, if it did.
+    pub fn read_last(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let last = self.last.iter().flat_map(|last| &last.files);
+        match { last }.find(|file| file.path == path) {
+            Some(described) => reader::read(&self.root.path, described).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses what [`TreeWriter::finish`] would refuse, before anything else is done that cannot be undone.
+    pub fn check(&self) -> Result<(), Error> {
+        self.refuse_foreign(&self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a file in; its size and digest are filled in here. Bytes that the tree already has are not written again.
+    pub fn put(&self, mut described: ManifestFile, bytes: &[u8]) -> Result<(), Error> {
+        check_name(&described.path)?;
+        described.bytes = bytes.len() as u64;
+        described.sha256 = sha256_hex(bytes);
+        let path = described.path.clone();
+        let changed = !self.has(&path, bytes);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.insert(path.clone(), Entry { described, changed }).is_some() {
+            return Err(Error::Duplicate { path });
+        }
+        drop(entries);
+        let staged = || match changed {
+            true => self.staging.write(&path, bytes),
+            false => self.take(&path),
+        };
+        whole(self.staging.path(), staged)
+    }
+
+    /// Takes an unchanged file over into the new tree, which needs it only if whole trees are exchanged.
+    fn take(&self, path: &str) -> Result<(), Error> {
+        if self.staging.beside {
+            self.staging.take(&self.root.path, path)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes files of the last render in as they are, those that `which` says. A file whose bytes are not what the last
+    /// manifest says cannot be vouched for, and a node without its documents would be no node for who reads the manifest:
+    /// both are refused. A file of no node, such as a kubeconfig that was moved to where it is used, is left out.
+    pub fn keep(&self, which: impl Fn(&ManifestFile) -> bool) -> Result<(), Error> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut changed, mut gone) = (Vec::new(), Vec::new());
+        for described in self.last.iter().flat_map(|last| &last.files).filter(|file| which(file)) {
+            let path = self.root.path.join(&described.path);
+            let bytes = match fs::read(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    gone.extend(described.node.as_ref().map(|_| described.path.clone()));
+                    continue;
+                }
+                read => read.map_err(failed("read", &path))?,
+            };
+            if sha256_hex(&bytes) != described.sha256 {
+                changed.push(described.path.clone());
+            }
+            if let btree_map::Entry::Vacant(vacant) = entries.entry(described.path.clone()) {
+                whole(self.staging.path(), || self.take(&described.path))?;
+                vacant.insert(Entry {
+                    described: described.clone(),
+                    changed: false,
+                });
+            }
+        }
+        if !gone.is_empty() {
+            Err(Error::Gone { paths: gone })
+        } else if !changed.is_empty() {
+            Err(Error::Changed { paths: changed })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The manifest that [`TreeWriter::finish`] writes.
+    pub fn complete(&self, mut manifest: Manifest) -> Manifest {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        manifest.files = entries.values().map(|entry| entry.described.clone()).collect();
+        manifest
+    }
+
+    /// The bytes of a file that was put or kept, before it is in its place.
+    pub fn content(&self, path: &str) -> io::Result<Vec<u8>> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let at = match entry.changed {
+            true => self.staging.at(path),
+            false => self.root.path.join(path),
+        };
+        drop(entries);
+        fs::read(at)
+    }
+
+    /// Puts the new tree in place; `manifest` gets the files that were put, by path. On an error nothing has changed, except
+    /// where trees cannot be exchanged: there every file is whole, old or new, and the next run finishes the work.
+    pub fn finish(self, manifest: Manifest) -> Result<Report, Error> {
+        self.check()?;
+        let json = self.complete(manifest).to_json();
+        let entries = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut report = self.report(entries);
+        if report.written.is_empty() && report.removed.is_empty() && self.has(MANIFEST, json.as_bytes()) {
+            self.set_mode()?;
+            remove_stale(&self.stale)?;
+            return Ok(report);
+        }
+        self.staging.write(MANIFEST, json.as_bytes())?;
+        let path = self.root.path.clone();
+        // A signal that came in the midst of this would leave the work to the next run.
+        whole(&path, || self.replace(&mut report))?;
+        Ok(report)
+    }
+
+    fn report(&self, entries: BTreeMap<String, Entry>) -> Report {
+        let is_there = |path: &&String| fs::symlink_metadata(self.root.path.join(path)).is_ok();
+        let goes = self.owned.iter().filter(|path| !entries.contains_key(*path));
+        let removed = goes.filter(is_there).cloned().collect();
+        let (written, unchanged): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, entry)| entry.changed);
+        let paths = |entries: Vec<(String, Entry)>| entries.into_iter().map(|(path, _)| path).collect();
+        Report {
+            written: paths(written),
+            unchanged: paths(unchanged),
+            removed,
+            left: self.left.clone(),
+        }
+    }
+
+    fn replace(mut self, report: &mut Report) -> Result<(), Error> {
+        if self.staging.beside
+            && self.prepare(report)?
+            && let Some(old) = exchange::exchange(&mut self.staging, &self.root.path)?
+        {
+            report.left.extend(exchange::discard(&old, &self.root.path));
+            return Ok(());
+        }
+        self.set_mode()?;
+        in_place::replace(self.staging, &self.root.path, report)?;
+        remove_stale(&self.stale)
+    }
+
+    /// Completes the new tree and syncs it. Returns whether it can take the place of the old one.
+    fn prepare(&self, report: &Report) -> Result<bool, Error> {
+        let (from, to) = (self.root.path.as_path(), self.staging.path());
+        let mode = self.root.mode(!self.owned.is_empty())?;
+        let files = report.written.iter().chain(&report.unchanged).chain(&self.owned);
+        let ours = Ours::new(files.map(String::as_str));
+        if carry(from, to, &ours).and_then(|()| resemble(from, to, mode)).is_err() {
+            return Ok(false);
+        }
+        let files = report.written.iter().map(String::as_str).chain([MANIFEST]);
+        sync(to, files.map(|path| self.staging.at(path)).collect())?;
+        Ok(true)
+    }
+
+    fn set_mode(&self) -> Result<(), Error> {
+        let path = &self.root.path;
+        let set =
+            |mode| fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("set the mode of", path));
+        self.root.mode(!self.owned.is_empty())?.map_or(Ok(()), set)
+    }
+
+    /// The tree has exactly these bytes under this name, with the right mode.
+    fn has(&self, path: &str, bytes: &[u8]) -> bool {
+        let path = self.root.path.join(path);
+        fs::symlink_metadata(&path).is_ok_and(|metadata| {
+            metadata.is_file()
+                && metadata.permissions().mode() & 0o7777 == 0o600
+                && metadata.len() == bytes.len() as u64
+        }) && fs::read(&path).is_ok_and(|found| found == bytes)
+    }
+
+    /// Everything that is not firelay's where a file goes, or where one goes away: files, and links on the way.
+    fn refuse_foreign(&self, entries: &BTreeMap<String, Entry>) -> Result<(), Error> {
+        let mut foreign = BTreeSet::new();
+        for path in entries.keys().chain(&self.owned).map(String::as_str).chain([MANIFEST]) {
+            let parents = parents(path).map(|parent| (parent, Kind::Directory));
+            for (path, kind) in parents.chain([(path, Kind::File)]) {
+                let Ok(metadata) = fs::symlink_metadata(self.root.path.join(path)) else {
+                    continue;
+                };
+                let right = match kind {
+                    Kind::Directory => metadata.is_dir(),
+                    Kind::File => metadata.is_file() && (self.owned.contains(path) || path == MANIFEST),
+                };
+                if !right {
+                    foreign.insert(path.to_owned());
+                }
+            }
+        }
+        if foreign.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Foreign {
+                paths: foreign.into_iter().collect(),
+            })
+        }
+    }
+}
+
+/// Lets signals wait for the end of some work on a directory.
+fn whole(directory: &Path, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    undisturbed(|| Ok(work())).map_err(failed("write", directory))?
+}
+
+fn remove_stale(directories: &[PathBuf]) -> Result<(), Error> {
+    let remove = |directory: &PathBuf| fs::remove_dir_all(directory).map_err(failed("remove", directory));
+    directories.iter().try_for_each(remove)
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Directory,
+    File,
+}

@@ -1,0 +1,207 @@
+//! The form in which a document is delivered: plain, compressed inside itself, compressed as a whole, or by pointer
+//! (docs/adr/0012-the-ladder.md).
+
+use std::{borrow::Cow, cell::OnceCell};
+
+use super::{
+    Error, Handover,
+    pointer::{self, PayloadKeys, Pointed},
+    size,
+};
+use crate::{
+    document::{Compression, Document},
+    encoding::{base64, base64_len, gzip, gzip_tightly},
+    node::NodeFiles,
+    plan::NodePlan,
+    profile::{Counted, Encoding, UserData},
+    spec::DeliveryForm,
+};
+
+/// The slow search saves about 6 %, and 12 % of content that hardly compresses. It is skipped for a document that exceeds the
+/// limit by more than one part in so many.
+const HOPELESS: u64 = 5;
+
+/// A document whose form is to be selected.
+pub(super) struct Candidates<'a> {
+    pub(super) cluster: &'a str,
+    pub(super) node: &'a NodePlan,
+    pub(super) files: &'a NodeFiles,
+    pub(super) keys: &'a PayloadKeys,
+    pub(super) user_data: &'a UserData,
+    pub(super) document: &'a dyn Document,
+    /// The whole document.
+    pub(super) plain: &'a str,
+}
+
+/// A form that fits.
+pub(super) struct Selected {
+    pub(super) handover: Handover,
+    /// The bytes to hand over, if they are not the readable document's.
+    pub(super) sent: Option<Vec<u8>>,
+    /// The small document as text, and its payload.
+    pub(super) pointed: Option<Pointed>,
+}
+
+/// The text of a form.
+struct Candidate<'a> {
+    form: DeliveryForm,
+    text: Cow<'a, str>,
+    compress: fn(&[u8]) -> Vec<u8>,
+    gzip: OnceCell<Vec<u8>>,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(form: DeliveryForm, text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            form,
+            text: text.into(),
+            compress: gzip,
+            gzip: OnceCell::new(),
+        }
+    }
+
+    /// Bytes before base64.
+    fn decoded(&self, encoding: Encoding) -> &[u8] {
+        let plain = self.text.as_bytes();
+        if encoding.is_gzip() {
+            self.gzip.get_or_init(|| (self.compress)(plain))
+        } else {
+            plain
+        }
+    }
+
+    /// A platform that counts after base64 does so whoever encodes: firelay, Terraform or the API's client.
+    fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
+        let decoded = self.decoded(encoding).len();
+        let bytes = match counted {
+            Counted::Encoded => base64_len(decoded),
+            Counted::Sent if encoding.is_base64() => base64_len(decoded),
+            Counted::Decoded | Counted::Sent => decoded,
+        };
+        bytes as u64
+    }
+
+    /// The file to hand over; `None` when that is the readable document itself.
+    fn encoded(&self, encoding: Encoding) -> Option<Vec<u8>> {
+        match (self.form, encoding) {
+            (DeliveryForm::Plain, Encoding::Plain) => None,
+            _ if encoding.is_base64() => Some(base64(self.decoded(encoding)).into_bytes()),
+            _ => Some(self.decoded(encoding).to_vec()),
+        }
+    }
+}
+
+impl Candidates<'_> {
+    /// The first form that fits, or the one that the spec fixes. A form is compressed, encoded or split only when the ones
+    /// before it do not fit.
+    pub(super) fn select_form(&self) -> Result<Selected, Error> {
+        let fixed = self.node.delivery.rung;
+        let pointer = self.node.delivery.pointer.iter().map(|_| DeliveryForm::Pointer);
+        let forms = self.user_data.forms().into_iter().chain(pointer);
+        let mut rejected = Vec::new();
+        for form in forms.filter(|form| fixed.is_none_or(|fixed| fixed == *form)) {
+            if let Some(selected) = self.try_form(form, &mut rejected)? {
+                return Ok(selected);
+            }
+        }
+        let smallest = rejected.into_iter().min_by_key(|handover| handover.counted);
+        Err(match smallest {
+            Some(smallest) => Error::TooLarge(Box::new(size::Overrun::new(self.node, self.files, &smallest))),
+            None => Error::NoForm {
+                node: self.node.name.clone(),
+                platform: self.node.platform.name.clone(),
+            },
+        })
+    }
+
+    /// A form in the first encoding that fits.
+    fn try_form(&self, form: DeliveryForm, rejected: &mut Vec<Handover>) -> Result<Option<Selected>, Error> {
+        match form {
+            DeliveryForm::Plain => Ok(self.first(&Candidate::new(form, self.plain), is_literal, rejected)),
+            DeliveryForm::Inner => {
+                let packed = self.document.render(self.files, Compression::Inner);
+                let packed = packed.map_err(Error::of_document(self.node))?;
+                Ok(self.first(&Candidate::new(form, packed), is_literal, rejected))
+            }
+            DeliveryForm::Compressed => Ok(self.compressed(form, self.plain, rejected)),
+            DeliveryForm::Pointer => self.pointed(rejected),
+        }
+    }
+
+    /// gzip, and once more by the slow search where that may be enough.
+    fn compressed(&self, form: DeliveryForm, text: &str, rejected: &mut Vec<Handover>) -> Option<Selected> {
+        let quick = Candidate::new(form, text);
+        if let Some(selected) = self.first(&quick, Encoding::is_gzip, rejected) {
+            return Some(selected);
+        }
+        let UserData { counted, limit, .. } = self.user_data;
+        let most = limit.map(|limit| limit + limit / HOPELESS);
+        let mut encodings = self.user_data.encodings.iter().filter(|encoding| encoding.is_gzip());
+        if !encodings.any(|encoding| most.is_some_and(|most| quick.counted(*encoding, *counted) <= most)) {
+            return None;
+        }
+        let tight = Candidate {
+            compress: gzip_tightly,
+            ..Candidate::new(form, text)
+        };
+        self.first(&tight, Encoding::is_gzip, rejected)
+    }
+
+    /// The small document; it hardly ever needs compression.
+    fn pointed(&self, rejected: &mut Vec<Handover>) -> Result<Option<Selected>, Error> {
+        let Some(pointer) = &self.node.delivery.pointer else {
+            return Ok(None);
+        };
+        let pointed = pointer::point(self.cluster, self.node, pointer, self.files, self.plain, self.keys)?;
+        let candidate = Candidate::new(DeliveryForm::Pointer, pointed.stub.as_str());
+        let literal = self.first(&candidate, is_literal, rejected);
+        let selected = literal.or_else(|| self.compressed(DeliveryForm::Pointer, &pointed.stub, rejected));
+        Ok(selected.map(|selected| Selected {
+            pointed: Some(pointed),
+            ..selected
+        }))
+    }
+
+    fn first(
+        &self,
+        candidate: &Candidate<'_>,
+        kind: fn(Encoding) -> bool,
+        rejected: &mut Vec<Handover>,
+    ) -> Option<Selected> {
+        let encodings = self.user_data.encodings.iter().copied();
+        for encoding in encodings.filter(|encoding| kind(*encoding)) {
+            let handover = self.handover(candidate, encoding);
+            if self.user_data.limit.is_none_or(|limit| handover.counted <= limit) {
+                return Some(Selected {
+                    sent: candidate.encoded(encoding),
+                    handover,
+                    pointed: None,
+                });
+            }
+            rejected.push(handover);
+        }
+        None
+    }
+
+    fn handover(&self, candidate: &Candidate<'_>, encoding: Encoding) -> Handover {
+        let form = match candidate.form {
+            DeliveryForm::Plain | DeliveryForm::Compressed => "",
+            DeliveryForm::Inner => ".packed",
+            DeliveryForm::Pointer => ".pointer",
+        };
+        let gzip = if encoding.is_gzip() { ".gz" } else { "" };
+        let base64 = if encoding.is_base64() { ".b64" } else { "" };
+        Handover {
+            file: format!("{}{form}{gzip}{base64}", self.document.file_name()),
+            attribute: self.user_data.attribute.clone(),
+            rung: candidate.form,
+            encoding,
+            counted: candidate.counted(encoding, self.user_data.counted),
+            limit: self.user_data.limit,
+        }
+    }
+}
+
+fn is_literal(encoding: Encoding) -> bool {
+    !encoding.is_gzip()
+}
