@@ -11,7 +11,7 @@ static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().expe
 
 fuzz_target!(|text: &str| {
     let source = Source::new("cluster.yaml", text);
-    let findings = plan::read(&source.clone().into(), &PROFILES).map_or_else(|findings| findings, |(_, warnings)| warnings);
+    let findings = plan::load(&source.clone().into(), &PROFILES).map_or_else(|findings| findings, |(_, warnings)| warnings);
     diagnostic::render(&source, &findings, true);
     diagnostic::to_json(&source, &findings);
 });

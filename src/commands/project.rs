@@ -100,7 +100,7 @@ impl Project {
 
     /// Resolves a composed spec.
     pub fn resolve(spec: Composed, profiles: Profiles) -> Outcome {
-        match plan::read(&spec, &profiles) {
+        match plan::load(&spec, &profiles) {
             Ok((plan, warnings)) => Ok(Self {
                 spec,
                 plan,

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// a list in a list stands for its elements, and what is undefined is left out.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Implication {
+pub struct Requirement {
     /// When it follows; an expression.
     #[serde(rename = "if", skip_serializing)]
     pub when: Option<String>,

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
 pub use choice::{Choice, addons, cni};
-pub use implies::{Binary, HostFile, Implication, On, Place, Port, Roles, Unit};
+pub use implies::{Binary, HostFile, On, Place, Port, Requirement, Roles, Unit};
 
 use crate::template;
 
@@ -132,7 +132,7 @@ pub struct Declaration {
     pub checks: Vec<Check>,
     /// What it needs elsewhere.
     #[serde(default)]
-    pub implies: Vec<Implication>,
+    pub implies: Vec<Requirement>,
     /// What it takes of each packet between nodes; the first that holds.
     #[serde(default)]
     pub overhead: Vec<Overhead>,

@@ -97,7 +97,7 @@ impl Cluster {
 
 /// Each once: security groups refuse a rule that they have.
 fn ports(plan: &Plan) -> Vec<Port> {
-    let ports = plan.implied.ports.iter().map(|port| Port {
+    let ports = plan.requirements.ports.iter().map(|port| Port {
         protocol: port.protocol.clone(),
         port: port.port,
     });

@@ -37,7 +37,7 @@ nodes:
 "
     );
     let source = Source::new("cluster.yaml", text);
-    let (plan, _) = plan::read(&source.into(), &Profiles::embedded().unwrap()).unwrap();
+    let (plan, _) = plan::load(&source.into(), &Profiles::embedded().unwrap()).unwrap();
     plan.nodes.into_iter().next().unwrap()
 }
 

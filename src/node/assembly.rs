@@ -93,7 +93,11 @@ fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     }
     files.extend(firewall::rules(plan, node)?);
     files.extend(network::file(plan, node)?);
-    let wanted = plan.implied.files.iter().filter(|file| among(&file.roles, node.roles));
+    let wanted = plan
+        .requirements
+        .files
+        .iter()
+        .filter(|file| among(&file.roles, node.roles));
     files.extend(wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str())));
     files.extend(containerd::files(plan, node, &shared.containerd)?);
     files.extend(tools::files(plan, node)?);

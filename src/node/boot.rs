@@ -141,7 +141,7 @@ impl Kernel {
     fn of(plan: &Plan, node: &NodePlan) -> Self {
         let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
         let nftables = (proxy == Some(ProxyMode::Nftables)).then_some((5, 13, "kube-proxy's nftables mode"));
-        let implied = plan.implied.kernel.as_ref();
+        let implied = plan.requirements.kernel.as_ref();
         let implied = implied.map(|KernelPlan { major, minor, of }| (*major, *minor, of.as_str()));
         let further = nftables.into_iter().chain(implied).filter(|_| node.roles.kubernetes());
         let (major, minor, of) = further.fold((5, 4, "Kubernetes"), |most, one| {
@@ -295,7 +295,7 @@ pub(super) fn enforcing(plan: &Plan, node: &NodePlan) -> bool {
 
 /// What is fetched has every CNI plugin; an image may lack one, and no pod would start on its machine.
 fn brought(plan: &Plan, node: &NodePlan) -> Vec<String> {
-    let wanted = plan.implied.cni_plugins.iter();
+    let wanted = plan.requirements.cni_plugins.iter();
     let wanted = wanted.filter(|_| node.preinstalled && node.roles.kubernetes());
     wanted.map(|name| format!("{}/{name}", node.os.paths.cni_bin)).collect()
 }

@@ -19,7 +19,7 @@ pub fn sysctl(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let given = &node.host.sysctls;
     let none = BTreeMap::new();
     let implied = if node.roles.kubernetes() {
-        &plan.implied.sysctls
+        &plan.requirements.sysctls
     } else {
         &none
     };
@@ -42,7 +42,13 @@ pub fn modules(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let mut names = Vec::new();
     if node.roles.kubernetes() {
         names.extend(MODULES.iter().chain(proxy_modules(plan)).copied());
-        names.extend(node.os.modules.iter().chain(&plan.implied.modules).map(String::as_str));
+        names.extend(
+            node.os
+                .modules
+                .iter()
+                .chain(&plan.requirements.modules)
+                .map(String::as_str),
+        );
     }
     names.extend(node.host.kernel_modules.iter().map(String::as_str));
     let mut seen = BTreeSet::new();

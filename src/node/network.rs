@@ -42,6 +42,6 @@ pub fn file(plan: &Plan, node: &NodePlan) -> Result<Option<NodeFile>, Error> {
 fn unmanaged(plan: &Plan) -> Vec<&str> {
     let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
     let device = (proxy == Some(ProxyMode::Ipvs)).then_some(IPVS_DEVICE);
-    let implied = plan.implied.unmanaged_interfaces.iter().map(String::as_str);
+    let implied = plan.requirements.unmanaged_interfaces.iter().map(String::as_str);
     implied.chain(device).collect()
 }

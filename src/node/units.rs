@@ -71,7 +71,11 @@ pub fn firewall(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error>
 
 /// Those that plugins and add-ons need.
 pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
-    let wanted = plan.implied.units.iter().filter(|unit| among(&unit.roles, node.roles));
+    let wanted = plan
+        .requirements
+        .units
+        .iter()
+        .filter(|unit| among(&unit.roles, node.roles));
     wanted
         .map(|unit| NodeUnit {
             name: unit.name.clone(),

@@ -26,7 +26,7 @@ const HASHES: &[&str] = &["$y$", "$gy$", "$7$", "$2b$", "$2y$", "$6$", "$5$"];
 
 /// Checks names, groups, shells and keys.
 pub(super) fn check(access: &Access, report: &mut Report) {
-    access.ssh_authorized_keys.iter().for_each(|key| check_key(key, report));
+    report.each(&access.ssh_authorized_keys, check_key);
     let mut seen = BTreeSet::from(["root"]);
     for user in &access.users {
         check_user(user, report);
@@ -56,20 +56,16 @@ fn check_user(user: &User, report: &mut Report) {
     let odd = |hash: &&Spanned<Secret<String>>| !is_hash(hash.expose());
     if let Some(hash) = user.password_hash.as_ref().filter(odd) {
         let finding = Diagnostic::error("FL0505", "not the hash of a password").at(hash.span);
-        report.push(
-            finding
-                .label("a crypt(5) hash of a method that is still safe")
-                .help("write what `openssl passwd -6` or `mkpasswd` prints; it begins with $6$ or $y$"),
-        );
+        let finding = finding.label("a crypt(5) hash of a method that is still safe");
+        report.push(finding.help("write what `openssl passwd -6` or `mkpasswd` prints; it begins with $6$ or $y$"));
     }
-    user.ssh_authorized_keys.iter().for_each(|key| check_key(key, report));
+    report.each(&user.ssh_authorized_keys, check_key);
 }
 
 /// `$METHOD$…$HASH`.
 fn is_hash(text: &str) -> bool {
-    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"./$=,-".contains(&byte);
     let hash = text.rsplit('$').next().unwrap_or_default();
-    HASHES.iter().any(|method| text.starts_with(method)) && hash.len() >= 20 && text.bytes().all(is_char)
+    HASHES.iter().any(|method| text.starts_with(method)) && hash.len() >= 20 && names::is_plain(text, "./$=,-")
 }
 
 /// A key is one line; options may stand before its type.
@@ -86,11 +82,8 @@ fn check_key(key: &Spanned<String>, report: &mut Report) {
     };
     if let Err(why) = check_blob(kind, blob) {
         let finding = Diagnostic::error("FL0505", "a public SSH key that sshd does not read").at(key.span);
-        report.push(
-            finding
-                .label(why)
-                .help("copy the whole line of the .pub file; `ssh-keygen -l -f FILE` reads it"),
-        );
+        let finding = finding.label(why);
+        report.push(finding.help("copy the whole line of the .pub file; `ssh-keygen -l -f FILE` reads it"));
     }
 }
 

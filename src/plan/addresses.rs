@@ -8,7 +8,7 @@ use std::{
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 use ipnet::IpNet;
 
-use super::{machines::Row, network::Ranges, ranges, report::Report};
+use super::{machines::NodeGroup, names, network::Ranges, ranges, report::Report};
 use crate::spec::Node;
 
 /// For each entry of a row's `addresses` one address per machine.
@@ -47,15 +47,15 @@ fn count(number: usize, noun: &str, plural: &str) -> String {
 }
 
 /// Checks every row against the ranges and against the others.
-pub(super) fn check(rows: &[Row<'_>], ranges: &Ranges, report: &mut Report) {
-    for row in rows {
-        check_families(row, ranges, report);
-        for (at, addresses) in row.addresses.iter().enumerate() {
-            check_range(addresses, place(row, at), ranges, report);
+pub(super) fn check(groups: &[NodeGroup<'_>], ranges: &Ranges, report: &mut Report) {
+    for group in groups {
+        check_families(group, ranges, report);
+        for (at, addresses) in group.addresses.iter().enumerate() {
+            check_range(addresses, place(group, at), ranges, report);
         }
     }
-    check_twice(rows, report);
-    check_apart(rows, report);
+    check_twice(groups, report);
+    check_apart(groups, report);
 }
 
 /// Blocks of addresses, no two of which are one network (RFC 1918, 6598, 4193).
@@ -74,12 +74,16 @@ fn block(address: IpAddr, blocks: &[IpNet]) -> Option<IpNet> {
 
 /// Machines reach each other without translation. One whose address is of another block than most others' is mistyped, or in a
 /// network that has to be routed.
-fn check_apart(rows: &[Row<'_>], report: &mut Report) {
+fn check_apart(groups: &[NodeGroup<'_>], report: &mut Report) {
     let blocks: Vec<IpNet> = BLOCKS.iter().filter_map(|block| block.parse().ok()).collect();
     for ipv4 in [true, false] {
         let alike = |address: &&IpAddr| address.is_ipv4() == ipv4;
         let mut counts: BTreeMap<Option<IpNet>, usize> = BTreeMap::new();
-        for address in rows.iter().flat_map(|row| row.addresses.iter().flatten()).filter(alike) {
+        for address in groups
+            .iter()
+            .flat_map(|group| group.addresses.iter().flatten())
+            .filter(alike)
+        {
             *counts.entry(block(*address, &blocks)).or_default() += 1;
         }
         let all: usize = counts.values().sum();
@@ -90,11 +94,11 @@ fn check_apart(rows: &[Row<'_>], report: &mut Report) {
         else {
             continue;
         };
-        for row in rows {
-            for (at, addresses) in row.addresses.iter().enumerate() {
+        for group in groups {
+            for (at, addresses) in group.addresses.iter().enumerate() {
                 let mut own = addresses.iter().filter(alike);
                 let apart = own.find(|address| block(**address, &blocks) != usual);
-                report.extend(apart.map(|address| far(*address, block(*address, &blocks), usual).at(place(row, at))));
+                report.extend(apart.map(|address| far(*address, block(*address, &blocks), usual).at(place(group, at))));
             }
         }
     }
@@ -113,18 +117,18 @@ fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnosti
 }
 
 /// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.
-fn place(row: &Row<'_>, entry: usize) -> Span {
-    let given = &row.node.addresses;
-    let whole = given.len() == row.addresses.len();
+fn place(group: &NodeGroup<'_>, entry: usize) -> Span {
+    let given = &group.node.addresses;
+    let whole = given.len() == group.addresses.len();
     given.get(entry).filter(|_| whole).map_or(given.span, |text| text.span)
 }
 
-fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
-    let given = &row.node.addresses;
-    if row.addresses.len() != given.len() || !ranges.complete {
+fn check_families(group: &NodeGroup<'_>, ranges: &Ranges, report: &mut Report) {
+    let given = &group.node.addresses;
+    if group.addresses.len() != given.len() || !ranges.complete {
         return;
     }
-    let families: Vec<bool> = row
+    let families: Vec<bool> = group
         .addresses
         .iter()
         .filter_map(|entry| entry.first())
@@ -133,31 +137,20 @@ fn check_families(row: &Row<'_>, ranges: &Ranges, report: &mut Report) {
     let wanted: Vec<bool> = ranges.pods.iter().map(|range| range.net.addr().is_ipv4()).collect();
     let distinct = families.iter().collect::<BTreeSet<_>>().len() == families.len();
     // A machine with etcd alone has no pods.
-    let fits = if row.roles.kubernetes() {
+    let fits = if group.roles.kubernetes() {
         families == wanted
     } else {
         !families.is_empty() && distinct
     };
     if !fits {
-        let spell = |families: &[bool]| {
-            let names: Vec<_> = families
-                .iter()
-                .map(|ipv4| if *ipv4 { "IPv4" } else { "IPv6" })
-                .collect();
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
+        let spell = |families: Vec<bool>| match families.as_slice() {
+            [] => "none".to_owned(),
+            _ => names::families(families),
         };
         let finding = Diagnostic::error("FL0207", "a node needs one address of each of the pods' IP families");
-        let label = format!("needed: {}; given: {}", spell(&wanted), spell(&families));
-        report.push(
-            finding
-                .at(given.span)
-                .label(label)
-                .help("give them in the order of network.pods"),
-        );
+        let label = format!("needed: {}; given: {}", spell(wanted), spell(families));
+        let finding = finding.at(given.span).label(label);
+        report.push(finding.help("give them in the order of network.pods"));
     }
 }
 
@@ -166,21 +159,18 @@ fn check_range(addresses: &[IpAddr], span: Span, ranges: &Ranges, report: &mut R
         .iter()
         .find_map(|address| Some((address, ranges.holding(*address)?)));
     if let Some((address, (net, key))) = inside {
-        report.push(
-            Diagnostic::error("FL0107", "a node's address lies in the cluster's own ranges")
-                .at(span)
-                .label(format!("{address} lies inside {net} of {key}"))
-                .help(format!("choose {key} outside the machines' network")),
-        );
+        let finding = Diagnostic::error("FL0107", "a node's address lies in the cluster's own ranges").at(span);
+        let finding = finding.label(format!("{address} lies inside {net} of {key}"));
+        report.push(finding.help(format!("choose {key} outside the machines' network")));
     }
 }
 
-fn check_twice(rows: &[Row<'_>], report: &mut Report) {
+fn check_twice(groups: &[NodeGroup<'_>], report: &mut Report) {
     let mut seen: HashMap<IpAddr, &str> = HashMap::new();
-    for row in rows {
-        for (at, addresses) in row.addresses.iter().enumerate() {
+    for group in groups {
+        for (at, addresses) in group.addresses.iter().enumerate() {
             let mut told = false;
-            for (address, name) in addresses.iter().zip(&row.names) {
+            for (address, name) in addresses.iter().zip(&group.names) {
                 let Some(first) = seen.insert(*address, name) else {
                     continue;
                 };
@@ -188,7 +178,7 @@ fn check_twice(rows: &[Row<'_>], report: &mut Report) {
                     let finding = Diagnostic::error("FL0205", format!("the address {address} is given twice"));
                     report.push(
                         finding
-                            .at(place(row, at))
+                            .at(place(group, at))
                             .label(format!("{name} has it here, and {first} has it already")),
                     );
                 }

@@ -1,11 +1,14 @@
-//! What each machine fetches at first boot, and where the images come from.
+//! The files that each machine fetches at first boot, and the image archives.
 
 mod check;
 mod mirror;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 use semver::Version;
 
 pub use self::mirror::{below_mirror, crossed, file_of};
@@ -57,11 +60,7 @@ impl<'a> Store<'a> {
 
     /// Binaries come with the machine image.
     pub(super) fn preinstalled(&self) -> bool {
-        self.spec
-            .artifacts
-            .source
-            .as_ref()
-            .is_some_and(|source| source.value == ArtifactSource::Preinstalled)
+        self.spec.artifacts.source.value() == Some(ArtifactSource::Preinstalled)
     }
 
     /// Where the binaries are on an OS.
@@ -79,7 +78,7 @@ impl<'a> Store<'a> {
             .clone()
     }
 
-    /// What a machine fetches, in the order of the catalog.
+    /// The artifacts of a machine, in the order of the catalog.
     pub(super) fn of(&mut self, roles: RoleSet, os: &OsProfile, arch: Arch, report: &mut Report) -> Vec<ArtifactPlan> {
         if self.preinstalled() {
             return Vec::new();
@@ -110,7 +109,7 @@ impl<'a> Store<'a> {
         plans
     }
 
-    /// What a machine fetches of a name in the catalog, wanted or not.
+    /// One artifact of the catalog, needed by the machine's roles or not.
     pub(super) fn one(&self, name: &str, os: &OsProfile, arch: Arch, report: &mut Report) -> Option<ArtifactPlan> {
         let artifact = self.catalog.artifacts.get(name)?;
         report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))
@@ -136,13 +135,7 @@ impl<'a> Store<'a> {
 
     fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, directory: &str) -> Result<ArtifactPlan, Diagnostic> {
         let (version, span) = self.versions.of(name);
-        let own = self
-            .spec
-            .artifacts
-            .overrides
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, own)| own);
+        let own = self.spec.artifacts.overrides.get(name);
         let own_sha256 = own
             .and_then(|own| own.sha256.get(&arch))
             .map(|sha256| sha256.to_lowercase());

@@ -1,20 +1,20 @@
-//! What static pods and kubelets are told: arguments, environment, volumes.
+//! Arguments, environment and volumes of static pods and kubelets.
 
 use std::collections::BTreeSet;
 
 use firelay_yaml::{
-    Minor, Spanned,
+    Minor, OptionalKey, Spanned,
     diagnostic::{Diagnostic, nearest},
 };
 
 use super::{
     ComponentPlan, VolumePlan, artifacts,
-    control_plane::{self, Claim, Settled},
-    known,
-    kubernetes::Release,
+    control_plane::{self, Claim, PodSettings},
     names,
-    owned::Settings,
+    release::Release,
     report::Report,
+    reserved::ReservedSettings,
+    unknown_name::unknown_name,
 };
 use crate::spec::{Argument, EnvVar, StaticPod, Volume};
 
@@ -37,11 +37,7 @@ fn check_argument(argument: &Argument, report: &mut Report) -> bool {
         let finding = Diagnostic::error("FL0502", "an argument's name is written without dashes").at(name.span);
         report.push(finding.help(format!("write `{bare}`")));
         false
-    } else if bare.is_empty()
-        || !bare
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-    {
+    } else if bare.is_empty() || !names::is_plain(bare, "-_.") {
         let finding = Diagnostic::error("FL0502", "not an argument's name").at(name.span);
         report.push(finding.label("letters, digits and inner dashes; what follows a `=` belongs into `value`"));
         false
@@ -51,23 +47,26 @@ fn check_argument(argument: &Argument, report: &mut Report) -> bool {
 }
 
 /// The finding for a flag that a component's minor does not have. Kubernetes takes `_` for `-` in flags.
-fn unknown_flag(owned: &Settings, minor: Minor, name: &Spanned<String>, release: &Release) -> Option<Diagnostic> {
-    let known = release.flags.of(owned.component, minor)?;
+fn unknown_flag(
+    reserved: &ReservedSettings,
+    minor: Minor,
+    name: &Spanned<String>,
+    release: &Release,
+) -> Option<Diagnostic> {
+    let known = release.flags.of(&reserved.component, minor)?;
     let plain = name.replace('_', "-");
     let has = |name: &str| known.contains(&name);
-    if has(name) || owned.feature_gates && has(&plain) {
+    if has(name) || reserved.feature_gates && has(&plain) {
         return None;
     }
-    let message = format!("{} {minor} has no flag `{}`", owned.component, name.value);
+    let message = format!("{} {minor} has no flag `{}`", reserved.component, name.value);
     let finding = Diagnostic::error("FL0551", message).at(name.span);
-    let label = match nearest(&plain, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "with it the program does not start".to_owned(),
-    };
+    let finding = finding.label("with it the program does not start");
+    let finding = finding.suggest(nearest(&plain, known.iter().copied()));
     let other = others(name, minor, release);
-    Some(finding.label(label).help(match other {
+    Some(finding.help(match other {
         Some(other) => format!("{other} has it"),
-        None => format!("`{} --help` prints those that it has", owned.component),
+        None => format!("`{} --help` prints those that it has", reserved.component),
     }))
 }
 
@@ -85,7 +84,7 @@ fn others<'r>(name: &str, minor: Minor, release: &'r Release) -> Option<&'r str>
 /// Refuses odd names, and flags with which a component of this version does not start any more.
 /// `minor` is the component's own, if it is known.
 pub(super) fn check_arguments(
-    owned: &Settings,
+    reserved: &ReservedSettings,
     minor: Option<Minor>,
     arguments: &[Argument],
     release: &Release,
@@ -93,18 +92,18 @@ pub(super) fn check_arguments(
 ) {
     let profile = &release.profile;
     for argument in arguments {
-        owned.check(&argument.name, &argument.value, report);
+        reserved.check(&argument.name, &argument.value, report);
         if !check_argument(argument, report) {
             continue;
         }
-        if profile.accepts_flag(owned.component, &argument.name) {
-            report.extend(minor.and_then(|minor| unknown_flag(owned, minor, &argument.name, release)));
+        if profile.accepts_flag(&reserved.component, &argument.name) {
+            report.extend(minor.and_then(|minor| unknown_flag(reserved, minor, &argument.name, release)));
         } else {
-            let message = format!("{} {} has no such flag any more", owned.component, profile.minor);
+            let message = format!("{} {} has no such flag any more", reserved.component, profile.minor);
             let finding = Diagnostic::error("FL0310", message).at(argument.name.span);
             report.push(finding.label("with it the program does not start").help("remove it"));
         }
-        if owned.feature_gates {
+        if reserved.feature_gates {
             let gates = release.accepted.gates_of(argument, report);
             release.accepted.requirements(&[], &gates, report);
         }
@@ -134,13 +133,13 @@ pub(super) fn environment(variables: &[EnvVar], report: &mut Report) -> Vec<(Str
 /// A static pod's settings, checked, with those that keys of the spec make.
 pub(super) fn resolve(
     pod: StaticPod<'_>,
-    settled: Settled,
-    owned: &Settings,
+    settled: PodSettings,
+    reserved: &ReservedSettings,
     release: &Release,
     report: &mut Report,
 ) -> ComponentPlan {
-    check_arguments(owned, Some(release.minor), pod.extra_args, release, report);
-    check_claims(owned, pod.extra_args, &settled.claims, report);
+    check_arguments(reserved, Some(release.minor), pod.extra_args, release, report);
+    check_claims(reserved, pod.extra_args, &settled.claims, report);
     let mut seen: BTreeSet<_> = settled.volumes.iter().map(|volume| volume.name.clone()).collect();
     for volume in pod.extra_volumes {
         check_volume(volume, report);
@@ -153,7 +152,7 @@ pub(super) fn resolve(
         .into_iter()
         .chain(pod.extra_volumes.iter().map(volume))
         .collect();
-    control_plane::check_arguments(owned.component, pod.extra_args, &volumes, report);
+    control_plane::check_arguments(&reserved.component, pod.extra_args, &volumes, report);
     ComponentPlan {
         own_args: own_arguments(settled.claims),
         extra_args: arguments(pod.extra_args),
@@ -163,13 +162,14 @@ pub(super) fn resolve(
 }
 
 /// Refuses arguments that a key of the spec sets already, unless they are refused in any case.
-pub(super) fn check_claims(owned: &Settings, arguments: &[Argument], claims: &[Claim], report: &mut Report) {
+pub(super) fn check_claims(reserved: &ReservedSettings, arguments: &[Argument], claims: &[Claim], report: &mut Report) {
     let free = arguments
         .iter()
-        .filter(|argument| !owned.names(&argument.name, &argument.value));
+        .filter(|argument| !reserved.has(&argument.name, &argument.value));
     for argument in free {
         let claim = claims.iter().find(|claim| claim.name == argument.name.as_str());
-        let taken = |claim: &Claim| control_plane::taken(claim.name, owned.component, claim.key, argument.name.span);
+        let taken =
+            |claim: &Claim| control_plane::taken(claim.name, &reserved.component, claim.key, argument.name.span);
         report.extend(claim.map(taken));
     }
 }
@@ -194,7 +194,7 @@ fn check_volume(volume: &Volume, report: &mut Report) {
     {
         let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
         let help = format!("types: {}", PATH_TYPES.join(", "));
-        report.push(known::unknown("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
+        report.push(unknown_name("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
     }
 }
 
@@ -204,6 +204,6 @@ fn volume(volume: &Volume) -> VolumePlan {
         host_path: volume.host_path.value.clone(),
         mount_path: volume.mount_path.value.clone(),
         read_only: volume.read_only,
-        path_type: volume.path_type.as_ref().map(|kind| kind.value.clone()),
+        path_type: volume.path_type.value(),
     }
 }

@@ -5,7 +5,7 @@ use std::{
     num::NonZeroU16,
 };
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use semver::Version;
 
 use super::{DeliveryPlan, PointerPlan, inheritance::Inherited, names, report::Report};
@@ -33,28 +33,21 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
     let Some((store, _)) = report.take(place(&pointer.base)) else {
         return;
     };
-    let place = "the machine shows the identity that its cloud gave it";
     if let Some(first) = first_of(&pointer.auth).filter(|_| !store.auth) {
         let finding = Diagnostic::error("FL0903", "`auth` where nobody asks for it").at(first);
-        report.push(
-            finding
-                .label(place)
-                .help("leave `auth` out, or write the base as https://"),
-        );
+        let finding = finding.label("the machine shows the identity that its cloud gave it");
+        report.push(finding.help("leave `auth` out, or write the base as https://"));
     }
     if let Some(region) = pointer.region.as_ref().filter(|_| !store.region) {
         let finding = Diagnostic::error("FL0903", "`region` of a place that has none").at(region.span);
         report.push(finding.label("only s3:// has regions").help("leave it out"));
     }
-    let sealed = pointer.sealed.as_ref().is_some_and(|sealed| sealed.value);
+    let sealed = pointer.sealed.value() == Some(true);
     if store.open && !sealed {
         let finding =
             Diagnostic::warning("FL0905", "keys and tokens go over the network in clear").at(pointer.base.span);
-        report.push(
-            finding
-                .label("the digest shows a change, not who listens")
-                .help("write https://, or seal the payloads: sealed: true"),
-        );
+        let finding = finding.label("the digest shows a change, not who listens");
+        report.push(finding.help("write https://, or seal the payloads: sealed: true"));
     }
 }
 
@@ -123,21 +116,13 @@ fn first_of(auth: &PointerAuth) -> Option<firelay_yaml::diagnostic::Span> {
 
 /// Values are never shown.
 fn check_auth(auth: &PointerAuth, report: &mut Report) {
-    let token = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
+    let token = |name: &str| !name.is_empty() && names::is_plain(name, "-_");
     let text = |value: &str| !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     for (name, value) in &auth.headers {
         if !token(name) {
             let finding = Diagnostic::error("FL0903", "not the name of a header").at(name.span);
-            report.push(
-                finding
-                    .label("letters, digits, - and _")
-                    .help("write it as Authorization: Bearer …"),
-            );
+            let finding = finding.label("letters, digits, - and _");
+            report.push(finding.help("write it as Authorization: Bearer …"));
         } else if !text(value.expose()) {
             let finding = Diagnostic::error("FL0903", "not the value of a header").at(value.span);
             report.push(finding.label("one line of ASCII, with something in it"));
@@ -165,19 +150,20 @@ pub(super) fn resolve(
     }
     let pointer = settings
         .pointer
-        .filter(|_| rung.is_none_or(|rung| rung.value == DeliveryForm::Pointer));
-    if let Some(pointer) = pointer {
-        report.take(check_followed(pointer, os));
-        // Where there is no limit nothing ever lies elsewhere by itself.
+        .filter(|_| rung.is_none_or(|rung| rung.value == DeliveryForm::Pointer))
+        .and_then(|pointer| plan(pointer).map(|plan| (pointer, plan)));
+    if let Some((pointer, plan)) = &pointer {
+        report.take(check_followed(pointer, plan, os));
+        // Without a limit no payload is ever moved elsewhere.
         let limited = os.user_data(platform).is_none_or(|data| data.limit.is_some());
         if rung.is_some() || limited {
-            report.take(check_identity(pointer, os, platform));
+            report.take(check_identity(pointer, plan, os, platform));
         }
     }
     DeliveryPlan {
-        rung: rung.map(|rung| rung.value),
-        pointer: pointer.and_then(|pointer| plan(pointer)),
-        max_exposure: settings.max_exposure.map(|most| most.value),
+        rung: rung.value(),
+        pointer: pointer.map(|(_, plan)| plan),
+        max_exposure: settings.max_exposure.value(),
     }
 }
 
@@ -188,10 +174,10 @@ fn plan(pointer: &Pointer) -> Option<PointerPlan> {
     Some(PointerPlan {
         store,
         base,
-        region: pointer.region.as_ref().map(|region| region.value.clone()),
+        region: pointer.region.value(),
         headers: pointer.auth.headers.iter().map(header).collect(),
-        query: pointer.auth.query.as_ref().map(|query| query.value.clone()),
-        sealed: pointer.sealed.as_ref().is_some_and(|sealed| sealed.value),
+        query: pointer.auth.query.value(),
+        sealed: pointer.sealed.value() == Some(true),
     })
 }
 
@@ -229,10 +215,12 @@ fn check_rung(
 
 /// Says where machines have nothing to show. Ignition then asks as anybody would; the script of cloud-init systems would ask
 /// a metadata service that is not there.
-fn check_identity(pointer: &Pointer, os: &OsProfile, platform: &PlatformProfile) -> Result<(), Diagnostic> {
-    let Ok((store, base)) = place(&pointer.base) else {
-        return Ok(());
-    };
+fn check_identity(
+    pointer: &Pointer,
+    PointerPlan { store, base, .. }: &PointerPlan,
+    os: &OsProfile,
+    platform: &PlatformProfile,
+) -> Result<(), Diagnostic> {
     if store.auth || platform.identity.contains(&base.scheme) {
         return Ok(());
     }
@@ -254,15 +242,14 @@ fn check_identity(pointer: &Pointer, os: &OsProfile, platform: &PlatformProfile)
 }
 
 /// Refuses what the system's reader of documents cannot fetch or open.
-fn check_followed(pointer: &Pointer, os: &OsProfile) -> Result<(), Diagnostic> {
-    let (Ok((store, base)), DocumentFormat::Ignition) = (place(&pointer.base), os.document) else {
+fn check_followed(pointer: &Pointer, plan: &PointerPlan, os: &OsProfile) -> Result<(), Diagnostic> {
+    let PointerPlan { store, base, .. } = plan;
+    if os.document != DocumentFormat::Ignition {
         return Ok(());
-    };
+    }
     let wrong = |message: String, span| Diagnostic::error("FL0904", message).at(span);
-    let version = os
-        .ignition_version
-        .as_deref()
-        .and_then(|text| Version::parse(text).ok());
+    let version = os.ignition_version.as_deref();
+    let version = version.and_then(|text| Version::parse(text).ok());
     let older = |since: &Version| version.as_ref().is_some_and(|version| version < since);
     let since = Version::parse(&store.ignition.since).unwrap_or(IGNITION_HEADERS);
     let header = pointer.auth.headers.keys().next();

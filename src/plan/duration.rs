@@ -1,12 +1,17 @@
 //! Durations of the spec: certificates, waiting times.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
-use time::Duration;
+use firelay_yaml::{Spanned, diagnostic::Diagnostic, duration::parse};
 
-use firelay_yaml::duration::parse;
+use super::report::Report;
+use time::Duration;
 
 /// A hundred years: beyond that, dates leave what a certificate can say.
 const LONGEST: Duration = Duration::hours(876_000);
+
+/// A duration of the spec, or the default.
+pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
+    text.and_then(|text| report.take(read(text))).unwrap_or(default)
+}
 
 /// A duration from zero to a hundred years, or the finding.
 pub(super) fn read(text: &Spanned<String>) -> Result<Duration, Diagnostic> {

@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use ipnet::IpNet;
 
 use super::{
-    API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::Row, names, network::Ranges, ranges,
-    report::Report, vip,
+    API_PORT, EndpointPlan, NodePlan, ProviderPlan, images::Images, machines::NodeGroup, names, network::Ranges,
+    ranges, report::Report, vip,
 };
 use crate::{
     profile::Profiles,
@@ -31,7 +31,7 @@ pub(super) fn resolve(
     spec: &Spec,
     profiles: &Profiles,
     ranges: &Ranges,
-    rows: &[Row<'_>],
+    groups: &[NodeGroup<'_>],
     images: &mut Images,
     report: &mut Report,
 ) -> Option<EndpointPlan> {
@@ -39,7 +39,7 @@ pub(super) fn resolve(
     let provider = chosen(endpoint);
     check_host(endpoint, provider, ranges, report);
     report.take(check_taken(spec));
-    check_namesakes(&endpoint.host, provider, rows, report);
+    check_namesakes(&endpoint.host, provider, groups, report);
     check_idle(endpoint, provider, report);
     check_port(endpoint, provider, report);
     let services = endpoint
@@ -54,12 +54,12 @@ pub(super) fn resolve(
     let address = endpoint
         .address
         .as_ref()
-        .map(|text| report.take(address(text, ranges, rows)));
+        .map(|text| report.take(address(text, ranges, groups)));
     let upstream = &profiles.endpoint.images;
     let provider = match provider {
         EndpointProvider::External => ProviderPlan::External,
         EndpointProvider::KubeVip => ProviderPlan::KubeVip {
-            bgp: vip::bgp(endpoint, address.flatten(), ranges, rows, report),
+            bgp: vip::bgp(endpoint, address.flatten(), ranges, groups, report),
             services: vip::services(endpoint, report),
             address: report.take(address.ok_or_else(|| no_address(endpoint)))??,
             interface: vip::interface(endpoint),
@@ -71,7 +71,7 @@ pub(super) fn resolve(
     };
     Some(EndpointPlan {
         host: endpoint.host.value.clone(),
-        port: endpoint.port.as_ref().map_or(API_PORT, |port| port.value),
+        port: endpoint.port.value().unwrap_or(API_PORT),
         provider,
     })
 }
@@ -87,10 +87,7 @@ pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
 
 /// The spec's provider, or the default.
 fn chosen(endpoint: &Endpoint) -> EndpointProvider {
-    endpoint
-        .provider
-        .as_ref()
-        .map_or(EndpointProvider::External, |provider| provider.value)
+    endpoint.provider.value().unwrap_or(EndpointProvider::External)
 }
 
 /// The names of API servers beyond kubeadm's: the addresses by which the provider leads to them, then the spec's.
@@ -125,11 +122,9 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
             "{} is on {}, which heeds no announcement",
             node.name, node.platform.title
         );
+        let finding = finding.at(provider.span).label(label);
         report.push(
-            finding
-                .at(provider.span)
-                .label(label)
-                .help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
+            finding.help("use `local`, `bgp` with routers of the platform, or `external` with a load balancer of it"),
         );
     }
 }
@@ -198,10 +193,7 @@ fn outside(node: &NodePlan, address: IpAddr) -> Option<Diagnostic> {
 fn no_address(endpoint: &Endpoint) -> Diagnostic {
     let finding = Diagnostic::error("FL0116", "kube-vip without an address")
         .help("add `address`: one that no machine has, in the control planes' network and outside its DHCP range");
-    Diagnostic {
-        span: endpoint.provider.as_ref().map(|provider| provider.span),
-        ..finding
-    }
+    finding.at(endpoint.provider.span())
 }
 
 /// With a name that leads to the API servers themselves the port is theirs.
@@ -210,19 +202,13 @@ fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Repo
         return;
     };
     if port.value == 0 {
-        report.push(
-            Diagnostic::error("FL0114", "not a port of an endpoint")
-                .at(port.span)
-                .label("from 1 to 65535")
-                .help("write port: 6443, where API servers listen, or the port of your load balancer"),
-        );
+        let finding = Diagnostic::error("FL0114", "not a port of an endpoint").at(port.span);
+        let finding = finding.label("from 1 to 65535");
+        report.push(finding.help("write port: 6443, where API servers listen, or the port of your load balancer"));
     } else if provider != EndpointProvider::External && port.value != API_PORT {
         let finding = Diagnostic::error("FL0116", "this endpoint provider needs port 6443").at(port.span);
-        report.push(
-            finding
-                .label("control planes are asked directly, and API servers listen on 6443")
-                .help("remove `port`"),
-        );
+        let finding = finding.label("control planes are asked directly, and API servers listen on 6443");
+        report.push(finding.help("remove `port`"));
     }
 }
 
@@ -231,11 +217,8 @@ fn check_interface(interface: &Spanned<String>, report: &mut Report) {
     if interface.is_empty() || interface.len() > INTERFACE_BYTES || interface.contains(odd) {
         let finding = Diagnostic::error("FL0114", "not a network interface").at(interface.span);
         let label = format!("a name as eth0, of at most {INTERFACE_BYTES} characters");
-        report.push(
-            finding
-                .label(label)
-                .help("write the name that `ip link` shows on the control planes: interface: eth0"),
-        );
+        let finding = finding.label(label);
+        report.push(finding.help("write the name that `ip link` shows on the control planes: interface: eth0"));
     }
 }
 
@@ -244,10 +227,10 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
     let finding = |message: &str| Diagnostic::error("FL0114", message).at(host.span);
     if let Ok(address) = host.parse::<IpAddr>() {
         if provider != EndpointProvider::External {
+            let finding = finding("this endpoint provider needs a name")
+                .label("each node's /etc/hosts decides where the name leads");
             report.push(
-                finding("this endpoint provider needs a name")
-                    .label("each node's /etc/hosts decides where the name leads")
-                    .help("write a name of your own, such as api.prod.example.com; no DNS server needs to know it"),
+                finding.help("write a name of your own, such as api.prod.example.com; no DNS server needs to know it"),
             );
         }
         if let Some(why) = ranges::unusable(address) {
@@ -261,7 +244,7 @@ fn check_host(endpoint: &Endpoint, provider: EndpointProvider, ranges: &Ranges, 
     }
 }
 
-/// What to write for a URL, a host with its port, or an address in brackets.
+/// A correction for a URL, a host with its port, or an address in brackets.
 fn meant(host: &str) -> Option<String> {
     let is_host = |host: &str| host.parse::<IpAddr>().is_ok() || names::is_dns_name(host);
     let lower = host.to_lowercase();
@@ -306,7 +289,7 @@ fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
 }
 
 /// kube-vip's address: one that all nodes reach and none has.
-fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<IpAddr, Diagnostic> {
+fn address(text: &Spanned<String>, ranges: &Ranges, groups: &[NodeGroup<'_>]) -> Result<IpAddr, Diagnostic> {
     let finding = |code, message| Diagnostic::error(code, message).at(text.span);
     let address: IpAddr = text
         .parse()
@@ -322,10 +305,10 @@ fn address(text: &Spanned<String>, ranges: &Ranges, rows: &[Row<'_>]) -> Result<
         let finding = finding("FL0116", "the nodes have no address of this IP family");
         return Err(finding.help("choose an address of the family of network.pods"));
     }
-    let own = |row: &&Row<'_>| row.addresses.iter().flatten().any(|own| *own == address);
-    match rows.iter().find(own) {
-        Some(row) => Err(finding("FL0115", "the endpoint's address is a machine's own")
-            .label(format!("`{}` has it", row.node.name.value))
+    let own = |group: &&NodeGroup<'_>| group.addresses.iter().flatten().any(|own| *own == address);
+    match groups.iter().find(own) {
+        Some(group) => Err(finding("FL0115", "the endpoint's address is a machine's own")
+            .label(format!("`{}` has it", group.node.name.value))
             .help("choose one that no machine has: kube-vip gives it to one control plane after the other")),
         None => Ok(address),
     }
@@ -344,28 +327,25 @@ fn check_outside(address: IpAddr, span: Span, ranges: &Ranges) -> Result<(), Dia
 }
 
 /// An endpoint that is one machine: right for the only control plane, a single point of failure for several.
-fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[Row<'_>], report: &mut Report) {
+fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, groups: &[NodeGroup<'_>], report: &mut Report) {
     let address = host.parse::<IpAddr>().ok();
-    let is_host = |row: &Row<'_>| {
-        row.names.contains(&host.value) || row.addresses.iter().flatten().any(|own| Some(*own) == address)
+    let is_host = |group: &NodeGroup<'_>| {
+        group.names.contains(&host.value) || group.addresses.iter().flatten().any(|own| Some(*own) == address)
     };
-    let Some(row) = rows.iter().find(|row| is_host(row)) else {
+    let Some(group) = groups.iter().find(|group| is_host(group)) else {
         return;
     };
-    let control_planes: usize = rows
+    let control_planes: usize = groups
         .iter()
-        .filter(|row| row.roles.control_plane)
-        .map(|row| row.names.len())
+        .filter(|group| group.roles.control_plane)
+        .map(|group| group.names.len())
         .sum();
     let help = "use a name that leads to every control plane";
     if provider != EndpointProvider::External {
         let finding = Diagnostic::error("FL0115", "the endpoint's name is a machine's own").at(host.span);
-        report.push(
-            finding
-                .label("in each node's /etc/hosts it leads to one control plane or another")
-                .help("use a name of its own"),
-        );
-    } else if !row.roles.control_plane {
+        let finding = finding.label("in each node's /etc/hosts it leads to one control plane or another");
+        report.push(finding.help("use a name of its own"));
+    } else if !group.roles.control_plane {
         let finding = Diagnostic::error("FL0115", "the endpoint is a node that runs no API server").at(host.span);
         report.push(finding.help(help));
     } else if control_planes > 1 {
@@ -375,12 +355,12 @@ fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, rows: &[R
 }
 
 fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
-    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.span);
+    let text = |value: &Option<Spanned<String>>| value.span();
     let keys = [
         ("address", text(&endpoint.address)),
         ("interface", text(&endpoint.interface)),
-        ("bgp", endpoint.bgp.as_ref().map(|bgp| bgp.span)),
-        ("services", endpoint.services.as_ref().map(|services| services.span)),
+        ("bgp", endpoint.bgp.span()),
+        ("services", endpoint.services.span()),
     ];
     for (key, span) in keys.into_iter().filter_map(|(key, span)| Some((key, span?))) {
         if provider != EndpointProvider::KubeVip {

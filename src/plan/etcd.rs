@@ -1,13 +1,14 @@
 //! `etcd`: stacked on the control planes, or on machines of its own.
 
 use firelay_yaml::{
-    Minor, Spanned,
+    Minor, OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use semver::Version;
 
 use super::{
-    EtcdPlan, artifacts, component, control_plane, images::Images, kubernetes::Release, names, owned, report::Report,
+    EtcdPlan, artifacts, component, control_plane, images::Images, names, release::Release, report::Report,
+    reserved::RESERVED,
 };
 use crate::{
     profile::Profiles,
@@ -55,10 +56,8 @@ pub(super) fn resolve(
     let etcd = &spec.etcd;
     check_timing(etcd, report);
     check_idle(etcd, external, report);
-    etcd.data_dir.iter().for_each(|dir| check_data_dir(dir, report));
-    etcd.image_repository
-        .iter()
-        .for_each(|repository| artifacts::check_image(repository, report));
+    report.each(&etcd.data_dir, check_data_dir);
+    report.each(&etcd.image_repository, artifacts::check_image);
     let minor = if external {
         Some(Minor::of(version))
     } else {
@@ -68,10 +67,7 @@ pub(super) fn resolve(
     EtcdPlan {
         external,
         version: version.clone(),
-        data_dir: etcd
-            .data_dir
-            .as_ref()
-            .map_or_else(|| DATA_DIR.to_owned(), |dir| dir.value.clone()),
+        data_dir: etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned()),
         own_args: profiles.etcd.member_arguments(version, &extra_args),
         extra_args,
         extra_envs: component::environment(&etcd.extra_envs, report),
@@ -79,9 +75,9 @@ pub(super) fn resolve(
             .image_repository
             .as_ref()
             .map(|repository| images.repository(repository)),
-        image_tag: etcd.image_tag.as_ref().map(|tag| tag.value.clone()),
-        server_cert_sans: sans(&etcd.server_cert_sans, report),
-        peer_cert_sans: sans(&etcd.peer_cert_sans, report),
+        image_tag: etcd.image_tag.value(),
+        server_cert_sans: names::sans(&etcd.server_cert_sans, report),
+        peer_cert_sans: names::sans(&etcd.peer_cert_sans, report),
     }
 }
 
@@ -108,11 +104,8 @@ fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
         let help = "give it a directory of its own that outlives a reboot, such as /var/lib/etcd";
         report.push(finding.label(why).help(help));
     } else if path != dir.as_str() {
-        report.push(
-            finding
-                .label("the same path in more characters")
-                .help(format!("write {path}")),
-        );
+        let finding = finding.label("the same path in more characters");
+        report.push(finding.help(format!("write {path}")));
     }
 }
 
@@ -150,8 +143,8 @@ fn arguments(
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .collect();
     let claims = control_plane::etcd_tls(tls);
-    component::check_arguments(&owned::ETCD, minor, &etcd.extra_args, release, report);
-    component::check_claims(&owned::ETCD, &etcd.extra_args, &claims, report);
+    component::check_arguments(&RESERVED.etcd, minor, &etcd.extra_args, release, report);
+    component::check_claims(&RESERVED.etcd, &etcd.extra_args, &claims, report);
     arguments.extend(component::own_arguments(claims));
     arguments.extend(component::arguments(&etcd.extra_args));
     arguments
@@ -180,7 +173,7 @@ fn check_timing(etcd: &Etcd, report: &mut Report) {
 
 /// Settings that the chosen way of running etcd does not look at.
 fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
-    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.span);
+    let text = |value: &Option<Spanned<String>>| value.span();
     let idle: &[(&str, Option<Span>)] = if external {
         &[
             ("imageRepository", text(&etcd.image_repository)),
@@ -199,13 +192,4 @@ fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
         let finding = Diagnostic::warning("FL0511", format!("`etcd.{key}` has no effect")).at(span);
         report.push(finding.label(format!("etcd runs {how}; this is for etcd {other}")));
     }
-}
-
-/// Extra names of certificates, checked.
-pub(super) fn sans(sans: &[Spanned<String>], report: &mut Report) -> Vec<String> {
-    for san in sans.iter().filter(|san| !names::is_san(san)) {
-        let finding = Diagnostic::error("FL0403", "not a name or address for a certificate").at(san.span);
-        report.push(finding.label("an IP address or a DNS name; `*.` may stand in front"));
-    }
-    sans.iter().map(|san| san.value.clone()).collect()
 }

@@ -7,10 +7,13 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, nearest},
 };
 
-use super::{Plan, kubernetes::IMAGE_REPOSITORY, names, report::Report};
+use super::{Plan, names, report::Report};
 use crate::spec::Spec;
 
-/// What stands before the hex digits (OCI image specification, "Digests").
+/// kubeadm's own image registry.
+pub(super) const IMAGE_REPOSITORY: &str = "registry.k8s.io";
+
+/// Prefix of the hex digits (OCI image specification, "Digests").
 const ALGORITHM: &str = "sha256:";
 
 /// Images that firelay names, after `artifacts.imageRewrites` and `imageDigests`.
@@ -127,8 +130,5 @@ fn unknown(image: &Spanned<String>, plan: &Plan, kubeadm: &[String]) -> Option<D
         return Some(finding.label("kubeadm names this one, by its tag").help(help));
     }
     let help = "`firelay artifacts images` lists the images of this cluster, by upstream's names with --output json";
-    Some(match nearest(image, named) {
-        Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
-        None => finding.help(help),
-    })
+    Some(finding.suggest(nearest(image, named)).help(help))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{TaintPlan, names, report::Report};
 use crate::spec::{Taint, TaintEffect};
@@ -91,7 +91,7 @@ pub(super) fn sort(
     sorted
 }
 
-/// What others find out by themselves: pods and volumes are placed by it, and a wrong one misplaces them.
+/// Labels that others write: pods and volumes are placed by them, and a wrong one misplaces them.
 fn check_finder(key: &Spanned<String>, cloud: bool) -> Option<Diagnostic> {
     if FOUND_LABELS.contains(&key.as_str()) {
         let finding = Diagnostic::error("FL0535", "a label that each kubelet writes by itself").at(key.span);
@@ -112,11 +112,8 @@ fn check_label(key: &Spanned<String>, value: &Spanned<String>, report: &mut Repo
         report.push(Diagnostic::error("FL0214", "not a label key").at(key.span).label(KEY));
     }
     if !names::is_label_value(value) {
-        report.push(
-            Diagnostic::error("FL0214", "not a label value")
-                .at(value.span)
-                .label(PART),
-        );
+        let finding = Diagnostic::error("FL0214", "not a label value").at(value.span);
+        report.push(finding.label(PART));
     }
 }
 
@@ -138,11 +135,8 @@ pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Re
     for taint in given {
         check_taint(taint, report);
         if !seen.insert((taint.key.as_str(), format!("{:?}", taint.effect))) {
-            report.push(
-                Diagnostic::error("FL0216", "a taint is given twice")
-                    .at(taint.key.span)
-                    .label("same key, same effect"),
-            );
+            let finding = Diagnostic::error("FL0216", "a taint is given twice").at(taint.key.span);
+            report.push(finding.label("same key, same effect"));
         }
     }
     given.iter().map(taint_plan).collect()
@@ -150,28 +144,19 @@ pub(super) fn taints(given: Option<&Vec<Taint>>, reserved: bool, report: &mut Re
 
 fn check_taint(taint: &Taint, report: &mut Report) {
     if !names::is_label_key(&taint.key) {
-        report.push(
-            Diagnostic::error("FL0216", "not a taint key")
-                .at(taint.key.span)
-                .label(KEY),
-        );
+        let finding = Diagnostic::error("FL0216", "not a taint key").at(taint.key.span);
+        report.push(finding.label(KEY));
     }
     if let Some(value) = taint.value.as_ref().filter(|value| !names::is_label_value(value)) {
-        report.push(
-            Diagnostic::error("FL0216", "not a taint value")
-                .at(value.span)
-                .label(PART),
-        );
+        let finding = Diagnostic::error("FL0216", "not a taint value").at(value.span);
+        report.push(finding.label(PART));
     }
 }
 
 fn taint_plan(taint: &Taint) -> TaintPlan {
     TaintPlan {
         key: taint.key.value.clone(),
-        value: taint
-            .value
-            .as_ref()
-            .map_or_else(String::new, |value| value.value.clone()),
+        value: taint.value.value().unwrap_or_default(),
         effect: taint.effect,
     }
 }

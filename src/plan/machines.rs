@@ -11,7 +11,7 @@ use super::{RoleSet, addresses, names, ranges, report::Report};
 use crate::spec::{Node, Role, Spec};
 
 /// One entry of `nodes`.
-pub(super) struct Row<'a> {
+pub(super) struct NodeGroup<'a> {
     pub(super) node: &'a Node,
     /// One name per machine; empty if they were refused.
     pub(super) names: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Row<'a> {
     pub(super) addresses: Vec<Vec<IpAddr>>,
 }
 
-impl Row<'_> {
+impl NodeGroup<'_> {
     /// The addresses of a machine of the row.
     pub(super) fn addresses_of(&self, machine: usize) -> Vec<IpAddr> {
         self.addresses
@@ -32,16 +32,16 @@ impl Row<'_> {
 }
 
 /// All rows. What was refused is left out, so that later checks see the rest.
-pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<Row<'a>> {
+pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<NodeGroup<'a>> {
     let mut left = ranges::MAX_MACHINES;
-    let rows: Vec<_> = spec
+    let groups: Vec<_> = spec
         .nodes
         .iter()
         .map(|node| expand_row(node, &mut left, report))
         .collect();
-    check_names(spec, &rows, report);
-    check_presence(spec, &rows, report);
-    rows
+    check_names(spec, &groups, report);
+    check_presence(spec, &groups, report);
+    groups
 }
 
 /// Where a machine or pool stands in the spec.
@@ -52,20 +52,17 @@ pub fn place(spec: &Spec, name: &str) -> Option<Span> {
     node.or_else(|| pool().map(|pool| pool.name.span))
 }
 
-fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Row<'a> {
+fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> NodeGroup<'a> {
     let mut names = report.take(row_names(&node.name)).unwrap_or_default();
     if names.len() > *left {
         let label = format!("with this row there are more than {}", ranges::MAX_MACHINES);
-        report.push(
-            Diagnostic::error("FL0202", "too many machines")
-                .at(node.name.span)
-                .label(label),
-        );
+        let finding = Diagnostic::error("FL0202", "too many machines").at(node.name.span);
+        report.push(finding.label(label));
         names.clear();
     }
     *left -= names.len();
     let addresses = addresses::of_row(node, names.len(), report);
-    Row {
+    NodeGroup {
         node,
         roles: roles(&node.roles, report),
         names,
@@ -111,10 +108,10 @@ pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -
 }
 
 /// Every name of nodes and pools stands once: they are also the names of folders.
-fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
-    let machines = rows
+fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
+    let machines = groups
         .iter()
-        .flat_map(|row| row.names.iter().map(|name| (name.as_str(), &row.node.name)));
+        .flat_map(|group| group.names.iter().map(|name| (name.as_str(), &group.node.name)));
     let pools = spec.pools.iter().map(|pool| (pool.name.as_str(), &pool.name));
     let mut seen: HashMap<&str, &Spanned<String>> = HashMap::new();
     let mut told: Option<Span> = None;
@@ -135,29 +132,27 @@ fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
     }
 }
 
-fn check_presence(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+fn check_presence(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     let place = spec.nodes.span;
-    if rows.is_empty() {
-        report.push(
-            Diagnostic::error("FL0208", "a cluster without nodes")
-                .at(place)
-                .label("needs at least one control plane"),
-        );
-    } else if !rows.iter().any(|row| row.roles.control_plane) {
+    if groups.is_empty() {
+        let finding = Diagnostic::error("FL0208", "a cluster without nodes").at(place);
+        report.push(finding.label("needs at least one control plane"));
+    } else if !groups.iter().any(|group| group.roles.control_plane) {
         let finding = Diagnostic::error("FL0208", "no node is a control plane").at(place);
         report.push(finding.help("give at least one node `roles: [control-plane]`"));
     }
-    if rows.iter().all(|row| !row.names.is_empty()) {
-        check_quorum(rows, place, report);
+    if groups.iter().all(|group| !group.names.is_empty()) {
+        check_quorum(groups, place, report);
     }
 }
 
 /// An even number of members survives no more losses than one fewer, and has one more to lose.
-fn check_quorum(rows: &[Row<'_>], place: Span, report: &mut Report) {
+fn check_quorum(groups: &[NodeGroup<'_>], place: Span, report: &mut Report) {
     let count = |has: fn(&RoleSet) -> bool| {
-        rows.iter()
-            .filter(|row| has(&row.roles))
-            .map(|row| row.names.len())
+        groups
+            .iter()
+            .filter(|group| has(&group.roles))
+            .map(|group| group.names.len())
             .sum::<usize>()
     };
     let external = count(|roles| roles.etcd);

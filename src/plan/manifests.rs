@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use firelay_yaml::{
-    Content, Node, Spanned, Tree,
+    Content, Node, OptionalKey, Spanned, Tree,
     diagnostic::{Diagnostic, Span},
 };
 
@@ -80,12 +80,12 @@ fn manifest_plan(manifest: &Manifest, default: PhaseName, report: &mut Report) -
     };
     Some(ManifestPlan {
         name: manifest.name.value.clone(),
-        phase: manifest.phase.as_ref().map_or(default, |phase| phase.value),
+        phase: manifest.phase.value().unwrap_or(default),
         source,
     })
 }
 
-/// What is written, or what a file has, as far as it can be read.
+/// The inline content, or that of a file, as far as it can be read.
 fn own(manifest: &Manifest, report: &mut Report) -> Option<String> {
     let given = Given {
         what: "manifest",

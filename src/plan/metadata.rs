@@ -28,11 +28,8 @@ pub(super) fn firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> 
         report.push(finding.label(label).help(help));
     } else if platforms().all(|platform| forwarded(platform).is_empty()) {
         let finding = Diagnostic::warning("FL0412", "there is no metadata service to keep pods from").at(key.span);
-        report.push(
-            finding
-                .label("no platform of this spec has one")
-                .help("leave metadataFirewall out"),
-        );
+        let finding = finding.label("no platform of this spec has one");
+        report.push(finding.help("leave metadataFirewall out"));
     }
     true
 }
@@ -44,7 +41,7 @@ fn forwarded(platform: &PlatformProfile) -> Vec<IpAddr> {
 }
 
 impl Plan {
-    /// What the pods of a node are kept from.
+    /// Addresses that the pods of a node must not reach.
     pub fn kept_from_pods(&self, node: &NodePlan) -> Vec<IpAddr> {
         if self.metadata_firewall && node.roles.kubernetes() {
             forwarded(&node.platform)

@@ -7,17 +7,16 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-fn is_alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+use super::report::Report;
+
+fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 /// An RFC 1123 label: lower case letters, digits and inner dashes, at most 63.
 pub(super) fn is_label(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    text.len() <= 63
-        && bytes.iter().all(|byte| is_alphanumeric(*byte) || *byte == b'-')
-        && bytes.first().is_some_and(|first| is_alphanumeric(*first))
-        && bytes.last().is_some_and(|last| is_alphanumeric(*last))
+    let inner = |c| is_alphanumeric(c) || c == '-';
+    text.len() <= 63 && text.chars().all(inner) && text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
 /// An RFC 1123 subdomain: labels joined by dots, at most 253 characters.
@@ -30,15 +29,15 @@ pub(super) fn is_node_name(text: &str) -> bool {
     text.len() <= 63 && is_subdomain(text)
 }
 
+/// Whether a text has letters and digits of ASCII alone, and these further characters. The empty text has.
+pub(super) fn is_plain(text: &str, further: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || further.contains(c))
+}
+
 /// The name part of a label or taint key, and its value if not empty: at most 63, letters and digits at both ends.
 fn is_name_part(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    text.len() <= 63
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+    let at_end = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= 63 && is_plain(text, "-_.") && text.starts_with(at_end) && text.ends_with(at_end)
 }
 
 /// A key of a label or taint: a name, before it perhaps a subdomain and a slash.
@@ -61,8 +60,8 @@ pub(super) fn is_san(text: &str) -> bool {
 
 /// A DNS name that cannot be mistaken for an address.
 pub(super) fn is_dns_name(text: &str) -> bool {
-    let numeric_end = text
-        .rsplit('.')
+    let mut labels = text.rsplit('.');
+    let numeric_end = labels
         .next()
         .is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     is_subdomain(text) && !numeric_end
@@ -95,21 +94,40 @@ pub(super) fn is_absolute_path(text: &str) -> bool {
 
 /// The name of an environment variable, as a container may have it.
 pub(super) fn is_env_name(text: &str) -> bool {
-    !text.starts_with(|c: char| c.is_ascii_digit())
-        && !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && is_plain(text, "_-.")
 }
 
 /// The name of a user or group (shadow's default rule).
 pub(super) fn is_user_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    text.len() <= 32
-        && bytes.iter().all(|byte| is_alphanumeric(*byte) || b"_-".contains(byte))
-        && bytes
-            .first()
-            .is_some_and(|first| first.is_ascii_lowercase() || *first == b'_')
+    let first = |c: char| c.is_ascii_lowercase() || c == '_';
+    let inner = |c| is_alphanumeric(c) || "_-".contains(c);
+    text.len() <= 32 && text.chars().all(inner) && text.starts_with(first)
+}
+
+/// Items in their order, each once.
+pub(super) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
+/// The IP families of addresses or ranges, for people.
+pub(super) fn families(ipv4: impl IntoIterator<Item = bool>) -> String {
+    let names = ipv4.into_iter().map(|ipv4| if ipv4 { "IPv4" } else { "IPv6" });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Extra names of certificates, checked.
+pub(super) fn sans(sans: &[Spanned<String>], report: &mut Report) -> Vec<String> {
+    for san in sans.iter().filter(|san| !is_san(san)) {
+        let finding = Diagnostic::error("FL0403", "not a name or address for a certificate").at(san.span);
+        report.push(finding.label("an IP address or a DNS name; `*.` may stand in front"));
+    }
+    sans.iter().map(|san| san.value.clone()).collect()
 }
 
 /// Refuses a cluster's, node's or pool's name.
@@ -123,18 +141,16 @@ pub(super) fn check(what: &str, name: &Spanned<String>) -> Result<(), Diagnostic
 
 /// The finding for a name that is not one. A machine's name may come from a range.
 pub(super) fn invalid(what: &str, name: &str, span: Span) -> Diagnostic {
-    let dots = if what == "node" {
-        ", dots between such parts"
-    } else {
-        ""
+    let (dots, fits): (_, fn(&str) -> bool) = match what {
+        "node" => (", dots between such parts", is_node_name),
+        _ => ("", is_label),
     };
+    let label = format!("lower case letters, digits and inner dashes{dots}, at most 63 characters");
     let finding = Diagnostic::error("FL0201", format!("not a {what} name"))
         .at(span)
-        .label(format!(
-            "lower case letters, digits and inner dashes{dots}, at most 63 characters"
-        ));
-    let lower: String = name.to_lowercase().replace(['_', ' '], "-");
-    if is_node_name(&lower) && (what == "node" || is_label(&lower)) {
+        .label(label);
+    let lower = name.to_lowercase().replace(['_', ' '], "-");
+    if fits(&lower) {
         return finding.help(format!("`{lower}` would do"));
     }
     finding

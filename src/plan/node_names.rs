@@ -1,11 +1,11 @@
-//! What platforms, and the controllers of clouds, make of machines' names.
+//! Node names that a platform or the controller of a cloud changes or does not find.
 
 use std::collections::BTreeMap;
 
 use firelay_yaml::diagnostic::Diagnostic;
 use regex_lite::Regex;
 
-use super::{NodePlan, machines::Row, report::Report};
+use super::{NodePlan, machines::NodeGroup, report::Report};
 use crate::{profile::ProviderId, spec::Spec};
 
 /// Machines that got the same document and come up under one name are one node: each takes it from the one before.
@@ -27,14 +27,14 @@ pub(super) fn check_pools(spec: &Spec, nodes: &[NodePlan], report: &mut Report) 
 }
 
 /// A node whose machine the cloud's controller does not find stays out of use, and may be deleted.
-pub(super) fn check_found(rows: &[Row<'_>], nodes: &[NodePlan], report: &mut Report) {
+pub(super) fn check_found(groups: &[NodeGroup<'_>], nodes: &[NodePlan], report: &mut Report) {
     let watched: BTreeMap<_, _> = nodes.iter().filter_map(watched).collect();
-    for row in rows {
-        let Some((id, pattern)) = row.names.iter().find_map(|name| watched.get(name.as_str()).copied()) else {
+    for group in groups {
+        let Some((id, pattern)) = group.names.iter().find_map(|name| watched.get(name.as_str()).copied()) else {
             continue;
         };
         let Ok(pattern) = Regex::new(pattern) else { continue };
-        let Some(name) = row.names.iter().find(|name| !pattern.is_match(name)) else {
+        let Some(name) = group.names.iter().find(|name| !pattern.is_match(name)) else {
             continue;
         };
         let finding = Diagnostic::warning("FL0220", "a node that the cloud's controller will not find");
@@ -45,7 +45,7 @@ pub(super) fn check_found(rows: &[Row<'_>], nodes: &[NodePlan], report: &mut Rep
             .unwrap_or_default();
         report.push(
             finding
-                .at(row.node.name.span)
+                .at(group.node.name.span)
                 .label(format!("it looks for {}, and not for {name}", id.found_by))
                 .help(format!(
                     "name it so{example}; or let each kubelet say its machine's `provider-id`"

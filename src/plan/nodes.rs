@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{
     InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host,
-    inheritance::Inherited, interfaces, kubelet, labels, machines, machines::Row, marks, names, network::Ranges, pki,
-    report::Report, swap::SwapUse,
+    inheritance::Inherited, interfaces, kubelet, labels, machine_ids, machines, machines::NodeGroup, names,
+    network::Ranges, pki, report::Report, swap::SwapUse,
 };
 use crate::{
     profile::{OsProfile, PlatformProfile, Profiles},
@@ -24,7 +24,7 @@ const OF_SYSTEM: &[&str] = &[
     "FL0607", "FL0609", "FL0621", "FL0629", "FL0902", "FL0904", "FL0911", "FL0921",
 ];
 
-/// What all machines are resolved with.
+/// The inputs that all machines share.
 pub(super) struct Nodes<'a> {
     pub(super) spec: &'a Spec,
     pub(super) profiles: &'a Profiles,
@@ -35,10 +35,9 @@ pub(super) struct Nodes<'a> {
     pub(super) external_etcd: bool,
     /// Pods have IPv6 addresses.
     pub(super) ipv6: bool,
-    /// What kubelets are told of swap.
     pub(super) swap: SwapUse,
     pub(super) ranges: &'a Ranges,
-    /// What the network plugin takes of each packet.
+    /// Bytes that the network plugin takes of each packet.
     pub(super) tunnel: Option<&'a Tunnel>,
     /// Addresses that machines have.
     pub(super) claims: interfaces::Claims,
@@ -46,15 +45,15 @@ pub(super) struct Nodes<'a> {
 
 impl Nodes<'_> {
     /// Named machines in the order of the spec, then pools. Refused ones are left out.
-    pub(super) fn resolve(&mut self, rows: &[Row<'_>], report: &mut Report) -> Vec<NodePlan> {
+    pub(super) fn resolve(&mut self, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<NodePlan> {
         let mut nodes = Vec::new();
-        for row in rows {
-            self.resolve_row(row, &mut nodes, report);
+        for group in groups {
+            self.resolve_row(group, &mut nodes, report);
         }
         if let Some(founder) = nodes.iter_mut().find(|node| node.roles.control_plane) {
             founder.founder = true;
         }
-        marks::check(rows, report);
+        machine_ids::check(groups, report);
         nodes.extend(
             self.spec
                 .pools
@@ -65,28 +64,28 @@ impl Nodes<'_> {
         nodes
     }
 
-    fn resolve_row(&mut self, row: &Row<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
-        let node = row.node;
-        let mac = node.mac.as_ref().and_then(|text| report.take(marks::mac(text)));
-        let uuid = node.uuid.as_ref().and_then(|text| report.take(marks::uuid(text)));
+    fn resolve_row(&mut self, group: &NodeGroup<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
+        let node = group.node;
+        let mac = node.mac.as_ref().and_then(|text| report.take(machine_ids::mac(text)));
+        let uuid = node.uuid.as_ref().and_then(|text| report.take(machine_ids::uuid(text)));
         let machine = Machine {
-            roles: row.roles,
+            roles: group.roles,
             listed: &node.roles,
             settings: node.settings(),
             place: node.name.span,
             machines: interfaces::Machines {
-                names: &row.names,
-                addresses: &row.addresses,
+                names: &group.names,
+                addresses: &group.addresses,
                 pool: false,
             },
         };
         let Some((template, interfaces)) = self.template(&machine, report) else {
             return;
         };
-        let named = row.names.iter().zip(interfaces).enumerate();
+        let named = group.names.iter().zip(interfaces).enumerate();
         nodes.extend(named.map(|(at, (name, interfaces))| NodePlan {
             name: name.clone(),
-            addresses: row.addresses_of(at),
+            addresses: group.addresses_of(at),
             mac: mac.clone(),
             uuid: uuid.clone(),
             interfaces,
@@ -99,11 +98,8 @@ impl Nodes<'_> {
         let roles = machines::roles(&pool.roles, report);
         for role in pool.roles.iter().filter(|role| role.value != Role::Worker) {
             let finding = Diagnostic::error("FL0210", "a pool has workers only").at(role.span);
-            report.push(
-                finding
-                    .label("this role needs machines with known names")
-                    .help("list such machines under `nodes`"),
-            );
+            let finding = finding.label("this role needs machines with known names");
+            report.push(finding.help("list such machines under `nodes`"));
         }
         let machine = Machine {
             roles,
@@ -131,21 +127,24 @@ impl Nodes<'_> {
     /// Without its system or platform it is resolved with another, so that this mistake hides no other.
     fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
-        let os = report.take(profile(settings.os, &self.profiles.os, machine.place));
-        let platform = report.take(profile(settings.platform, &self.profiles.platform, machine.place));
+        let systems = ProfileKind {
+            key: "os",
+            profiles: &self.profiles.os,
+            aliases: |os| &os.aliases,
+        };
+        let platforms = ProfileKind {
+            key: "platform",
+            profiles: &self.profiles.platform,
+            aliases: |platform| &platform.aliases,
+        };
+        let os = report.take(systems.find(settings.os, machine.place));
+        let platform = report.take(platforms.find(settings.platform, machine.place));
         if let (Some(os), Some(platform)) = (&os, &platform) {
             return Some(self.template_of(machine, &settings, os, platform, report));
         }
-        let named = |name: &str| self.profiles.platform.get(name).cloned();
-        let platform = platform.or_else(|| {
-            let meant = settings.platform.and_then(|name| meant(name, &self.profiles.platform));
-            named(meant.or_else(|| self.profiles.suggested_platforms().first().copied())?)
-        })?;
-        let os = os.or_else(|| {
-            let meant = settings.os.and_then(|name| meant(name, &self.profiles.os));
-            let name = meant.or_else(|| self.profiles.suggested_systems().first().copied())?;
-            self.profiles.os.get(name).cloned()
-        })?;
+        let platform = platform
+            .or_else(|| platforms.guess(settings.platform, self.profiles.suggested_platforms().first().copied()))?;
+        let os = os.or_else(|| systems.guess(settings.os, self.profiles.suggested_systems().first().copied()))?;
         Some(report.guessing(OF_SYSTEM, |report| {
             self.template_of(machine, &settings, &os, &platform, report)
         }))
@@ -162,7 +161,7 @@ impl Nodes<'_> {
         let roles = machine.roles;
         let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
-        kubelet::check_together(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
+        kubelet::validate_fields(&self.spec.kubernetes.kubelet.config, &settings.kubelet_config, report);
         let arch = settings.arch.map_or(Arch::Amd64, |arch| arch.value);
         report.take(check_carriage(os, platform, arch, settings, machine.place));
         let bin_dir = self.store.bin_dir(os);
@@ -192,8 +191,10 @@ impl Nodes<'_> {
             dns: host.dns.is_some(),
             virtual_address: self.spec.endpoint.interface.as_ref().filter(|_| roles.control_plane),
         };
-        let listed = &settings.host.interfaces;
-        let interfaces = interfaces::resolve(listed, &machine.machines, &site, &mut self.claims, report);
+        let listed = settings
+            .host
+            .replaced(|level| level.interfaces, |interface| &interface.name);
+        let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.claims, report);
         let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
         let template = NodePlan {
             name: String::new(),
@@ -238,11 +239,10 @@ impl Nodes<'_> {
             .map(|(key, branch)| (key.value.clone(), branch.value.clone()))
             .collect();
         let cluster = &self.spec.kubernetes.kubelet.config;
-        let said = |field: &str| cluster.keys().any(|key| key.as_str() == field);
         if swap {
             fields.insert("failSwapOn".to_owned(), false.into());
         }
-        if swap && !said("memorySwap") {
+        if swap && !cluster.contains_key("memorySwap") {
             let limited = || serde_json::json!({ "swapBehavior": "LimitedSwap" });
             fields.entry("memorySwap".to_owned()).or_insert_with(limited);
         }
@@ -260,74 +260,53 @@ struct Machine<'a> {
 }
 
 /// A kind of profile that a machine names.
-trait Named {
-    /// The key by which the spec names it.
-    const KEY: &str;
-    /// Other names of it.
-    fn aliases(&self) -> &[String];
+struct ProfileKind<'a, T> {
+    /// The key of the spec.
+    key: &'static str,
+    profiles: &'a BTreeMap<String, Arc<T>>,
+    aliases: fn(&T) -> &[String],
 }
 
-impl Named for OsProfile {
-    const KEY: &str = "os";
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
+impl<'a, T> ProfileKind<'a, T> {
+    /// The profile that a machine names, or the finding.
+    fn find(&self, name: Option<&Spanned<String>>, place: Span) -> Result<Arc<T>, Diagnostic> {
+        let (key, known): (_, Vec<_>) = (self.key, self.profiles.keys().map(String::as_str).collect());
+        let help = format!("profiles: {}", known.join(", "));
+        let Some(name) = name else {
+            let finding = Diagnostic::error("FL0218", format!("no `{key}` for this machine")).at(place);
+            let finding = finding.label("neither it, nor its roles, nor the cluster names one");
+            return Err(finding.help(help));
+        };
+        self.profiles.get(&name.value).cloned().ok_or_else(|| {
+            let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile")).at(name.span);
+            finding.suggest(self.meant(name)).help(help)
+        })
     }
-}
 
-impl Named for PlatformProfile {
-    const KEY: &str = "platform";
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
+    /// The profile to go on with after a mistake.
+    fn guess(&self, name: Option<&Spanned<String>>, suggested: Option<&str>) -> Option<Arc<T>> {
+        let meant = name.and_then(|name| self.meant(name));
+        self.profiles.get(meant.or(suggested)?).cloned()
     }
-}
 
-/// The profile that a machine names, or the finding.
-fn profile<T: Named>(
-    name: Option<&Spanned<String>>,
-    profiles: &BTreeMap<String, Arc<T>>,
-    place: Span,
-) -> Result<Arc<T>, Diagnostic> {
-    let key = T::KEY;
-    let known = || profiles.keys().map(String::as_str);
-    let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
-    let Some(name) = name else {
-        return Err(Diagnostic::error("FL0218", format!("no `{key}` for this machine"))
-            .at(place)
-            .label("neither it, nor its roles, nor the cluster names one")
-            .help(help));
-    };
-    profiles.get(&name.value).cloned().ok_or_else(|| {
-        let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile"))
-            .at(name.span)
-            .help(help);
-        match meant(name, profiles) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding,
-        }
-    })
-}
-
-/// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
-fn meant<'a, T: Named>(name: &str, profiles: &'a BTreeMap<String, Arc<T>>) -> Option<&'a str> {
-    let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
-    let wanted = bare(name);
-    let same = |alias: &str| bare(alias) == wanted;
-    let known = || profiles.keys().map(String::as_str);
-    let other = profiles
-        .iter()
-        .find(|(known, profile)| same(known) || profile.aliases().iter().any(|alias| same(alias)));
-    let release = |known: &&str| {
-        let rest = known.strip_prefix(&format!("{}-", name.to_lowercase()))?;
-        rest.split('.')
-            .map(|part| part.parse().ok())
-            .collect::<Option<Vec<u32>>>()
-    };
-    other
-        .map(|(name, _)| name.as_str())
-        .or_else(|| known().filter(|known| release(known).is_some()).max_by_key(release))
-        .or_else(|| nearest(name, known()))
+    /// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
+    fn meant(&self, name: &str) -> Option<&'a str> {
+        let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
+        let wanted = bare(name);
+        let same = |alias: &str| bare(alias) == wanted;
+        let known = || self.profiles.keys().map(String::as_str);
+        let mut profiles = self.profiles.iter();
+        let other = profiles.find(|(known, it)| same(known) || (self.aliases)(it).iter().any(|alias| same(alias)));
+        let release = |known: &&str| {
+            let rest = known.strip_prefix(&format!("{}-", name.to_lowercase()))?;
+            let numbers = rest.split('.').map(|part| part.parse().ok());
+            numbers.collect::<Option<Vec<u32>>>()
+        };
+        other
+            .map(|(name, _)| name.as_str())
+            .or_else(|| known().filter(|known| release(known).is_some()).max_by_key(release))
+            .or_else(|| nearest(name, known()))
+    }
 }
 
 /// Refuses an OS without images for the architecture, and one whose document the platform does not carry.
@@ -344,12 +323,9 @@ fn check_carriage(
     }
     if os.user_data(platform).is_none() {
         let place = settings.os.map_or(place, |os| os.span);
-        return Err(Diagnostic::error(
-            "FL0213",
-            format!("{} cannot carry the document of {}", platform.name, os.name),
-        )
-        .at(place)
-        .label("this OS reads another kind of user-data"));
+        let message = format!("{} cannot carry the document of {}", platform.name, os.name);
+        let finding = Diagnostic::error("FL0213", message).at(place);
+        return Err(finding.label("this OS reads another kind of user-data"));
     }
     Ok(())
 }

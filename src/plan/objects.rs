@@ -7,7 +7,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span, nearest},
 };
 
-use super::{AddonPlan, kubernetes::Release, report::Report};
+use super::{AddonPlan, release::Release, report::Report};
 use crate::{
     profile::{Objects, group_of},
     spec::Manifest,
@@ -27,7 +27,7 @@ struct Object {
     line: usize,
 }
 
-/// What the manifests of a spec hold.
+/// The objects in the manifests of a spec.
 #[derive(Default)]
 struct Contents {
     objects: Vec<Object>,
@@ -134,9 +134,10 @@ fn unknown(object: &Object, release: &Release) -> Option<Diagnostic> {
     let finding = Diagnostic::error("FL0811", message).at(object.place);
     let elsewhere = objects.versions(kind, release.minor);
     Some(match (elsewhere.last(), nearest(kind, known.iter().copied())) {
-        (Some(_), _) => finding
-            .label(format!("line {line}"))
-            .help(format!("write apiVersion: {}", elsewhere.join(" or "))),
+        (Some(_), _) => {
+            let help = format!("write apiVersion: {}", elsewhere.join(" or "));
+            finding.label(format!("line {line}")).help(help)
+        }
         (None, Some(near)) => finding.label(format!("line {line}: did you mean `{near}`?")),
         (None, None) => finding.label(format!("line {line}: the API server refuses it")),
     })

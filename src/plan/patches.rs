@@ -1,11 +1,11 @@
-//! Whom each patch concerns, and in which order they are laid: cluster, role, machine; of each the files first.
+//! The machines of each patch, and the order of patches: cluster, role, machine; of each the files first.
 
 use firelay_yaml::{
     Fragment, Operation, Spanned,
     diagnostic::{Diagnostic, nearest},
 };
 
-use super::{NodePlan, machines::Row, report::Report};
+use super::{NodePlan, machines::NodeGroup, report::Report};
 use crate::spec::{ALL, FilePatch, Patch, Role, Spec, Target};
 
 /// The machines that a patch is for.
@@ -24,7 +24,7 @@ pub enum Scope {
 pub struct ScopedPatch {
     /// The machines.
     pub scope: Scope,
-    /// What is changed.
+    /// The change.
     pub patch: Patch,
 }
 
@@ -48,8 +48,8 @@ const ROLES: [(Role, &str); 3] = [
 ];
 
 /// All patches in the order in which they are laid.
-pub(super) fn resolve(spec: &Spec, rows: &[Row<'_>], report: &mut Report) -> Vec<ScopedPatch> {
-    check_folders(spec, rows, report);
+pub(super) fn resolve(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<ScopedPatch> {
+    check_folders(spec, groups, report);
     let mut all = Vec::new();
     lay(&mut all, &Scope::All, spec, ALL, &spec.patches);
     for (role, name) in ROLES {
@@ -60,13 +60,13 @@ pub(super) fn resolve(spec: &Spec, rows: &[Row<'_>], report: &mut Report) -> Vec
         };
         lay(&mut all, &Scope::Role(role), spec, name, &settings.patches);
     }
-    for row in rows {
-        let whole = Scope::Machines(row.names.clone());
-        lay(&mut all, &whole, spec, &row.node.name, &[]);
-        for name in row.names.iter().filter(|name| **name != row.node.name.value) {
+    for group in groups {
+        let whole = Scope::Machines(group.names.clone());
+        lay(&mut all, &whole, spec, &group.node.name, &[]);
+        for name in group.names.iter().filter(|name| **name != group.node.name.value) {
             lay(&mut all, &Scope::Machines(vec![name.clone()]), spec, name, &[]);
         }
-        lay(&mut all, &whole, spec, "", &row.node.patches);
+        lay(&mut all, &whole, spec, "", &group.node.patches);
     }
     for pool in &spec.pools {
         let scope = Scope::Machines(vec![pool.name.value.clone()]);
@@ -89,10 +89,10 @@ fn lay(all: &mut Vec<ScopedPatch>, scope: &Scope, spec: &Spec, folder: &str, inl
 }
 
 /// A folder is named after something, and after one thing only.
-fn check_folders(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
-    let machines = rows
+fn check_folders(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
+    let machines = groups
         .iter()
-        .flat_map(|row| row.names.iter().chain([&row.node.name.value]));
+        .flat_map(|group| group.names.iter().chain([&group.node.name.value]));
     let pools = spec.pools.iter().map(|pool| &pool.name.value);
     let machines: Vec<&str> = machines.chain(pools).map(String::as_str).collect();
     let fixed = || std::iter::once(ALL).chain(ROLES.iter().map(|(_, name)| *name));
@@ -118,7 +118,7 @@ fn check_folders(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
     }
 }
 
-/// What can be said of a patch without what it changes.
+/// Checks that need the patch alone.
 fn check(patch: &Patch, report: &mut Report) {
     let at = patch.target.span;
     let wrong = |label: &str| Diagnostic::error("FL0701", "not a patch").at(at).label(label);

@@ -2,7 +2,7 @@
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-use super::{known, report::Report};
+use super::{report::Report, unknown_name::unknown_name};
 use crate::profile::KubernetesProfile;
 
 /// Phases without which the founder's step does not end, or no other node can join, and what each is for.
@@ -33,7 +33,7 @@ pub(super) fn check(phases: &[Spanned<String>], profile: &KubernetesProfile, rep
             let free = |name: &&String| !NEEDED.iter().any(|(needed, _)| needed == name);
             let known: Vec<_> = profile.init_phases.iter().filter(free).cloned().collect();
             let help = format!("phases that can be left out: {}", known.join(", "));
-            report.push(known::unknown("FL0513", message, phase, &known).help(help));
+            report.push(unknown_name("FL0513", message, phase, &known).help(help));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `pki` and `join`: how long what is valid, and who proves what.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use time::Duration;
 
-use super::{JoinPlan, PkiPlan, duration, etcd, kubernetes::Release, report::Report};
+use super::{JoinPlan, PkiPlan, duration, names, release::Release, report::Report};
 use crate::spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec};
 
 /// Less than this ends before the machines are up.
@@ -11,22 +11,16 @@ const SHORTEST_VALIDITY: Duration = Duration::hours(24);
 /// A try of kubeadm takes longer than less.
 const SHORTEST_WAIT: Duration = Duration::minutes(1);
 
-/// A duration of the spec, or the default.
-pub(super) fn or(text: Option<&Spanned<String>>, default: Duration, report: &mut Report) -> Duration {
-    text.and_then(|text| report.take(duration::read(text)))
-        .unwrap_or(default)
-}
-
 /// `pki`, checked and resolved.
 pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Report) -> PkiPlan {
     let pki = &spec.pki;
-    let ca_keys = pki.ca_keys.as_ref().map_or(CaKeys::ControlPlane, |keys| keys.value);
+    let ca_keys = pki.ca_keys.value().unwrap_or(CaKeys::ControlPlane);
     let plan = PkiPlan {
         algorithm: algorithm(spec),
-        ca_validity: or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
-        leaf_validity: or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
-        backdate: or(pki.backdate.as_ref(), Duration::hours(24), report),
-        extra_sans: etcd::sans(&pki.extra_sans, report),
+        ca_validity: duration::or(pki.ca_validity.as_ref(), Duration::hours(87_600), report),
+        leaf_validity: duration::or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
+        backdate: duration::or(pki.backdate.as_ref(), Duration::hours(24), report),
+        extra_sans: names::sans(&pki.extra_sans, report),
         // Without any key on the machines everything ends at once, and FL0413 asks how long it shall last.
         unrenewed_last: pki.leaf_validity.is_none() && ca_keys != CaKeys::None,
         ca_keys,
@@ -51,11 +45,8 @@ fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
     };
     for text in both.into_iter().filter_map(short) {
         let finding = Diagnostic::error("FL0402", "certificates that end within a day").at(text.span);
-        report.push(
-            finding
-                .label("counted from the day the bundle was made, not from first boot")
-                .help("write at least 24h; 8760h is usual"),
-        );
+        let finding = finding.label("counted from the day the bundle was made, not from first boot");
+        report.push(finding.help("write at least 24h; 8760h is usual"));
     }
     let Some(text) = pki.leaf_validity.as_ref().or(pki.ca_validity.as_ref()) else {
         return;
@@ -68,15 +59,12 @@ fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
             hours(plan.ca_validity)
         );
         let finding = Diagnostic::error("FL0402", "certificates that outlive their CA").at(text.span);
-        report.push(
-            finding
-                .label(label)
-                .help("set pki.leafValidity to at most pki.caValidity"),
-        );
+        let finding = finding.label(label);
+        report.push(finding.help("set pki.leafValidity to at most pki.caValidity"));
     }
 }
 
-/// Who joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
+/// A machine that joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
 fn check_signer(spec: &Spec, report: &mut Report) {
     let Some(keys) = spec.pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None) else {
         return;
@@ -85,11 +73,8 @@ fn check_signer(spec: &Spec, report: &mut Report) {
     let help = "write caKeys: signer, which leaves ca.key alone on control planes";
     if identity(spec) == JoinIdentity::Token {
         let label = "join.identity is token, and no control plane has the CA's key";
-        report.push(
-            finding
-                .label(label)
-                .help(format!("{help}, or join: {{ identity: certificate }}")),
-        );
+        let finding = finding.label(label);
+        report.push(finding.help(format!("{help}, or join: {{ identity: certificate }}")));
     } else if let Some(pool) = spec.pools.first() {
         let label = format!(
             "the pool {} joins with a token, and no control plane has the CA's key",
@@ -104,11 +89,8 @@ fn check_renewal(pki: &Pki, report: &mut Report) {
     let none = pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None);
     if let Some(keys) = none.filter(|_| pki.leaf_validity.is_none()) {
         let finding = Diagnostic::warning("FL0413", "nothing on the machines renews these certificates").at(keys.span);
-        report.push(
-            finding
-                .label("a year after the bundle was made every kubelet and control plane stops")
-                .help("say how long machines live: pki: { leafValidity: 43800h }"),
-        );
+        let finding = finding.label("a year after the bundle was made every kubelet and control plane stops");
+        report.push(finding.help("say how long machines live: pki: { leafValidity: 43800h }"));
     }
 }
 
@@ -135,53 +117,38 @@ pub(super) fn algorithm(spec: &Spec) -> Algorithm {
 
 /// How named machines prove who they are.
 pub(super) fn identity(spec: &Spec) -> JoinIdentity {
-    spec.join
-        .identity
-        .as_ref()
-        .map_or(JoinIdentity::Certificate, |identity| identity.value)
+    spec.join.identity.value().unwrap_or(JoinIdentity::Certificate)
 }
 
 /// `join`, checked and resolved.
 pub(super) fn join(spec: &Spec, report: &mut Report) -> JoinPlan {
     let join = &spec.join;
     let plan = JoinPlan {
-        token_ttl: or(join.token_ttl.as_ref(), Duration::hours(24), report),
-        wait_timeout: or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
-        found_after: or(join.found_after.as_ref(), Duration::minutes(5), report),
+        token_ttl: duration::or(join.token_ttl.as_ref(), Duration::hours(24), report),
+        wait_timeout: duration::or(join.wait_timeout.as_ref(), Duration::minutes(30), report),
+        found_after: duration::or(join.found_after.as_ref(), Duration::minutes(5), report),
     };
     if let Some(text) = join.wait_timeout.as_ref().filter(|_| plan.wait_timeout < SHORTEST_WAIT) {
         let finding = Diagnostic::error("FL0402", "a node that hardly waits").at(text.span);
-        report.push(
-            finding
-                .label("an API server takes longer than this to come up")
-                .help("write at least 1m; a node starts over after this time, so 30m is no risk"),
-        );
+        let finding = finding.label("an API server takes longer than this to come up");
+        report.push(finding.help("write at least 1m; a node starts over after this time, so 30m is no risk"));
     }
     let used = identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();
     if let Some(text) = join.token_ttl.as_ref().filter(|_| !used) {
         let finding = Diagnostic::warning("FL0414", "`tokenTtl` has no effect").at(text.span);
-        report.push(
-            finding
-                .label("every machine joins with a certificate of its own, so the cluster gets no token")
-                .help("remove it"),
-        );
+        let finding = finding.label("every machine joins with a certificate of its own, so the cluster gets no token");
+        report.push(finding.help("remove it"));
     }
     if let Some(text) = join.token_ttl.as_ref().filter(|_| used && plan.token_ttl.is_zero()) {
         let finding = Diagnostic::warning("FL0405", "the bootstrap token never ends").at(text.span);
         let help = "named nodes need no token (join.identity: certificate); for pools renew it as part of operations";
-        report.push(
-            finding
-                .label("whoever reads a node's user-data can join the cluster for ever")
-                .help(help),
-        );
+        let finding = finding.label("whoever reads a node's user-data can join the cluster for ever");
+        report.push(finding.help(help));
     }
     if let Some(pool) = spec.pools.first().filter(|_| join.token_ttl.is_none()) {
         let finding = Diagnostic::warning("FL0406", "machines of a pool can join for one day only").at(pool.name.span);
-        report.push(
-            finding
-                .label("joins with the bootstrap token, which ends 24h after the cluster was founded")
-                .help("say how long: join: { tokenTtl: 8760h }"),
-        );
+        let finding = finding.label("joins with the bootstrap token, which ends 24h after the cluster was founded");
+        report.push(finding.help("say how long: join: { tokenTtl: 8760h }"));
     }
     plan
 }

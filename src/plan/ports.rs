@@ -8,7 +8,7 @@ use crate::declaration::Place;
 /// The kubelet's own `port`.
 const KUBELET_PORT: u16 = 10250;
 
-/// Kubernetes' own; those of plugins and add-ons are in [`super::Implied`].
+/// Kubernetes' own; those of plugins and add-ons are in [`super::Requirements`].
 pub(super) fn of_kubernetes(plan: &Plan) -> Vec<PortPlan> {
     let mut ports = vec![
         port("kube-apiserver", API_PORT, Place::ControlPlane),

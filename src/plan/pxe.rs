@@ -46,11 +46,11 @@ pub(super) fn resolve(
     }
     if !unknown.is_empty() {
         let finding = Diagnostic::warning("FL0911", "machines that boot from the network and cannot be told apart");
+        let finding = finding
+            .at(pxe.url.span)
+            .label(format!("nothing is written here for {}", unknown.join(", ")));
         report.push(
-            finding
-                .at(pxe.url.span)
-                .label(format!("nothing is written here for {}", unknown.join(", ")))
-                .help("give each its `mac` or `uuid`; `firelay serve --tokens` needs neither for the documents"),
+            finding.help("give each its `mac` or `uuid`; `firelay serve --tokens` needs neither for the documents"),
         );
     }
     check_memory(pxe, nodes, report);
@@ -68,12 +68,9 @@ fn base(url: &Spanned<String>, report: &mut Report) -> String {
     url.trim_end_matches('/').to_owned()
 }
 
-/// What the spec says of a system, or what is true without a word.
+/// The settings of a system, if the spec has any.
 fn system<'a>(pxe: &'a Pxe, os: &OsProfile) -> Option<&'a PxeSystem> {
-    let mut systems = pxe.systems.iter();
-    systems
-        .find(|(name, _)| name.value == os.name)
-        .map(|(_, system)| system)
+    pxe.systems.get(os.name.as_str())
 }
 
 fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
@@ -139,28 +136,22 @@ fn check_system(system: &PxeSystem, report: &mut Report) {
         let filled = place.replace(ARCH, "amd64");
         if !names::is_url(&filled) && !is_path(&filled) {
             let finding = Diagnostic::error("FL0911", "neither a URL nor a path in the mirror").at(place.span);
-            report.push(
-                finding
-                    .label("not what a boot loader can fetch")
-                    .help("write https://…, or a path below the directory of `firelay serve --mirror`: debian/vmlinuz"),
-            );
+            let finding = finding.label("not what a boot loader can fetch");
+            report
+                .push(finding.help(
+                    "write https://…, or a path below the directory of `firelay serve --mirror`: debian/vmlinuz",
+                ));
         }
     }
     for word in system.arguments.iter().chain(&system.disk) {
         if word.is_empty() || word.contains(|it: char| it.is_whitespace() || it.is_control() || it == '$') {
             let finding = Diagnostic::error("FL0911", "not a kernel argument").at(word.span);
-            report.push(
-                finding
-                    .label("empty, or with a blank or `$` in it")
-                    .help("write each argument as an entry of its own: [console=ttyS0, quiet]"),
-            );
+            let finding = finding.label("empty, or with a blank or `$` in it");
+            report.push(finding.help("write each argument as an entry of its own: [console=ttyS0, quiet]"));
         } else if let Some(unknown) = unfilled(word) {
             let finding = Diagnostic::error("FL0911", format!("nothing fills `{unknown}`")).at(word.span);
-            report.push(
-                finding
-                    .label("the machine would be told this word as it stands")
-                    .help(format!("words in braces: {}", WORDS.join(", "))),
-            );
+            let finding = finding.label("the machine would be told this word as it stands");
+            report.push(finding.help(format!("words in braces: {}", WORDS.join(", "))));
         }
     }
 }
@@ -178,9 +169,8 @@ fn unfilled(argument: &str) -> Option<&str> {
 
 /// Plain names with slashes between them.
 fn is_path(text: &str) -> bool {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "._-+~".contains(it);
-    text.split('/')
-        .all(|part| !matches!(part, "" | "." | "..") && part.chars().all(plain))
+    let plain = |part: &str| !matches!(part, "" | "." | "..") && names::is_plain(part, "._-+~");
+    text.split('/').all(plain)
 }
 
 fn check_names(pxe: &Pxe, profiles: &Profiles, report: &mut Report) {
@@ -188,10 +178,7 @@ fn check_names(pxe: &Pxe, profiles: &Profiles, report: &mut Report) {
     for name in pxe.systems.keys().filter(|name| !profiles.os.contains_key(&name.value)) {
         let finding = Diagnostic::error("FL0211", "no such `os` profile").at(name.span);
         let help = format!("profiles: {}", known().collect::<Vec<_>>().join(", "));
-        report.push(match nearest(name, known()) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
-            None => finding.help(help),
-        });
+        report.push(finding.suggest(nearest(name, known())).help(help));
     }
 }
 
@@ -237,14 +224,12 @@ fn check_rootfs(pxe: &Pxe, os: &OsProfile, of_os: &SystemBoot, report: &mut Repo
         return;
     }
     let finding = Diagnostic::error("FL0911", format!("no `rootfs` for {}", os.name));
-    let named = pxe.systems.keys().find(|name| name.value == os.name);
+    let named = pxe.systems.get_key_value(os.name.as_str());
     let help = "write `rootfs`, the URL or path of the live system's root of the same release, or list it as the second `initrd`";
-    report.push(
-        finding
-            .at(named.map_or(pxe.url.span, |name| name.span))
-            .label("its kernel and RAM disk alone find no root and stop")
-            .help(help),
-    );
+    let finding = finding
+        .at(named.map_or(pxe.url.span, |(name, _)| name.span))
+        .label("its kernel and RAM disk alone find no root and stop");
+    report.push(finding.help(help));
 }
 
 /// Refuses etcd where a reboot empties it: the founder would found a second cluster, and another member would be one that the
@@ -259,8 +244,8 @@ fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
         by_system.entry(&node.os.name).or_default().push(node);
     }
     for (name, nodes) in by_system {
-        let place = pxe.systems.keys().find(|system| system.value == name);
-        let place = place.map_or(pxe.url.span, |system| system.span);
+        let place = pxe.systems.get_key_value(name);
+        let place = place.map_or(pxe.url.span, |(system, _)| system.span);
         let finding = Diagnostic::error("FL0921", "a control plane or etcd member whose root is in memory").at(place);
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         let installs = nodes

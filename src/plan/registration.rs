@@ -3,7 +3,7 @@
 use firelay_yaml::diagnostic::Diagnostic;
 use time::Duration;
 
-use super::{TimeoutsPlan, known, pki, report::Report};
+use super::{TimeoutsPlan, duration, report::Report, unknown_name::unknown_name};
 use crate::{
     profile::KubernetesProfile,
     spec::{Kubernetes, Timeouts},
@@ -19,15 +19,12 @@ pub(super) fn check(kubernetes: &Kubernetes, profile: &KubernetesProfile, report
         };
         if lower == "all" {
             let finding = Diagnostic::error("FL0523", "not all preflight checks can be ignored").at(name.span);
-            report.push(
-                finding
-                    .label("a node that cannot run Kubernetes would fail later, and say less")
-                    .help("list the checks by name, as [NumCPU, Mem]"),
-            );
+            let finding = finding.label("a node that cannot run Kubernetes would fail later, and say less");
+            report.push(finding.help("list the checks by name, as [NumCPU, Mem]"));
         } else if !profile.preflight_checks.iter().any(known) {
             let message = "kubeadm has no such preflight check".to_owned();
             let help = format!("checks: {}", profile.preflight_checks.join(", "));
-            report.push(known::unknown("FL0523", message, name, &profile.preflight_checks).help(help));
+            report.push(unknown_name("FL0523", message, name, &profile.preflight_checks).help(help));
         }
     }
 }
@@ -48,7 +45,7 @@ pub(super) fn ignored_checks(kubernetes: &Kubernetes) -> Vec<String> {
 /// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast. It is not longer: kubeadm 1.36 never
 /// sees a promotion whose answer was lost, repeats it until this time is over, and the boot chain tries again then.
 pub(super) fn timeouts(given: &Timeouts, report: &mut Report) -> TimeoutsPlan {
-    let mut or = |text: &Option<_>, minutes| pki::or(text.as_ref(), Duration::minutes(minutes), report);
+    let mut or = |text: &Option<_>, minutes| duration::or(text.as_ref(), Duration::minutes(minutes), report);
     TimeoutsPlan {
         control_plane_component_health_check: or(&given.control_plane_component_health_check, 10),
         etcd_api_call: or(&given.etcd_api_call, 3),

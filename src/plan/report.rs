@@ -24,6 +24,11 @@ impl Report {
         findings.into_iter().for_each(|finding| self.push(finding));
     }
 
+    /// Runs a check for each item; an absent key has none.
+    pub(super) fn each<T>(&mut self, items: impl IntoIterator<Item = T>, check: impl Fn(T, &mut Self)) {
+        items.into_iter().for_each(|item| check(item, self));
+    }
+
     /// Takes a value or keeps its finding.
     pub(super) fn take<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|finding| self.push(finding)).ok()

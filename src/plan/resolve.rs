@@ -5,21 +5,22 @@ use std::{collections::BTreeMap, net::IpAddr};
 use firelay_yaml::diagnostic::Diagnostic;
 
 use super::{
-    Implied, Plan, access, addons, addresses,
+    Plan, Requirements, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    beside, delivery, doctor, endpoint, etcd, host, idle,
+    conflicts, delivery, endpoint, etcd, extra_outputs, host,
     images::{self, Images},
     interfaces, kubelet, kubernetes,
-    kubernetes::Release,
-    machines::{self, Row},
+    machines::{self, NodeGroup},
     manifests, metadata, names,
     network::{self, Parts, Ranges},
     node_names,
     nodes::Nodes,
     objects, patches, pki, pxe,
+    release::{self, Release},
     report::Report,
     runtime, security,
     swap::SwapUse,
+    unused,
 };
 use crate::{profile::Profiles, spec::Spec};
 
@@ -32,8 +33,8 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
 
 /// The release of the spec. When it is refused, resolution goes on with another, so that this mistake hides no other.
 fn release(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Release> {
-    report.take(kubernetes::release(spec, profiles)).or_else(|| {
-        let (release, guessed) = kubernetes::stand_in(spec, profiles)?;
+    report.take(release::release(spec, profiles)).or_else(|| {
+        let (release, guessed) = release::stand_in(spec, profiles)?;
         report.guess(guessed);
         Some(release)
     })
@@ -51,15 +52,15 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     delivery::check(spec, report);
     let mut images = Images::new(spec);
     let ranges = Ranges::read(&spec.network, report);
-    let rows = machines::expand(spec, report);
-    host::check_names(spec, &rows, report);
-    addresses::check(&rows, &ranges, report);
-    let patches = patches::resolve(spec, &rows, report);
-    idle::check(spec, &rows, report);
-    let endpoint = endpoint::resolve(spec, profiles, &ranges, &rows, &mut images, report);
+    let groups = machines::expand(spec, report);
+    host::check_names(spec, &groups, report);
+    addresses::check(&groups, &ranges, report);
+    let patches = patches::resolve(spec, &groups, report);
+    unused::check(spec, &groups, report);
+    let endpoint = endpoint::resolve(spec, profiles, &ranges, &groups, &mut images, report);
     let parts = Parts {
-        cutter: addons::cutter(spec),
-        nodes: kubelets(&rows) + spec.pools.len(),
+        node_cidr_allocator: addons::node_cidr_allocator(spec),
+        nodes: kubelets(&groups) + spec.pools.len(),
         max_pods: kubelet::max_pods(spec),
     };
     let network = network::resolve(spec, &ranges, parts, report);
@@ -67,32 +68,32 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let mut pki = pki::resolve(spec, release.as_ref(), report);
     let join = pki::join(spec, report);
     let security = security::resolve(spec, profiles, report);
-    doctor::check_token(spec, &join, report);
-    doctor::check_cgroup_drivers(spec, report);
+    conflicts::check_token(spec, &join, report);
+    conflicts::check_cgroup_drivers(spec, report);
     if let Some(endpoint) = &endpoint {
-        doctor::check_strict_arp(spec, endpoint, report);
+        conflicts::check_strict_arp(spec, endpoint, report);
     }
 
     let release = release?;
     let addons = addons::chosen(spec, &release, &mut images, report);
-    doctor::check_plugin(&addons, manifests.len(), report);
+    conflicts::check_plugin(&addons, manifests.len(), report);
     let written = [manifests::of_choices(spec), spec.manifests.clone()].concat();
     objects::check(&written, &addons, &release, report);
     kubelet::check(spec, &release, report);
-    kubelet::check_together(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
+    kubelet::validate_fields(&spec.kubernetes.kubelet.config, &BTreeMap::new(), report);
     if let Some(network) = &network {
         kubelet::check_dns(spec, &ranges, network.cluster_dns, report);
     }
     let kubernetes = kubernetes::resolve(spec, &release, &images, report);
     let versions = versions(spec, &release, report);
     let containerd = versions.components.get("containerd").cloned();
-    let external = rows.iter().any(|row| row.roles.etcd);
+    let external = groups.iter().any(|group| group.roles.etcd);
     let etcd = versions
         .components
         .get("etcd")
         .map(|(version, _)| etcd::resolve(spec, external, version, profiles, &release, &images, report));
     if let Some(etcd) = &etcd {
-        doctor::check_etcd(spec, etcd, &release, report);
+        conflicts::check_etcd(spec, etcd, &release, report);
     }
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
     let store = Store::new(spec, profiles, versions);
@@ -102,7 +103,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         spec,
         profiles,
         store,
-        direct: host::Direct::new(&kubernetes.dns.domain, &ranges, &spec.endpoint, &rows),
+        direct: host::Direct::new(&kubernetes.dns.domain, &ranges, &spec.endpoint, &groups),
         etcd_data: &etcd_data,
         external_etcd: external,
         ipv6: network
@@ -111,18 +112,18 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         swap: SwapUse::default(),
         ranges: &ranges,
         tunnel: tunnel.as_ref(),
-        claims: interfaces::Claims::new(own_addresses(&rows)),
+        claims: interfaces::Claims::new(own_addresses(&groups)),
     };
-    let machines = nodes.resolve(&rows, report);
+    let machines = nodes.resolve(&groups, report);
     let store = nodes.store;
     let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
-    doctor::check_pods(spec, &nodes, report);
+    conflicts::check_pods(spec, &nodes, report);
     if let Some(endpoint) = &endpoint {
         endpoint::check_reach(spec, endpoint, &nodes, report);
     }
     node_names::check_pools(spec, &nodes, report);
-    let beside = beside::resolve(&spec.delivery.beside, &nodes, report);
+    let beside = extra_outputs::resolve(&spec.delivery.beside, &nodes, report);
     let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
     let endpoint = endpoint.unwrap_or_else(|| endpoint::stand_in(spec));
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
@@ -136,7 +137,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         mirror: artifacts::prefix(spec).map(str::to_owned),
         images,
         addons,
-        implied: Implied::default(),
+        requirements: Requirements::default(),
         manifests,
         access: spec.access.clone(),
         pki,
@@ -148,30 +149,31 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         pxe,
         patches,
     };
-    addons::settle(&mut plan, spec, &store, report);
+    addons::apply_requirements(&mut plan, spec, &store, report);
     artifacts::check_apart(spec, &plan, report);
     images::check(spec, &plan, report);
-    node_names::check_found(&rows, &plan.nodes, report);
-    kubelet::check_approval(spec, &plan.implied, report);
+    node_names::check_found(&groups, &plan.nodes, report);
+    kubelet::check_approval(spec, &plan.requirements, report);
     kubelet::check_signer(spec, report);
-    security::check_serving(spec, &plan.implied, report);
-    doctor::check_services(spec, &plan, report);
+    security::check_serving(spec, &plan.requirements, report);
+    conflicts::check_services(spec, &plan, report);
     Some(plan)
 }
 
 /// The addresses of all machines.
-fn own_addresses<'r>(rows: &'r [Row<'_>]) -> impl Iterator<Item = (IpAddr, String)> + 'r {
-    rows.iter().flat_map(|row| {
-        let named = move |entry: &'r Vec<IpAddr>| entry.iter().copied().zip(row.names.iter().cloned());
-        row.addresses.iter().flat_map(named)
+fn own_addresses<'r>(groups: &'r [NodeGroup<'_>]) -> impl Iterator<Item = (IpAddr, String)> + 'r {
+    groups.iter().flat_map(|group| {
+        let named = move |entry: &'r Vec<IpAddr>| entry.iter().copied().zip(group.names.iter().cloned());
+        group.addresses.iter().flat_map(named)
     })
 }
 
 /// Named machines that run a kubelet.
-fn kubelets(rows: &[Row<'_>]) -> usize {
-    rows.iter()
-        .filter(|row| row.roles.kubernetes())
-        .map(|row| row.names.len())
+fn kubelets(groups: &[NodeGroup<'_>]) -> usize {
+    groups
+        .iter()
+        .filter(|group| group.roles.kubernetes())
+        .map(|group| group.names.len())
         .sum()
 }
 

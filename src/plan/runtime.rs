@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use semver::Version;
@@ -11,8 +11,8 @@ use semver::Version;
 use super::{
     RuntimePlan, artifacts, host,
     images::Images,
-    kubernetes::{self, Release},
-    names,
+    kubernetes, names,
+    release::{self, Release},
     report::Report,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(super) fn version(
         .profile
         .component(name)
         .map_or_else(|| "1.2.3".to_owned(), Version::to_string);
-    Some((report.take(kubernetes::version(text, &example))?, text.span))
+    Some((report.take(release::version(text, &example))?, text.span))
 }
 
 /// `runtime`, checked and resolved, for a version of containerd.
@@ -51,21 +51,15 @@ pub(super) fn resolve(
     let runtime = &spec.runtime;
     let (version, span) = containerd;
     check_version(version, *span, profiles, release, report);
-    runtime
-        .sandbox_image
-        .iter()
-        .for_each(|image| artifacts::check_image(image, report));
+    report.each(&runtime.sandbox_image, artifacts::check_image);
     let sandbox = runtime
         .sandbox_image
-        .as_ref()
-        .map_or_else(|| kubernetes::sandbox_image(spec, release), |image| image.value.clone());
+        .value()
+        .unwrap_or_else(|| kubernetes::sandbox_image(spec, release));
     RuntimePlan {
         version: version.clone(),
         sandbox_image: images.name(&sandbox),
-        snapshotter: runtime
-            .snapshotter
-            .as_ref()
-            .map_or_else(|| "overlayfs".to_owned(), |name| name.value.clone()),
+        snapshotter: runtime.snapshotter.value().unwrap_or_else(|| "overlayfs".to_owned()),
         registries: runtime.registries.clone(),
         runtimes: runtime.runtimes.clone(),
         nerdctl: runtime.nerdctl,
@@ -120,10 +114,7 @@ fn check_handler(handler: &OciRuntime, report: &mut Report) {
         let finding = Diagnostic::error("FL0509", "not a containerd runtime type").at(handler.kind.span);
         report.push(finding.help("write it as io.containerd.runsc.v1"));
     }
-    handler
-        .binary
-        .iter()
-        .for_each(|binary| artifacts::check_path(binary, report));
+    report.each(&handler.binary, artifacts::check_path);
 }
 
 fn check_registry(registry: &Registry, report: &mut Report) {
@@ -139,14 +130,11 @@ fn check_registry(registry: &Registry, report: &mut Report) {
     let named = names::is_subdomain(name) || address || host.as_str() == "_default";
     if !named || port.parse::<u16>().is_err() {
         let finding = Diagnostic::error("FL0506", "not a registry's host").at(host.span);
-        report.push(
-            finding
-                .label("a host and perhaps a port, without https:// and path")
-                .help("_default stands for every other registry"),
-        );
+        let finding = finding.label("a host and perhaps a port, without https:// and path");
+        report.push(finding.help("_default stands for every other registry"));
     }
-    registry.server.iter().for_each(|url| artifacts::check_url(url, report));
-    registry.mirrors.iter().for_each(|mirror| check_mirror(mirror, report));
+    report.each(&registry.server, artifacts::check_url);
+    report.each(&registry.mirrors, check_mirror);
     check_once(&registry.mirrors, report);
 }
 
@@ -164,7 +152,7 @@ fn check_once(mirrors: &[Mirror], report: &mut Report) {
 fn check_mirror(mirror: &Mirror, report: &mut Report) {
     artifacts::check_url(&mirror.url, report);
     report.extend(check_mirror_path(mirror));
-    mirror.ca.iter().for_each(|ca| host::check_certificates(ca, report));
+    report.each(&mirror.ca, host::check_certificates);
     if let Some(client) = &mirror.client {
         host::check_certificates(&client.certificate, report);
         host::check_key(&client.certificate, &client.key, report);

@@ -1,13 +1,12 @@
 //! Help for mistakes of form, from the schema: an example of what has to stand there, and the place of a key that belongs below.
 
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::{Content, diagnostic::Diagnostic};
 
 use crate::{
     profile::Profiles,
     schema::{self, Field},
     spec::Composed,
 };
-use firelay_yaml::Content;
 
 /// Longest example in a help line, in bytes.
 const LONGEST: usize = 120;

@@ -1,8 +1,11 @@
 //! `security`.
 
-use firelay_yaml::diagnostic::{self, Diagnostic};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, nearest},
+};
 
-use super::{Implied, SecurityPlan, report::Report};
+use super::{Requirements, SecurityPlan, report::Report};
 use crate::{
     profile::Profiles,
     spec::{Argument, SelinuxMode, Spec},
@@ -21,12 +24,9 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
     report.extend(archived(spec));
     let security = &spec.security;
     SecurityPlan {
-        restrict_files: security.restrict_files.as_ref().is_some_and(|it| it.value),
-        sandbox_units: security.sandbox_units.as_ref().is_some_and(|it| it.value),
-        enforcing: security
-            .selinux
-            .as_ref()
-            .is_some_and(|mode| mode.value == SelinuxMode::Enforcing),
+        restrict_files: security.restrict_files.value() == Some(true),
+        sandbox_units: security.sandbox_units.value() == Some(true),
+        enforcing: security.selinux.value() == Some(SelinuxMode::Enforcing),
     }
 }
 
@@ -37,10 +37,9 @@ fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
         return None;
     }
     let finding = Diagnostic::error("FL0537", "no such security profile").at(name.span);
-    let near = diagnostic::nearest(name, profiles.security.keys().map(String::as_str));
-    let label = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
     let known: Vec<_> = profiles.security.keys().map(String::as_str).collect();
-    Some(finding.label(label).help(format!(
+    let finding = finding.suggest(nearest(name, known.iter().copied()));
+    Some(finding.help(format!(
         "profiles: {}; --profiles DIR reads those of your own in DIR/security",
         known.join(", ")
     )))
@@ -49,8 +48,8 @@ fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
 /// Components that are not root could not read what is closed to all but root.
 fn rootless(spec: &Spec) -> Option<Diagnostic> {
     let gates = &spec.kubernetes.kubeadm_feature_gates;
-    let (name, _) = gates.iter().find(|(name, on)| name.as_str() == ROOTLESS && **on)?;
-    let restricted = spec.security.restrict_files.as_ref().is_some_and(|it| it.value);
+    let (name, _) = gates.get_key_value(ROOTLESS).filter(|(_, on)| **on)?;
+    let restricted = spec.security.restrict_files.value() == Some(true);
     restricted.then(|| {
         Diagnostic::error("FL0539", "a control plane without root, and files for root alone")
             .at(name.span)
@@ -78,18 +77,21 @@ fn archived(spec: &Spec) -> Option<Diagnostic> {
 
 /// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one. Those
 /// of machines with a name bring one.
-pub(super) fn check_serving(spec: &Spec, implied: &Implied, report: &mut Report) {
+pub(super) fn check_serving(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     let arguments = &spec.kubernetes.api_server.extra_args;
     let trusted = |argument: &Argument| argument.name.as_str() == KUBELET_CA;
-    if implied.approves_serving || !arguments.iter().any(trusted) {
+    if requirements.approves_serving || !arguments.iter().any(trusted) {
         return;
     }
     let Some(pool) = spec.pools.first() else { return };
     let message = "the API server does not trust the kubelets of pools";
     let finding = Diagnostic::warning("FL0516", message).at(pool.name.span);
+    let finding = finding.label(
+        "with kubelet-certificate-authority; they sign their serving certificates themselves, and logs and exec fail",
+    );
     report.push(
-        finding
-            .label("with kubelet-certificate-authority; they sign their serving certificates themselves, and logs and exec fail")
-            .help("add `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } } to the pools"),
+        finding.help(
+            "add `addons.kubeletCsrApprover`, and kubelet: { config: { serverTLSBootstrap: true } } to the pools",
+        ),
     );
 }

@@ -12,7 +12,7 @@ use crate::{
 
 /// Where something's content comes from.
 pub(super) struct Given<'a> {
-    /// What it is, for people: `file`, `manifest`.
+    /// The noun in messages: `file`, `manifest`.
     pub(super) what: &'static str,
     /// Where its name stands.
     pub(super) name: Span,

@@ -1,4 +1,4 @@
-//! What kubelets are told of swap, and whether there is any.
+//! `memorySwap` of kubelets on machines without swap.
 
 use std::collections::BTreeMap;
 

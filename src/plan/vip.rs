@@ -3,11 +3,13 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{BgpPeerPlan, BgpPlan, VipServicesPlan, machines::Row, names, network::Ranges, ranges, report::Report};
+use super::{
+    BgpPeerPlan, BgpPlan, VipServicesPlan, machines::NodeGroup, names, network::Ranges, ranges, report::Report,
+};
 use crate::{
     secret::Secret,
     spec::{Bgp, BgpPeer, Endpoint},
@@ -26,7 +28,7 @@ fn refused(message: &str, span: Span) -> Diagnostic {
 
 /// The interface that carries the endpoint's address; `None` is that of the default route.
 pub(super) fn interface(endpoint: &Endpoint) -> Option<String> {
-    let own = endpoint.interface.as_ref().map(|interface| interface.value.clone());
+    let own = endpoint.interface.value();
     own.or_else(|| endpoint.bgp.as_ref().map(|_| LOOPBACK.to_owned()))
 }
 
@@ -35,12 +37,12 @@ pub(super) fn bgp(
     endpoint: &Endpoint,
     address: Option<IpAddr>,
     ranges: &Ranges,
-    rows: &[Row<'_>],
+    groups: &[NodeGroup<'_>],
     report: &mut Report,
 ) -> Option<BgpPlan> {
     let bgp = endpoint.bgp.as_ref()?;
     check_as(&bgp.asn, report);
-    check_router_ids(bgp.span, rows, report);
+    check_router_ids(bgp.span, groups, report);
     if bgp.peers.is_empty() {
         let finding = refused("BGP without a peer", bgp.peers.span);
         report.push(finding.help("name the routers that are to lead to the control planes"));
@@ -60,14 +62,14 @@ pub(super) fn bgp(
 }
 
 fn plan(bgp: &Bgp, peer: &BgpPeer, vip: Option<IpAddr>, ranges: &Ranges, report: &mut Report) -> Option<BgpPeerPlan> {
-    peer.asn.iter().for_each(|asn| check_as(asn, report));
+    report.each(&peer.asn, check_as);
     peer.password
         .iter()
         .for_each(|password| report.extend(check_password(password)));
     Some(BgpPeerPlan {
         address: report.take(peer_address(&peer.address, vip, ranges))?,
         asn: peer.asn.as_ref().unwrap_or(&bgp.asn).value,
-        password: peer.password.as_ref().map(|password| password.value.clone()),
+        password: peer.password.value(),
         multihop: peer.multihop,
     })
 }
@@ -113,12 +115,13 @@ fn check_password(password: &Spanned<Secret<String>>) -> Option<Diagnostic> {
 }
 
 /// A router ID is written as an IPv4 address, and no two routers of one system may have the same.
-fn check_router_ids(span: Span, rows: &[Row<'_>], report: &mut Report) {
-    let lacks =
-        |row: &&Row<'_>| row.roles.control_plane && row.addresses.iter().any(|own| !own.iter().any(IpAddr::is_ipv4));
-    if let Some(row) = rows.iter().find(lacks) {
+fn check_router_ids(span: Span, groups: &[NodeGroup<'_>], report: &mut Report) {
+    let lacks = |group: &&NodeGroup<'_>| {
+        group.roles.control_plane && group.addresses.iter().any(|own| !own.iter().any(IpAddr::is_ipv4))
+    };
+    if let Some(group) = groups.iter().find(lacks) {
         let finding = refused("a BGP router without an IPv4 address", span);
-        let label = format!("`{}` has none for its router ID", row.node.name.value);
+        let label = format!("`{}` has none for its router ID", group.node.name.value);
         report.push(finding.label(label).help("give every control plane an IPv4 address"));
     }
 }
@@ -129,14 +132,11 @@ pub(super) fn services(endpoint: &Endpoint, report: &mut Report) -> Option<VipSe
     let class = services.load_balancer_class.as_ref();
     if let Some(class) = class.filter(|class| !names::is_label_key(class)) {
         let finding = Diagnostic::error("FL0121", "not a load balancer class").at(class.span);
-        report.push(
-            finding
-                .label("spelled like the key of a label")
-                .help("write it as kube-vip.io/kube-vip-class, or leave it out"),
-        );
+        let finding = finding.label("spelled like the key of a label");
+        report.push(finding.help("write it as kube-vip.io/kube-vip-class, or leave it out"));
     }
     Some(VipServicesPlan {
         class: class.map(|class| class.value.clone()),
-        interface: services.interface.as_ref().map(|interface| interface.value.clone()),
+        interface: services.interface.value(),
     })
 }

@@ -7,7 +7,7 @@ use firelay::{
     addons,
     declaration::Place,
     pki::AddonCertificates,
-    plan::{Implied, Plan, PortPlan},
+    plan::{Plan, PortPlan, Requirements},
     profile::Profiles,
 };
 use serde_json::{Value, json};
@@ -228,8 +228,8 @@ fn ports_of_kubernetes_follow_the_kubelets_own() {
     assert_eq!(kubelets(other), [Some(10260)]);
 }
 
-fn implied(plan: &Plan) -> Implied {
-    plan.implied.clone()
+fn implied(plan: &Plan) -> Requirements {
+    plan.requirements.clone()
 }
 
 fn ports(plan: &Plan) -> Vec<u16> {
@@ -267,7 +267,7 @@ fn a_backend_implies_its_modules_ports_and_files() {
     assert_eq!(ports(&plan(flannel("wireguard"), &[IPV6])), [51821]);
     assert_eq!(ports(&plan(flannel("wireguard"), &[IPV4, IPV6])), [51820, 51821]);
     assert_eq!(implied(&plan(flannel("wireguard"), &[IPV4])).modules, ["wireguard"]);
-    assert_eq!(implied(&plan("none", &[IPV4])), Implied::default());
+    assert_eq!(implied(&plan("none", &[IPV4])), Requirements::default());
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn ports_of_the_machine_alone_are_known_and_no_firewall_opens_them() {
         variables.contains(&("HCLOUD_METRICS_ADDRESS", &json!("127.0.0.1:8233"))),
         "{variables:?}"
     );
-    let local: Vec<_> = plan.implied.local_ports.iter().map(|port| port.port).collect();
+    let local: Vec<_> = plan.requirements.local_ports.iter().map(|port| port.port).collect();
     assert_eq!(local, [Some(10258), Some(8233)]);
     assert!(plan.ports().all(|port| ![Some(10258), Some(8233)].contains(&port.port)));
 }

@@ -134,7 +134,7 @@ fn no_file_of_the_user_takes_the_place_of_another() {
             .map(|path| format!("  - {{ path: {path}, content: x }}\n"))
             .collect();
         let source = Source::new("cluster.yaml", format!("{text}files:\n{files}"));
-        let found = plan::read(&source.clone().into(), &Profiles::embedded().unwrap())
+        let found = plan::load(&source.clone().into(), &Profiles::embedded().unwrap())
             .map_or_else(|findings| findings, |_| Vec::new());
         let refused: BTreeSet<_> = found
             .iter()

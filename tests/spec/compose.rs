@@ -47,7 +47,7 @@ fn layers(specs: &[&str], files: &[(&str, &str)]) -> Input {
 
 fn plan(input: &Input) -> Plan {
     let spec = Composed::from(input.clone());
-    let (plan, warnings) = plan::read(&spec, &PROFILES)
+    let (plan, warnings) = plan::load(&spec, &PROFILES)
         .map_err(|found| render(&redact_spec(&spec), &found, false))
         .unwrap();
     let warnings: Vec<_> = warnings.iter().filter(|finding| finding.code < "FL0100").collect();
@@ -57,7 +57,7 @@ fn plan(input: &Input) -> Plan {
 
 fn said(input: &Input) -> String {
     let spec = Composed::from(input.clone());
-    let found = plan::read(&spec, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
+    let found = plan::load(&spec, &PROFILES).map_or_else(|found| found, |(_, warnings)| warnings);
     render(&redact_spec(&spec), &found, false)
 }
 
@@ -191,7 +191,7 @@ fn nothing_from_the_environment_is_told() {
         ("ADDRESS", "10.0.0.11"),
     ];
     let layers = Composed::from(with_environment(&text, &variables));
-    let found = plan::read(&layers, &PROFILES).unwrap_err();
+    let found = plan::load(&layers, &PROFILES).unwrap_err();
     assert!(
         found
             .iter()

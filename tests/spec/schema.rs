@@ -67,7 +67,7 @@ fn node(at: &Node<'_>) -> Value {
 /// The codes of what firelay says about a spec.
 fn codes(text: &str) -> BTreeSet<&'static str> {
     let source = Source::new("cluster.yaml", text);
-    let findings = match plan::read(&source.into(), &PROFILES) {
+    let findings = match plan::load(&source.into(), &PROFILES) {
         Ok((_, warnings)) => warnings,
         Err(findings) => findings,
     };

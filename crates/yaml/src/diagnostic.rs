@@ -82,11 +82,11 @@ impl Diagnostic {
         Self { severity, ..self }
     }
 
-    /// Gives the place.
+    /// Gives the place, if there is one.
     #[must_use]
-    pub fn at(self, span: Span) -> Self {
+    pub fn at(self, span: impl Into<Option<Span>>) -> Self {
         Self {
-            span: Some(span),
+            span: span.into(),
             ..self
         }
     }
@@ -122,6 +122,15 @@ impl Diagnostic {
         Self {
             label: label.into(),
             ..self
+        }
+    }
+
+    /// Names the candidate that was probably meant, in the place of the label. See [`nearest`].
+    #[must_use]
+    pub fn suggest(self, near: Option<&str>) -> Self {
+        match near {
+            Some(near) => self.label(format!("did you mean `{near}`?")),
+            None => self,
         }
     }
 

@@ -51,7 +51,7 @@ pub use pointer::{Lost, Pointer};
 pub use redact_env::redact_env;
 pub use scalar::quotable;
 pub use shape::{KEYWORDS, default, shaped, unknown_key};
-pub use spanned::Spanned;
+pub use spanned::{OptionalKey, Spanned};
 pub use stream::split;
 pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
 

@@ -1,6 +1,11 @@
 //! Values that know where they were written.
 
-use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    marker::PhantomData,
+    ops::Deref,
+};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
@@ -19,9 +24,52 @@ pub struct Spanned<T> {
     pub span: Span,
 }
 
+/// The value and the place of a key that may be absent.
+pub trait OptionalKey<T> {
+    /// The value, copied.
+    fn value(&self) -> Option<T>
+    where
+        T: Clone;
+
+    /// The place.
+    fn span(&self) -> Option<Span>;
+}
+
+impl<T> OptionalKey<T> for Option<Spanned<T>> {
+    fn value(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.as_ref().map(|key| key.value.clone())
+    }
+
+    fn span(&self) -> Option<Span> {
+        self.as_ref().map(|key| key.span)
+    }
+}
+
+impl<T> OptionalKey<T> for Option<&Spanned<T>> {
+    fn value(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.map(|key| key.value.clone())
+    }
+
+    fn span(&self) -> Option<Span> {
+        self.map(|key| key.span)
+    }
+}
+
 impl<T> Deref for Spanned<T> {
     type Target = T;
     fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl Borrow<str> for Spanned<String> {
+    fn borrow(&self) -> &str {
         &self.value
     }
 }

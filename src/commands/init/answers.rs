@@ -116,7 +116,7 @@ impl Answers {
     /// Checks the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
-        let Err(findings) = plan::read(&spec, profiles) else {
+        let Err(findings) = plan::load(&spec, profiles) else {
             return Ok(());
         };
         let errors = findings.iter().filter(|finding| {

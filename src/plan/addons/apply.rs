@@ -1,26 +1,29 @@
-//! What plugins and add-ons need, given to the plan. What the user says himself wins; what cannot both hold is a finding.
+//! Requirements of plugins and add-ons, added to the plan. A setting of the user wins; a contradiction is a finding.
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 
-use super::cutter;
+use super::node_cidr_allocator;
 use crate::{
     plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
     spec::Spec,
 };
 
 pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
-    let implied = plan.implied.clone();
-    if implied.without_kube_proxy {
+    let requirements = plan.requirements.clone();
+    if requirements.without_kube_proxy {
         report.extend(idle_proxy(spec));
         plan.kubernetes.kube_proxy = None;
     }
-    let mut controller_manager = implied.controller_manager_arguments;
-    if implied.without_node_cidrs {
-        controller_manager.insert(cutter::FLAG.to_owned(), "false".to_owned());
+    let mut controller_manager = requirements.controller_manager_arguments;
+    if requirements.without_node_cidrs {
+        controller_manager.insert(node_cidr_allocator::FLAG.to_owned(), "false".to_owned());
     }
     let kubernetes = &mut plan.kubernetes;
     for (component, arguments) in [
-        (&mut kubernetes.api_server, implied.api_server_arguments),
+        (&mut kubernetes.api_server, requirements.api_server_arguments),
         (&mut kubernetes.controller_manager, controller_manager),
     ] {
         let taken = |name: &String| {
@@ -30,24 +33,27 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
         let free: Vec<_> = arguments.into_iter().filter(|(name, _)| !taken(name)).collect();
         component.own_args.extend(free);
     }
-    for (field, value) in implied.kubelet_config {
+    for (field, value) in requirements.kubelet_config {
         kubernetes.kubelet_config.entry(field).or_insert(value);
     }
-    if implied.serving_certificates {
+    if requirements.serving_certificates {
         ask_for_certificates(plan);
     }
-    for san in implied.sans {
+    for san in requirements.sans {
         if !plan.pki.extra_sans.contains(&san) {
             plan.pki.extra_sans.push(san);
         }
     }
     for node in plan.nodes.iter_mut().filter(|node| node.roles.kubernetes()) {
-        for (name, value) in &implied.kubelet_arguments {
+        for (name, value) in &requirements.kubelet_arguments {
             if !node.kubelet_args.iter().any(|(other, _)| other == name) {
                 node.kubelet_args.push((name.clone(), value.clone()));
             }
         }
-        let wanted = implied.binaries.iter().filter(|(_, roles)| among(roles, node.roles));
+        let wanted = requirements
+            .binaries
+            .iter()
+            .filter(|(_, roles)| among(roles, node.roles));
         let further: Vec<_> = wanted
             .filter_map(|(name, _)| fetched(name, node, store, report))
             .collect();
@@ -75,7 +81,7 @@ fn fetched(name: &str, node: &NodePlan, store: &Store<'_>, report: &mut Report) 
 fn idle_proxy(spec: &Spec) -> Option<Diagnostic> {
     let proxy = &spec.kubernetes.kube_proxy;
     let kept = Some(proxy.disabled.span).filter(|span| !*proxy.disabled && *span != Span::default());
-    let mode = proxy.mode.as_ref().map(|mode| mode.span);
+    let mode = proxy.mode.span();
     let place = kept
         .or(mode)
         .or_else(|| proxy.config.keys().next().map(|key| key.span))?;

@@ -1,4 +1,4 @@
-//! What templates and expressions of plugins and add-ons are told about the cluster.
+//! The variables of templates and expressions of plugins and add-ons.
 
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::{
     spec::ProxyMode,
 };
 
-/// What all of them are told.
+/// The variables that all of them share.
 pub fn context(plan: &Plan) -> Value {
     let proxy = plan.kubernetes.kube_proxy.as_ref().map(|proxy| match proxy.mode {
         None | Some(ProxyMode::Iptables) => "iptables",
@@ -41,7 +41,7 @@ pub fn context(plan: &Plan) -> Value {
     })
 }
 
-/// What one of them is told.
+/// The variables of one of them.
 pub fn of(whole: &Value, addon: &AddonPlan) -> Value {
     let mut context = whole.clone();
     context["p"] = addon.choice.parameters.clone().into();

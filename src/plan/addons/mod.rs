@@ -2,8 +2,8 @@
 
 mod apply;
 mod context;
-mod cutter;
-mod implied;
+mod node_cidr_allocator;
+mod requirements;
 mod tunnel;
 
 use std::collections::BTreeMap;
@@ -15,16 +15,16 @@ use super::{
     AddonPlan, ManifestPlan, ManifestSource, Plan,
     artifacts::{Store, mirrored},
     images::Images,
-    kubernetes::Release,
+    release::Release,
     report::Report,
 };
 use crate::{declaration::Choice, spec::Spec, template};
 
 pub use context::{context, of};
-pub(super) use cutter::cutter;
+pub(super) use node_cidr_allocator::node_cidr_allocator;
 pub(super) use tunnel::{Tunnel, tunnel};
 
-/// What the spec chose, with the releases that go with the version of Kubernetes.
+/// The chosen plugins and add-ons, with the releases that fit the version of Kubernetes.
 pub(super) fn chosen(spec: &Spec, release: &Release, images: &mut Images, report: &mut Report) -> Vec<AddonPlan> {
     let (choices, _) = spec.choices();
     choices
@@ -93,10 +93,7 @@ fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagn
 
 /// A finding at a parameter, or at what stands above it. What is not written has no place.
 fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
-    Diagnostic {
-        span: choice.span(path),
-        ..finding
-    }
+    finding.at(choice.span(path))
 }
 
 /// Whether an expression over the parameters holds, for what is asked before there is a plan.
@@ -106,10 +103,10 @@ fn holds(choice: &Choice, when: &str) -> bool {
 }
 
 /// Asks each plugin and add-on what it needs, gives it to the plan, and checks what has to hold.
-pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
-    plan.implied = implied::collect(plan, report);
+pub(super) fn apply_requirements(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
+    plan.requirements = requirements::collect(plan, report);
     apply::apply(plan, spec, store, report);
-    report.extend(implied::own_files(&plan.implied, spec));
+    report.extend(requirements::own_files(&plan.requirements, spec));
     let whole = context(plan);
     let mut fetched = Vec::new();
     for addon in &mut plan.addons {
@@ -118,7 +115,7 @@ pub(super) fn settle(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &m
             Ok(manifests) => fetched.extend(manifests),
             Err(error) => report.push(broken(addon, &error)),
         }
-        match implied::certificates(addon, &context) {
+        match requirements::certificates(addon, &context) {
             Ok(certificates) => addon.certificates = certificates,
             Err(error) => report.push(broken(addon, &error)),
         }

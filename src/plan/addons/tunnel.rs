@@ -1,4 +1,4 @@
-//! What the network plugin takes of each packet between nodes.
+//! The network plugin's overhead on each packet between nodes.
 
 use std::net::IpAddr;
 

@@ -15,8 +15,8 @@ use crate::{
 /// Checks `artifacts` itself.
 pub(in crate::plan) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     let artifacts = &spec.artifacts;
-    artifacts.mirror.iter().for_each(|url| check_url(url, report));
-    artifacts.bin_dir.iter().for_each(|dir| check_path(dir, report));
+    report.each(&artifacts.mirror, check_url);
+    report.each(&artifacts.bin_dir, check_path);
     for (name, own) in &artifacts.overrides {
         check_override(name, own, &profiles.catalog, report);
     }
@@ -35,16 +35,13 @@ fn check_override(name: &Spanned<String>, own: &ArtifactOverride, catalog: &Cata
         let names = catalog.artifacts.keys().map(String::as_str);
         let finding = Diagnostic::error("FL0305", "no such artifact").at(name.span);
         let help = format!("artifacts: {}", names.clone().collect::<Vec<_>>().join(", "));
-        report.push(match nearest(name, names) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")).help(help),
-            None => finding.help(help),
-        });
+        report.push(finding.suggest(nearest(name, names)).help(help));
     }
-    own.url.iter().for_each(|url| check_template(url, report));
+    report.each(&own.url, check_template);
     own.sha256.values().for_each(|sha256| check_sha256(sha256, report));
 }
 
-/// What an override's URL may hold, see [`crate::profile::fill`].
+/// Placeholders of an override's URL, see [`crate::profile::fill`].
 const PLACEHOLDERS: [&str; 2] = ["version", "arch"];
 
 /// Refuses an override's URL that cannot be fetched when it is filled in.
@@ -82,10 +79,9 @@ pub(in crate::plan) fn check_url(url: &Spanned<String>, report: &mut Report) {
         report.push(finding.label("http:// or https://, a host, no blanks, quotes or braces"));
     } else if names::has_user(url) {
         let finding = Diagnostic::error("FL0314", "a URL with a user name or password").at(url.span);
+        let finding = finding.label("it would stand in logs and process lists");
         report.push(
-            finding
-                .label("it would stand in logs and process lists")
-                .help("a mirror of a registry has `auth`; what firelay fetches itself is checked by its digest"),
+            finding.help("a mirror of a registry has `auth`; what firelay fetches itself is checked by its digest"),
         );
     } else if file_of(url).split('/').any(is_no_name) {
         let finding = Diagnostic::error("FL0307", "not a URL that can be fetched").at(url.span);
@@ -93,7 +89,7 @@ pub(in crate::plan) fn check_url(url: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// Whoever fetches takes `..` out of a URL before it is asked for, and no mirror could hold the file.
+/// Clients remove `..` from a URL before the request, and no mirror could hold the file.
 fn is_no_name(part: &str) -> bool {
     matches!(part, "." | "..") || part.contains(char::is_control)
 }
@@ -117,9 +113,8 @@ pub(in crate::plan) fn check_sha256(sha256: &Spanned<String>, report: &mut Repor
 
 /// Refuses what cannot be an image name or the beginning of one.
 pub(in crate::plan) fn check_image(name: &Spanned<String>, report: &mut Report) {
-    let odd = |c: char| !(c.is_ascii_alphanumeric() || ".-_/:@[]".contains(c));
     if name.is_empty()
-        || name.contains(odd)
+        || !names::is_plain(name, ".-_/:@[]")
         || name.contains("://")
         || name.starts_with('/')
         || name.ends_with(['/', ':'])

@@ -33,7 +33,7 @@ fn without_query(text: &str) -> &str {
     text.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// What machines ask of a mirror, behind its URL: what upstream publishes by host and path, and what the user has put there.
+/// The part of a URL behind the mirror's own: upstream's host and path, or the path that the user chose.
 /// `None` for what they fetch elsewhere.
 pub fn below_mirror<'a>(mirror: Option<&str>, url: &'a str, upstream: Option<&'a str>) -> Option<&'a str> {
     let own = || url.strip_prefix(mirror?)?.strip_prefix('/');

@@ -3,15 +3,15 @@
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::{Value, json};
 
-use super::{Claim, Settings, add_file, document};
+use super::{Settings, add_file, document};
 use crate::{
-    plan::{known, report::Report},
+    plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::Admission,
 };
 
 const KEY: &str = "kubernetes.apiServer.admission";
-/// What keeps a kubelet to its own node; kubeadm enables it, and an argument of ours replaces kubeadm's.
+/// The plugin that restricts a kubelet to its own node; kubeadm enables it, and an argument of ours replaces kubeadm's.
 const NODE_RESTRICTION: &str = "NodeRestriction";
 
 pub(super) fn resolve(
@@ -31,8 +31,9 @@ pub(super) fn resolve(
         ("enable-admission-plugins", enable),
         ("disable-admission-plugins", disable),
     ] {
-        let set = (!plugins.is_empty()).then(|| Claim::set(name, plugins.join(","), KEY));
-        settings.api_server.claims.extend(set);
+        if !plugins.is_empty() {
+            settings.api_server.set(name, plugins.join(","), KEY);
+        }
     }
     let plugins: Vec<_> = admission
         .config
@@ -70,7 +71,7 @@ fn check(admission: &Admission, profile: &KubernetesProfile, report: &mut Report
     for name in named.filter(|name| !all.contains(name)) {
         let message = format!("kube-apiserver {} has no such admission plugin", profile.minor);
         let help = format!("plugins that are off by themselves: {}", plugins.off.join(", "));
-        report.push(known::unknown("FL0521", message, name, &all).help(help));
+        report.push(unknown_name("FL0521", message, name, &all).help(help));
     }
     for name in admission.enable.iter().filter(|name| admission.disable.contains(name)) {
         let finding = Diagnostic::error("FL0521", "an admission plugin is both enabled and disabled").at(name.span);

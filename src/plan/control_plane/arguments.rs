@@ -22,7 +22,7 @@ const LISTS: &[(&str, &str, &[&str], &str)] = &[
         "nodes that join by token wait for the first, and old tokens for the second",
     ),
 ];
-/// What kubeadm mounts by itself (`cmd/kubeadm/app/phases/controlplane/volumes.go`).
+/// Paths that kubeadm mounts by itself (`cmd/kubeadm/app/phases/controlplane/volumes.go`).
 const MOUNTED: &[&str] = &[
     "/etc/ca-certificates",
     "/etc/kubernetes/controller-manager.conf",
@@ -45,8 +45,8 @@ pub(in crate::plan) fn check(component: &str, arguments: &[Argument], volumes: &
 }
 
 fn check_list(component: &str, argument: &Argument) -> Option<Diagnostic> {
-    let row = |row: &&(&str, &str, &[&str], &str)| row.0 == component && row.1 == argument.name.as_str();
-    let (_, name, needed, why) = LISTS.iter().find(row)?;
+    let group = |group: &&(&str, &str, &[&str], &str)| group.0 == component && group.1 == argument.name.as_str();
+    let (_, name, needed, why) = LISTS.iter().find(group)?;
     let given: Vec<_> = argument.value.split(',').map(str::trim).collect();
     let missing: Vec<_> = needed.iter().filter(|entry| !given.contains(*entry)).copied().collect();
     (!missing.is_empty()).then(|| {

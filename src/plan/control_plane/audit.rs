@@ -1,9 +1,9 @@
 //! `kubernetes.apiServer.audit`.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use serde_json::Value;
 
-use super::{API_SERVER, Claim, Settings, add_file, document, mounted};
+use super::{API_SERVER, Settings, add_file, document};
 use crate::{
     plan::{AuditWebhookPlan, artifacts, host, report::Report},
     profile::KubernetesProfile,
@@ -33,8 +33,7 @@ pub(super) fn resolve(
     }
     if let Some(webhook) = &audit.webhook {
         let path = format!("{API_SERVER}/audit-webhook.yaml");
-        let claim = Claim::set("audit-webhook-config-file", path.clone(), KEY);
-        settings.api_server.claims.push(claim);
+        settings.api_server.set("audit-webhook-config-file", path.clone(), KEY);
         settings.plan.audit_webhook = Some(webhook_plan(webhook, path, report));
     }
 }
@@ -47,49 +46,43 @@ fn resolve_log(log: &AuditLog, settings: &mut Settings, report: &mut Report) {
         ("audit-log-maxbackup", log.max_backups.unwrap_or(10).to_string()),
         ("audit-log-maxsize", log.max_size_mb.unwrap_or(100).to_string()),
     ];
-    let claims = figures.into_iter().map(|(name, value)| Claim::set(name, value, KEY));
-    settings.api_server.claims.extend(claims);
+    for (name, value) in figures {
+        settings.api_server.set(name, value, KEY);
+    }
     if path == "-" {
         return;
     }
-    log.path.iter().for_each(|path| artifacts::check_path(path, report));
+    report.each(&log.path, artifacts::check_path);
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     if let Some(path) = log.path.as_ref().filter(|_| directory.matches('/').count() < 2) {
         let finding = Diagnostic::error("FL0524", "not a file for audit events").at(path.span);
-        report.push(
-            finding
-                .label("its directory is mounted into the API server's pod")
-                .help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"),
-        );
+        let finding = finding.label("its directory is mounted into the API server's pod");
+        report.push(finding.help("give it a directory of its own, such as /var/log/kubernetes/audit/audit.log"));
     }
     settings.plan.audit_directory = Some(directory.to_owned());
-    settings
-        .api_server
-        .volumes
-        .push(mounted("firelay-audit", directory, false));
+    settings.api_server.mount("firelay-audit", directory, false);
 }
 
 fn webhook_plan(webhook: &AuditWebhook, path: String, report: &mut Report) -> AuditWebhookPlan {
     artifacts::check_url(&webhook.server, report);
-    webhook.ca.iter().for_each(|ca| host::check_certificates(ca, report));
+    report.each(&webhook.ca, host::check_certificates);
     AuditWebhookPlan {
         path,
         server: webhook.server.value.clone(),
-        ca: webhook.ca.as_ref().map(|ca| ca.value.clone()),
+        ca: webhook.ca.value(),
         token: webhook.token.clone(),
     }
 }
 
 /// kube-apiserver refuses a policy without rules, and a rule without a level.
 fn check_rules(audit: &Spanned<Audit>, report: &mut Report) {
-    let given = audit.policy.iter().find(|(name, _)| name.as_str() == "rules");
+    let given = audit.policy.get_key_value("rules");
     let rules = given
         .and_then(|(_, rules)| rules.as_array())
         .filter(|rules| !rules.is_empty());
     let finding = |message: &str| {
-        let span = given
-            .or_else(|| audit.policy.iter().next())
-            .map_or(audit.span, |(name, _)| name.span);
+        let key = given.or_else(|| audit.policy.iter().next());
+        let span = key.map_or(audit.span, |(name, _)| name.span);
         Diagnostic::error("FL0524", message).at(span)
     };
     let Some(rules) = rules else {

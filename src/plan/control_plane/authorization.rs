@@ -8,7 +8,7 @@ use firelay_yaml::{
 };
 use serde_json::Value;
 
-use super::{Claim, Settings, add_file, document};
+use super::{Settings, add_file, document};
 use crate::{plan::report::Report, profile::KubernetesProfile};
 
 type Fields = BTreeMap<Spanned<String>, Value>;
@@ -16,7 +16,7 @@ type Fields = BTreeMap<Spanned<String>, Value>;
 const AUTHENTICATION: &str = "kubernetes.apiServer.authentication";
 const AUTHORIZATION: &str = "kubernetes.apiServer.authorization";
 
-/// What is asked for without a certificate: by the static pod's probes, and by nodes that wait for the cluster.
+/// Paths that are requested without a certificate: by the static pod's probes, and by nodes that wait for the cluster.
 const ANONYMOUS: &[&str] = &[
     "/livez",
     "/readyz",
@@ -48,14 +48,11 @@ pub(super) fn authenticate(fields: &Fields, profile: &KubernetesProfile, setting
     let Some(content) = document::read("authentication", AUTHENTICATION, fields, profile, report) else {
         return;
     };
-    if let Some((name, anonymous)) = find(fields, "anonymous") {
-        settings
-            .api_server
-            .claims
-            .push(Claim::bar("anonymous-auth", AUTHENTICATION));
+    if let Some((name, anonymous)) = fields.get_key_value("anonymous") {
+        settings.api_server.bar("anonymous-auth", AUTHENTICATION);
         report.extend(check_anonymous(anonymous).map(|finding| finding.at(name.span)));
     }
-    if let Some((name, issuers)) = find(fields, "jwt") {
+    if let Some((name, issuers)) = fields.get_key_value("jwt") {
         let issuers = issuers.as_array().map(Vec::as_slice).unwrap_or_default();
         report.extend(issuers.iter().filter_map(|issuer| check_issuer(issuer, name.span)));
     }
@@ -76,32 +73,25 @@ pub(super) fn authorize(fields: &Fields, profile: &KubernetesProfile, settings: 
 
 /// Arguments that say in another way what the file of a key says.
 fn bar(settings: &mut Settings, arguments: &[&'static str], key: &'static str) {
-    let barred = arguments.iter().map(|name| Claim::bar(name, key));
-    settings.api_server.claims.extend(barred);
-}
-
-fn find<'a>(fields: &'a Fields, name: &str) -> Option<(&'a Spanned<String>, &'a Value)> {
-    fields.iter().find(|(field, _)| field.as_str() == name)
+    for name in arguments {
+        settings.api_server.bar(name, key);
+    }
 }
 
 /// Without conditions every path is free to ask for; with some, these must be among them.
 fn check_anonymous(anonymous: &Value) -> Option<Diagnostic> {
     let finding = Diagnostic::error("FL0520", "nodes could not see that the cluster is there");
     if anonymous.get("enabled") != Some(&Value::Bool(true)) {
-        let label = "they ask anonymously for /readyz and cluster-info";
-        return Some(
-            finding
-                .label(label)
-                .help("write enabled: true, and restrict the paths by `conditions`"),
-        );
+        let finding = finding.label("they ask anonymously for /readyz and cluster-info");
+        return Some(finding.help("write enabled: true, and restrict the paths by `conditions`"));
     }
     let conditions = anonymous.get("conditions").and_then(Value::as_array)?;
-    let allowed = |path: &&&str| {
-        conditions
-            .iter()
-            .any(|condition| condition.get("path").is_some_and(|it| it == **path))
-    };
-    let missing: Vec<_> = ANONYMOUS.iter().filter(|path| !allowed(path)).copied().collect();
+    let paths: Vec<_> = conditions.iter().filter_map(|it| it.get("path")?.as_str()).collect();
+    let missing: Vec<_> = ANONYMOUS
+        .iter()
+        .filter(|path| !paths.contains(*path))
+        .copied()
+        .collect();
     let label = format!("not among the conditions: {}", missing.join(", "));
     (!conditions.is_empty() && !missing.is_empty()).then(|| {
         let paths: Vec<_> = missing.iter().map(|path| format!("{{ path: {path} }}")).collect();
@@ -111,14 +101,9 @@ fn check_anonymous(anonymous: &Value) -> Option<Diagnostic> {
 
 /// `issuer.url` is HTTPS and there are audiences (`k8s.io/apiserver/pkg/apis/apiserver/validation`).
 fn check_issuer(authenticator: &Value, span: Span) -> Option<Diagnostic> {
-    let issuer = authenticator.get("issuer");
-    let url = issuer
-        .and_then(|issuer| issuer.get("url"))
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let audiences = issuer
-        .and_then(|issuer| issuer.get("audiences"))
-        .and_then(Value::as_array);
+    let url = authenticator.pointer("/issuer/url").and_then(Value::as_str);
+    let url = url.unwrap_or_default();
+    let audiences = authenticator.pointer("/issuer/audiences").and_then(Value::as_array);
     let help = if !url.starts_with("https://") {
         "issuer.url begins with https://"
     } else if audiences.is_none_or(Vec::is_empty) {
@@ -128,33 +113,23 @@ fn check_issuer(authenticator: &Value, span: Span) -> Option<Diagnostic> {
     } else {
         return None;
     };
+    let label = if url.is_empty() { "without a URL" } else { url };
     let finding = Diagnostic::error("FL0520", "an issuer that kube-apiserver refuses").at(span);
-    Some(
-        finding
-            .label(if url.is_empty() {
-                "without a URL".to_owned()
-            } else {
-                url.to_owned()
-            })
-            .help(help),
-    )
+    Some(finding.label(label).help(help))
 }
 
 /// Without Node and RBAC neither kubelets nor kubeadm's own roles may do anything.
 fn check_authorizers(fields: &Fields) -> Option<Diagnostic> {
-    let given = find(fields, "authorizers");
-    let list = given
-        .and_then(|(_, list)| list.as_array())
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let given = fields.get_key_value("authorizers");
+    let list = given.and_then(|(_, list)| list.as_array()).map(Vec::as_slice);
+    let list = list.unwrap_or_default();
     let has = |kind: &&&str| list.iter().any(|it| it.get("type").is_some_and(|it| it == **kind));
     let missing: Vec<_> = ["Node", "RBAC"].iter().filter(|kind| !has(kind)).copied().collect();
     let span = given.map(|(name, _)| name.span).or_else(|| super::first(fields))?;
     let finding = Diagnostic::error("FL0520", "nodes and administrators would be refused").at(span);
     (!missing.is_empty()).then(|| {
         let label = format!("no authorizer of type {}", missing.join(" and "));
-        finding
-            .label(label)
-            .help("add { type: Node, name: node } and { type: RBAC, name: rbac }")
+        let finding = finding.label(label);
+        finding.help("add { type: Node, name: node } and { type: RBAC, name: rbac }")
     })
 }

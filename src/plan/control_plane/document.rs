@@ -69,7 +69,7 @@ pub(super) fn headed(purpose: &str, fields: Document, profile: &KubernetesProfil
     document
 }
 
-/// What is wrong with an apiVersion or kind that the user gives.
+/// Checks an apiVersion or kind of the user.
 fn header(
     file: &ConfigurationFile,
     key: &str,

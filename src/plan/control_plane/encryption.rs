@@ -3,7 +3,7 @@
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use serde_json::Map;
 
-use super::{API_SERVER, Claim, Settings, document};
+use super::{API_SERVER, Settings, document};
 use crate::{
     plan::{EncryptionPlan, report::Report},
     profile::KubernetesProfile,
@@ -11,9 +11,9 @@ use crate::{
 };
 
 const KEY: &str = "kubernetes.apiServer.encryption";
-/// What is encrypted where the spec names nothing.
+/// The default resource.
 const SECRETS: &str = "secrets";
-/// What the API server keeps under another name or not as objects, and what to write instead
+/// Resources that the API server keeps under another name or not as objects, and a correction
 /// (`validateResourceNames` in `k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go`).
 const NOT_STORED: [(&str, &str); 5] = [
     (
@@ -34,10 +34,7 @@ pub(super) fn resolve(
 ) {
     check(&encryption.resources, report);
     let path = format!("{API_SERVER}/encryption.yaml");
-    settings
-        .api_server
-        .claims
-        .push(Claim::set("encryption-provider-config", path.clone(), KEY));
+    settings.api_server.set("encryption-provider-config", path.clone(), KEY);
     let mut resources: Vec<_> = encryption.resources.iter().map(|it| it.value.clone()).collect();
     if resources.is_empty() {
         resources.push(SECRETS.to_owned());
@@ -54,29 +51,20 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
     for (at, resource) in resources.iter().enumerate() {
         let finding = |message: &str| Diagnostic::error("FL0538", message).at(resource.span);
         if !is_resource(resource) {
+            let finding = finding("not a resource of Kubernetes").label("the API server does not start");
             report.push(
-                finding("not a resource of Kubernetes")
-                    .label("the API server does not start")
-                    .help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
+                finding.help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
         } else if let Some((_, instead)) = NOT_STORED.iter().find(|(pattern, _)| is_of(resource, pattern)) {
-            report.push(
-                finding("a resource that cannot be encrypted")
-                    .label("the API server does not start")
-                    .help(*instead),
-            );
+            let finding = finding("a resource that cannot be encrypted").label("the API server does not start");
+            report.push(finding.help(*instead));
         } else if names[..at].contains(&resource.as_str()) {
-            report.push(
-                finding("a resource is encrypted twice")
-                    .label("the API server does not start")
-                    .help("remove one of them"),
-            );
+            let finding = finding("a resource is encrypted twice").label("the API server does not start");
+            report.push(finding.help("remove one of them"));
         } else if let Some(wider) = names.iter().find(|other| wider(other, resource)) {
-            report.push(
-                finding("a resource is encrypted twice")
-                    .label(format!("`{wider}` has it already, and the API server does not start"))
-                    .help("remove one of them"),
-            );
+            let finding = finding("a resource is encrypted twice")
+                .label(format!("`{wider}` has it already, and the API server does not start"));
+            report.push(finding.help("remove one of them"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What keys of the spec make of the control plane: arguments, mounted directories, and the files in them.
+//! Settings of the control plane: arguments, mounted directories, and the files in them.
 
 mod admission;
 mod arguments;
@@ -9,6 +9,7 @@ mod encryption;
 mod tls;
 
 use firelay_yaml::Spanned;
+use serde_json::json;
 
 use super::{ConfigurationPlan, ControlPlanePlan, VolumePlan, report::Report};
 use crate::{
@@ -33,34 +34,57 @@ pub(super) struct Claim {
     pub(super) key: &'static str,
 }
 
-impl Claim {
-    fn set(name: &'static str, value: impl Into<String>, key: &'static str) -> Self {
-        Self {
-            name,
-            value: Some(value.into()),
-            key,
-        }
-    }
-
-    fn bar(name: &'static str, key: &'static str) -> Self {
-        Self { name, value: None, key }
-    }
-}
-
-/// What the keys make of one static pod.
+/// The arguments and volumes of one static pod.
 #[derive(Default)]
-pub(super) struct Settled {
+pub(super) struct PodSettings {
     pub(super) claims: Vec<Claim>,
     pub(super) volumes: Vec<VolumePlan>,
 }
 
-/// What the keys make of the control plane.
+impl PodSettings {
+    /// Sets an argument.
+    fn set(&mut self, name: &'static str, value: impl Into<String>, key: &'static str) {
+        let value = Some(value.into());
+        self.claims.push(Claim { name, value, key });
+    }
+
+    /// Refuses an argument of the user's.
+    fn bar(&mut self, name: &'static str, key: &'static str) {
+        let value = None;
+        self.claims.push(Claim { name, value, key });
+    }
+
+    /// Mounts a directory of the node at the same place in the pod.
+    fn mount(&mut self, name: &str, directory: &str, read_only: bool) {
+        self.volumes.push(VolumePlan {
+            name: name.to_owned(),
+            host_path: directory.to_owned(),
+            mount_path: directory.to_owned(),
+            read_only,
+            path_type: Some("DirectoryOrCreate".to_owned()),
+        });
+    }
+}
+
+/// The control plane's settings.
 #[derive(Default)]
 pub(super) struct Settings {
-    pub(super) api_server: Settled,
-    pub(super) controller_manager: Settled,
-    pub(super) scheduler: Settled,
+    pub(super) api_server: PodSettings,
+    pub(super) controller_manager: PodSettings,
+    pub(super) scheduler: PodSettings,
     pub(super) plan: ControlPlanePlan,
+}
+
+impl Settings {
+    fn pods(&mut self) -> [&mut PodSettings; 3] {
+        [&mut self.api_server, &mut self.controller_manager, &mut self.scheduler]
+    }
+
+    /// Whether a file is in a directory.
+    fn has_files(&self, directory: &str) -> bool {
+        let mut files = self.plan.configurations.iter();
+        files.any(|file| file.path.starts_with(directory))
+    }
 }
 
 /// Reads all keys.
@@ -83,33 +107,18 @@ pub(super) fn resolve(
     authorization::authorize(&api_server.authorization, profile, &mut settings, report);
     scheduler(kubernetes, profile, &mut settings, report);
     tls::resolve(&kubernetes.tls, algorithm, profile, &mut settings, report);
-    let gates = !kubernetes.feature_gates.is_empty();
-    for settled in [
-        &mut settings.api_server,
-        &mut settings.controller_manager,
-        &mut settings.scheduler,
-    ] {
-        settled
-            .claims
-            .extend(gates.then(|| Claim::bar("feature-gates", "kubernetes.featureGates")));
+    if !kubernetes.feature_gates.is_empty() {
+        for pod in settings.pods() {
+            pod.bar("feature-gates", "kubernetes.featureGates");
+        }
     }
-    let read = |directory: &str| {
-        settings
-            .plan
-            .configurations
-            .iter()
-            .any(|it| it.path.starts_with(directory))
-    };
     let further = settings.plan.audit_webhook.is_some() || settings.plan.encryption.is_some();
-    let (api_files, scheduler_files) = (further || read(API_SERVER), read(SCHEDULER));
-    settings
-        .api_server
-        .volumes
-        .extend(api_files.then(|| mounted("firelay-config", API_SERVER, true)));
-    settings
-        .scheduler
-        .volumes
-        .extend(scheduler_files.then(|| mounted("firelay-config", SCHEDULER, true)));
+    if further || settings.has_files(API_SERVER) {
+        settings.api_server.mount("firelay-config", API_SERVER, true);
+    }
+    if settings.has_files(SCHEDULER) {
+        settings.scheduler.mount("firelay-config", SCHEDULER, true);
+    }
     settings
 }
 
@@ -120,31 +129,14 @@ fn scheduler(kubernetes: &Kubernetes, profile: &KubernetesProfile, settings: &mu
     let Some(mut document) = document::read("scheduler", key, config, profile, report) else {
         return;
     };
-    let connection = document
-        .entry("clientConnection")
-        .or_insert_with(|| serde_json::json!({}));
+    let connection = document.entry("clientConnection").or_insert_with(|| json!({}));
     if let Some(connection) = connection.as_object_mut() {
-        connection
-            .entry("kubeconfig")
-            .or_insert("/etc/kubernetes/scheduler.conf".into());
+        let kubeconfig = connection.entry("kubeconfig");
+        kubeconfig.or_insert("/etc/kubernetes/scheduler.conf".into());
     }
-    let path = format!("{SCHEDULER}/config.yaml");
-    settings.scheduler.claims.push(Claim::set("config", path.clone(), key));
-    settings.plan.configurations.push(ConfigurationPlan {
-        path,
-        content: document,
-    });
-}
-
-/// A directory of the node at the same place in the pod.
-fn mounted(name: &str, directory: &str, read_only: bool) -> VolumePlan {
-    VolumePlan {
-        name: name.to_owned(),
-        host_path: directory.to_owned(),
-        mount_path: directory.to_owned(),
-        read_only,
-        path_type: Some("DirectoryOrCreate".to_owned()),
-    }
+    let (path, content) = (format!("{SCHEDULER}/config.yaml"), document);
+    settings.scheduler.set("config", path.clone(), key);
+    settings.plan.configurations.push(ConfigurationPlan { path, content });
 }
 
 /// Adds a file of kube-apiserver's and the argument that names it.
@@ -156,7 +148,7 @@ fn add_file(
     content: document::Document,
 ) {
     let path = format!("{API_SERVER}/{name}.yaml");
-    settings.api_server.claims.push(Claim::set(argument, path.clone(), key));
+    settings.api_server.set(argument, path.clone(), key);
     settings.plan.configurations.push(ConfigurationPlan { path, content });
 }
 

@@ -1,16 +1,19 @@
 //! `kubernetes.tls`.
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 
 use super::{Claim, Settings};
 use crate::{
-    plan::{known, report::Report},
+    plan::{report::Report, unknown_name::unknown_name},
     profile::KubernetesProfile,
     spec::{Algorithm, Kubernetes, Tls, TlsVersion},
 };
 
 const KEY: &str = "kubernetes.tls";
-/// What HTTP/2 asks for (RFC 9113 9.2.2), or Go's servers do not start; in the kind of the certificates' keys, or clients of
+/// The suite without which Go's servers do not start (HTTP/2, RFC 9113 9.2.2); of the certificates' key type, or clients of
 /// TLS 1.2 find nothing in common.
 const NEEDED: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 /// The same for RSA keys.
@@ -25,23 +28,19 @@ pub(super) fn resolve(
 ) {
     check(tls, algorithm, profile, report);
     let plan = &mut settings.plan;
-    plan.tls_min_version = tls.min_version.as_ref().map(|version| version.value);
+    plan.tls_min_version = tls.min_version.value();
     plan.cipher_suites = tls.cipher_suites.iter().map(|suite| suite.value.clone()).collect();
-    for settled in [
-        &mut settings.api_server,
-        &mut settings.controller_manager,
-        &mut settings.scheduler,
-    ] {
-        let version = tls.min_version.as_ref().map(|version| match version.value {
-            TlsVersion::Tls12 => "VersionTLS12",
-            TlsVersion::Tls13 => "VersionTLS13",
-        });
-        settled
-            .claims
-            .extend(version.map(|version| Claim::set("tls-min-version", version, KEY)));
-        settled
-            .claims
-            .extend(suites(tls).map(|suites| Claim::set("tls-cipher-suites", suites, KEY)));
+    let version = tls.min_version.as_ref().map(|version| match version.value {
+        TlsVersion::Tls12 => "VersionTLS12",
+        TlsVersion::Tls13 => "VersionTLS13",
+    });
+    for pod in settings.pods() {
+        if let Some(version) = version {
+            pod.set("tls-min-version", version, KEY);
+        }
+        if let Some(suites) = suites(tls) {
+            pod.set("tls-cipher-suites", suites, KEY);
+        }
     }
 }
 
@@ -51,11 +50,12 @@ pub(in crate::plan) fn etcd(tls: &Tls) -> Vec<Claim> {
         TlsVersion::Tls12 => "TLS1.2",
         TlsVersion::Tls13 => "TLS1.3",
     });
-    let version = version.map(|version| Claim::set("tls-min-version", version, KEY));
-    version
-        .into_iter()
-        .chain(suites(tls).map(|suites| Claim::set("cipher-suites", suites, KEY)))
-        .collect()
+    let arguments = [
+        ("tls-min-version", version.map(str::to_owned)),
+        ("cipher-suites", suites(tls)),
+    ];
+    let set = |(name, value): (_, Option<String>)| value.is_some().then_some(Claim { name, value, key: KEY });
+    arguments.into_iter().filter_map(set).collect()
 }
 
 fn suites(tls: &Tls) -> Option<String> {
@@ -72,46 +72,31 @@ fn check(tls: &Tls, algorithm: Algorithm, profile: &KubernetesProfile, report: &
     {
         let help = format!("suites: {}", profile.cipher_suites.join(", "));
         let message = "not a cipher suite of TLS 1.2".to_owned();
-        report.push(known::unknown("FL0522", message, suite, &profile.cipher_suites).help(help));
+        report.push(unknown_name("FL0522", message, suite, &profile.cipher_suites).help(help));
     }
     let Some(first) = tls.cipher_suites.first() else {
         return;
     };
-    if tls
-        .min_version
-        .as_ref()
-        .is_some_and(|version| version.value == TlsVersion::Tls13)
-    {
+    if tls.min_version.value() == Some(TlsVersion::Tls13) {
         let finding = Diagnostic::error("FL0522", "cipher suites beside TLS 1.3 alone").at(first.span);
-        report.push(
-            finding
-                .label("TLS 1.3 has no choice of suites, and etcd does not start")
-                .help("remove cipherSuites"),
-        );
+        let finding = finding.label("TLS 1.3 has no choice of suites, and etcd does not start");
+        report.push(finding.help("remove cipherSuites"));
     } else if !tls.cipher_suites.iter().any(|suite| suite.as_str() == needed) {
         let finding = Diagnostic::error("FL0522", "a suite is missing that HTTP/2 needs").at(first.span);
-        report.push(
-            finding
-                .label("the API server does not start")
-                .help(format!("add {needed}")),
-        );
+        let finding = finding.label("the API server does not start");
+        report.push(finding.help(format!("add {needed}")));
     }
 }
 
 /// The kubelets' fields for the whole cluster are set already; a role's or node's win over them.
 pub(in crate::plan) fn check_kubelet(kubernetes: &Kubernetes, report: &mut Report) {
     let tls = &kubernetes.tls;
-    let place = |field: &str| kubernetes.kubelet.config.keys().find(|key| key.as_str() == field);
-    let both: [(bool, &str); 2] = [
+    for (set, field) in [
         (tls.min_version.is_some(), "tlsMinVersion"),
         (!tls.cipher_suites.is_empty(), "tlsCipherSuites"),
-    ];
-    let given = both
-        .into_iter()
-        .filter(|(set, _)| *set)
-        .filter_map(|(_, field)| Some((field, place(field)?.span)));
-    for (field, span) in given {
-        report.push(taken(field, "kubelet", KEY, span));
+    ] {
+        let given = kubernetes.kubelet.config.get_key_value(field).filter(|_| set);
+        report.extend(given.map(|(key, _)| taken(field, "kubelet", KEY, key.span)));
     }
 }
 

@@ -1,16 +1,16 @@
-//! What every machine of a cluster reaches without its proxy, in as few words as possible.
+//! Hosts that every machine of a cluster reaches without its proxy, in as few entries as possible.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
 
 use crate::{
-    plan::{machines::Row, network::Ranges},
+    plan::{machines::NodeGroup, network::Ranges},
     profile::MetadataService,
     spec::Endpoint,
 };
 
-/// What is never behind a proxy: the machine itself, and services by their names.
+/// Hosts that are never behind a proxy: the machine itself, and services by their names.
 const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", ".svc"];
 
 /// The networks that hold a node's address: as much as usually is one segment. A single address would grow the list, and
@@ -26,7 +26,7 @@ pub(in crate::plan) struct Direct {
 
 impl Direct {
     /// Of the cluster's domain, ranges, endpoint and named machines.
-    pub(in crate::plan) fn new(domain: &str, ranges: &Ranges, endpoint: &Endpoint, rows: &[Row<'_>]) -> Self {
+    pub(in crate::plan) fn new(domain: &str, ranges: &Ranges, endpoint: &Endpoint, groups: &[NodeGroup<'_>]) -> Self {
         let mut names: Vec<_> = ALWAYS.iter().map(|name| (*name).to_owned()).collect();
         names.push(format!(".{domain}"));
         let mut nets: BTreeSet<_> = ranges
@@ -35,7 +35,12 @@ impl Direct {
             .chain(&ranges.services)
             .map(|range| range.net)
             .collect();
-        nets.extend(rows.iter().flat_map(|row| row.addresses.iter().flatten()).map(segment));
+        nets.extend(
+            groups
+                .iter()
+                .flat_map(|group| group.addresses.iter().flatten())
+                .map(segment),
+        );
         let parsed = |text: &str| text.parse::<IpAddr>().ok().map(IpNet::from);
         match parsed(&endpoint.host) {
             Some(address) => drop(nets.insert(address)),

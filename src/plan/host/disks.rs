@@ -1,6 +1,6 @@
 //! `disks`.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, Site, check_spelling, mounts, twice, within};
 use crate::{
@@ -57,7 +57,7 @@ pub(super) fn resolve(disks: &[&Disk], site: &Site<'_>, report: &mut Report) -> 
 
 fn plan(disk: &Disk) -> DiskPlan {
     let filesystem = filesystem(disk);
-    let given = || disk.label.as_ref().map(|label| label.value.clone());
+    let given = || disk.label.value();
     DiskPlan {
         device: disk.device.value.clone(),
         filesystem,
@@ -68,9 +68,7 @@ fn plan(disk: &Disk) -> DiskPlan {
 }
 
 fn filesystem(disk: &Disk) -> Filesystem {
-    disk.filesystem
-        .as_ref()
-        .map_or(Filesystem::Ext4, |filesystem| filesystem.value)
+    disk.filesystem.value().unwrap_or(Filesystem::Ext4)
 }
 
 /// ext4(5) and mkfs.xfs(8), in bytes.
@@ -144,11 +142,8 @@ fn check_others(disk: &Disk, others: &[&Disk], report: &mut Report) {
         } else if plan(other).label == plan(disk).label {
             let span = disk.label.as_ref().map_or(disk.mount.span, |label| label.span);
             let finding = Diagnostic::error("FL0605", "two disks of a machine with one label").at(span);
-            report.push(
-                finding
-                    .label(format!("both are `{}`", plan(disk).label))
-                    .help("give one of them a `label`"),
-            );
+            let finding = finding.label(format!("both are `{}`", plan(disk).label));
+            report.push(finding.help("give one of them a `label`"));
         }
     }
 }

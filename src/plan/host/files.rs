@@ -3,81 +3,18 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, FilePlan, MountPlan, Placement, Site, check_spelling, twice, within};
 use crate::{
     UNITS,
-    plan::{names, report::Report, sources::Given},
+    plan::{names, report::Report, reserved::RESERVED, sources::Given},
     profile::{PackageSources, Trust},
     spec::{FileEncoding, HostFile},
 };
 
 /// Emptied at every boot, so that Ignition refuses to write there.
 const VOLATILE: &[&str] = &["/dev", "/proc", "/run", "/sys", "/tmp", "/var/run"];
-
-/// What firelay or kubeadm writes, with all below it, and the key of the spec that has a say in it.
-const OWNED: &[(&str, &str)] = &[
-    ("/etc/cni/net.d/10-flannel.conflist", "network.cni"),
-    ("/etc/containerd/certs.d", "runtime.registries"),
-    ("/etc/containerd/config.toml", "runtime"),
-    ("/etc/crictl.yaml", ""),
-    ("/etc/etcd", "etcd"),
-    ("/etc/firelay", ""),
-    ("/etc/hostname", "nodes"),
-    ("/etc/kubernetes/admin.conf", ""),
-    (
-        "/etc/kubernetes/apiserver/admission.yaml",
-        "kubernetes.apiServer.admission",
-    ),
-    (
-        "/etc/kubernetes/apiserver/audit-policy.yaml",
-        "kubernetes.apiServer.audit",
-    ),
-    (
-        "/etc/kubernetes/apiserver/audit-webhook.yaml",
-        "kubernetes.apiServer.audit",
-    ),
-    (
-        "/etc/kubernetes/apiserver/authentication.yaml",
-        "kubernetes.apiServer.authentication",
-    ),
-    (
-        "/etc/kubernetes/apiserver/authorization.yaml",
-        "kubernetes.apiServer.authorization",
-    ),
-    (
-        "/etc/kubernetes/apiserver/encryption.yaml",
-        "kubernetes.apiServer.encryption",
-    ),
-    ("/etc/kubernetes/bootstrap-kubelet.conf", ""),
-    ("/etc/kubernetes/controller-manager.conf", ""),
-    ("/etc/kubernetes/kubelet.conf", ""),
-    ("/etc/kubernetes/manifests", "kubernetes.patches"),
-    ("/etc/kubernetes/pki", "pki"),
-    ("/etc/kubernetes/scheduler.conf", ""),
-    ("/etc/kubernetes/scheduler/config.yaml", "kubernetes.scheduler.config"),
-    ("/etc/kubernetes/super-admin.conf", ""),
-    ("/etc/modules-load.d/firelay.conf", ""),
-    ("/etc/nerdctl/nerdctl.toml", ""),
-    ("/etc/systemd/system/containerd.service", "runtime"),
-    ("/etc/systemd/system/etcd.service", "etcd"),
-    (
-        "/etc/systemd/system/firelay-firewall.service",
-        "security.metadataFirewall",
-    ),
-    ("/etc/systemd/system/firelay-sync.service", ""),
-    ("/etc/systemd/system/firelay.service", ""),
-    ("/etc/systemd/system/kubelet.service", "kubernetes.kubelet"),
-    (
-        "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
-        "kubernetes.kubelet",
-    ),
-    ("/var/lib/firelay", ""),
-    ("/var/lib/kubelet/config.yaml", "kubernetes.kubelet"),
-    ("/var/lib/kubelet/kubeadm-flags.env", "kubernetes.kubelet"),
-    ("/var/lib/kubelet/pki", "pki"),
-];
 
 /// The names of drop-ins and of the files of interfaces begin so.
 const PREFIXES: &[&str] = &["10-firelay-", "90-firelay"];
@@ -175,11 +112,8 @@ pub(super) fn check(file: &HostFile, report: &mut Report) {
     }
     if let Some(text) = file.mode.as_ref().filter(|text| mode(text).is_none()) {
         let finding = Diagnostic::error("FL0606", "not the mode of a file").at(text.span);
-        report.push(
-            finding
-                .label("three or four octal digits")
-                .help("write it as \"0644\", with quotes"),
-        );
+        let finding = finding.label("three or four octal digits");
+        report.push(finding.help("write it as \"0644\", with quotes"));
     }
     check_owner(file, report);
     check_source(file, report);
@@ -223,11 +157,11 @@ fn check_owner(file: &HostFile, report: &mut Report) {
     }
 }
 
-/// What is appended to keeps its owner and mode; bytes that are no text have no end to be found at.
+/// An appended file keeps its owner and mode; binary content has no end to be found at.
 fn check_append(file: &HostFile, report: &mut Report) {
     let given = [
-        ("owner", file.owner.as_ref().map(|owner| owner.span)),
-        ("mode", file.mode.as_ref().map(|mode| mode.span)),
+        ("owner", file.owner.span()),
+        ("mode", file.mode.span()),
         (
             "encoding",
             file.encoding
@@ -239,11 +173,8 @@ fn check_append(file: &HostFile, report: &mut Report) {
     for (key, span) in given.into_iter().filter(|_| file.append) {
         if let Some(span) = span {
             let finding = Diagnostic::error("FL0606", format!("`{key}` does not go with `append`")).at(span);
-            report.push(
-                finding
-                    .label("text goes behind what is there, and the rest stays")
-                    .help("remove it"),
-            );
+            let finding = finding.label("text goes behind what is there, and the rest stays");
+            report.push(finding.help("remove it"));
         }
     }
 }
@@ -258,7 +189,7 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
         }
     };
     let name = path.rsplit('/').next().unwrap_or_default();
-    if let Some((_, key)) = OWNED.iter().find(|(owned, _)| within(path, owned)) {
+    if let Some((_, key)) = RESERVED.files.iter().find(|(owned, _)| within(path, owned)) {
         return Err(taken(key));
     }
     let masked = |unit: &String| path.strip_prefix(UNITS) == Some(unit);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::Site;
 use crate::{
-    plan::report::Report,
+    plan::{names, report::Report},
     spec::{HostSettings, Role, Spec},
 };
 
@@ -15,12 +15,12 @@ use crate::{
 pub struct Sysctl {
     /// `net.ipv4.ip_forward`.
     pub name: &'static str,
-    /// What it is set to, unless the spec says otherwise.
+    /// The value, unless the spec sets another.
     pub value: &'static str,
     bound: Bound,
 }
 
-/// What a spec may say instead.
+/// Values that a spec may set instead.
 #[derive(Debug)]
 enum Bound {
     /// Nothing, and why.
@@ -93,12 +93,7 @@ fn check_own(own: &Sysctl, value: &Spanned<String>) -> Result<(), Diagnostic> {
 
 /// Refuses what is no parameter. One spelling each, that of `sysctl -a` (sysctl.d(5): a slash stands for a dot in a name).
 pub(super) fn check_sysctl(name: &Spanned<String>, value: &Spanned<String>, report: &mut Report) {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"_-/".contains(&byte))
-    };
+    let is_part = |part: &str| !part.is_empty() && names::is_plain(part, "_-/");
     let parts: Vec<_> = name.split('.').collect();
     if parts.len() < 2 || parts[0].contains('/') || !parts.iter().all(|part| is_part(part)) {
         let finding = Diagnostic::error("FL0610", "not the name of a kernel parameter").at(name.span);
@@ -112,8 +107,7 @@ pub(super) fn check_sysctl(name: &Spanned<String>, value: &Spanned<String>, repo
 
 /// Refuses what is no module; its parameters belong into a file below /etc/modprobe.d.
 pub(super) fn check_module(module: &Spanned<String>, report: &mut Report) {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    if module.is_empty() || module.starts_with('-') || !module.bytes().all(is_name) {
+    if module.is_empty() || module.starts_with('-') || !names::is_plain(module, "_-") {
         let finding = Diagnostic::error("FL0611", "not the name of a kernel module").at(module.span);
         let help = "parameters belong into a file: /etc/modprobe.d/NAME.conf, with a line `options MODULE …`";
         report.push(finding.label("letters, digits, _ and -").help(help));
@@ -128,7 +122,7 @@ pub(super) fn check_idle_swap(spec: &Spec, report: &mut Report) {
         .iter()
         .filter(|node| lone(&node.roles))
         .map(|node| node.host());
-    let idle = |settings: HostSettings<'_>| settings.swap.as_ref().map(|swap| swap.span);
+    let idle = |settings: HostSettings<'_>| settings.swap.span();
     for span in std::iter::once(spec.roles.etcd.host()).chain(nodes).filter_map(idle) {
         let finding = Diagnostic::warning("FL0511", "`swap` has no effect").at(span);
         report.push(finding.label("there is no kubelet, and swap stays as the image has it"));

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
-use super::super::{machines::Row, names, report::Report};
+use super::super::{machines::NodeGroup, names, report::Report};
 use crate::spec::{EndpointProvider, Spec};
 
 /// The lines of a machine; addresses without names are none.
@@ -34,15 +34,15 @@ pub(super) fn check(address: &Spanned<String>, list: &[Spanned<String>], report:
 }
 
 /// Refuses names that must lead elsewhere: those of the cluster's own machines, and what firelay has lines for itself.
-pub(in crate::plan) fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
+pub(in crate::plan) fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     let lists: Vec<_> = spec.levels().flat_map(|settings| settings.hosts).collect();
     if lists.is_empty() {
         return;
     }
     let mut machines: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
-    for row in rows {
-        let named = row.names.iter().enumerate();
-        machines.extend(named.map(|(at, name)| (name.as_str(), row.addresses_of(at))));
+    for group in groups {
+        let named = group.names.iter().enumerate();
+        machines.extend(named.map(|(at, name)| (name.as_str(), group.addresses_of(at))));
     }
     for (address, name) in lists
         .iter()
@@ -62,6 +62,6 @@ pub(in crate::plan) fn check_names(spec: &Spec, rows: &[Row<'_>], report: &mut R
 }
 
 fn is_led(spec: &Spec, name: &str) -> bool {
-    let provider = spec.endpoint.provider.as_ref().map(|provider| provider.value);
+    let provider = spec.endpoint.provider.value();
     name == spec.endpoint.host.as_str() && !matches!(provider, None | Some(EndpointProvider::External))
 }

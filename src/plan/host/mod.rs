@@ -1,4 +1,4 @@
-//! What the spec sets on the machines themselves.
+//! Settings of the machines themselves.
 
 mod clock;
 mod direct;
@@ -15,11 +15,11 @@ mod sources;
 mod trust;
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{inheritance::InheritedHost, interfaces, names, report::Report};
+use super::{inheritance::HostLevels, interfaces, names, report::Report};
 use crate::{
     profile::{MetadataService, OsProfile, Profiles, TimeZones},
     spec::{HostSettings, Spec},
@@ -33,7 +33,7 @@ pub(super) use lookup::check_names;
 pub(super) use servers::{check_dns, name_servers};
 pub(super) use trust::{check as check_certificates, check_key};
 
-/// What a machine's own settings are checked against.
+/// The surroundings of a machine's own settings.
 pub(super) struct Site<'a> {
     /// Reached without a proxy from everywhere.
     pub(super) direct: &'a Direct,
@@ -50,93 +50,70 @@ pub(super) struct Site<'a> {
 }
 
 /// The settings of a machine.
-pub(super) fn resolve(settings: &InheritedHost<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
-    let texts = |list: &[&Spanned<String>]| list.iter().map(|text| text.value.clone()).collect();
-    let disks = disks::resolve(&settings.disks, site, report);
-    let mounts = mounts::resolve(&settings.mounts, &disks, site, report);
-    let ntp = settings.ntp.and_then(|ntp| servers::ntp(ntp));
+pub(super) fn resolve(levels: &HostLevels<'_>, site: &Site<'_>, report: &mut Report) -> HostPlan {
+    let texts = |list: Vec<&Spanned<String>>| list.into_iter().map(|text| text.value.clone()).collect::<Vec<_>>();
+    let (disks, mounts) = levels.file_systems();
+    let disks = disks::resolve(&disks, site, report);
+    let mounts = mounts::resolve(&mounts, &disks, site, report);
+    let files = levels.replaced(|level| level.files, |file| &file.path);
+    let ntp = levels.nearest(|level| level.ntp).and_then(|ntp| servers::ntp(ntp));
     HostPlan {
-        proxy: settings.proxy.and_then(|proxy| proxy::resolve(proxy, site)),
-        dns: settings.dns.and_then(|dns| servers::dns(dns, site.os, report)),
-        hosts: lookup::resolve(&settings.hosts),
-        timezone: settings.timezone.map(|zone| zone.value.clone()),
-        sysctls: kernel::sysctls(&settings.sysctls, site, report),
-        kernel_modules: distinct(&settings.kernel_modules),
-        swap: settings.swap.is_some_and(|swap| swap.value),
-        trusted_cas: trust::resolve(&settings.trusted_cas, site, report),
-        package_sources: sources::resolve(settings.package_sources, site, report),
-        packages: packages::resolve(&settings.packages, site, report),
-        files: files::resolve(&settings.files, ntp.is_some(), (&disks, &mounts), site, report),
+        proxy: levels
+            .nearest(|level| level.proxy)
+            .and_then(|proxy| proxy::resolve(proxy, site)),
+        dns: levels
+            .nearest(|level| level.dns)
+            .and_then(|dns| servers::dns(dns, site.os, report)),
+        hosts: lookup::resolve(&levels.merged(|level| level.hosts)),
+        timezone: levels.nearest(|level| level.timezone).value(),
+        sysctls: kernel::sysctls(&levels.merged(|level| level.sysctls), site, report),
+        kernel_modules: names::distinct(texts(levels.all(|level| level.kernel_modules))),
+        swap: levels.nearest(|level| level.swap).value().unwrap_or_default(),
+        trusted_cas: trust::resolve(&levels.all(|level| level.trusted_cas), site, report),
+        package_sources: sources::resolve(levels.nearest(|level| level.package_sources), site, report),
+        packages: packages::resolve(&levels.all(|level| level.packages), site, report),
+        files: files::resolve(&files, ntp.is_some(), (&disks, &mounts), site, report),
         ntp,
         disks,
         mounts,
-        first: texts(&settings.first),
-        before: texts(&settings.before),
-        after: texts(&settings.after),
+        first: texts(levels.all(|level| &level.commands.first)),
+        before: texts(levels.all(|level| &level.commands.before)),
+        after: texts(levels.all(|level| &level.commands.after)),
     }
 }
 
 /// Checks every setting where it was written.
 pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     spec.levels()
-        .for_each(|settings| check_one(settings, &profiles.time_zones, report));
+        .for_each(|settings| check_level(settings, &profiles.time_zones, report));
     kernel::check_idle_swap(spec, report);
 }
 
-fn check_one(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
-    settings.proxy.iter().for_each(|proxy| proxy::check(proxy, report));
-    settings.ntp.iter().for_each(|ntp| servers::check_ntp(ntp, report));
-    settings.dns.iter().for_each(|dns| servers::check_dns(dns, report));
-    settings
-        .hosts
-        .iter()
-        .for_each(|(address, names)| lookup::check(address, names, report));
-    settings
-        .timezone
-        .iter()
-        .for_each(|zone| clock::check(zone, zones, report));
-    settings
-        .sysctls
-        .iter()
-        .for_each(|(name, value)| kernel::check_sysctl(name, value, report));
-    settings
-        .kernel_modules
-        .iter()
-        .for_each(|module| kernel::check_module(module, report));
-    settings.trusted_cas.iter().for_each(|text| trust::check(text, report));
-    settings
-        .package_sources
-        .iter()
-        .for_each(|list| sources::check(list, report));
-    settings.packages.iter().for_each(|name| packages::check(name, report));
-    settings
-        .interfaces
-        .iter()
-        .for_each(|interface| interfaces::check(interface, report));
-    settings.disks.iter().for_each(|disk| disks::check(disk, report));
-    settings.mounts.iter().for_each(|mount| mounts::check(mount, report));
-    settings.files.iter().for_each(|file| files::check(file, report));
+fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
+    report.each(settings.proxy, |proxy, report| proxy::check(proxy, report));
+    report.each(settings.ntp, |ntp, report| servers::check_ntp(ntp, report));
+    report.each(settings.dns, |dns, report| servers::check_dns(dns, report));
+    report.each(settings.hosts, |(address, names), report| {
+        lookup::check(address, names, report)
+    });
+    report.each(settings.timezone, |zone, report| clock::check(zone, zones, report));
+    report.each(settings.sysctls, |(name, value), report| {
+        kernel::check_sysctl(name, value, report)
+    });
+    report.each(settings.kernel_modules, kernel::check_module);
+    report.each(settings.trusted_cas, trust::check);
+    report.each(settings.package_sources, |list, report| sources::check(list, report));
+    report.each(settings.packages, packages::check);
+    report.each(settings.interfaces, interfaces::check);
+    report.each(settings.disks, disks::check);
+    report.each(settings.mounts, mounts::check);
+    report.each(settings.files, files::check);
     let commands = settings.commands;
-    for command in commands.first.iter().chain(&commands.before).chain(&commands.after) {
-        if command.trim().is_empty() || command.contains('\0') {
-            report.push(
-                Diagnostic::error("FL0608", "not a command")
-                    .at(command.span)
-                    .label("text for bash"),
-            );
-        }
+    let commands = commands.first.iter().chain(&commands.before).chain(&commands.after);
+    for command in commands.filter(|command| command.trim().is_empty() || command.contains('\0')) {
+        let finding = Diagnostic::error("FL0608", "not a command").at(command.span);
+        report.push(finding.label("text for bash"));
     }
-}
-
-/// Texts in their order, each once.
-fn distinct(list: &[&Spanned<String>]) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    for text in list {
-        if !texts.contains(&text.value) {
-            texts.push(text.value.clone());
-        }
-    }
-    texts
 }
 
 /// Refuses a path that has another spelling, which later comparisons would miss.

@@ -1,21 +1,19 @@
-//! What is set on a machine, resolved.
+//! Settings of a machine itself, resolved.
+
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use crate::{secret::Secret, spec::Filesystem};
 
-/// What is set on a machine; everything empty leaves it as its image is.
+/// Settings of a machine itself; everything empty leaves it as its image is.
 #[derive(Clone, Debug, Default)]
 pub struct HostPlan {
-    /// The way out.
     pub proxy: Option<ProxyPlan>,
-    /// Time servers.
     pub ntp: Option<NtpPlan>,
-    /// Name servers.
     pub dns: Option<NameServersPlan>,
     /// Lines of /etc/hosts: an address and its names.
     pub hosts: BTreeMap<IpAddr, Vec<String>>,
-    /// Time zone.
     pub timezone: Option<String>,
     /// Kernel parameters of the user; those of firelay's own are not among them unless they have another value.
     pub sysctls: BTreeMap<String, String>,
@@ -50,13 +48,12 @@ pub struct ProxyPlan {
     pub http: Option<Secret<String>>,
     /// For `https://` URLs; may hold a password.
     pub https: Option<Secret<String>>,
-    /// What is reached directly, in the form of `no_proxy`.
+    /// Hosts that are reached directly, in the form of `no_proxy`.
     pub no_proxy: String,
 }
 
 /// `ntp`, resolved; at least one of both lists has an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct NtpPlan {
     pub servers: Vec<String>,
     pub pools: Vec<String>,
@@ -64,7 +61,6 @@ pub struct NtpPlan {
 
 /// `dns`, resolved; there is at least one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct NameServersPlan {
     pub servers: Vec<String>,
     pub search: Vec<String>,
@@ -72,7 +68,6 @@ pub struct NameServersPlan {
 
 /// A source of packages.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[allow(missing_docs)]
 pub struct PackageSourcePlan {
     pub name: String,
     /// Without `/` at the end.
@@ -87,7 +82,6 @@ pub struct PackageSourcePlan {
 
 /// A data disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct DiskPlan {
     pub device: String,
     pub filesystem: Filesystem,
@@ -99,7 +93,6 @@ pub struct DiskPlan {
 
 /// A file system that is there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct MountPlan {
     pub source: String,
     pub mount: String,
@@ -114,7 +107,6 @@ pub struct MountPlan {
 pub struct FilePlan {
     /// Absolute path.
     pub path: String,
-    /// Permission bits.
     pub mode: u32,
     /// Text, shared between machines; base64 where `placement` says so.
     pub content: Arc<str>,

@@ -3,7 +3,10 @@
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
-use crate::{plan::report::Report, spec::Mount};
+use crate::{
+    plan::{names, report::Report},
+    spec::Mount,
+};
 
 /// A directory that stands elsewhere as well has no type of its own (mount(8)).
 const BIND: &str = "bind";
@@ -56,11 +59,8 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
     if !is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
         let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);
         let help = "write it as in /etc/fstab: nas.example.com:/data, UUID=…, LABEL=…, /a/directory, tmpfs";
-        report.push(
-            finding
-                .label("no blanks, quotes or backslashes, and no # or - in front")
-                .help(help),
-        );
+        let finding = finding.label("no blanks, quotes or backslashes, and no # or - in front");
+        report.push(finding.help(help));
     } else if is_bound(mount) && !mount.source.starts_with('/') {
         let finding = Diagnostic::error("FL0616", "not a directory to bind").at(mount.source.span);
         report.push(finding.label("a path from the root is needed: there is no directory that it would begin in"));
@@ -68,12 +68,9 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
     if check_spelling("FL0616", &mount.mount, report) {
         report.take(disks::check_mount(&mount.mount, "FL0616"));
     }
-    let is_type = |kind: &str| {
-        kind.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    let odd = |kind: &&Spanned<String>| {
+        matches!(kind.as_str(), "" | "swap") || kind.starts_with('-') || !names::is_plain(kind, "._-")
     };
-    let odd =
-        |kind: &&Spanned<String>| kind.is_empty() || kind.starts_with('-') || !is_type(kind) || kind.as_str() == "swap";
     if let Some(kind) = mount.r#type.as_ref().filter(odd) {
         let finding = Diagnostic::error("FL0616", "not the type of a file system").at(kind.span);
         report.push(finding.help("types: auto, bind, ext4, nfs, tmpfs, xfs and what else mount(8) of the image knows"));
@@ -102,7 +99,7 @@ pub(super) fn check_option(option: &Spanned<String>, code: &'static str, report:
     }
 }
 
-/// What fstab(5) takes as it is.
+/// Whether fstab(5) reads a text unchanged.
 fn is_field(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'`\\$".contains(c))
 }

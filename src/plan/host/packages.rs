@@ -3,7 +3,7 @@
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
 use super::Site;
-use crate::plan::report::Report;
+use crate::plan::{names, report::Report};
 
 /// The packages of a machine, those of its OS profile first. Refused where no package manager is.
 pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {
@@ -12,21 +12,15 @@ pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &m
         let help = "use an image that has them, a container, or a static binary that commands.first fetches";
         report.push(finding.label("this system has no package manager").help(help));
     }
-    let mut names = site.os.packages.clone();
-    for name in super::distinct(packages) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let given = packages.iter().map(|name| name.value.clone());
+    names::distinct(site.os.packages.iter().cloned().chain(given))
 }
 
 /// Refuses what would be an option, several names, or a path.
 pub(super) fn check(name: &Spanned<String>, report: &mut Report) {
-    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:~=@".contains(&byte);
-    let starts_well = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
     // To apt-get, what ends so is to be removed.
-    if !starts_well || name.ends_with('-') || !name.bytes().all(is_char) {
+    if !starts_well || name.ends_with('-') || !names::is_plain(name, "+-._:~=@") {
         let finding = Diagnostic::error("FL0614", "not the name of a package").at(name.span);
         report.push(finding.label("letters, digits and + - . _ : ~ = @, no - at the end, one name in each entry"));
     }

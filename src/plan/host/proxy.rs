@@ -1,6 +1,6 @@
 //! `proxy`.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{ProxyPlan, Site};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 
 /// The resolved proxy; `None` when the settings say that there is none.
 pub(super) fn resolve(proxy: &Proxy, site: &Site<'_>) -> Option<ProxyPlan> {
-    let plain = |url: &Option<Spanned<Secret<String>>>| url.as_ref().map(|url| url.value.clone());
+    let plain = |url: &Option<Spanned<Secret<String>>>| url.value();
     (proxy.http.is_some() || proxy.https.is_some()).then(|| ProxyPlan {
         http: plain(&proxy.http),
         https: plain(&proxy.https),

@@ -29,11 +29,8 @@ pub(super) fn dns(dns: &Spanned<NameServers>, os: &OsProfile, report: &mut Repor
         let finding =
             Diagnostic::error("FL0609", format!("the name servers of {} cannot be set", os.name)).at(dns.span);
         let label = "it has neither systemd-resolved nor NetworkManager";
-        report.push(
-            finding
-                .label(label)
-                .help("let DHCP or the machine image say them, or `dns` of one of its `interfaces`"),
-        );
+        let finding = finding.label(label);
+        report.push(finding.help("let DHCP or the machine image say them, or `dns` of one of its `interfaces`"));
     }
     Some(plan)
 }
@@ -69,11 +66,8 @@ pub(in crate::plan) fn check_dns(dns: &NameServers, report: &mut Report) {
     }
     if let (Some(first), true) = (dns.search.first(), dns.servers.is_empty()) {
         let finding = Diagnostic::error("FL0609", "search domains without a name server").at(first.span);
-        report.push(
-            finding
-                .label("NetworkManager takes both or none")
-                .help("give `servers` as well"),
-        );
+        let finding = finding.label("NetworkManager takes both or none");
+        report.push(finding.help("give `servers` as well"));
     }
     for domain in dns.search.iter().filter(|domain| !names::is_dns_name(domain)) {
         let finding = Diagnostic::error("FL0603", "not a search domain").at(domain.span);

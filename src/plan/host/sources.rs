@@ -51,7 +51,7 @@ fn plan(source: &PackageSource, debian: bool) -> PackageSourcePlan {
     }
 }
 
-/// What one kind of package manager needs, and the other does not know.
+/// Keys that one kind of package manager needs, and the other does not know.
 fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
     let odd = source.suites.first().or(source.components.first());
     let finding = |at: Span| Diagnostic::error("FL0317", "not a source of packages for this system").at(at);
@@ -116,8 +116,5 @@ pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
 
 /// Suites may lie deeper (`trixie/updates`), and one without components is a path that ends with `/`.
 fn is_word(word: &str) -> bool {
-    !word.is_empty()
-        && word
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte))
+    !word.is_empty() && names::is_plain(word, "._/+-")
 }

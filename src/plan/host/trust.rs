@@ -7,7 +7,10 @@ use x509_parser::{
 };
 
 use super::Site;
-use crate::{plan::report::Report, secret::Secret};
+use crate::{
+    plan::{names, report::Report},
+    secret::Secret,
+};
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
@@ -19,13 +22,7 @@ pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut 
         let label = "its profile does not say how";
         report.push(finding.at(first.span).label(label));
     }
-    let mut certificates: Vec<String> = Vec::new();
-    for block in texts.iter().flat_map(|text| blocks(text)) {
-        if !certificates.contains(&block) {
-            certificates.push(block);
-        }
-    }
-    certificates
+    names::distinct(texts.iter().flat_map(|text| blocks(text)))
 }
 
 /// PEM blocks with their borders; what stands between them is a comment (RFC 7468 section 2).
@@ -54,11 +51,8 @@ pub(in crate::plan) fn check(text: &Spanned<String>, report: &mut Report) {
     let blocks = blocks(text);
     if text.contains("PRIVATE KEY") {
         let finding = Diagnostic::error("FL0613", "a private key among the certificates").at(span);
-        report.push(
-            finding
-                .label("it would be on every machine")
-                .help("give the certificate alone"),
-        );
+        let finding = finding.label("it would be on every machine");
+        report.push(finding.help("give the certificate alone"));
     } else if blocks.is_empty() || !blocks.iter().all(|block| is_certificate(block)) {
         let finding = Diagnostic::error("FL0613", "not a certificate").at(span);
         let help = "give the content of a file that begins with -----BEGIN CERTIFICATE-----";

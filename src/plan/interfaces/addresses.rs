@@ -65,12 +65,12 @@ fn reserved(net: IpNet) -> Option<&'static str> {
     }
 }
 
-/// What other machines have already.
+/// Addresses that are already assigned.
 #[derive(Default)]
 pub(in crate::plan) struct Claims {
-    /// Who has an address.
+    /// Owners of IP addresses.
     addresses: HashMap<IpAddr, String>,
-    /// Who has a MAC address.
+    /// Owners of MAC addresses.
     macs: HashMap<String, String>,
 }
 
@@ -83,7 +83,7 @@ impl Claims {
         }
     }
 
-    /// Who else has a MAC address, which is this machine's from now on.
+    /// Assigns a MAC address, and returns its earlier owner.
     pub(super) fn mac(&mut self, mac: &str, name: &str) -> Option<String> {
         self.macs.insert(mac.to_owned(), name.to_owned())
     }
@@ -136,11 +136,8 @@ fn own(interface: &Interface, machines: &Machines<'_>, report: &mut Report) -> V
             Some(address) => format!("{name} has {address}"),
             None => format!("{name} has none"),
         };
-        report.push(
-            outside
-                .label(label)
-                .help("give the network that its `addresses` lie in"),
-        );
+        let outside = outside.label(label);
+        report.push(outside.help("give the network that its `addresses` lie in"));
     }
     all
 }

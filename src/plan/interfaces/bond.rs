@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use firelay_yaml::OptionalKey;
+
 use super::{BondPlan, check::check_name, finding};
 use crate::{
     plan::report::Report,
@@ -16,10 +18,10 @@ pub(super) fn plan(bond: &Bond) -> BondPlan {
     BondPlan {
         devices: bond.devices.iter().map(|name| name.value.clone()).collect(),
         mode: bond.mode.value,
-        mii_monitor_ms: bond.mii_monitor_ms.as_ref().map_or(MII_MONITOR_MS, |ms| ms.value),
-        lacp_rate: bond.lacp_rate.as_ref().map(|rate| rate.value),
-        hash_policy: bond.hash_policy.as_ref().map(|policy| policy.value),
-        primary: bond.primary.as_ref().map(|name| name.value.clone()),
+        mii_monitor_ms: bond.mii_monitor_ms.value().unwrap_or(MII_MONITOR_MS),
+        lacp_rate: bond.lacp_rate.value(),
+        hash_policy: bond.hash_policy.value(),
+        primary: bond.primary.value(),
     }
 }
 
@@ -48,17 +50,9 @@ pub(super) fn check(bond: &Bond, report: &mut Report) {
 fn check_mode(bond: &Bond, report: &mut Report) {
     use BondMode::{ActiveBackup, BalanceAlb, BalanceTlb, BalanceXor, Lacp};
     let given: [(&str, Option<_>, &[BondMode]); 3] = [
-        ("lacpRate", bond.lacp_rate.as_ref().map(|rate| rate.span), &[Lacp]),
-        (
-            "hashPolicy",
-            bond.hash_policy.as_ref().map(|policy| policy.span),
-            &[BalanceXor, Lacp, BalanceTlb],
-        ),
-        (
-            "primary",
-            bond.primary.as_ref().map(|name| name.span),
-            &[ActiveBackup, BalanceTlb, BalanceAlb],
-        ),
+        ("lacpRate", bond.lacp_rate.span(), &[Lacp]),
+        ("hashPolicy", bond.hash_policy.span(), &[BalanceXor, Lacp, BalanceTlb]),
+        ("primary", bond.primary.span(), &[ActiveBackup, BalanceTlb, BalanceAlb]),
     ];
     for (key, span, modes) in given {
         if let Some(span) = span.filter(|_| !modes.contains(&bond.mode.value)) {

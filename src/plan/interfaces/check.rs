@@ -1,16 +1,16 @@
-//! What an interface says of itself, wherever it was written.
+//! Checks of an interface that need no machine.
 
 use std::net::IpAddr;
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use ipnet::IpNet;
 
 use super::{addresses, bond, finding};
 use crate::{
-    plan::{host, marks, ranges, report::Report},
+    plan::{host, machine_ids, names, ranges, report::Report},
     spec::{Interface, Route},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 const LONGEST_NAME: usize = 15;
 /// Names that mean something else to the kernel: its loopback, and two directories of `net.ipv4.conf`.
 const TAKEN: &[&str] = &["all", "default", "lo"];
-/// What every host must be able to take (RFC 791 section 3.1).
+/// Every host must accept packets of this size (RFC 791 section 3.1).
 const SMALLEST_MTU: u16 = 576;
 
 /// Checks an interface where it was written.
@@ -26,7 +26,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     check_name(&interface.name, report);
     check_kind(interface, report);
     if let Some(mac) = &interface.mac {
-        report.take(marks::mac(mac));
+        report.take(machine_ids::mac(mac));
     }
     for subnet in &interface.subnets {
         report.take(network("FL0622", subnet));
@@ -37,7 +37,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     for gateway in &interface.gateways {
         report.take(router(gateway));
     }
-    interface.routes.iter().for_each(|route| check_route(route, report));
+    report.each(&interface.routes, check_route);
     check_idle_routes(interface, report);
     if let Some(mtu) = interface.mtu.as_ref().filter(|mtu| mtu.value < SMALLEST_MTU) {
         report
@@ -57,8 +57,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
 
 /// A name is also part of file names and a word of the configuration of three programs.
 pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let plain = name.bytes().all(inner) && name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let plain = names::is_plain(name, "._-") && name.starts_with(|first: char| first.is_ascii_alphanumeric());
     if !plain || name.len() > LONGEST_NAME {
         let odd = finding("FL0620", "not the name of an interface", name.span);
         report.push(odd.label(format!("letters, digits and inner . _ -, at most {LONGEST_NAME}")));
@@ -69,17 +68,15 @@ pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
 
 fn check_kind(interface: &Interface, report: &mut Report) {
     let given = [
-        ("mac", interface.mac.as_ref().map(|mac| mac.span)),
-        ("bond", interface.bond.as_ref().map(|bond| bond.span)),
-        ("vlan", interface.vlan.as_ref().map(|vlan| vlan.span)),
+        ("mac", interface.mac.span()),
+        ("bond", interface.bond.span()),
+        ("vlan", interface.vlan.span()),
     ];
     let mut given = given.into_iter().filter_map(|(key, span)| Some((key, span?)));
     if let (Some((first, _)), Some((second, span))) = (given.next(), given.next()) {
         let both = finding("FL0620", format!("`{second}` does not go with `{first}`"), span);
-        report.push(
-            both.label("an interface is a device, a bond or a VLAN")
-                .help("make two entries of it, with a name each"),
-        );
+        let both = both.label("an interface is a device, a bond or a VLAN");
+        report.push(both.help("make two entries of it, with a name each"));
     }
 }
 

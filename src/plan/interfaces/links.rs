@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, nearest},
 };
 
 use super::finding;
 use crate::{
-    plan::{marks, report::Report},
+    plan::{machine_ids, report::Report},
     spec::Interface,
 };
 
@@ -86,10 +86,7 @@ fn check_vlan(interface: &Interface, interfaces: &[&Interface]) -> Result<(), Di
             .filter(|name| *name != interface.name.as_str());
         let unknown = odd("a VLAN on an interface that is not there");
         let unknown = unknown.help(format!("give the device an entry: - {{ name: {link} }}"));
-        return Err(match nearest(link, names.collect::<Vec<_>>()) {
-            Some(near) => unknown.label(format!("did you mean `{near}`?")),
-            None => unknown,
-        });
+        return Err(unknown.suggest(nearest(link, names.collect::<Vec<_>>())));
     };
     if goes_round(interface, interfaces) {
         return Err(odd("a circle of VLANs"));
@@ -107,7 +104,7 @@ fn check_vlan(interface: &Interface, interfaces: &[&Interface]) -> Result<(), Di
         let twice = finding("FL0626", "a VLAN is given twice", vlan.id.span);
         return Err(twice.label(format!("{} is the same one", other.name.value)));
     }
-    let room = carrier.mtu.as_ref().map_or(ETHERNET, |mtu| mtu.value);
+    let room = carrier.mtu.value().unwrap_or(ETHERNET);
     match &interface.mtu {
         Some(mtu) if mtu.value > room => {
             let large = finding("FL0625", "a VLAN with a larger MTU than what carries it", mtu.span);
@@ -135,5 +132,5 @@ fn goes_round(from: &Interface, interfaces: &[&Interface]) -> bool {
 pub(super) fn mac(interface: &Interface) -> Option<String> {
     let device = interface.bond.is_none() && interface.vlan.is_none();
     let text = interface.mac.as_ref().filter(|_| device)?;
-    marks::mac(text).ok()
+    machine_ids::mac(text).ok()
 }

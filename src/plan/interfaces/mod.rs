@@ -10,7 +10,10 @@ mod site;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 
 use super::{host, report::Report};
 use crate::spec::Interface;
@@ -71,7 +74,7 @@ pub(super) fn resolve(
             site.check_mtu(interface, plan, machines.own(0).first(), report);
         }
     }
-    // What an interface has that could not be read may be the address.
+    // An entry that could not be read may be the address.
     if interfaces.iter().all(|interface| addresses::are_read(interface)) {
         check_own(interfaces, machines, &plans, report);
     }
@@ -107,7 +110,7 @@ fn plan(interface: &Interface, controllers: &BTreeMap<&str, &str>) -> InterfaceP
         dhcp6: interface.dhcp6,
         addresses: Vec::new(),
         routes: routes::plan(interface),
-        mtu: interface.mtu.as_ref().map(|mtu| mtu.value),
+        mtu: interface.mtu.value(),
         dns: interface.dns.as_ref().and_then(|dns| host::name_servers(dns)),
     }
 }

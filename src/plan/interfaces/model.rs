@@ -1,5 +1,7 @@
 //! The network interfaces of a machine, resolved.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -14,7 +16,6 @@ use crate::{
 pub struct InterfacePlan {
     /// Its name in the kernel.
     pub name: String,
-    /// What it is.
     pub device: Device,
     /// The bond that it is in.
     pub controller: Option<String>,
@@ -44,7 +45,7 @@ impl InterfacePlan {
     }
 }
 
-/// What an interface is.
+/// The kind of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Device {
     /// A device of the machine.
@@ -52,11 +53,8 @@ pub enum Device {
         /// MAC address by which it is known, lower case with colons; by its name if there is none.
         mac: Option<String>,
     },
-    /// Several devices.
     Bond(BondPlan),
-    /// A VLAN.
     Vlan {
-        /// Its number.
         id: u16,
         /// The interface that carries it.
         link: String,
@@ -65,7 +63,6 @@ pub enum Device {
 
 /// A bond.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct BondPlan {
     pub devices: Vec<String>,
     pub mode: BondMode,
@@ -77,7 +74,6 @@ pub struct BondPlan {
 
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct RoutePlan {
     pub to: IpNet,
     pub via: IpAddr,

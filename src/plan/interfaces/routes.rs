@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    OptionalKey,
+    diagnostic::{Diagnostic, Span},
+};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::{InterfacePlan, RoutePlan, check, finding};
@@ -25,7 +28,7 @@ pub(super) fn plan(interface: &Interface) -> Vec<RoutePlan> {
         Some(RoutePlan {
             to: check::network("FL0624", &route.to).ok()?,
             via: check::router(&route.via).ok()?,
-            metric: route.metric.as_ref().map(|metric| metric.value),
+            metric: route.metric.value(),
         })
     });
     gateways.chain(routes).collect()
@@ -78,11 +81,8 @@ pub(super) fn check_twice(interfaces: &[&Interface], report: &mut Report) {
             let key = (route.to, route.metric);
             if seen.contains(&key) {
                 let twice = finding("FL0624", format!("a second route to {}", route.to), span);
-                report.push(
-                    twice
-                        .label("nothing tells which of them counts")
-                        .help("give routes of one network a `metric` each, under `routes`"),
-                );
+                let twice = twice.label("nothing tells which of them counts");
+                report.push(twice.help("give routes of one network a `metric` each, under `routes`"));
             }
             seen.push(key);
         }

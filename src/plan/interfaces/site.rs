@@ -1,4 +1,4 @@
-//! What the interfaces of a machine have to go with.
+//! Checks of a machine's interfaces against its system, platform and cluster.
 
 use std::net::IpAddr;
 
@@ -17,12 +17,12 @@ use crate::{
 /// Least MTU with which IPv6 is spoken (RFC 8200 section 5).
 const SMALLEST_IPV6_MTU: u16 = 1280;
 
-/// What the interfaces of a machine are checked against.
+/// The surroundings of a machine's interfaces.
 pub(in crate::plan) struct Site<'a> {
     pub(in crate::plan) os: &'a OsProfile,
     pub(in crate::plan) platform: &'a PlatformProfile,
     pub(in crate::plan) ranges: &'a Ranges,
-    /// What the network plugin takes of each packet.
+    /// Bytes that the network plugin takes of each packet.
     pub(in crate::plan) tunnel: Option<&'a Tunnel>,
     /// Pods have IPv6 addresses.
     pub(in crate::plan) ipv6: bool,
@@ -112,10 +112,8 @@ impl Site<'_> {
                 span,
             );
             let label = format!("{mtu} here, and network.cni.{plugin}.mtu is {asked}");
-            report.push(
-                odd.label(label)
-                    .help("leave the plugin's `mtu` out: it works out its own"),
-            );
+            let odd = odd.label(label);
+            report.push(odd.help("leave the plugin's `mtu` out: it works out its own"));
             return;
         }
         let overhead = self.tunnel.map_or(0, |tunnel| tunnel.overhead(*first));
@@ -131,10 +129,8 @@ impl Site<'_> {
         let told = |interface: &&Interface| interface.dhcp4 || interface.dhcp6 || interface.dns.is_some();
         if !self.dns && !interfaces.iter().any(told) {
             let none = Diagnostic::warning("FL0628", "nobody tells a machine its name servers").at(place);
-            report.push(
-                none.label("all interfaces of these machines have fixed addresses")
-                    .help("dns: { servers: […] } for the machines, or under one of the `interfaces`"),
-            );
+            let none = none.label("all interfaces of these machines have fixed addresses");
+            report.push(none.help("dns: { servers: […] } for the machines, or under one of the `interfaces`"));
         }
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use firelay_yaml::{
     Branch, Spanned,
     diagnostic::{Diagnostic, Span},
-    duration,
 };
 use serde_json::Value;
 use time::Duration;
@@ -19,18 +18,11 @@ pub(super) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// What the kubelet gets. Mappings of a node are laid over the cluster's key by key.
+    /// The field as the kubelet gets it. Mappings of a node and of the cluster are merged key by key.
     pub(super) fn get(&self, name: &str) -> Option<Value> {
-        let far = self
-            .cluster
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, branch)| &branch.value);
-        let near = self
-            .near
-            .iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, branch)| &branch.value);
+        let far = self.cluster.get(name).map(|branch| &branch.value);
+        let mut near = self.near.iter().filter(|(key, _)| key.as_str() == name);
+        let near = near.next().map(|(_, branch)| &branch.value);
         let value = match (far, near) {
             (Some(Value::Object(far)), Some(Value::Object(near))) => {
                 let mut both = far.clone();
@@ -62,7 +54,10 @@ impl Settings<'_> {
     pub(super) fn duration(&self, name: &str, default: Duration) -> Duration {
         let given = self.get(name);
         given.map_or(default, |value| {
-            value.as_str().and_then(duration::parse).unwrap_or_default()
+            value
+                .as_str()
+                .and_then(firelay_yaml::duration::parse)
+                .unwrap_or_default()
         })
     }
 
@@ -74,12 +69,7 @@ impl Settings<'_> {
     /// Where one of the fields was written at the level in question.
     pub(super) fn place(&self, names: &[&str]) -> Option<Span> {
         let near = |name: &&str| self.near.keys().find(|key| key.as_str() == *name).map(|key| key.span);
-        let far = |name: &&str| {
-            self.cluster
-                .keys()
-                .find(|key| key.as_str() == *name)
-                .map(|key| key.span)
-        };
+        let far = |name: &&str| Some(self.cluster.get_key_value(*name)?.0.span);
         if self.near.is_empty() {
             names.iter().find_map(far)
         } else {

@@ -1,24 +1,25 @@
 //! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
 
 mod merged;
-mod together;
+mod validate;
 
-use firelay_yaml::{config_schema::GateSetting, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{
-    Implied, component,
-    kubernetes::{self, Release, SETTINGS},
+    Requirements, component,
+    kubernetes::{self, SETTINGS},
     network::Ranges,
-    owned,
+    release::Release,
     report::Report,
+    reserved::RESERVED,
 };
 use crate::{
-    declaration::{self, Implication, Kind},
+    declaration::{self, Kind, Requirement},
     spec::{Argument, CaKeys, Kubelet, Spec},
 };
 
-pub(super) use together::check as check_together;
+pub(super) use validate::check as validate_fields;
 
 /// The field with which a kubelet asks the cluster for the certificate that it serves with.
 pub(super) const SERVER_TLS_BOOTSTRAP: &str = "serverTLSBootstrap";
@@ -40,10 +41,10 @@ pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
             _ => {}
         }
         for (name, branch) in &kubelet.config {
-            owned::KUBELET_FIELDS.check(name, &plain(&branch.value), report);
+            RESERVED.kubelet_fields.check(name, &plain(&branch.value), report);
         }
         component::check_arguments(
-            &owned::KUBELET_FLAGS,
+            &RESERVED.kubelet_flags,
             Some(release.minor),
             &kubelet.extra_args,
             release,
@@ -105,12 +106,17 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
     })
 }
 
+/// The places where kubelets are set to ask for the certificate with which they serve.
+fn bootstrapped(spec: &Spec) -> impl Iterator<Item = &Spanned<String>> {
+    let given = all(spec).filter_map(|kubelet| kubelet.config.get_key_value(SERVER_TLS_BOOTSTRAP));
+    given
+        .filter(|(_, value)| value.value == Value::Bool(true))
+        .map(|(name, _)| name)
+}
+
 /// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
-pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report) {
-    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
-    let asking =
-        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
-    for (name, _) in asking.filter(|_| !implied.approves_serving) {
+pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &mut Report) {
+    for name in bootstrapped(spec).filter(|_| !requirements.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
         let finding = finding.label("until then logs, exec and port-forward fail");
         report.push(finding.help(format!("add {}, or an approver of yours by `manifests`", approvers())));
@@ -119,12 +125,8 @@ pub(super) fn check_approval(spec: &Spec, implied: &Implied, report: &mut Report
 
 /// Nor does anybody sign them where no machine has the CA's key.
 pub(super) fn check_signer(spec: &Spec, report: &mut Report) {
-    let keys = spec.pki.ca_keys.as_ref();
-    let none = keys.is_some_and(|keys| keys.value == CaKeys::None);
-    let asking = all(spec).flat_map(|kubelet| &kubelet.config);
-    let asking =
-        asking.filter(|(name, value)| name.as_str() == SERVER_TLS_BOOTSTRAP && value.value == Value::Bool(true));
-    for (name, _) in asking.filter(|_| none) {
+    let none = spec.pki.ca_keys.value() == Some(CaKeys::None);
+    for name in bootstrapped(spec).filter(|_| none) {
         let finding = Diagnostic::error("FL0410", "nobody signs the kubelets' serving certificates").at(name.span);
         let finding = finding.label("with pki.caKeys: none no machine has the CA's key");
         report.push(finding.help("remove it: named nodes bring their certificates; or write caKeys: signer"));
@@ -133,7 +135,7 @@ pub(super) fn check_signer(spec: &Spec, report: &mut Report) {
 
 /// The add-ons that approve certificates, as the spec has them.
 fn approvers() -> String {
-    let approves = |one: &Implication| one.approves_serving == Some(true);
+    let approves = |one: &Requirement| one.approves_serving == Some(true);
     let known = declaration::of(Kind::Addon).filter(|it| it.implies.iter().any(approves));
     let keys: Vec<_> = known.map(|it| format!("`addons.{}`", it.key)).collect();
     keys.join(" or ")
@@ -142,8 +144,7 @@ fn approvers() -> String {
 /// The most pods that any kubelet was told to run, if any was told.
 pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
     all(spec)
-        .filter_map(|kubelet| kubelet.config.iter().find(|(key, _)| key.as_str() == "maxPods"))
-        .filter_map(|(_, pods)| pods.as_u64())
+        .filter_map(|kubelet| kubelet.config.get("maxPods")?.as_u64())
         .max()
 }
 
@@ -162,10 +163,7 @@ pub(super) fn check_dns(spec: &Spec, ranges: &Ranges, dns: std::net::IpAddr, rep
             continue;
         };
         let finding = Diagnostic::error("FL0515", "nothing answers at this DNS address").at(name.span);
-        report.push(
-            finding
-                .label(format!("{other} is a service address, but CoreDNS has {dns}"))
-                .help("remove it: the tenth address of the first service range is filled in"),
-        );
+        let finding = finding.label(format!("{other} is a service address, but CoreDNS has {dns}"));
+        report.push(finding.help("remove it: the tenth address of the first service range is filled in"));
     }
 }

@@ -11,7 +11,6 @@ use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Release, Role
 /// A plugin or add-on.
 #[derive(Clone, Debug)]
 pub struct AddonPlan {
-    /// What was chosen, with its parameters.
     pub choice: Choice,
     /// Its release, if it has any.
     pub version: Option<Version>,
@@ -27,7 +26,6 @@ impl AddonPlan {
         &self.choice.declaration.key
     }
 
-    /// What is known of its release.
     pub fn release(&self) -> Option<&Release> {
         self.choice.declaration.releases.get(self.version.as_ref()?)
     }
@@ -38,14 +36,13 @@ impl AddonPlan {
     }
 }
 
-/// What plugins and add-ons need of Kubernetes and of the machines.
+/// Requirements of plugins and add-ons on Kubernetes and on the machines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Implied {
+pub struct Requirements {
     /// Kernel modules to load.
     pub modules: Vec<String>,
-    /// Kernel parameters.
     pub sysctls: BTreeMap<String, String>,
-    /// What nodes must reach on each other.
+    /// Ports that nodes must reach on each other.
     pub ports: Vec<PortPlan>,
     /// Ports that programs listen on for their own machine alone.
     pub local_ports: Vec<PortPlan>,
@@ -53,7 +50,6 @@ pub struct Implied {
     pub unmanaged_interfaces: Vec<String>,
     /// CNI plugins that must be in the CNI directory before the first pod starts.
     pub cni_plugins: Vec<String>,
-    /// The least kernel.
     pub kernel: Option<KernelPlan>,
     /// kube-proxy is not deployed.
     pub without_kube_proxy: bool,
@@ -63,13 +59,10 @@ pub struct Implied {
     pub serving_certificates: bool,
     /// Certificates that kubelets ask for to serve with are approved.
     pub approves_serving: bool,
-    /// Fields of KubeletConfiguration.
     pub kubelet_config: BTreeMap<String, Value>,
     /// Flags of the kubelet.
     pub kubelet_arguments: BTreeMap<String, String>,
-    /// Flags of kube-apiserver.
     pub api_server_arguments: BTreeMap<String, String>,
-    /// Flags of kube-controller-manager.
     pub controller_manager_arguments: BTreeMap<String, String>,
     /// Names of the API server's certificate.
     pub sans: Vec<String>,
@@ -90,13 +83,12 @@ pub struct PortPlan {
     pub port: Option<u16>,
     /// Where it is open.
     pub on: Place,
-    /// What needs it.
+    /// The program that needs it.
     pub of: String,
 }
 
 /// The least kernel, and what needs it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub struct KernelPlan {
     pub major: u32,
     pub minor: u32,
@@ -105,7 +97,6 @@ pub struct KernelPlan {
 
 /// A file of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct HostFilePlan {
     pub path: String,
     pub mode: u32,
@@ -115,7 +106,6 @@ pub struct HostFilePlan {
 
 /// A unit of systemd.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct UnitPlan {
     pub name: String,
     pub content: String,
@@ -130,15 +120,12 @@ pub struct ManifestPlan {
     pub name: String,
     /// When it is applied.
     pub phase: PhaseName,
-    /// What is in it.
     pub source: ManifestSource,
 }
 
 /// Where a manifest of the user comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ManifestSource {
-    /// The spec.
     Content(String),
     /// Fetched by the founder, and checked.
     Url {

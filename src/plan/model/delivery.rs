@@ -30,7 +30,7 @@ pub struct PointerPlan {
     pub region: Option<String>,
     /// Headers of each request.
     pub headers: BTreeMap<String, Secret<String>>,
-    /// What stands behind `?` in each URL.
+    /// The text behind `?` in each URL.
     pub query: Option<Secret<String>>,
     /// The payload is encrypted.
     pub sealed: bool,

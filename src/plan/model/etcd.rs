@@ -9,7 +9,6 @@ pub struct EtcdPlan {
     pub external: bool,
     /// Version of the external members' binary.
     pub version: Version,
-    /// Data directory.
     pub data_dir: String,
     /// Flags of external members that go with their version.
     pub own_args: Vec<(String, String)>,

@@ -16,33 +16,22 @@ use crate::{
 /// `kubernetes`, resolved.
 #[derive(Clone, Debug)]
 pub struct KubernetesPlan {
-    /// Version.
     pub version: Version,
-    /// What the minor accepts.
     pub profile: Arc<KubernetesProfile>,
-    /// What its programs take.
     pub accepted: Accepted,
     /// Registry of the control-plane images, rewritten already.
     pub image_repository: String,
-    /// kubeadm feature gates.
     pub kubeadm_feature_gates: BTreeMap<String, bool>,
-    /// Component feature gates.
     pub feature_gates: BTreeMap<String, bool>,
-    /// kube-apiserver.
     pub api_server: ComponentPlan,
-    /// kube-controller-manager.
     pub controller_manager: ComponentPlan,
-    /// kube-scheduler.
     pub scheduler: ComponentPlan,
-    /// What keys of the spec make of the control plane.
     pub control_plane: ControlPlanePlan,
     /// KubeletConfiguration fields of the whole cluster (those that reach `kube-system/kubelet-config`).
     pub kubelet_config: BTreeMap<String, Value>,
     /// kube-proxy; `None` when disabled.
     pub kube_proxy: Option<KubeProxyPlan>,
-    /// CoreDNS.
     pub dns: DnsPlan,
-    /// kubeadm patches.
     pub patches: Vec<PatchPlan>,
     /// kubeadm phases to leave out.
     pub skip_phases: Vec<String>,
@@ -58,7 +47,6 @@ pub struct KubernetesPlan {
 
 /// kubeadm's timeouts, but for discovery's.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct TimeoutsPlan {
     pub control_plane_component_health_check: Duration,
     pub etcd_api_call: Duration,
@@ -72,7 +60,6 @@ pub struct TimeoutsPlan {
 pub struct ControlPlanePlan {
     /// Files that static pods read.
     pub configurations: Vec<ConfigurationPlan>,
-    /// What is encrypted in etcd.
     pub encryption: Option<EncryptionPlan>,
     /// Directory of the audit log, which is a file.
     pub audit_directory: Option<String>,
@@ -86,18 +73,16 @@ pub struct ControlPlanePlan {
 
 /// A file that a static pod reads.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct ConfigurationPlan {
     pub path: String,
     pub content: Map<String, Value>,
 }
 
-/// What is encrypted in etcd; the key comes from the bundle.
+/// The encryption of objects in etcd; its key comes from the bundle.
 #[derive(Clone, Debug)]
 pub struct EncryptionPlan {
     /// Where the file is laid.
     pub path: String,
-    /// Its first fields.
     pub head: Map<String, Value>,
     /// `secrets`, `deployments.apps`, …
     pub resources: Vec<String>,
@@ -108,17 +93,14 @@ pub struct EncryptionPlan {
 pub struct AuditWebhookPlan {
     /// Where its kubeconfig is laid.
     pub path: String,
-    /// URL.
     pub server: String,
     /// PEM of its CA.
     pub ca: Option<String>,
-    /// Bearer token.
     pub token: Option<Secret<String>>,
 }
 
 /// A static pod's settings. Pairs are `(name, value)`.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct ComponentPlan {
     /// Set by keys of the spec; the user has none of these names.
     pub own_args: Vec<(String, String)>,
@@ -129,7 +111,6 @@ pub struct ComponentPlan {
 
 /// A host path in a static pod.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct VolumePlan {
     pub name: String,
     pub host_path: String,
@@ -143,26 +124,22 @@ pub struct VolumePlan {
 pub struct KubeProxyPlan {
     /// Mode; `None` leaves the choice to kube-proxy.
     pub mode: Option<ProxyMode>,
-    /// KubeProxyConfiguration fields.
     pub config: BTreeMap<String, Value>,
 }
 
 /// CoreDNS, resolved.
 #[derive(Clone, Debug)]
 pub struct DnsPlan {
-    /// Cluster domain.
     pub domain: String,
     /// Registry, when not kubeadm's choice.
     pub image_repository: Option<String>,
     /// Tag, when not kubeadm's choice.
     pub image_tag: Option<String>,
-    /// Not deployed.
     pub disabled: bool,
 }
 
 /// A kubeadm patch.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct PatchPlan {
     pub target: PatchTarget,
     pub kind: PatchType,

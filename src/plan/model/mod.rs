@@ -1,5 +1,7 @@
 //! The resolved cluster.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod addons;
 mod delivery;
 mod etcd;
@@ -28,41 +30,28 @@ use crate::spec::{Access, Beside};
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Cluster name.
     pub name: String,
-    /// Kubernetes itself.
     pub kubernetes: KubernetesPlan,
-    /// The API's name.
     pub endpoint: EndpointPlan,
-    /// Ranges and CNI.
     pub network: NetworkPlan,
-    /// etcd.
     pub etcd: EtcdPlan,
-    /// containerd.
     pub runtime: RuntimePlan,
-    /// What stands before the host and path of what upstream publishes, without `/` at the end; absent without a mirror.
+    /// Prefix of the host and path of upstream's URLs, without `/` at the end; absent without a mirror.
     pub mirror: Option<String>,
-    /// Names of images.
     pub images: Images,
     /// The network plugin and the add-ons.
     pub addons: Vec<AddonPlan>,
-    /// What they need elsewhere.
-    pub implied: Implied,
+    pub requirements: Requirements,
     /// Manifests of the user.
     pub manifests: Vec<ManifestPlan>,
-    /// Users and keys.
     pub access: Access,
-    /// Certificates.
     pub pki: PkiPlan,
-    /// Joining.
     pub join: JoinPlan,
     /// Pods are kept from the metadata service.
     pub metadata_firewall: bool,
-    /// What closes machines.
     pub security: SecurityPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
-    /// What is written beside the documents.
     pub beside: BTreeSet<Beside>,
     /// Where machines that boot from the network find things; absent when none does.
     pub pxe: Option<PxePlan>,
@@ -71,7 +60,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The founder.
     pub fn founder(&self) -> &NodePlan {
         self.nodes
             .iter()
@@ -89,9 +77,11 @@ impl Plan {
         self.nodes.iter().filter(|node| node.roles.etcd)
     }
 
-    /// What machines must reach on each other.
+    /// Ports that machines must reach on each other.
     pub fn ports(&self) -> impl Iterator<Item = PortPlan> {
-        ports::of_kubernetes(self).into_iter().chain(self.implied.ports.clone())
+        ports::of_kubernetes(self)
+            .into_iter()
+            .chain(self.requirements.ports.clone())
     }
 
     /// Manifests of the user with the names of their files, which are numbered so that the order of the spec is theirs.

@@ -14,13 +14,11 @@ pub const API_PORT: u16 = 6443;
 pub struct EndpointPlan {
     /// Host name or address.
     pub host: String,
-    /// Port.
     pub port: u16,
-    /// Who makes it lead somewhere.
     pub provider: ProviderPlan,
 }
 
-/// Who makes the endpoint's name lead to a live API server.
+/// The router of the endpoint's name to a live API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderPlan {
     /// A load balancer or DNS outside the cluster.
@@ -50,16 +48,13 @@ pub enum ProviderPlan {
 pub struct BgpPlan {
     /// The control planes' autonomous system.
     pub asn: u32,
-    /// Routers.
     pub peers: Vec<BgpPeerPlan>,
 }
 
 /// A BGP router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BgpPeerPlan {
-    /// Address.
     pub address: IpAddr,
-    /// Its autonomous system.
     pub asn: u32,
     /// TCP MD5 password.
     pub password: Option<Secret<String>>,

@@ -13,7 +13,6 @@ use crate::{
 
 /// The roles of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct RoleSet {
     pub control_plane: bool,
     pub worker: bool,
@@ -34,7 +33,6 @@ pub struct NodePlan {
     pub name: String,
     /// A pool: the machine's own name and addresses are known only on the machine.
     pub pool: bool,
-    /// Roles.
     pub roles: RoleSet,
     /// The first control plane of the spec.
     pub founder: bool,
@@ -44,15 +42,12 @@ pub struct NodePlan {
     pub mac: Option<String>,
     /// SMBIOS UUID, lower case.
     pub uuid: Option<String>,
-    /// What it boots from the network.
+    /// Absent on a machine that does not boot from the network.
     pub boot: Option<BootPlan>,
-    /// OS.
     pub os: Arc<OsProfile>,
-    /// Platform.
     pub platform: Arc<PlatformProfile>,
     /// How its document comes to it, shared between machines of one row.
     pub delivery: Arc<DeliveryPlan>,
-    /// Architecture.
     pub arch: Arch,
     /// How it proves who it is.
     pub identity: JoinIdentity,
@@ -70,13 +65,13 @@ pub struct NodePlan {
     pub preinstalled: bool,
     /// Where the binaries are.
     pub bin_dir: String,
-    /// What is fetched at first boot; empty when preinstalled.
+    /// Fetched at first boot; empty when preinstalled.
     pub artifacts: Vec<ArtifactPlan>,
     /// Images imported before the kubelet starts, in order.
     pub image_archives: Vec<ImageArchivePlan>,
     /// Network interfaces; none leaves the network to the image and the platform.
     pub interfaces: Vec<InterfacePlan>,
-    /// What is set on the machine itself, shared between machines of one row.
+    /// Shared between the machines of a group.
     pub host: Arc<HostPlan>,
 }
 
@@ -100,7 +95,6 @@ impl NodePlan {
 
 /// A taint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct TaintPlan {
     pub key: String,
     pub value: String,

@@ -9,7 +9,7 @@ pub struct PxePlan {
     pub matchbox: Option<String>,
 }
 
-/// What a machine boots from the network.
+/// The files and arguments of a network boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootPlan {
     /// URL of the kernel.

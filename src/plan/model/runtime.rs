@@ -14,19 +14,15 @@ pub struct RuntimePlan {
     pub version: Version,
     /// Sandbox image, rewritten already.
     pub sandbox_image: String,
-    /// Snapshotter.
     pub snapshotter: String,
     /// Registries as the user gave them.
     pub registries: Vec<Registry>,
-    /// Further handlers.
     pub runtimes: Vec<OciRuntime>,
-    /// nerdctl is installed.
     pub nerdctl: bool,
 }
 
 /// An image archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct ImageArchivePlan {
     pub url: String,
     pub sha256: String,
@@ -37,7 +33,6 @@ pub struct ImageArchivePlan {
 pub struct ArtifactPlan {
     /// Catalog name, `kubelet`.
     pub name: String,
-    /// Version.
     pub version: Version,
     /// URL, mirror and overrides applied.
     pub url: String,
@@ -45,7 +40,6 @@ pub struct ArtifactPlan {
     pub upstream: Option<String>,
     /// Lower-case hex SHA-256.
     pub sha256: String,
-    /// Packing.
     pub format: ArtifactFormat,
     /// Archive members (see [`crate::profile::Artifact::members`]).
     pub members: Vec<String>,

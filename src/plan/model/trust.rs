@@ -20,7 +20,6 @@ pub struct PkiPlan {
     pub backdate: Duration,
     /// Extra SANs of the API server.
     pub extra_sans: Vec<String>,
-    /// Who holds CA keys.
     pub ca_keys: CaKeys,
 }
 

@@ -13,9 +13,9 @@ const MOST_NODE_BITS: u8 = 16;
 /// The kubelet's own `maxPods`.
 const MAX_PODS: u64 = 110;
 
-/// Who cuts the pod ranges by the masks.
+/// The program that divides the pod ranges by the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::plan) enum Cutter {
+pub(in crate::plan) enum NodeCidrAllocator {
     /// The controller manager; kubeadm checks what it is told.
     ControllerManager,
     /// The network plugin.
@@ -24,10 +24,10 @@ pub(in crate::plan) enum Cutter {
     Nobody,
 }
 
-/// What the nodes' parts have to do.
+/// The conditions for the nodes' parts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::plan) struct Parts {
-    pub(in crate::plan) cutter: Cutter,
+    pub(in crate::plan) node_cidr_allocator: NodeCidrAllocator,
     /// Named machines with a kubelet, and pools.
     pub(in crate::plan) nodes: usize,
     /// The most pods of any of them that the spec says.
@@ -48,7 +48,7 @@ impl Parts {
         } else {
             ("nodeMaskIpv6", 64)
         };
-        if self.cutter == Cutter::Nobody {
+        if self.node_cidr_allocator == NodeCidrAllocator::Nobody {
             report.extend(given.map(|mask| without_effect(key, mask.span)));
             return None;
         }
@@ -88,7 +88,7 @@ impl Part {
             let help = format!("choose a mask from {prefix} to {}", most.min(net.max_prefix_len()));
             return Some(self.refused(format!("no /{mask} fits into {net}"), help));
         };
-        if bits > MOST_NODE_BITS && parts.cutter == Cutter::ControllerManager {
+        if bits > MOST_NODE_BITS && parts.node_cidr_allocator == NodeCidrAllocator::ControllerManager {
             let label = format!("/{mask} in {net}: more than {MOST_NODE_BITS} bits apart, which kubeadm refuses");
             let help = format!("choose a mask up to {most}, or a smaller pod range");
             return Some(self.refused(label, help));
@@ -102,12 +102,10 @@ impl Part {
     }
 
     fn refused(&self, label: String, help: String) -> Diagnostic {
-        let finding = Diagnostic::error("FL0105", "the nodes' pod ranges do not fit into the pod range").label(label);
-        Diagnostic {
-            span: self.span,
-            ..finding
-        }
-        .help(help)
+        Diagnostic::error("FL0105", "the nodes' pod ranges do not fit into the pod range")
+            .at(self.span)
+            .label(label)
+            .help(help)
     }
 
     /// A node needs an address for every pod; of a range the first and the last are none.
@@ -118,12 +116,8 @@ impl Part {
         (max_pods > addresses).then(|| {
             let label = format!("a /{mask} has {addresses} addresses, and maxPods is {max_pods}");
             let help = format!("lower kubernetes.kubelet.config.maxPods, or choose a smaller network.{key}");
-            let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods").label(label);
-            Diagnostic {
-                span: self.span,
-                ..finding
-            }
-            .help(help)
+            let finding = Diagnostic::error("FL0109", "a node has fewer pod addresses than pods");
+            finding.at(self.span).label(label).help(help)
         })
     }
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use super::{NetworkPlan, report::Report};
 use crate::spec::Spec;
 
-pub(super) use masks::{Cutter, Parts};
+pub(super) use masks::{NodeCidrAllocator, Parts};
 pub(super) use subnets::{Range, Ranges};
 
 /// The resolved network; `None` when the ranges were refused.

@@ -6,12 +6,15 @@ use std::{
 };
 
 use firelay_yaml::{
-    Spanned,
+    OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use ipnet::IpNet;
 
-use crate::{plan::report::Report, spec::Network};
+use crate::{
+    plan::{names, report::Report},
+    spec::Network,
+};
 
 /// The bits that kubeadm lets a service range have (`ValidateIPNetFromString` and `MaximumBitsForServiceSubnet` in
 /// `cmd/kubeadm/app`).
@@ -73,23 +76,15 @@ impl Ranges {
     }
 
     fn check_families(&self, network: &Network, report: &mut Report) {
-        let families = |ranges: &[Range]| ranges.iter().map(|range| is_ipv4(range.net)).collect::<Vec<_>>();
-        if !self.complete || families(&self.pods) == families(&self.services) {
+        let families = |ranges: &[Range]| names::families(ranges.iter().map(|range| is_ipv4(range.net)));
+        let (pods, services) = (families(&self.pods), families(&self.services));
+        if !self.complete || pods == services {
             return;
         }
-        let span = network
-            .services
-            .as_ref()
-            .or(network.pods.as_ref())
-            .map(|list| list.span);
-        let finding = Diagnostic::error("FL0104", "pod and service ranges differ in their IP families")
-            .label(format!(
-                "pods: {}; services: {}",
-                spell(&self.pods),
-                spell(&self.services)
-            ))
-            .help("give both the same families in the same order");
-        report.push(Diagnostic { span, ..finding });
+        let span = network.services.span().or(network.pods.span());
+        let finding = Diagnostic::error("FL0104", "pod and service ranges differ in their IP families").at(span);
+        let finding = finding.label(format!("pods: {pods}; services: {services}"));
+        report.push(finding.help("give both the same families in the same order"));
     }
 
     fn check_overlap(&self, report: &mut Report) {
@@ -102,13 +97,9 @@ impl Ranges {
                     Some(_) => (pods, services, "network.services"),
                     None => (services, pods, "network.pods"),
                 };
-                let finding = Diagnostic::error("FL0103", "pod and service networks overlap")
-                    .label(relation(one.net, other.net))
-                    .help(format!("choose a range outside {key}"));
-                report.push(Diagnostic {
-                    span: one.span,
-                    ..finding
-                });
+                let finding = Diagnostic::error("FL0103", "pod and service networks overlap").at(one.span);
+                let finding = finding.label(relation(one.net, other.net));
+                report.push(finding.help(format!("choose a range outside {key}")));
             }
         }
     }
@@ -116,14 +107,6 @@ impl Ranges {
 
 pub(super) fn is_ipv4(net: IpNet) -> bool {
     matches!(net, IpNet::V4(_))
-}
-
-fn spell(ranges: &[Range]) -> String {
-    let names: Vec<_> = ranges
-        .iter()
-        .map(|range| if is_ipv4(range.net) { "IPv4" } else { "IPv6" })
-        .collect();
-    names.join(", ")
 }
 
 fn overlap(one: IpNet, other: IpNet) -> bool {
@@ -158,23 +141,15 @@ fn list(
     ranges.retain(|range| {
         let fresh = seen.insert(is_ipv4(range.net));
         if !fresh {
-            let finding = Diagnostic::error("FL0104", "two ranges of one IP family").label("the second of its family");
-            report.push(
-                Diagnostic {
-                    span: range.span,
-                    ..finding
-                }
-                .help("dual stack is one IPv4 and one IPv6 range"),
-            );
+            let finding = Diagnostic::error("FL0104", "two ranges of one IP family").at(range.span);
+            let finding = finding.label("the second of its family");
+            report.push(finding.help("dual stack is one IPv4 and one IPv6 range"));
         }
         fresh
     });
     if list.is_empty() {
-        report.push(
-            Diagnostic::error("FL0104", format!("{key} is empty"))
-                .at(list.span)
-                .help("remove the key to get the default"),
-        );
+        let finding = Diagnostic::error("FL0104", format!("{key} is empty")).at(list.span);
+        report.push(finding.help("remove the key to get the default"));
     }
     ranges
 }
@@ -232,24 +207,13 @@ fn check_reserved(text: &Spanned<String>, net: IpNet) -> Result<(), Diagnostic> 
 }
 
 fn check_service_size(range: Range, report: &mut Report) {
-    let bits = range.net.max_prefix_len() - range.net.prefix_len();
-    let label = match bits {
-        _ if bits > MOST_SERVICE_BITS => {
-            format!(
-                "larger than /{}, which kubeadm and kube-apiserver refuse",
-                range.net.max_prefix_len() - MOST_SERVICE_BITS
-            )
-        }
-        _ if bits < LEAST_SERVICE_BITS => {
-            format!(
-                "smaller than /{}: the tenth address is the cluster's DNS",
-                range.net.max_prefix_len() - LEAST_SERVICE_BITS
-            )
-        }
+    let whole = range.net.max_prefix_len();
+    let (largest, smallest) = (whole - MOST_SERVICE_BITS, whole - LEAST_SERVICE_BITS);
+    let label = match range.net.prefix_len() {
+        length if length < largest => format!("larger than /{largest}, which kubeadm and kube-apiserver refuse"),
+        length if length > smallest => format!("smaller than /{smallest}: the tenth address is the cluster's DNS"),
         _ => return,
     };
-    report.push(Diagnostic {
-        span: range.span,
-        ..Diagnostic::error("FL0106", "service range of an unfit size").label(label)
-    });
+    let finding = Diagnostic::error("FL0106", "service range of an unfit size");
+    report.push(finding.at(range.span).label(label));
 }

@@ -46,7 +46,7 @@ fn route_reflectors_end_the_mesh_and_are_annotated_by_control_planes() {
     let peering = &named(&objects, "BGPPeer", "route-reflectors")["spec"];
     let wanted = json!({ "nodeSelector": "all()", "peerSelector": "has(example.com/reflector)" });
     assert_eq!(*peering, wanted);
-    let unit = |name: &str| plan.implied.units.iter().find(|unit| unit.name == name).unwrap();
+    let unit = |name: &str| plan.requirements.units.iter().find(|unit| unit.name == name).unwrap();
     let service = unit("calico-route-reflectors.service");
     let annotation = "-l example.com/reflector projectcalico.org/RouteReflectorClusterID=244.0.0.1\n";
     assert!(service.content.contains(annotation), "{}", service.content);

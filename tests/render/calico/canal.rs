@@ -32,7 +32,7 @@ fn canal_gives_flannel_and_calico_the_same_network() {
             own["plugins"][0]["ipam"],
             json!({ "type": "host-local", "ranges": ranges })
         );
-        assert!(!plan.implied.without_node_cidrs);
+        assert!(!plan.requirements.without_node_cidrs);
     }
 }
 

@@ -27,7 +27,7 @@ fn what_calico_implies_follows_from_its_mode() {
         ),
     ] {
         let plan = resolve(&FAMILIES[0].spec(&format!("{{ calico: {parameters} }}"), "iptables"));
-        let implied = &plan.implied;
+        let implied = &plan.requirements;
         let mut found = implied.modules.clone();
         found.sort();
         assert_eq!(found, modules, "{parameters}");

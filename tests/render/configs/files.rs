@@ -21,7 +21,7 @@ fn text(file: Option<NodeFile>) -> String {
 #[test]
 fn modules_come_from_the_proxy_the_os_and_the_plugin_without_repeats() {
     let mut plan = plan();
-    plan.implied.modules = vec!["vxlan".to_owned(), "overlay".to_owned()];
+    plan.requirements.modules = vec!["vxlan".to_owned(), "overlay".to_owned()];
     let worker = |plan: &firelay::plan::Plan| text(kernel::modules(plan, &plan.nodes[2]));
     assert_eq!(worker(&plan), "overlay\nbr_netfilter\nnf_conntrack\nvxlan\n");
     let mode = Some(ProxyMode::Ipvs);
@@ -55,7 +55,7 @@ fn an_etcd_node_is_left_as_it_is() {
 
 fn unmanaged() -> Plan {
     let mut plan = plan();
-    plan.implied.unmanaged_interfaces = ["interface-name:cni0", "interface-name:flannel*"]
+    plan.requirements.unmanaged_interfaces = ["interface-name:cni0", "interface-name:flannel*"]
         .map(Into::into)
         .into();
     plan
@@ -65,7 +65,7 @@ fn unmanaged() -> Plan {
 #[test]
 fn the_device_of_ipvs_is_left_to_kube_proxy() {
     let mut plan = plan();
-    plan.implied.unmanaged_interfaces.clear();
+    plan.requirements.unmanaged_interfaces.clear();
     let mut worker = plan.nodes[2].clone();
     worker.os = os("rocky-9");
     assert!(network::file(&plan, &worker).unwrap().is_none());

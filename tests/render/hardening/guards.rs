@@ -31,7 +31,7 @@ fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
         let text = fs::read_to_string(&spec).unwrap();
         assert_eq!(lost(&text), [], "{}", spec.display());
         let spec = composed(Source::new("cluster.yaml", text).into());
-        plan::read(&spec, &Profiles::embedded().unwrap()).unwrap();
+        plan::load(&spec, &Profiles::embedded().unwrap()).unwrap();
     }
 }
 

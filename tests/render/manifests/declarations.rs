@@ -79,7 +79,7 @@ fn who_gives_nodes_their_ranges_follows_from_parameters_alone() {
         let by_masks = implications.any(|it| it.node_masks == Some(true));
         let network = &plan.network;
         let masks = network.node_mask_ipv4.or(network.node_mask_ipv6).is_some();
-        match plan.implied.without_node_cidrs {
+        match plan.requirements.without_node_cidrs {
             true => assert!(masks == by_masks, "{case}"),
             false => assert!(masks, "{case}"),
         }

@@ -53,7 +53,8 @@ fn every_plugin_and_add_on_has_a_page_of_how_to_use_it() {
 
 #[test]
 fn pages_name_the_ports_of_every_mode() {
-    let ports = |plan: &Plan| -> BTreeSet<_> { plan.implied.ports.iter().map(|port| format!("{port:?}")).collect() };
+    let ports =
+        |plan: &Plan| -> BTreeSet<_> { plan.requirements.ports.iter().map(|port| format!("{port:?}")).collect() };
     let default = CASES
         .iter()
         .find(|(_, plan)| plan.addons.iter().all(|addon| addon.choice.declaration.default));
@@ -68,7 +69,7 @@ fn pages_name_the_ports_of_every_mode() {
         let declaration = &addon.choice.declaration;
         let given = serde_json::json!(addon.choice.parameters).to_string();
         let pages = pages(declaration).concat();
-        for port in &plan.implied.ports {
+        for port in &plan.requirements.ports {
             // Those that the example itself sets are no news, nor the next one for the second IP family.
             let among = |number: u16| given.contains(&number.to_string());
             let set = port.port.is_some_and(|number| among(number) || among(number - 1));

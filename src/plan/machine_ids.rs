@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-use super::{machines::Row, report::Report};
+use super::{machines::NodeGroup, report::Report};
 use crate::spec::Node;
 
 /// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
 const GROUP_BIT: u8 = 1;
 
-/// What firmware tells that has no UUID (SMBIOS 3.7 §7.2.1), and what boards with American Megatrends' firmware tell whose maker
+/// UUIDs of firmware that has none (SMBIOS 3.7 §7.2.1), and of boards with American Megatrends' firmware whose maker
 /// left its sample in (published dmidecode reports of such boards, read 2026-11-21).
 const NOT_SET: [&str; 3] = [
     "00000000-0000-0000-0000-000000000000",
@@ -56,7 +56,7 @@ pub(super) fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
     Ok(uuid)
 }
 
-/// What tells machines apart: how it is called, its code, how it is read, and where a node has it.
+/// An identifier of machines: its name, code, parser, and key of a node.
 type Mark = (
     &'static str,
     &'static str,
@@ -70,20 +70,17 @@ const MARKS: [Mark; 2] = [
 ];
 
 /// Refuses marks that are not of one machine.
-pub(super) fn check(rows: &[Row<'_>], report: &mut Report) {
+pub(super) fn check(groups: &[NodeGroup<'_>], report: &mut Report) {
     for (what, code, read, given) in MARKS {
         let mut seen = BTreeSet::new();
-        for (row, text) in rows.iter().filter_map(|row| Some((row, given(row.node)?))) {
-            if row.names.len() > 1 {
+        for (group, text) in groups.iter().filter_map(|group| Some((group, given(group.node)?))) {
+            if group.names.len() > 1 {
                 let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
                 report.push(finding.help(format!("list machines with a {what} one by one")));
             }
             if read(text).is_ok_and(|mark| !seen.insert(mark)) {
-                report.push(
-                    Diagnostic::error(code, format!("a {what} is given twice"))
-                        .at(text.span)
-                        .label("the second is here"),
-                );
+                let finding = Diagnostic::error(code, format!("a {what} is given twice")).at(text.span);
+                report.push(finding.label("the second is here"));
             }
         }
     }

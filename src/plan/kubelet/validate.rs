@@ -21,7 +21,7 @@ const WATCHED: &[&str] = &[
 
 /// Checks the settings of a machine laid over the cluster's; without any of its own (`near` empty), the cluster's alone.
 ///
-/// What is wrong with the cluster's alone is said there, not for each machine again.
+/// Mistakes of the cluster's settings are reported there, not for each machine again.
 pub(in crate::plan) fn check(
     cluster: &BTreeMap<Spanned<String>, Branch>,
     near: &BTreeMap<&Spanned<String>, &Branch>,

@@ -1,16 +1,16 @@
-//! Who gives nodes their parts of the pod ranges.
+//! The program that gives nodes their parts of the pod ranges.
 
 use super::holds;
-use crate::{declaration::Kind, plan::network::Cutter, spec::Spec};
+use crate::{declaration::Kind, plan::network::NodeCidrAllocator, spec::Spec};
 
 /// The flag of kube-controller-manager that is firelay's word for it; the user's own wins.
 pub(super) const FLAG: &str = "allocate-node-cidrs";
 
 /// By the network plugin's parameters alone, as it is asked before there is a plan.
-pub(in crate::plan) fn cutter(spec: &Spec) -> Cutter {
+pub(in crate::plan) fn node_cidr_allocator(spec: &Spec) -> NodeCidrAllocator {
     let (choices, _) = spec.choices();
     let plugin = choices.iter().find(|choice| choice.declaration.kind == Kind::Cni);
-    let implied: Vec<_> = plugin
+    let requirements: Vec<_> = plugin
         .into_iter()
         .flat_map(|choice| choice.declaration.implies.iter().map(move |it| (choice, it)))
         .filter(|(choice, it)| it.when.as_deref().is_none_or(|when| holds(choice, when)))
@@ -19,12 +19,12 @@ pub(in crate::plan) fn cutter(spec: &Spec) -> Cutter {
     let mut own = spec.kubernetes.controller_manager.extra_args.iter().rev();
     let own = own.find(|argument| *argument.name == FLAG);
     let allocates = own.map_or_else(
-        || implied.iter().all(|it| it.node_cidrs != Some(false)),
+        || requirements.iter().all(|it| it.node_cidrs != Some(false)),
         |argument| *argument.value != "false",
     );
     match allocates {
-        true => Cutter::ControllerManager,
-        false if implied.iter().any(|it| it.node_masks == Some(true)) => Cutter::Plugin,
-        false => Cutter::Nobody,
+        true => NodeCidrAllocator::ControllerManager,
+        false if requirements.iter().any(|it| it.node_masks == Some(true)) => NodeCidrAllocator::Plugin,
+        false => NodeCidrAllocator::Nobody,
     }
 }

@@ -2,17 +2,17 @@
 
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 
-use super::{machines::Row, report::Report};
+use super::{machines::NodeGroup, report::Report};
 use crate::spec::{Settings, Spec};
 
 /// Warns of labels, taints and kubelet settings of the etcd role and of nodes with this role alone.
-pub(super) fn check(spec: &Spec, rows: &[Row<'_>], report: &mut Report) {
-    let members = || rows.iter().filter(|row| row.roles.etcd);
-    if members().count() > 0 && members().all(|row| !row.roles.kubernetes()) {
+pub(super) fn check(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
+    let members = || groups.iter().filter(|group| group.roles.etcd);
+    if members().count() > 0 && members().all(|group| !group.roles.kubernetes()) {
         check_one(spec.roles.etcd.settings(), report);
     }
-    let without = members().filter(|row| !row.roles.kubernetes());
-    without.for_each(|row| check_one(row.node.settings(), report));
+    let without = members().filter(|group| !group.roles.kubernetes());
+    without.for_each(|group| check_one(group.node.settings(), report));
 }
 
 fn check_one(settings: Settings<'_>, report: &mut Report) {

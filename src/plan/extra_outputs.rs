@@ -1,4 +1,4 @@
-//! What is written beside the documents.
+//! Outputs beside the documents.
 
 use std::collections::BTreeSet;
 

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use super::{broken, context, of, placed};
 use crate::{
     UNITS,
-    declaration::{Implication, Leaf, Place, Port},
-    plan::{AddonPlan, HostFilePlan, Implied, KernelPlan, Plan, PortPlan, UnitPlan, ports, report::Report},
+    declaration::{Leaf, Place, Port, Requirement},
+    plan::{AddonPlan, HostFilePlan, KernelPlan, Plan, PortPlan, Requirements, UnitPlan, ports, report::Report},
     spec::Spec,
     template,
 };
 
-/// What all plugins and add-ons of the plan need.
-pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
-    let mut all = Implied::default();
+/// Collects the requirements of all plugins and add-ons.
+pub(super) fn collect(plan: &Plan, report: &mut Report) -> Requirements {
+    let mut all = Requirements::default();
     let whole = context(plan);
     let kubernetes: Vec<_> = ports::of_kubernetes(plan)
         .into_iter()
@@ -24,13 +24,13 @@ pub(super) fn collect(plan: &Plan, report: &mut Report) -> Implied {
         .collect();
     for addon in &plan.addons {
         let context = of(&whole, addon);
-        for implication in &addon.choice.declaration.implies {
+        for requirement in &addon.choice.declaration.implies {
             let asker = Asker {
                 kubernetes: &kubernetes,
                 addon,
                 context: &context,
             };
-            match asker.filled(implication) {
+            match asker.filled(requirement) {
                 Ok(Some(filled)) => report.extend(
                     asker
                         .add(filled, &mut all)
@@ -57,12 +57,12 @@ impl Asker<'_> {
     }
 
     /// An implication with its texts filled in, if it holds.
-    fn filled(&self, implication: &Implication) -> Result<Option<Implication>, template::Error> {
-        let when = implication.when.as_deref();
+    fn filled(&self, requirement: &Requirement) -> Result<Option<Requirement>, template::Error> {
+        let when = requirement.when.as_deref();
         if !when.map_or(Ok(true), |when| template::holds(&self.folder(), when, self.context))? {
             return Ok(None);
         }
-        let raw = serde_json::to_value(implication).unwrap_or_default();
+        let raw = serde_json::to_value(requirement).unwrap_or_default();
         let filled = fill(&self.folder(), raw, self.context)?.unwrap_or_default();
         serde_json::from_value(filled)
             .map(Some)
@@ -73,7 +73,7 @@ impl Asker<'_> {
         refused(&self.folder(), why)
     }
 
-    fn add(&self, one: Implication, all: &mut Implied) -> Result<Vec<Diagnostic>, template::Error> {
+    fn add(&self, one: Requirement, all: &mut Requirements) -> Result<Vec<Diagnostic>, template::Error> {
         append(&mut all.modules, one.modules);
         append(&mut all.unmanaged_interfaces, one.unmanaged_interfaces);
         append(&mut all.cni_plugins, one.cni_plugins);
@@ -126,7 +126,7 @@ impl Asker<'_> {
     }
 
     /// Adds ports, and finds those that others have.
-    fn listen(&self, ports: &[Port], all: &mut Implied) -> Vec<Diagnostic> {
+    fn listen(&self, ports: &[Port], all: &mut Requirements) -> Vec<Diagnostic> {
         let plans: Vec<_> = ports.iter().map(|port| (port.local, self.port(port))).collect();
         let findings = plans.iter().filter_map(|(_, port)| self.taken(port, all)).collect();
         let (local, open): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(local, _)| *local);
@@ -145,7 +145,7 @@ impl Asker<'_> {
     }
 
     /// Two cannot listen on one port of a machine.
-    fn taken(&self, port: &PortPlan, all: &Implied) -> Option<Diagnostic> {
+    fn taken(&self, port: &PortPlan, all: &Requirements) -> Option<Diagnostic> {
         let number = port.port?;
         let same = |other: &&PortPlan| {
             let place = port.on == other.on || [port.on, other.on].contains(&Place::All);
@@ -184,9 +184,9 @@ impl Asker<'_> {
 }
 
 /// Files of the user that a plugin or add-on writes.
-pub(super) fn own_files(implied: &Implied, spec: &Spec) -> Vec<Diagnostic> {
-    let units = implied.units.iter().map(|unit| format!("{UNITS}{}", unit.name));
-    let paths: BTreeSet<_> = implied
+pub(super) fn own_files(requirements: &Requirements, spec: &Spec) -> Vec<Diagnostic> {
+    let units = requirements.units.iter().map(|unit| format!("{UNITS}{}", unit.name));
+    let paths: BTreeSet<_> = requirements
         .files
         .iter()
         .map(|file| file.path.clone())

@@ -1,9 +1,9 @@
 //! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
 
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
 use super::{
-    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, kubernetes::Release, pki,
+    AddonPlan, EndpointPlan, EtcdPlan, JoinPlan, NodePlan, Plan, ProviderPlan, TaintPlan, pki, release::Release,
     report::Report,
 };
 use crate::spec::{JoinIdentity, ProxyMode, Spec, TaintEffect};
@@ -16,22 +16,16 @@ const RUNC_SHIM: &str = "io.containerd.runc.v2";
 /// kube-vip answers for the address by ARP; in ipvs mode every node has each service's address, and answers as well.
 pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mut Report) {
     let proxy = &spec.kubernetes.kube_proxy;
-    let Some(mode) = proxy
-        .mode
-        .as_ref()
-        .filter(|mode| mode.value == ProxyMode::Ipvs && !*proxy.disabled)
-    else {
+    let ipvs = |mode: &&Spanned<ProxyMode>| mode.value == ProxyMode::Ipvs && !*proxy.disabled;
+    let Some(mode) = proxy.mode.as_ref().filter(ipvs) else {
         return;
     };
-    let ipvs = proxy.config.iter().find(|(name, _)| name.as_str() == "ipvs");
-    let strict = ipvs.is_some_and(|(_, ipvs)| ipvs.get("strictARP").is_some_and(|strict| strict == true));
+    let ipvs = proxy.config.get("ipvs");
+    let strict = ipvs.is_some_and(|ipvs| ipvs.get("strictARP").is_some_and(|strict| strict == true));
     if matches!(endpoint.provider, ProviderPlan::KubeVip { bgp: None, .. }) && !strict {
         let finding = Diagnostic::error("FL0118", "kube-vip beside ipvs without strict ARP").at(mode.span);
-        report.push(
-            finding
-                .label("nodes would answer ARP for addresses that others hold")
-                .help("add config: { ipvs: { strictARP: true } }, or use nftables"),
-        );
+        let finding = finding.label("nodes would answer ARP for addresses that others hold");
+        report.push(finding.help("add config: { ipvs: { strictARP: true } }, or use nftables"));
     }
 }
 
@@ -50,15 +44,12 @@ pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
         .addons
         .iter()
         .find(|addon| addon.is_cni() && !addon.choice.declaration.files.is_empty());
-    let (Some(span), Some(plugin), false) = (place, plugin, plan.implied.without_kube_proxy) else {
+    let (Some(span), Some(plugin), false) = (place, plugin, plan.requirements.without_kube_proxy) else {
         return;
     };
     let finding = Diagnostic::warning("FL0119", format!("{} without kube-proxy", plugin.key())).at(span);
-    report.push(
-        finding
-            .label("nothing leads services to their pods")
-            .help("keep kube-proxy, or choose a network plugin that does its work"),
-    );
+    let finding = finding.label("nothing leads services to their pods");
+    report.push(finding.help("keep kube-proxy, or choose a network plugin that does its work"));
 }
 
 /// Pods of users go to machines without taints that keep them away.
@@ -69,10 +60,10 @@ pub(super) fn check_pods(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {
         return;
     }
     let finding = Diagnostic::warning("FL0231", "no machine that runs pods").at(spec.nodes.span);
+    let finding =
+        finding.label("each has a taint that keeps pods away, as control planes do unless they are workers too");
     report.push(
-        finding
-            .label("each has a taint that keeps pods away, as control planes do unless they are workers too")
-            .help("add a worker or a pool, or give control planes both roles: roles: [control-plane, worker]"),
+        finding.help("add a worker or a pool, or give control planes both roles: roles: [control-plane, worker]"),
     );
 }
 
@@ -82,13 +73,13 @@ pub(super) fn check_plugin(addons: &[AddonPlan], manifests: usize, report: &mut 
     let Some(plugin) = plugin.filter(|plugin| plugin.choice.declaration.files.is_empty() && manifests == 0) else {
         return;
     };
-    let finding = Diagnostic::warning("FL0110", "no network plugin, and no manifest that could bring one")
-        .label("nodes stay NotReady until a plugin is installed")
-        .help("add the plugin's manifest under `manifests`");
-    report.push(Diagnostic {
-        span: plugin.choice.place,
-        ..finding
-    });
+    let finding = Diagnostic::warning("FL0110", "no network plugin, and no manifest that could bring one");
+    let finding = finding.label("nodes stay NotReady until a plugin is installed");
+    report.push(
+        finding
+            .at(plugin.choice.place)
+            .help("add the plugin's manifest under `manifests`"),
+    );
 }
 
 /// The kubelet speaks to containerd of systemd's groups; a handler of runc's kind that makes its own starts no pod.
@@ -104,12 +95,10 @@ pub(super) fn check_cgroup_drivers(spec: &Spec, report: &mut Report) {
                 "FL0517",
                 "a runtime handler with another cgroup driver than the kubelet",
             );
-            report.push(
-                finding
-                    .at(handler.name.span)
-                    .label("the kubelet uses systemd's driver, and pods of this handler do not start")
-                    .help("remove systemdCgroup: false"),
-            );
+            let finding = finding
+                .at(handler.name.span)
+                .label("the kubelet uses systemd's driver, and pods of this handler do not start");
+            report.push(finding.help("remove systemdCgroup: false"));
         }
     }
 }
@@ -129,11 +118,8 @@ pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report
     };
     let message = format!("etcd {version} does not go with Kubernetes {}", release.version);
     let finding = Diagnostic::error("FL0315", message).at(text.span);
-    report.push(
-        finding
-            .label(format!("kubeadm and the API server work with {}", release.profile.etcd))
-            .help("remove the key to get the version that fits"),
-    );
+    let finding = finding.label(format!("kubeadm and the API server work with {}", release.profile.etcd));
+    report.push(finding.help("remove the key to get the version that fits"));
 }
 
 /// The token's life is counted from init; machines that still wait when it ends never join.

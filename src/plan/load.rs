@@ -1,4 +1,4 @@
-//! What can be said about a spec that has mistakes of form, so that one run tells as much as it can.
+//! Loading of a spec: one run reports as many mistakes as possible, also of a spec with mistakes of form.
 
 use super::{Plan, resolve, schema_help};
 use crate::{
@@ -22,7 +22,7 @@ const OF_ONE_VALUE: &[&str] = &[
 ///
 /// A spec with mistakes of form is resolved as well. If the intended values are clear, all findings count; else only those
 /// about a single value. Findings at the place of a mistake never count.
-pub fn read(composed: &Composed, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn load(composed: &Composed, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut findings = composed.draft.findings.clone();
     schema_help::add(composed, profiles, &mut findings);
     let redacted = |mut findings: Vec<Diagnostic>| {
