@@ -11,10 +11,10 @@ use firelay_verify::{Finding, Other, compare};
 use super::{
     assembly::{Assembly, for_each_node},
     bundle::{bundle_path, refuse_lost},
-    documents::{self, Documents, File},
+    documents::{self, Documents, TreeFile},
     failure::Failure,
     project::Project,
-    variables,
+    variables::{self, MachineVariables},
 };
 use crate::{
     cli::{Inputs, SpecArgs, Verify},
@@ -88,13 +88,13 @@ impl Rendered {
             let documents = Documents::of(&assembly, node)?;
             let files = documents.files();
             let files: Vec<_> = files.into_iter().map(|(file, bytes)| one(file, bytes, out)).collect();
-            Ok((files, documents.variables(project)))
+            Ok((files, MachineVariables::new(project, &documents)))
         })?;
         let (files, machines): (Vec<_>, Vec<_>) = nodes.into_iter().unzip();
         let mut shared = documents::shared(&assembly, project)?;
         shared.extend(variables::files(None, project, bundle, machines)?);
         shared.push(tree::gitignore());
-        let shared = shared.into_iter().map(|(file, bytes): File| one(file, &bytes, out));
+        let shared = shared.into_iter().map(|(file, bytes): TreeFile| one(file, &bytes, out));
         let mut files: Vec<_> = files.into_iter().flatten().chain(shared).collect();
         files.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
         let mut manifest = documents::manifest(project, &assembly);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     failure::Failure,
     git, measure,
-    project::{Outcome, Project, print_findings, refusal},
+    project::{Project, Resolution, print_findings, refusal},
     streams,
 };
 use crate::{
@@ -70,7 +70,7 @@ fn warn_of_bundle(args: &SpecArgs) {
 }
 
 /// Refuses a spec whose documents do not fit.
-pub fn check_sizes(project: Project) -> Result<Outcome, Failure> {
+pub fn check_sizes(project: Project) -> Result<Resolution, Failure> {
     let findings = measure::findings(&project)?;
     Ok(project.with_findings(findings))
 }

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{assembly::Assembly, failure::Failure, project::Project, variables};
+use super::{assembly::Assembly, failure::Failure, project::Project};
 use crate::{
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     plan::NodePlan,
@@ -10,11 +10,11 @@ use crate::{
 };
 
 /// A file of the tree: its description in manifest.json, and its bytes.
-pub(super) type File = (ManifestFile, Vec<u8>);
+pub(super) type TreeFile = (ManifestFile, Vec<u8>);
 
 /// Everything that the tree has of one node.
 pub(super) struct Documents<'n> {
-    node: &'n NodePlan,
+    pub(super) node: &'n NodePlan,
     boot: Vec<ArtifactFile>,
     pub(super) artifact: Artifact,
     /// When the first of its certificates ends.
@@ -36,7 +36,7 @@ impl<'n> Documents<'n> {
     }
 
     /// A pool's document has no certificate, and its token counts from the day of founding.
-    fn expires(&self) -> Option<OffsetDateTime> {
+    pub(super) fn expires(&self) -> Option<OffsetDateTime> {
         (!self.node.pool).then_some(self.ends)
     }
 
@@ -52,15 +52,10 @@ impl<'n> Documents<'n> {
             .chain(boot)
             .collect()
     }
-
-    /// Its entry in Terraform's variables.
-    pub(super) fn variables(&self, project: &Project) -> variables::Machine {
-        variables::Machine::new(&project.plan.beside, self.node, &self.artifact, self.expires())
-    }
 }
 
 /// Files that belong to no single node.
-pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<File>, Failure> {
+pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<TreeFile>, Failure> {
     let kubeconfig = assembly.admin_kubeconfig()?.expose().as_bytes().to_vec();
     let names = node_names(&project.plan.nodes).into_bytes();
     let first = assembly

@@ -2,8 +2,6 @@
 
 use std::{error::Error, io, path::Path};
 
-use super::streams;
-
 /// A verb's failure. The variants are the exit codes.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -36,19 +34,6 @@ impl Failure {
             Self::Refused(_) => 3,
             Self::Secrets(_) => 4,
             Self::Policy(_) | Self::TooLarge(_) => 5,
-        }
-    }
-
-    /// Says it on stderr.
-    pub fn print(&self) {
-        let (Self::Io(text)
-        | Self::Usage(text)
-        | Self::Refused(text)
-        | Self::Secrets(text)
-        | Self::Policy(text)
-        | Self::TooLarge(text)) = self;
-        if !text.is_empty() {
-            streams::tell(format_args!("error: {text}"));
         }
     }
 }

@@ -43,7 +43,7 @@ pub struct Refused {
 }
 
 /// A project, or the spec that makes none.
-pub type Outcome = Result<Project, Box<Refused>>;
+pub type Resolution = Result<Project, Box<Refused>>;
 
 /// Profiles without a spec.
 pub struct ProfileSet {
@@ -72,7 +72,7 @@ impl Project {
     }
 
     /// The stages of loading: text, composed spec, plan, patches.
-    pub fn open(args: &SpecArgs) -> Result<Outcome, Failure> {
+    pub fn open(args: &SpecArgs) -> Result<Resolution, Failure> {
         let mut input = input::read(args)?;
         let directory = args.profiles.directory.as_deref();
         let library = directory.map(|_| input::library(directory, &mut input.source));
@@ -99,7 +99,7 @@ impl Project {
     }
 
     /// Resolves a composed spec.
-    pub fn resolve(spec: Composed, profiles: Profiles) -> Outcome {
+    pub fn resolve(spec: Composed, profiles: Profiles) -> Resolution {
         match plan::load(&spec, &profiles) {
             Ok((plan, warnings)) => Ok(Self {
                 spec,
@@ -112,14 +112,14 @@ impl Project {
     }
 
     /// Checks the patches, in a preview of the files that they change.
-    pub fn check_patches(self) -> Result<Outcome, Failure> {
+    pub fn check_patches(self) -> Result<Resolution, Failure> {
         let mut findings = preview::check_patches(&self.plan, &self.profiles)?;
         firelay_yaml::redact_env(&mut findings, &self.spec.inserted);
         Ok(self.with_findings(findings))
     }
 
     /// The project with further findings, unless one is an error.
-    pub fn with_findings(mut self, findings: Vec<Diagnostic>) -> Outcome {
+    pub fn with_findings(mut self, findings: Vec<Diagnostic>) -> Resolution {
         self.warnings.extend(findings);
         diagnostic::sort(&mut self.warnings);
         if diagnostic::refuse(&self.warnings) {

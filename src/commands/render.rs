@@ -21,7 +21,7 @@ use super::{
     git, measure,
     project::Project,
     seed, streams,
-    variables::{self, Machines},
+    variables::{self, MachineVariables},
     verify,
 };
 use crate::{
@@ -169,7 +169,7 @@ fn write_nodes(
     let catalogue = audit::catalogue(&project.plan, bundle);
     let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
     let written = written.map_err(|failure| measure::explained(project, bundle, failure))?;
-    let (written, (machines, searched)): (Vec<_>, (Machines, Vec<_>)) = written.into_iter().unzip();
+    let (written, (machines, searched)): (Vec<_>, (Vec<_>, Vec<_>)) = written.into_iter().unzip();
     audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(tree, project, bundle, machines, !args.node.is_empty())?;
     Ok(written)
@@ -321,14 +321,14 @@ fn write_node(
     catalogue: &Catalogue,
     project: &Project,
     node: &NodePlan,
-) -> Result<(Written, (variables::Machine, Option<MachineFiles>)), Failure> {
+) -> Result<(Written, (MachineVariables, Option<MachineFiles>)), Failure> {
     let documents = Documents::of(assembly, node)?;
     let files = documents.files();
     let searched = audit::searched(catalogue, &files);
     for (described, bytes) in files {
         tree.put(described, bytes)?;
     }
-    let machine = documents.variables(project);
+    let machine = MachineVariables::new(project, &documents);
     let written = Written::new(node, documents.artifact, documents.ends);
     Ok((written, (machine, searched)))
 }

@@ -52,3 +52,18 @@ pub fn tell(text: impl Display) {
     // The exit code still says how it went.
     let _ = writeln!(stderr, "{text}").and_then(|()| stderr.flush());
 }
+
+impl Failure {
+    /// Prints the message on stderr.
+    pub fn print(&self) {
+        let (Self::Io(text)
+        | Self::Usage(text)
+        | Self::Refused(text)
+        | Self::Secrets(text)
+        | Self::Policy(text)
+        | Self::TooLarge(text)) = self;
+        if !text.is_empty() {
+            tell(format_args!("error: {text}"));
+        }
+    }
+}

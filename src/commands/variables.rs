@@ -1,46 +1,40 @@
 //! Terraform's variables of a render: those of its machines, and of all others as the last render left them.
 
-use std::collections::BTreeSet;
-
 use serde::{Serialize, de::DeserializeOwned};
-use time::OffsetDateTime;
 
-use super::{documents::File, failure::Failure, project::Project};
+use super::{
+    documents::{Documents, TreeFile},
+    failure::Failure,
+    project::Project,
+};
 use crate::{
     delivery::{
-        Artifact, ManifestFile,
+        ManifestFile,
         terraform::{self, Cluster, SecretVariables, UserData, Variables},
         tree::TreeWriter,
     },
-    plan::NodePlan,
     secrets::Bundle,
     spec::Beside,
 };
 
 /// The variables of one machine or pool; empty unless the spec asks for them.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct MachineVariables {
     name: String,
     pool: bool,
     open: Option<terraform::Machine>,
     secret: Option<UserData>,
 }
 
-/// Those of a render.
-pub(super) type Machines = Vec<Machine>;
-
-impl Machine {
-    pub(super) fn new(
-        asked: &BTreeSet<Beside>,
-        node: &NodePlan,
-        artifact: &Artifact,
-        expires: Option<OffsetDateTime>,
-    ) -> Self {
-        let asks = |beside| asked.contains(&beside);
+impl MachineVariables {
+    pub(super) fn new(project: &Project, documents: &Documents<'_>) -> Self {
+        let asks = |beside| project.plan.beside.contains(&beside);
+        let (node, artifact) = (documents.node, &documents.artifact);
+        let open = || terraform::Machine::new(node, artifact, documents.expires());
         Self {
             name: node.name.clone(),
             pool: node.pool,
-            open: asks(Beside::Terraform).then(|| terraform::Machine::new(node, artifact, expires)),
+            open: asks(Beside::Terraform).then(open),
             secret: asks(Beside::TerraformSecrets).then(|| UserData::new(artifact)),
         }
     }
@@ -56,7 +50,7 @@ pub(super) fn put(
     tree: &TreeWriter,
     project: &Project,
     bundle: &Bundle,
-    machines: Machines,
+    machines: Vec<MachineVariables>,
     some: bool,
 ) -> Result<(), Failure> {
     for (file, bytes) in files(some.then_some(tree), project, bundle, machines)? {
@@ -70,8 +64,8 @@ pub(super) fn files(
     kept: Option<&TreeWriter>,
     project: &Project,
     bundle: &Bundle,
-    machines: Machines,
-) -> Result<Vec<File>, Failure> {
+    machines: Vec<MachineVariables>,
+) -> Result<Vec<TreeFile>, Failure> {
     let asks = |beside| project.plan.beside.contains(&beside);
     let mut files = Vec::new();
     if asks(Beside::Terraform) {
@@ -95,7 +89,7 @@ pub(super) fn files(
 }
 
 /// The variables of the last render, with those of these machines replaced.
-fn open(cluster: Cluster, last: Option<Variables>, machines: &[Machine]) -> Variables {
+fn open(cluster: Cluster, last: Option<Variables>, machines: &[MachineVariables]) -> Variables {
     let (nodes, pools) = last.map_or_else(Default::default, |last| (last.firelay_nodes, last.firelay_pools));
     let mut variables = Variables {
         firelay_cluster: cluster,
@@ -131,7 +125,7 @@ fn last<T: DeserializeOwned>(tree: &TreeWriter, path: &str) -> Result<Option<T>,
     })
 }
 
-fn file(path: &str, variables: &impl Serialize) -> Result<File, Failure> {
+fn file(path: &str, variables: &impl Serialize) -> Result<TreeFile, Failure> {
     let mut json = serde_json::to_string_pretty(variables)?;
     json.push('\n');
     Ok((ManifestFile::new(path), json.into_bytes()))

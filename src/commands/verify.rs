@@ -18,44 +18,49 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &Verify) -> Result<(), Failure> {
-    let verified = verify::verify(&args.out, OffsetDateTime::now_utc())?;
-    let Verified {
-        cluster,
-        machines,
-        mut findings,
-    } = verified;
+    let mut verified = verify::verify(&args.out, OffsetDateTime::now_utc())?;
     if !args.against.is_empty() {
-        findings.extend(against::findings(args)?);
-        findings.sort();
+        verified.findings.extend(against::findings(args)?);
+        verified.findings.sort();
     }
-    let counts = Counts::of(&findings);
-    match args.output {
-        OutputFormat::Json => streams::json(&VerifyReport {
-            out: args.out.display().to_string(),
-            cluster: &cluster,
-            machines,
-            counts,
-            findings: &findings,
-        })?,
-        OutputFormat::Text if findings.is_empty() => {}
-        OutputFormat::Text => streams::tell(text(&findings)),
-    }
+    let counts = Counts::of(&verified.findings);
+    report(args, &verified, counts)?;
     verdict(&args.out, counts)?;
     match args.output {
         OutputFormat::Json => Ok(()),
-        OutputFormat::Text => streams::data(&format!(
-            "{} is verified: cluster {cluster}, {}, {}{}{}\n",
-            args.out.display(),
-            counted(machines, "document"),
-            counted(verify::CHECKS.len(), "check"),
-            if args.against.is_empty() {
-                ""
-            } else {
-                ", the same bytes as its spec makes"
-            },
-            counts.also()
-        )),
+        OutputFormat::Text => streams::data(&summary(args, &verified, counts)),
     }
+}
+
+fn report(args: &Verify, verified: &Verified, counts: Counts) -> Result<(), Failure> {
+    let findings = &verified.findings;
+    match args.output {
+        OutputFormat::Json => streams::json(&VerifyReport {
+            out: args.out.display().to_string(),
+            cluster: &verified.cluster,
+            machines: verified.machines,
+            counts,
+            findings,
+        })?,
+        OutputFormat::Text if findings.is_empty() => {}
+        OutputFormat::Text => streams::tell(text(findings)),
+    }
+    Ok(())
+}
+
+fn summary(args: &Verify, verified: &Verified, counts: Counts) -> String {
+    let same = match args.against.is_empty() {
+        true => "",
+        false => ", the same bytes as its spec makes",
+    };
+    format!(
+        "{} is verified: cluster {}, {}, {}{same}{}\n",
+        args.out.display(),
+        verified.cluster,
+        counted(verified.machines, "document"),
+        counted(verify::CHECKS.len(), "check"),
+        counts.also()
+    )
 }
 
 /// Verifies a tree before a render puts it in place: one with an error never gets there. A warning is printed once,

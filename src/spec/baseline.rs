@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::compose::RULES;
+use super::rules::RULES;
 use firelay_yaml::{
     Content, MISSED, Node,
     diagnostic::{Diagnostic, Span},

@@ -6,49 +6,14 @@ use super::{
     FilePatch, Input, Load, Part, Spec, WORDS,
     baseline::Baseline,
     hints,
-    input::{INCLUDE, check_form},
+    input::{INCLUDE, check_form, included_late},
     patch,
+    rules::{RULES, RULES_ABOVE_BASELINE},
     sources::{self, Files},
 };
 use firelay_yaml::{
     Assignment, Content, Draft, Inserted, Node, Rules, Tree,
-    diagnostic::{self, Diagnostic, Source, Span},
-};
-
-/// How the lists of a spec merge: the key by whose value each element is known.
-pub const RULES: Rules = Rules {
-    lists: &[
-        ("disks", "mount"),
-        ("extraArgs", "name"),
-        ("extraEnvs", "name"),
-        ("extraVolumes", "name"),
-        ("custom.files", "name"),
-        ("files", "path"),
-        ("imageArchives", "url"),
-        ("interfaces", "name"),
-        ("manifests", "name"),
-        ("mirrors", "url"),
-        ("mounts", "mount"),
-        ("nodes", "name"),
-        ("packageSources", "name"),
-        ("calico.bgp.peers", "name"),
-        ("peers", "address"),
-        ("pools", "name"),
-        ("registries", "host"),
-        ("runtimes", "name"),
-        ("users", "name"),
-        // Of security profiles, which are merged by the same rules.
-        ("guards", "path"),
-        ("yields", "path"),
-    ],
-    choices: &["network.cni"],
-    keeps_removals: false,
-};
-
-/// The same above a security profile: a text may remove values of the profile.
-const RULES_ABOVE_BASELINE: Rules = Rules {
-    keeps_removals: true,
-    ..RULES
+    diagnostic::{self, Diagnostic, Source},
 };
 
 /// Texts that have a syntax of their own in which `${…}` means something else: shell, manifests, patches.
@@ -347,14 +312,6 @@ fn assigned<'t>(
         }
     }
     root.detached()
-}
-
-/// The finding for an `include` that is set after all files were read.
-pub(super) fn included_late(span: Span, help: &str) -> Diagnostic {
-    Diagnostic::error("FL0025", "`include` where nothing is included any more")
-        .at(span)
-        .label("the files are read before this is laid over them")
-        .help(help)
 }
 
 /// A tree as a spec, with the findings about its form, parameters among them.

@@ -296,6 +296,14 @@ fn check_mapping(tree: &Tree<'_>) -> Option<Diagnostic> {
     )
 }
 
+/// The finding for an `include` that is set after all files were read.
+pub(super) fn included_late(span: Span, help: &str) -> Diagnostic {
+    Diagnostic::error("FL0025", "`include` where nothing is included any more")
+        .at(span)
+        .label("the files are read before this is laid over them")
+        .help(help)
+}
+
 /// A path without `.` and, as far as its own text tells, without `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

@@ -7,15 +7,17 @@ mod input;
 mod model;
 mod patch;
 mod patch_files;
+mod rules;
 mod sources;
 
 use firelay_yaml::Words;
 
 pub use baseline::{Baseline, Condition, Constraint, Control, Exception};
-pub use compose::{Composed, RULES};
+pub use compose::Composed;
 pub use input::{Input, Part, Read};
 pub use model::*;
 pub use patch_files::{ALL, FilePatch};
+pub use rules::RULES;
 pub use sources::{Load, Loaded, MOST_BYTES, Unread};
 
 /// The `apiVersion` that this program reads.

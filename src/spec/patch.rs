@@ -6,8 +6,7 @@ use firelay_yaml::{
 };
 
 use super::{
-    compose::included_late,
-    input::INCLUDE,
+    input::{INCLUDE, included_late},
     patch_files::{ALL, SpecPatch},
 };
 

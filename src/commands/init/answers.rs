@@ -5,7 +5,6 @@ use std::path::Path;
 use firelay_yaml::diagnostic::{Diagnostic, Severity, Source};
 use serde::Serialize;
 
-use super::questions::{CONTROL_PLANES, NONE, Question, WORKERS};
 use crate::{
     commands::{
         failure::{Failure, shell_word},
@@ -18,6 +17,12 @@ use crate::{
     spec::Composed,
     template,
 };
+
+/// The usual control planes and workers.
+pub(super) const CONTROL_PLANES: &str = "cp1=10.0.0.11 cp2=10.0.0.12 cp3=10.0.0.13";
+pub(super) const WORKERS: &str = "worker-{1..3}=10.0.0.21-10.0.0.23";
+/// The word for none.
+pub(super) const NONE: &str = "none";
 
 /// A cluster in a few words.
 #[derive(Clone, Debug, Serialize)]
@@ -101,16 +106,6 @@ impl Answers {
     pub(super) fn host(&self) -> String {
         let usual = || format!("api.{}.example.com", self.name);
         self.host.clone().unwrap_or_else(usual)
-    }
-
-    /// The answers with one more.
-    pub fn with(&self, question: &Question, text: &str) -> Result<Self, String> {
-        let mut answers = self.clone();
-        question
-            .take
-            .answer(&mut answers, text)
-            .map_err(|why| format!("{}: {why}", question.name))?;
-        Ok(answers)
     }
 
     /// Checks the spec of these answers.

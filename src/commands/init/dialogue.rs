@@ -51,8 +51,8 @@ fn ask(
             return Err(Failure::Usage("there was no answer; nothing is written".to_owned()));
         }
         let text = Some(line.trim()).filter(|text| !text.is_empty()).unwrap_or(&usual);
-        let answered = answers
-            .with(question, text)
+        let answered = question
+            .answer(answers, text)
             .and_then(|answers| answers.check(profiles).map(|()| answers));
         match answered {
             Ok(answers) => return Ok(answers),

@@ -84,7 +84,7 @@ fn from_flags(flags: &InitAnswers, profiles: &Profiles) -> Result<Answers, Failu
     let mut answers = Answers::new(profiles);
     for question in QUESTIONS {
         if let Some(text) = (question.flag)(flags) {
-            answers = answers.with(question, &text).map_err(Failure::Usage)?;
+            answers = question.answer(&answers, &text).map_err(Failure::Usage)?;
         }
     }
     answers.check(profiles).map_err(Failure::Usage)?;

@@ -1,6 +1,6 @@
 //! The questions for a starter.
 
-use super::answers::{Answers, machines};
+use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, machines};
 use crate::{cli::InitAnswers, profile::Profiles};
 
 /// One question, in the order in which they are asked.
@@ -24,19 +24,17 @@ pub enum Take {
     Read(fn(&mut Answers, &str) -> Result<(), String>),
 }
 
-impl Take {
-    pub(super) fn answer(&self, answers: &mut Answers, text: &str) -> Result<(), String> {
-        match self {
-            Self::Word(word) => text.clone_into(word(answers)),
-            Self::Read(read) => read(answers, text)?,
+impl Question {
+    /// The answers with one more.
+    pub fn answer(&self, answers: &Answers, text: &str) -> Result<Answers, String> {
+        let mut answers = answers.clone();
+        match self.take {
+            Take::Word(word) => text.clone_into(word(&mut answers)),
+            Take::Read(read) => read(&mut answers, text).map_err(|why| format!("{}: {why}", self.name))?,
         }
-        Ok(())
+        Ok(answers)
     }
 }
-
-pub(super) const CONTROL_PLANES: &str = "cp1=10.0.0.11 cp2=10.0.0.12 cp3=10.0.0.13";
-pub(super) const WORKERS: &str = "worker-{1..3}=10.0.0.21-10.0.0.23";
-pub(super) const NONE: &str = "none";
 
 /// All questions.
 pub const QUESTIONS: &[Question] = &[

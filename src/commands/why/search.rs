@@ -34,7 +34,7 @@ pub(super) struct Search<'a> {
 
 /// The result for a site.
 #[derive(Clone, Copy, PartialEq)]
-enum Outcome {
+enum SiteResult {
     Source,
     Guess,
     Nothing,
@@ -54,11 +54,11 @@ impl Search<'_> {
         let (named, plain): (Vec<&Path>, Vec<&Path>) = scalars.into_iter().partition(|site| self.alike(site).is_some());
         let kept: Vec<_> = named.into_iter().chain(self.sift(&plain)).collect();
         let outcomes: Vec<_> = kept.par_iter().map(|site| self.scalar(site)).collect();
-        let mut found: Vec<(&Path, Outcome)> = kept
+        let mut found: Vec<(&Path, SiteResult)> = kept
             .iter()
             .zip(outcomes)
             .filter_map(|(site, outcome)| Some((*site, outcome?)))
-            .filter(|(_, outcome)| *outcome != Outcome::Nothing)
+            .filter(|(_, outcome)| *outcome != SiteResult::Nothing)
             .collect();
         // Lists and mappings without a source in them, as a whole, the innermost first.
         let mut wholes = wholes;
@@ -73,10 +73,11 @@ impl Search<'_> {
                 .filter(|site| self.whole(site))
                 .map(|site| **site)
                 .collect();
-            found.extend(sources.into_iter().map(|site| (site, Outcome::Source)));
+            found.extend(sources.into_iter().map(|site| (site, SiteResult::Source)));
         }
-        let source =
-            |(site, outcome): (&Path, Outcome)| Some((vary::at(self.root, site)?.span, outcome == Outcome::Guess));
+        let source = |(site, outcome): (&Path, SiteResult)| {
+            Some((vary::at(self.root, site)?.span, outcome == SiteResult::Guess))
+        };
         let sources: BTreeSet<_> = found.into_iter().filter_map(source).collect();
         sources.into_iter().collect()
     }
@@ -147,7 +148,7 @@ impl Search<'_> {
     }
 
     /// `None` for what is no scalar.
-    fn scalar(&self, site: &[usize]) -> Option<Outcome> {
+    fn scalar(&self, site: &[usize]) -> Option<SiteResult> {
         let scalar = self.text_at(site)?;
         let mut useful = false;
         let mut choices = Vec::new();
@@ -161,7 +162,7 @@ impl Search<'_> {
             .chain(texts.into_iter().filter_map(altered));
         for variant in variants.by_ref() {
             match (self.judge)(variant) {
-                Verdict::Changed => return Some(Outcome::Source),
+                Verdict::Changed => return Some(SiteResult::Source),
                 Verdict::Same => useful = true,
                 Verdict::Useless(findings) => choices.extend(findings.iter().filter_map(offered)),
             }
@@ -172,13 +173,17 @@ impl Search<'_> {
         let chosen = choices.into_iter().flatten().filter(|choice| *choice != scalar.text);
         for variant in chosen.filter_map(|text| vary::with(self.root, site, vary::scalar(scalar, text))) {
             match (self.judge)(variant) {
-                Verdict::Changed => return Some(Outcome::Source),
+                Verdict::Changed => return Some(SiteResult::Source),
                 Verdict::Same => useful = true,
                 Verdict::Useless(_) => {}
             }
         }
         let resembles = !useful && scalar.text.len() > 2 && self.text.contains(&*scalar.text);
-        Some(if resembles { Outcome::Guess } else { Outcome::Nothing })
+        Some(if resembles {
+            SiteResult::Guess
+        } else {
+            SiteResult::Nothing
+        })
     }
 }
 

@@ -217,33 +217,27 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     if let (Some(kind), []) = (kind, of_kind.as_slice()) {
         return Err(not_there("document of kind", kind, &kinds(&documents)));
     }
-    let mut found = Vec::new();
-    let mut lost = None;
-    for document in of_kind {
-        match steps(&document.root, pointer) {
-            Ok(steps) => found.push((Identity::of(document), steps)),
-            // Among several documents the one with something of nearly that name was meant.
-            Err(text) if lost.is_none() || text.contains("did you mean") => lost = Some(text),
-            Err(_) => {}
-        }
+    let tried = of_kind
+        .into_iter()
+        .map(|document| Ok((Identity::of(document), steps(&document.root, pointer)?)));
+    let (found, lost): (Vec<_>, Vec<Result<_, String>>) = tried.partition(Result::is_ok);
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
+    let lost: Vec<_> = lost.into_iter().filter_map(Result::err).collect();
+    let kinds = kinds(&documents).join(", ");
+    if found.len() > 1 {
+        return Err(format!(
+            "several documents of {path} have this: write the kind before the pointer, {path}#KIND/…; kinds: {kinds}"
+        ));
     }
-    match (found.pop(), found.is_empty()) {
-        (Some((identity, steps)), true) => Ok(What::Value {
-            document: Some(identity),
-            steps,
-        }),
-        (Some(_), false) => Err(format!(
-            "several documents of {path} have this: write the kind before the pointer, {path}#KIND/…; kinds: {}",
-            kinds(&documents).join(", ")
-        )),
-        (None, _) => Err(match lost {
-            Some(lost) if documents.len() == 1 || kind.is_some() || lost.contains("did you mean") => lost,
-            _ => format!(
-                "no document of {path} has this; documents: {}",
-                kinds(&documents).join(", ")
-            ),
-        }),
+    if let Some((identity, steps)) = found.pop() {
+        let document = Some(identity);
+        return Ok(What::Value { document, steps });
     }
+    // Among several documents the one with a key of nearly that name was meant.
+    let near = lost.iter().rfind(|text| text.contains("did you mean"));
+    let only = lost.first().filter(|_| documents.len() == 1 || kind.is_some());
+    let none = || format!("no document of {path} has this; documents: {kinds}");
+    Err(near.or(only).cloned().unwrap_or_else(none))
 }
 
 fn kinds(documents: &[YamlDocument]) -> Vec<&str> {
