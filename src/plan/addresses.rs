@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use super::{machines::NodeGroup, names, network::Ranges, ranges, report::Report};
 use crate::spec::Node;
 
-/// For each entry of a row's `addresses` one address per machine.
+/// For each entry of a group's `addresses` one address per machine.
 pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<Vec<IpAddr>> {
     let mut entries = Vec::new();
     for text in node.addresses.iter() {
@@ -46,7 +46,7 @@ fn count(number: usize, noun: &str, plural: &str) -> String {
     }
 }
 
-/// Checks every row against the ranges and against the others.
+/// Checks every group against the ranges and against the others.
 pub(super) fn check(groups: &[NodeGroup<'_>], ranges: &Ranges, report: &mut Report) {
     for group in groups {
         check_families(group, ranges, report);
@@ -116,7 +116,7 @@ fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnosti
         .help("correct it, or see to it that routes lead both ways without translation of addresses")
 }
 
-/// The place of an entry. Refused entries are not in the row, so that its entries may stand further on.
+/// The place of an entry. Refused entries are not in the group, so that its entries may come later in the spec.
 fn place(group: &NodeGroup<'_>, entry: usize) -> Span {
     let given = &group.node.addresses;
     let whole = given.len() == group.addresses.len();

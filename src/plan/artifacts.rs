@@ -43,7 +43,7 @@ pub(super) struct Store<'a> {
     spec: &'a Spec,
     catalog: &'a Catalog,
     versions: Versions<'a>,
-    /// Machines of one kind fetch the same; asked once, and mistakes are told once.
+    /// Machines of one kind fetch the same, and its mistakes are reported once.
     known: BTreeMap<(String, Arch, [bool; 3]), Vec<ArtifactPlan>>,
 }
 

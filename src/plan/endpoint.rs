@@ -129,7 +129,7 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
     }
 }
 
-/// Says where kube-vip's address would reach nobody: outside the segment that ARP reaches, or dropped by the platform.
+/// Finds addresses of kube-vip that nobody reaches: outside the segment that ARP reaches, or dropped by the platform.
 pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePlan], report: &mut Report) {
     let ProviderPlan::KubeVip { address, bgp, .. } = &endpoint.provider else {
         return;

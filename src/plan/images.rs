@@ -50,7 +50,7 @@ impl Images {
             .map_or_else(|| upstream.to_owned(), |(_, to, rest)| format!("{to}{rest}"))
     }
 
-    /// Names an image: what pulls it is told this.
+    /// The name by which an image is pulled.
     pub(super) fn name(&mut self, upstream: &str) -> String {
         let name = self.repository(upstream);
         let pulled = match self.digests.get(upstream) {

@@ -1,4 +1,4 @@
-//! `kubernetes`: the version and what its components are told.
+//! `kubernetes`: the settings of its components.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec};
 
-/// How findings about settings that become fields of a configuration are told.
+/// Codes of findings about settings that become fields of a configuration.
 pub(super) const SETTINGS: Codes = Codes {
     field: "FL0308",
     value: "FL0514",

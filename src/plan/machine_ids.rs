@@ -1,4 +1,4 @@
-//! MAC addresses and UUIDs, by which a server tells machines apart.
+//! MAC addresses and UUIDs, by which a server identifies machines.
 
 use std::collections::BTreeSet;
 

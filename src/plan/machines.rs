@@ -1,4 +1,4 @@
-//! The rows of `nodes`, expanded: names, roles and how many there are of each.
+//! The groups of `nodes`, expanded: names, roles and how many there are of each.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -21,7 +21,7 @@ pub(super) struct NodeGroup<'a> {
 }
 
 impl NodeGroup<'_> {
-    /// The addresses of a machine of the row.
+    /// The addresses of a machine of the group.
     pub(super) fn addresses_of(&self, machine: usize) -> Vec<IpAddr> {
         self.addresses
             .iter()
@@ -31,7 +31,7 @@ impl NodeGroup<'_> {
     }
 }
 
-/// All rows. What was refused is left out, so that later checks see the rest.
+/// All groups. Refused entries are left out, so that later checks see the rest.
 pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<NodeGroup<'a>> {
     let mut left = ranges::MAX_MACHINES;
     let groups: Vec<_> = spec
@@ -119,7 +119,7 @@ fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
         let Some(first) = seen.insert(name, written) else {
             continue;
         };
-        // One finding tells enough about a row.
+        // One finding is enough for a group.
         if told.replace(written.span) != Some(written.span) {
             let finding = Diagnostic::error("FL0204", format!("the name {name} is given twice")).at(written.span);
             let holder = if first.value == name {

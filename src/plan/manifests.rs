@@ -198,7 +198,7 @@ fn object(target: PatchTarget) -> (&'static str, &'static str) {
     }
 }
 
-/// Holds a patch against its object. Places within the text of the patch are told by line.
+/// Checks a patch against its object. Places within the text of the patch are reported by line.
 fn check_object(patch: &KubeadmPatch, root: &Node<'_>, kind: PatchType, accepted: &Accepted, report: &mut Report) {
     let (object, version) = object(patch.target.value);
     let mut findings = match (accepted.has_document(object, version), kind) {
@@ -229,7 +229,7 @@ fn identity(root: &Node<'_>, kind: &str, version: &str) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// A finding about the text of a patch, told where the spec has that text.
+/// A finding about the text of a patch, at the place of that text in the spec.
 fn within(content: &Spanned<String>, finding: Diagnostic) -> Diagnostic {
     let span = finding.span.unwrap_or_default();
     let before = content.get(..span.start).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Everything resolved: no `Option` here means "default". No I/O and no secrets.
 //!
-//! [`resolve`] gives every absent value its default, lays the nearer setting over the farther (cluster, role, node),
-//! expands rows of machines and checks what can be checked without a machine. It does not stop at a mistake.
+//! [`resolve`] gives every absent value its default, merges the levels of settings (cluster, role, node),
+//! expands groups of machines and runs all checks that need no machine. It does not stop at a mistake.
 
 mod access;
 mod addons;

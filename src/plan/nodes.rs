@@ -40,7 +40,7 @@ pub(super) struct Nodes<'a> {
     /// Bytes that the network plugin takes of each packet.
     pub(super) tunnel: Option<&'a Tunnel>,
     /// Addresses that machines have.
-    pub(super) claims: interfaces::Claims,
+    pub(super) assigned: interfaces::AssignedAddresses,
 }
 
 impl Nodes<'_> {
@@ -68,7 +68,7 @@ impl Nodes<'_> {
         let node = group.node;
         let mac = node.mac.as_ref().and_then(|text| report.take(machine_ids::mac(text)));
         let uuid = node.uuid.as_ref().and_then(|text| report.take(machine_ids::uuid(text)));
-        let machine = Machine {
+        let machine = NodeInput {
             roles: group.roles,
             listed: &node.roles,
             settings: node.settings(),
@@ -101,7 +101,7 @@ impl Nodes<'_> {
             let finding = finding.label("this role needs machines with known names");
             report.push(finding.help("list such machines under `nodes`"));
         }
-        let machine = Machine {
+        let machine = NodeInput {
             roles,
             listed: &pool.roles,
             settings: pool.settings(),
@@ -125,7 +125,11 @@ impl Nodes<'_> {
     /// A machine without its name and addresses, and the interfaces of each.
     ///
     /// Without its system or platform it is resolved with another, so that this mistake hides no other.
-    fn template(&mut self, machine: &Machine<'_>, report: &mut Report) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
+    fn template(
+        &mut self,
+        machine: &NodeInput<'_>,
+        report: &mut Report,
+    ) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let systems = ProfileKind {
             key: "os",
@@ -152,7 +156,7 @@ impl Nodes<'_> {
 
     fn template_of(
         &mut self,
-        machine: &Machine<'_>,
+        machine: &NodeInput<'_>,
         settings: &Inherited<'_>,
         os: &Arc<OsProfile>,
         platform: &Arc<PlatformProfile>,
@@ -194,7 +198,7 @@ impl Nodes<'_> {
         let listed = settings
             .host
             .replaced(|level| level.interfaces, |interface| &interface.name);
-        let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.claims, report);
+        let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.assigned, report);
         let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
         let template = NodePlan {
             name: String::new(),
@@ -231,7 +235,7 @@ impl Nodes<'_> {
 }
 
 impl Nodes<'_> {
-    /// The fields in which a kubelet differs from the cluster's. With swap it has to be told so (Kubernetes docs, "Swap
+    /// The fields in which a kubelet differs from the cluster's. Swap must be allowed explicitly (Kubernetes docs, "Swap
     /// memory management"); another use of it may be said in `memorySwap`.
     fn kubelet_config(&self, settings: &Inherited<'_>, swap: bool) -> BTreeMap<String, Value> {
         let given = settings.kubelet_config.iter();
@@ -251,7 +255,7 @@ impl Nodes<'_> {
 }
 
 /// A node or a pool, as far as they are alike.
-struct Machine<'a> {
+struct NodeInput<'a> {
     roles: RoleSet,
     listed: &'a [Spanned<Role>],
     settings: Settings<'a>,

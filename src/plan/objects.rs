@@ -16,7 +16,7 @@ use crate::{
 /// The kind that defines others.
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// An object, and where it is told.
+/// An object and its place.
 struct Object {
     version: String,
     kind: String,

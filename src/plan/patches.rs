@@ -15,7 +15,7 @@ pub enum Scope {
     All,
     /// Those of a role.
     Role(Role),
-    /// Those of a row, by name; a pool is one.
+    /// Those of a group, by name; a pool is one.
     Machines(Vec<String>),
 }
 
@@ -47,7 +47,7 @@ const ROLES: [(Role, &str); 3] = [
     (Role::Etcd, "etcd"),
 ];
 
-/// All patches in the order in which they are laid.
+/// All patches in the order in which they are applied.
 pub(super) fn resolve(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<ScopedPatch> {
     check_folders(spec, groups, report);
     let mut all = Vec::new();

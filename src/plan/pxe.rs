@@ -113,7 +113,7 @@ fn chosen(of_os: &SystemBoot, install: bool) -> &[String] {
     }
 }
 
-/// An argument with a word filled; one that has no value is none.
+/// An argument with its placeholder filled; `None` without a value.
 fn fill(argument: &str, word: &str, value: Option<&str>) -> Option<String> {
     match value {
         Some(value) => Some(argument.replace(word, value)),
@@ -182,7 +182,7 @@ fn check_names(pxe: &Pxe, profiles: &Profiles, report: &mut Report) {
     }
 }
 
-/// Refuses a system of which nobody says what to boot.
+/// Refuses a system without a known kernel.
 fn check_bootable(pxe: &Pxe, os: &OsProfile, report: &mut Report) {
     let own = system(pxe, os);
     let Some(of_os) = &os.pxe else {

@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-/// Most machines of one row, and of one spec.
+/// The most machines of one group, and of one spec.
 pub(super) const MAX_MACHINES: usize = 65_536;
 
 fn bad(text: &Spanned<String>, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error("FL0202", "not a range").at(text.span).label(label)
 }
 
-/// The names of a row: one, or as many as its `{FIRST..LAST}` counts. Leading zeros give every number the same width.
+/// The names of a group: one, or as many as its `{FIRST..LAST}` counts. Leading zeros give every number the same width.
 pub(super) fn names(text: &Spanned<String>) -> Result<Vec<String>, Diagnostic> {
     let help = "write it as worker-{1..40}, or {01..40} for numbers of equal width";
     let Some((prefix, rest)) = text.split_once('{') else {

@@ -41,7 +41,7 @@ pub(super) fn ignored_checks(kubernetes: &Kubernetes) -> Vec<String> {
     names
 }
 
-/// kubeadm's timeouts, raised: nobody is there to try again, and slow disks and far registries are common at first boot.
+/// kubeadm's timeouts, raised: nobody retries at first boot, where slow disks and far registries are common.
 /// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast. It is not longer: kubeadm 1.36 never
 /// sees a promotion whose answer was lost, repeats it until this time is over, and the boot chain tries again then.
 pub(super) fn timeouts(given: &Timeouts, report: &mut Report) -> TimeoutsPlan {

@@ -4,7 +4,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Severity};
 
 use super::Plan;
 
-/// Collects findings, so that one run tells them all.
+/// Collects findings, so that one run reports them all.
 #[derive(Default)]
 pub(super) struct Report {
     findings: Vec<Diagnostic>,

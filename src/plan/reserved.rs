@@ -1,5 +1,5 @@
 //! Settings and files that kubeadm, the boot chain or the documents set: another value leaves a cluster that does not
-//! come up, or one that drops a setting of the spec without a word.
+//! come up, or one that silently drops a setting of the spec.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

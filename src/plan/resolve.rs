@@ -112,7 +112,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         swap: SwapUse::default(),
         ranges: &ranges,
         tunnel: tunnel.as_ref(),
-        claims: interfaces::Claims::new(own_addresses(&groups)),
+        assigned: interfaces::AssignedAddresses::new(own_addresses(&groups)),
     };
     let machines = nodes.resolve(&groups, report);
     let store = nodes.store;

@@ -59,7 +59,7 @@ fn show_missing(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic
         .map(|example| format!("for example {key}: {example}"));
 }
 
-/// The shortest example of a key: one of a row of machines would mislead where there is one.
+/// The shortest example of a key: an example with a range of machines would mislead.
 fn shortest(field: &Field) -> Option<String> {
     let examples = field.examples.iter().map(schema::flow);
     examples

@@ -30,7 +30,7 @@ pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> 
     }
 }
 
-/// A profile that the spec asks for, and that it is not laid over.
+/// A security profile that does not exist.
 fn unknown(spec: &Spec, profiles: &Profiles) -> Option<Diagnostic> {
     let name = spec.security.profile.as_ref()?;
     if spec.baseline.as_deref() == Some(name.as_str()) {

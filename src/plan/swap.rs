@@ -14,7 +14,7 @@ use super::report::Report;
 pub(super) struct SwapUse(BTreeMap<Span, bool>);
 
 impl SwapUse {
-    /// Notes what one kubelet was told: by the nearest place that says anything.
+    /// Notes the setting of one kubelet, by the nearest place that has one.
     pub(super) fn note(
         &mut self,
         near: &BTreeMap<&Spanned<String>, &Branch>,

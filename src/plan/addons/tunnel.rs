@@ -9,7 +9,7 @@ use crate::{declaration::Kind, plan::AddonPlan};
 pub(in crate::plan) struct Tunnel {
     /// The plugin, as the spec calls it.
     pub(in crate::plan) plugin: String,
-    /// The MTU that it is told.
+    /// Its configured MTU.
     pub(in crate::plan) mtu: Option<u64>,
     /// Bytes of its headers between IPv4 nodes.
     ipv4: u16,

@@ -15,7 +15,7 @@ use crate::{
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 
-/// The certificates of a machine, one in each text and each once. Refused where nobody knows how they are trusted.
+/// The certificates of a machine, one in each text and each once. Refused on a system whose profile does not say how they are trusted.
 pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {
     if let (None, Some(first)) = (&site.os.trust, texts.first()) {
         let finding = Diagnostic::error("FL0609", format!("{} trusts no further certificates", site.os.name));
@@ -45,7 +45,7 @@ fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// Refuses what is not a row of certificates. A private key that was given by mistake is not shown.
+/// Refuses text other than certificates. A private key that was given by mistake is not shown.
 pub(in crate::plan) fn check(text: &Spanned<String>, report: &mut Report) {
     let span = text.span;
     let blocks = blocks(text);

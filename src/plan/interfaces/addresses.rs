@@ -67,14 +67,14 @@ fn reserved(net: IpNet) -> Option<&'static str> {
 
 /// Addresses that are already assigned.
 #[derive(Default)]
-pub(in crate::plan) struct Claims {
+pub(in crate::plan) struct AssignedAddresses {
     /// Owners of IP addresses.
     addresses: HashMap<IpAddr, String>,
     /// Owners of MAC addresses.
     macs: HashMap<String, String>,
 }
 
-impl Claims {
+impl AssignedAddresses {
     /// Starts with the machines' own addresses.
     pub(in crate::plan) fn new(own: impl Iterator<Item = (IpAddr, String)>) -> Self {
         Self {
@@ -94,7 +94,7 @@ pub(super) fn of_machines(
     interface: &Interface,
     machines: &Machines<'_>,
     site: &Site<'_>,
-    claims: &mut Claims,
+    assigned: &mut AssignedAddresses,
     report: &mut Report,
 ) -> Vec<Vec<IpNet>> {
     let fixed = interface.subnets.iter().chain(&interface.addresses).next();
@@ -109,7 +109,7 @@ pub(super) fn of_machines(
     }
     let mut all = own(interface, machines, report);
     for text in &interface.addresses {
-        let further = further(text, machines, site, claims, report);
+        let further = further(text, machines, site, assigned, report);
         all.iter_mut().zip(further).for_each(|(all, net)| all.push(net));
     }
     all
@@ -154,7 +154,7 @@ fn further(
     text: &Spanned<String>,
     machines: &Machines<'_>,
     site: &Site<'_>,
-    claims: &mut Claims,
+    assigned: &mut AssignedAddresses,
     report: &mut Report,
 ) -> Vec<IpNet> {
     let Ok(addresses) = read(text) else {
@@ -184,14 +184,19 @@ fn further(
         let inside = inside.label(format!("{address} lies inside {net} of {key}"));
         report.push(inside.help(format!("choose {key} outside the machines' network")));
     }
-    report.take(claim(&addresses, machines, text.span, claims));
+    report.take(claim(&addresses, machines, text.span, assigned));
     addresses
 }
 
-fn claim(addresses: &[IpNet], machines: &Machines<'_>, span: Span, claims: &mut Claims) -> Result<(), Diagnostic> {
+fn claim(
+    addresses: &[IpNet],
+    machines: &Machines<'_>,
+    span: Span,
+    assigned: &mut AssignedAddresses,
+) -> Result<(), Diagnostic> {
     for (at, (net, name)) in addresses.iter().zip(machines.names).enumerate() {
         let address = net.addr();
-        let holder = claims.addresses.insert(address, name.clone());
+        let holder = assigned.addresses.insert(address, name.clone());
         let others = holder.filter(|holder| holder != name || !machines.own(at).contains(&address));
         if let Some(other) = others {
             let twice = finding("FL0205", format!("the address {address} is given twice"), span);

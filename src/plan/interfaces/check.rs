@@ -55,7 +55,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     }
 }
 
-/// A name is also part of file names and a word of the configuration of three programs.
+/// A name is also part of file names and of the configuration of three programs.
 pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
     let plain = names::is_plain(name, "._-") && name.starts_with(|first: char| first.is_ascii_alphanumeric());
     if !plain || name.len() > LONGEST_NAME {

@@ -20,11 +20,11 @@ use crate::spec::Interface;
 
 pub use model::*;
 
-pub(super) use addresses::Claims;
+pub(super) use addresses::AssignedAddresses;
 pub(super) use check::check;
 pub(super) use site::Site;
 
-/// The machines of a row, or a pool as one.
+/// The machines of a group, or a pool as one.
 pub(super) struct Machines<'a> {
     pub(super) names: &'a [String],
     /// For each entry of `addresses` one address per machine.
@@ -45,7 +45,7 @@ pub(super) fn resolve(
     interfaces: &[&Interface],
     machines: &Machines<'_>,
     site: &Site<'_>,
-    claims: &mut Claims,
+    assigned: &mut AssignedAddresses,
     report: &mut Report,
 ) -> Vec<Vec<InterfacePlan>> {
     let mut plans = vec![Vec::new(); machines.names.len()];
@@ -59,8 +59,8 @@ pub(super) fn resolve(
     routes::check_twice(interfaces, report);
     let controllers = links::controllers(interfaces);
     for interface in interfaces {
-        check_mac(interface, machines, claims, report);
-        let addresses = addresses::of_machines(interface, machines, site, claims, report);
+        check_mac(interface, machines, assigned, report);
+        let addresses = addresses::of_machines(interface, machines, site, assigned, report);
         let shared = plan(interface, &controllers);
         for (at, addresses) in addresses.into_iter().enumerate() {
             plans[at].extend(undeclared(interface, interfaces));
@@ -134,7 +134,7 @@ fn undeclared(interface: &Interface, interfaces: &[&Interface]) -> Vec<Interface
 }
 
 /// A MAC address is one device's.
-fn check_mac(interface: &Interface, machines: &Machines<'_>, claims: &mut Claims, report: &mut Report) {
+fn check_mac(interface: &Interface, machines: &Machines<'_>, assigned: &mut AssignedAddresses, report: &mut Report) {
     let (Some(text), Some(mac), Some(name)) = (&interface.mac, links::mac(interface), machines.names.first()) else {
         return;
     };
@@ -144,7 +144,7 @@ fn check_mac(interface: &Interface, machines: &Machines<'_>, claims: &mut Claims
     };
     if machines.pool || machines.names.len() > 1 {
         report.push(twice("the interface is one of several machines".to_owned()));
-    } else if let Some(other) = claims.mac(&mac, name) {
+    } else if let Some(other) = assigned.mac(&mac, name) {
         report.push(twice(format!("one of {other} has it already")));
     }
 }
@@ -153,7 +153,7 @@ fn check_mac(interface: &Interface, machines: &Machines<'_>, claims: &mut Claims
 fn check_own(interfaces: &[&Interface], machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut Report) {
     let Some(first) = interfaces.first() else { return };
     for (at, (name, plans)) in machines.names.iter().zip(plans).enumerate() {
-        // Networks that hold none of its addresses are told already.
+        // Networks that hold none of its addresses are reported already.
         if has_strange_network(interfaces, plans) {
             continue;
         }
@@ -177,7 +177,7 @@ fn check_own(interfaces: &[&Interface], machines: &Machines<'_>, plans: &[Vec<In
                 .label(format!("{address} of {name} is on {one} and {other}")),
                 _ => continue,
             };
-            // One finding tells enough about a row.
+            // One finding is enough for a group.
             return report.push(odd);
         }
     }

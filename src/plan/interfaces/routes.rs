@@ -73,7 +73,7 @@ fn check_router(via: IpAddr, span: Span, plan: &InterfacePlan, machine: &str) ->
     Err(outside.label(format!("{} of {machine} is in {}", plan.name, networks.join(" and "))))
 }
 
-/// Refuses a second route to one network that no metric tells from the first.
+/// Refuses a second route to one network with the metric of the first.
 pub(super) fn check_twice(interfaces: &[&Interface], report: &mut Report) {
     let mut seen: Vec<(IpNet, Option<u32>)> = Vec::new();
     for interface in interfaces {

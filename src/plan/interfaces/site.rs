@@ -33,7 +33,7 @@ pub(in crate::plan) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Whether a machine can be told its network at all.
+    /// Whether the network of a machine can be configured at all.
     pub(super) fn check(&self, span: Span, report: &mut Report) -> bool {
         let odd = |message: String| finding("FL0621", message, span);
         if self.platform.network_config.is_none() {
@@ -124,7 +124,7 @@ impl Site<'_> {
         }
     }
 
-    /// A machine that asks nobody has to be told its name servers.
+    /// A machine without DHCP needs name servers from the spec.
     pub(super) fn check_name_servers(&self, interfaces: &[&Interface], place: Span, report: &mut Report) {
         let told = |interface: &&Interface| interface.dhcp4 || interface.dhcp6 || interface.dns.is_some();
         if !self.dns && !interfaces.iter().any(told) {

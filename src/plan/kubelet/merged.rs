@@ -1,4 +1,4 @@
-//! The settings of one kubelet, as it sees them: the nearer laid over the cluster's.
+//! The settings of one kubelet, as it sees them: the nearer merged over the cluster's.
 
 use std::collections::BTreeMap;
 

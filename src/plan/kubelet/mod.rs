@@ -114,7 +114,7 @@ fn bootstrapped(spec: &Spec) -> impl Iterator<Item = &Spanned<String>> {
         .map(|(name, _)| name)
 }
 
-/// Kubelets that ask for the certificate with which they serve wait until it is approved, and nobody does that by himself.
+/// Kubelets that ask for the certificate with which they serve wait until it is approved, which nothing in Kubernetes does.
 pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     for name in bootstrapped(spec).filter(|_| !requirements.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);
@@ -141,7 +141,7 @@ fn approvers() -> String {
     keys.join(" or ")
 }
 
-/// The most pods that any kubelet was told to run, if any was told.
+/// The largest `maxPods` of the spec.
 pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
     all(spec)
         .filter_map(|kubelet| kubelet.config.get("maxPods")?.as_u64())

@@ -1,4 +1,4 @@
-//! Fields of KubeletConfiguration that go together, as a kubelet sees them: the nearer laid over the cluster's
+//! Dependencies between fields of KubeletConfiguration, as a kubelet sees them: the nearer merged over the cluster's
 //! (`pkg/kubelet/apis/config/validation/validation.go`, `pkg/kubelet/eviction`, `pkg/kubelet/cm/cpumanager`).
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const WATCHED: &[&str] = &[
     "imagefs.inodesFree",
 ];
 
-/// Checks the settings of a machine laid over the cluster's; without any of its own (`near` empty), the cluster's alone.
+/// Checks the settings of a machine merged over the cluster's; without any of its own (`near` empty), the cluster's alone.
 ///
 /// Mistakes of the cluster's settings are reported there, not for each machine again.
 pub(in crate::plan) fn check(

@@ -81,7 +81,7 @@ pub struct ConfigurationPlan {
 /// The encryption of objects in etcd; its key comes from the bundle.
 #[derive(Clone, Debug)]
 pub struct EncryptionPlan {
-    /// Where the file is laid.
+    /// Path of the file.
     pub path: String,
     pub head: Map<String, Value>,
     /// `secrets`, `deployments.apps`, …
@@ -91,7 +91,7 @@ pub struct EncryptionPlan {
 /// A server of audit events.
 #[derive(Clone, Debug)]
 pub struct AuditWebhookPlan {
-    /// Where its kubeconfig is laid.
+    /// Path of its kubeconfig.
     pub path: String,
     pub server: String,
     /// PEM of its CA.

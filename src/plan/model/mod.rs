@@ -55,7 +55,7 @@ pub struct Plan {
     pub beside: BTreeSet<Beside>,
     /// Where machines that boot from the network find things; absent when none does.
     pub pxe: Option<PxePlan>,
-    /// Changes of rendered files, in the order in which they are laid.
+    /// Changes of rendered files, in the order in which they are applied.
     pub patches: Vec<ScopedPatch>,
 }
 

@@ -46,7 +46,7 @@ pub struct NodePlan {
     pub boot: Option<BootPlan>,
     pub os: Arc<OsProfile>,
     pub platform: Arc<PlatformProfile>,
-    /// How its document comes to it, shared between machines of one row.
+    /// Delivery of its document, shared between the machines of a group.
     pub delivery: Arc<DeliveryPlan>,
     pub arch: Arch,
     /// How it proves who it is.

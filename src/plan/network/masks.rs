@@ -16,7 +16,7 @@ const MAX_PODS: u64 = 110;
 /// The program that divides the pod ranges by the masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan) enum NodeCidrAllocator {
-    /// The controller manager; kubeadm checks what it is told.
+    /// The controller manager; kubeadm checks its masks.
     ControllerManager,
     /// The network plugin.
     Plugin,
@@ -35,7 +35,7 @@ pub(in crate::plan) struct Parts {
 }
 
 impl Parts {
-    /// The mask of a family's parts; `None` without a range of the family, or where nobody reads it.
+    /// The mask of a family's parts; `None` without a range of the family, or where nothing reads it.
     pub(super) fn mask(
         self,
         ranges: &Ranges,
