@@ -45,10 +45,7 @@ fn issue(
     bundle: &Bundle,
 ) -> Result<BTreeMap<String, AddonCertificate>, Error> {
     let name = &addon.choice.declaration.name;
-    let refused = |problem: String| Error::Addon {
-        addon: name.clone(),
-        problem,
-    };
+    let refused = |problem: String| Error::Addon(name.clone(), problem);
     let label = format!("addon/{name}/ca");
     let validity = (-plan.pki.backdate, plan.pki.ca_validity);
     let key = authorities.keys.key(&label);

@@ -34,10 +34,9 @@ impl Ca {
     }
 
     fn open(self, bundle: &Bundle) -> Result<OpenAuthority, Error> {
-        self.of(bundle).open().map_err(|problem| Error::Authority {
-            authority: self.name(),
-            problem,
-        })
+        self.of(bundle)
+            .open()
+            .map_err(|problem| Error::Authority(self.name(), problem))
     }
 }
 

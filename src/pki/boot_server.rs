@@ -69,9 +69,7 @@ impl BootServer {
 }
 
 fn refused(problem: impl std::fmt::Display) -> Error {
-    Error::BootServer {
-        problem: problem.to_string(),
-    }
+    Error::BootServer(problem.to_string())
 }
 
 fn derived(bundle: &Bundle) -> Result<Authority, crate::secrets::Error> {
@@ -94,10 +92,11 @@ fn params(names: &[String]) -> Result<CertificateParams, Error> {
     params.distinguished_name.push(DnType::CommonName, NAME);
     let name = |name: &String| match name.parse::<IpAddr>() {
         Ok(address) => Ok(SanType::IpAddress(address)),
-        Err(_) => name.as_str().try_into().map(SanType::DnsName).map_err(|_| Error::Name {
-            label: NAME.to_owned(),
-            name: name.clone(),
-        }),
+        Err(_) => name
+            .as_str()
+            .try_into()
+            .map(SanType::DnsName)
+            .map_err(|_| Error::Name(NAME.to_owned(), name.clone())),
     };
     params.subject_alt_names = names.iter().map(name).collect::<Result<_, _>>()?;
     params.is_ca = IsCa::ExplicitNoCa;

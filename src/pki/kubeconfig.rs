@@ -48,10 +48,7 @@ fn kubeconfig(plan: &Plan, bundle: &Bundle, user: &str, issued: &Issued) -> Resu
         }],
         current_context: &context,
     };
-    let text = firelay_yaml::emit(&config).map_err(|source| Error::Kubeconfig {
-        user: user.to_owned(),
-        source,
-    })?;
+    let text = firelay_yaml::emit(&config).map_err(|source| Error::Kubeconfig(user.to_owned(), source))?;
     Ok(Secret::new(text))
 }
 

@@ -130,10 +130,7 @@ pub(super) fn sign_by(
     params.serial_number = Some(SerialNumber::from(authorities.keys.serial(label, &content)));
     let certificate = params
         .signed_by(&key, &authority.issuer)
-        .map_err(|source| Error::Sign {
-            label: label.to_owned(),
-            source,
-        })?;
+        .map_err(|source| Error::Sign(label.to_owned(), source))?;
     Ok(Issued {
         certificate: to_pem("CERTIFICATE", certificate.der()),
         key: key.to_pem(),
@@ -152,7 +149,7 @@ fn validity(
 ) -> Result<(OffsetDateTime, OffsetDateTime), Error> {
     if authority.not_after <= bundle.issued_at {
         let ended = authority.not_after.format(&Rfc3339).unwrap_or_default();
-        return Err(Error::Ended { authority: name, ended });
+        return Err(Error::Ended(name, ended));
     }
     let not_before = bundle
         .issued_at
@@ -190,10 +187,7 @@ impl Leaf {
     }
 
     fn alternative_names(&self, label: &str) -> Result<Vec<SanType>, Error> {
-        let name = |name: &String| Error::Name {
-            label: label.to_owned(),
-            name: name.clone(),
-        };
+        let name = |name: &String| Error::Name(label.to_owned(), name.clone());
         let hosts = self
             .names
             .hosts

@@ -37,43 +37,23 @@ pub enum Error {
     #[error("issuedAt leaves the years 0 to 9999")]
     Date,
     /// The file could not be read.
-    #[error("cannot read the secrets {}: {source}", path.display())]
-    Read {
-        /// File.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error("cannot read the secrets {path}: {1}", path = .0.display())]
+    Read(PathBuf, #[source] io::Error),
     /// It is larger than any bundle.
-    #[error("{name} is larger than a megabyte: that is no bundle")]
-    Large {
-        /// File.
-        name: String,
-    },
+    #[error("{0} is larger than a megabyte: that is no bundle")]
+    Large(String),
     /// There is nothing in it.
-    #[error("{name} is empty: that is no bundle")]
-    Empty {
-        /// File.
-        name: String,
-    },
+    #[error("{0} is empty: that is no bundle")]
+    Empty(String),
     /// It is not text.
-    #[error("{name} is neither YAML nor sealed")]
-    NoText {
-        /// File.
-        name: String,
-    },
+    #[error("{0} is neither YAML nor sealed")]
+    NoText(String),
     /// Others than its owner may read it.
-    #[error("others than its owner can read {}", path.display())]
-    Exposed {
-        /// File.
-        path: PathBuf,
-    },
+    #[error("others than its owner can read {path}", path = .0.display())]
+    Exposed(PathBuf),
     /// SOPS encrypted it.
-    #[error("{name} is encrypted with SOPS, which firelay does not open itself")]
-    Sops {
-        /// File.
-        name: String,
-    },
+    #[error("{0} is encrypted with SOPS, which firelay does not open itself")]
+    Sops(String),
     /// It could not be opened.
     #[error("{name} is {source}")]
     Open {
@@ -86,17 +66,9 @@ pub enum Error {
     #[error("the secrets cannot be sealed: {0}")]
     Seal(#[source] age::Error),
     /// The file could not be written.
-    #[error("cannot write the secrets {}: {source}", path.display())]
-    Write {
-        /// File.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error("cannot write the secrets {path}: {1}", path = .0.display())]
+    Write(PathBuf, #[source] io::Error),
     /// A file of that name is there.
-    #[error("{} exists and is never overwritten: a new bundle is a new cluster; name another file", path.display())]
-    Exists {
-        /// File.
-        path: PathBuf,
-    },
+    #[error("{path} exists and is never overwritten: a new bundle is a new cluster; name another file", path = .0.display())]
+    Exists(PathBuf),
 }

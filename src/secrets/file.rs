@@ -23,25 +23,19 @@ pub struct BundleText {
 impl BundleText {
     /// Reads a file. One in clear is refused if others than its owner may read it; pipes have no others.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let read = |source| Error::Read {
-            path: path.into(),
-            source,
-        };
+        let read = |source| Error::Read(path.into(), source);
         let mut file = File::open(path).map_err(read)?;
         let metadata = file.metadata().map_err(read)?;
         let text = Self::of(&path.display().to_string(), &mut file)?.map_err(read)?;
         if metadata.is_file() && exposed(&metadata) && !text.sealed() && !text.is_sops() {
-            return Err(Error::Exposed { path: path.into() });
+            return Err(Error::Exposed(path.into()));
         }
         Ok(text)
     }
 
     /// Reads what is piped in.
     pub fn pipe(name: &str, reader: &mut dyn Read) -> Result<Self, Error> {
-        Self::of(name, reader)?.map_err(|source| Error::Read {
-            path: name.into(),
-            source,
-        })
+        Self::of(name, reader)?.map_err(|source| Error::Read(name.into(), source))
     }
 
     fn of(name: &str, reader: &mut dyn Read) -> Result<io::Result<Self>, Error> {
@@ -52,7 +46,7 @@ impl BundleText {
         }
         let name = name.to_owned();
         if bytes.len() > LARGEST {
-            return Err(Error::Large { name });
+            return Err(Error::Large(name));
         }
         Ok(Ok(Self { name, bytes }))
     }
@@ -73,7 +67,7 @@ impl BundleText {
     pub fn open(&self, identities: &[Identity]) -> Result<Bundle, Error> {
         let name = || self.name.clone();
         if self.is_sops() {
-            return Err(Error::Sops { name: name() });
+            return Err(Error::Sops(name()));
         }
         let opened = self.sealed().then(|| age::open(&self.bytes, identities));
         let opened = opened
@@ -81,9 +75,9 @@ impl BundleText {
             .map_err(|source| Error::Open { name: name(), source })?;
         let bytes = opened.as_ref().unwrap_or(&self.bytes);
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err(Error::Empty { name: name() });
+            return Err(Error::Empty(name()));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::NoText { name: name() })?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::NoText(name()))?;
         Bundle::parse(&self.name, text)
     }
 }

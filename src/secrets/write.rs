@@ -10,11 +10,8 @@ use crate::disk::{self, Access};
 pub fn save_new(path: &Path, bundle: &Bundle, random: &mut Random<'_>) -> Result<(), Error> {
     let text = bundle.to_file(random)?;
     disk::create(path, text.expose().as_bytes(), Access::Owner).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => Error::Exists { path: path.into() },
-        _ => Error::Write {
-            path: path.into(),
-            source,
-        },
+        io::ErrorKind::AlreadyExists => Error::Exists(path.into()),
+        _ => Error::Write(path.into(), source),
     })
 }
 
@@ -23,10 +20,7 @@ pub fn replace(path: &Path, bundle: &Bundle, random: &mut Random<'_>) -> Result<
     let text = bundle.to_file(random)?;
     let put = |path: &Path| disk::replace(path, text.expose().as_bytes(), Access::Owner);
     let saved = fs::canonicalize(path).and_then(|path| put(&path));
-    saved.map_err(|source| Error::Write {
-        path: path.into(),
-        source,
-    })
+    saved.map_err(|source| Error::Write(path.into(), source))
 }
 
 #[cfg(test)]

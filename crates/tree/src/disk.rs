@@ -28,7 +28,7 @@ pub(crate) struct Root {
 impl Root {
     pub(crate) fn open(out: &Path) -> Result<Self, Error> {
         let made = match fs::metadata(out) {
-            Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory { path: out.to_owned() }),
+            Ok(metadata) if !metadata.is_dir() => return Err(Error::NotADirectory(out.to_owned())),
             Ok(_) => false,
             Err(_) => {
                 let mut builder = DirBuilder::new();
@@ -76,7 +76,7 @@ pub(crate) fn lock(root: &Path) -> Result<Lock, Error> {
     match directory.try_lock() {
         // Another render may have put another tree here since it was opened.
         Ok(()) if is_at(&directory, root) => Ok(Lock(directory)),
-        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: root.to_owned() }),
+        Ok(()) | Err(fs::TryLockError::WouldBlock) => Err(Error::Busy(root.to_owned())),
         Err(fs::TryLockError::Error(error)) => Err(failed("lock", root)(error)),
     }
 }

@@ -17,23 +17,14 @@ pub enum Error {
         source: io::Error,
     },
     /// The output path is something else.
-    #[error("{} is not a directory: choose another output directory", path.display())]
-    NotADirectory {
-        /// The output path.
-        path: PathBuf,
-    },
+    #[error("{path} is not a directory: choose another output directory", path = .0.display())]
+    NotADirectory(PathBuf),
     /// Nothing was rendered there.
-    #[error("there is no rendered tree at {0}: make one with firelay render --out {0}", path.display())]
-    Missing {
-        /// The output path.
-        path: PathBuf,
-    },
+    #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
+    Missing(PathBuf),
     /// Another render holds the tree.
-    #[error("{} is being written by another firelay: wait for it to end", path.display())]
-    Busy {
-        /// The output path.
-        path: PathBuf,
-    },
+    #[error("{path} is being written by another firelay: wait for it to end", path = .0.display())]
+    Busy(PathBuf),
     /// `manifest.json` cannot be understood, so that it is not known which files may be replaced.
     #[error("{} is not a manifest of firelay ({reason}): restore it, or choose another output directory", path.display())]
     Manifest {

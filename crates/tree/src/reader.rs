@@ -25,7 +25,7 @@ pub struct TreeReader {
 impl TreeReader {
     /// Opens the tree of the last render.
     pub fn open(out: &Path) -> Result<Self, Error> {
-        let missing = || Error::Missing { path: out.to_owned() };
+        let missing = || Error::Missing(out.to_owned());
         let root = out.canonicalize().map_err(|_| missing())?;
         let manifest = last_manifest(&root.join(MANIFEST))?.ok_or_else(missing)?;
         Ok(Self { root, manifest })

@@ -10,7 +10,7 @@ use super::{
     images::Image,
     inventory::{File, Kind},
 };
-use crate::{commands::failure::Failure, mirror::Reference};
+use crate::{commands::failure::Failure, encoding::hex, mirror::Reference};
 
 /// Nobody has looked.
 const UNKNOWN: &str = "NOASSERTION";
@@ -104,7 +104,7 @@ pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created:
         list.update(package.external_refs[0].reference_locator.as_bytes());
         list.update(b"\n");
     }
-    let list: String = list.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let list = hex(&list.finalize());
     BillOfMaterials {
         spdx_version: "SPDX-2.3",
         data_license: "CC0-1.0",

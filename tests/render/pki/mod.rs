@@ -252,7 +252,7 @@ fn extra_names_reach_the_certificates_they_are_for() {
     let bundle = bundle();
     let refused = pki::issue(&plan, &Authorities::open(&bundle).unwrap(), &bundle, &plan.nodes[0]).unwrap_err();
     assert!(
-        matches!(&refused, Error::Name { label, .. } if label == "node/cp1/pki/apiserver"),
+        matches!(&refused, Error::Name(label, _) if label == "node/cp1/pki/apiserver"),
         "{refused}"
     );
 }
