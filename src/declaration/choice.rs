@@ -38,7 +38,7 @@ impl Choice {
             span: place.unwrap_or_default(),
             content: Content::Mapping(Vec::new()),
         };
-        let (value, findings) = firelay_yaml::shaped(node.unwrap_or(&nothing), &declaration.schema());
+        let (value, findings) = firelay_yaml::json_schema::read(node.unwrap_or(&nothing), &declaration.schema());
         let choice = Self {
             declaration: declaration.clone(),
             place,

@@ -237,8 +237,7 @@ fn checked<'p, T: DeserializeOwned>(
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {
-    let draft = firelay_yaml::draft(tree, &[]);
-    draft.value.filter(|_| draft.findings.is_empty())
+    firelay_yaml::decode_partial(tree, &[]).complete().ok()
 }
 
 /// Every file of a folder under the name that it gives itself.

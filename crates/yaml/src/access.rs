@@ -7,7 +7,7 @@ use serde::{
 
 use super::{
     decode::Decoder,
-    log::Fault,
+    decode_context::Fault,
     scalar::{Resolved, resolve},
     tree::{Content, Node},
 };

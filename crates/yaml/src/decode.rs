@@ -15,9 +15,8 @@ use serde::{
 
 use super::{
     access::{Choice, Entries, Items, Key, Place},
-    branch::{self, Twice},
-    fragment::{self, Parts},
-    log::{Fault, Log},
+    decode_context::{DecodeContext, Fault},
+    owned_node, raw_value,
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     tree::{Content, Node, Scalar},
@@ -39,13 +38,13 @@ static PLACEHOLDER: Node<'static> = Node {
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'t> {
     pub(super) node: &'t Node<'t>,
-    pub(super) log: &'t Log,
+    pub(super) log: &'t DecodeContext,
     /// Placeholders that this one is within, itself counted; 0 for a node of the text.
     placeholders: u8,
 }
 
 impl<'t> Decoder<'t> {
-    pub(super) fn new(node: &'t Node<'t>, log: &'t Log) -> Self {
+    pub(super) fn new(node: &'t Node<'t>, log: &'t DecodeContext) -> Self {
         Decoder {
             node,
             log,
@@ -279,7 +278,10 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        if [owned_node::NAME, raw_value::NAME].contains(&name) {
+            owned_node::hand_over(self.node);
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -329,12 +331,6 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     ) -> Result<V::Value, Fault> {
         if name == spanned::NAME {
             return visitor.visit_map(Place::new(self));
-        }
-        if name == fragment::NAME {
-            return visitor.visit_seq(Parts::new(self));
-        }
-        if name == branch::NAME {
-            return visitor.visit_seq(Twice(self));
         }
         let fields = match self.entries() {
             Some(entries) => self.fields(entries, fields),

@@ -5,11 +5,11 @@
 //! `$patch: delete` removes it and `$patch: replace` puts it in the place of what is there; an element that is only
 //! `$patch: replace` does so for its list.
 
-mod row;
+mod keyed_list;
 
 use std::collections::HashMap;
 
-use self::row::Row;
+use self::keyed_list::KeyedList;
 use super::{
     scalar::{Resolved, quotable, resolve},
     tree::{Content, Node},
@@ -142,7 +142,7 @@ impl<'n> Merge<'_, 'n> {
     /// Elements of one name stay together: where either side has several they replace, because none answers to another.
     fn list<'s>(&mut self, items: Vec<Node<'s>>, over: &'n [Node<'s>], key: &str) -> Vec<Node<'s>> {
         let name = |node: &Node<'_>| Some(node.get(key)?.text()?.to_owned());
-        let mut row = Row::new(items, name);
+        let mut row = KeyedList::new(items, name);
         let mut many: HashMap<String, usize> = HashMap::new();
         for name in over.iter().filter_map(name) {
             *many.entry(name).or_default() += 1;

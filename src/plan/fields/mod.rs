@@ -5,7 +5,7 @@ mod gates;
 use std::{collections::BTreeMap, sync::Arc};
 
 use firelay_yaml::{
-    Branch, Minor, Node, Spanned,
+    Minor, Node, RawValue, Spanned,
     config_schema::{ConfigSchema, GateSetting, Gated, Mistake, Problem, Validation, Validator},
     diagnostic::{Diagnostic, Span, nearest},
 };
@@ -81,7 +81,12 @@ impl Accepted {
     }
 
     /// Findings in fields of the spec that become fields of a document.
-    pub(super) fn settings(&self, kind: &str, settings: &BTreeMap<Spanned<String>, Branch>, codes: Codes) -> Settings {
+    pub(super) fn settings(
+        &self,
+        kind: &str,
+        settings: &BTreeMap<Spanned<String>, RawValue>,
+        codes: Codes,
+    ) -> Settings {
         let fields = settings
             .iter()
             .map(|(name, branch)| (name.as_str(), name.span, &branch.node));

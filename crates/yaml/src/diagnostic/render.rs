@@ -114,7 +114,7 @@ fn origin<'a>(within: &Within<'a>, span: Span) -> Origin<'a> {
     Origin::path(within.name).line(line).char_column(column)
 }
 
-/// Words that would stand at the caret, below the place.
+/// Aliases that would stand at the caret, below the place.
 fn without_excerpt<'a>(group: Group<'a>, label: &'a str) -> Group<'a> {
     match label.is_empty() {
         true => group,

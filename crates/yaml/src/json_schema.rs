@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     decode::Decoder,
+    decode_context::DecodeContext,
     format::{format, is_match},
-    log::Log,
     scalar::{Resolved, kind, quotable, resolve},
     tree::{Content, Node},
 };
@@ -36,8 +36,8 @@ pub const KEYWORDS: &[&str] = &[
 ];
 
 /// Reads a node. An unknown `format` allows every text.
-pub fn shaped(node: &Node<'_>, schema: &Value) -> (Value, Vec<Diagnostic>) {
-    let log = Log::default();
+pub fn read(node: &Node<'_>, schema: &Value) -> (Value, Vec<Diagnostic>) {
+    let log = DecodeContext::default();
     let reader = Reader {
         at: Decoder::new(node, &log),
         schema,
