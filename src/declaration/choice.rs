@@ -127,7 +127,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
             None => {
                 let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
-                findings.push(firelay_yaml::unknown_key(key, name, &keys));
+                findings.push(firelay_yaml::unknown_key(key, &keys));
             }
         }
     }
@@ -142,20 +142,6 @@ fn known(kind: Kind, what: &str) -> String {
 }
 
 fn unknown_choice(at: &Node<'_>, name: &str) -> Diagnostic {
-    let near = nearest(
-        name,
-        of(Kind::Cni)
-            .map(|declaration| declaration.key.as_str())
-            .collect::<Vec<_>>(),
-    );
-    let what = if firelay_yaml::quotable(name) {
-        format!("unknown choice `{name}`")
-    } else {
-        "unknown choice".to_owned()
-    };
-    let label = near.map_or_else(|| "no such choice".to_owned(), |near| format!("did you mean `{near}`?"));
-    Diagnostic::error("FL0012", what)
-        .at(at.span)
-        .label(label)
-        .help(known(Kind::Cni, "choices"))
+    let known: Vec<_> = of(Kind::Cni).map(|declaration| declaration.key.as_str()).collect();
+    firelay_yaml::unknown_choice(name, at.span, nearest(name, known.iter().copied()), &known)
 }

@@ -20,6 +20,7 @@ use super::{
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     tree::{Content, Node, Scalar},
+    unknown::{unknown_choice, unknown_key},
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -132,40 +133,18 @@ impl<'t> Decoder<'t> {
         fields: &'static [&'static str],
         free: &[&'static str],
     ) -> Option<&'static str> {
-        let name = key.text().unwrap_or_default();
-        let what = if quotable(name) {
-            format!("unknown key `{name}`")
-        } else {
-            "unknown key".to_owned()
-        };
-        let near = nearest(name, fields.iter().copied());
-        let label = near.map_or_else(
-            || "no such key here".to_owned(),
-            |field| format!("did you mean `{field}`?"),
-        );
+        let near = nearest(key.text().unwrap_or_default(), fields.iter().copied());
         let meant = near.filter(|field| free.contains(field));
-        let finding = Diagnostic::error("FL0008", what).at(key.span);
-        self.log
-            .record_guess(finding.label(label).help(known("keys", fields)), meant.is_some());
+        self.log.record_guess(unknown_key(key, fields), meant.is_some());
         meant
     }
 
     /// The finding for a word that is no choice, and the choice that was probably meant.
     fn unknown_choice(self, name: &str, offered: &[&'static str]) -> Option<&'static str> {
-        let what = if quotable(name) {
-            format!("unknown choice `{name}`")
-        } else {
-            "unknown choice".to_owned()
-        };
         let elsewhere = self.log.meant(name).filter(|choice| offered.contains(choice));
         let near = elsewhere.or_else(|| nearest(name, offered.iter().copied()));
-        let label = near.map_or_else(
-            || "no such choice".to_owned(),
-            |variant| format!("did you mean `{variant}`?"),
-        );
-        let finding = Diagnostic::error("FL0012", what).at(self.node.span).label(label);
-        self.log
-            .record_guess(finding.help(known("choices", offered)), near.is_some());
+        let finding = unknown_choice(name, self.node.span, near, offered);
+        self.log.record_guess(finding, near.is_some());
         near
     }
 
@@ -187,10 +166,6 @@ impl<'t> Decoder<'t> {
             _ => result,
         }
     }
-}
-
-fn known(what: &str, names: &[&str]) -> String {
-    format!("{what}: {}", names.join(", "))
 }
 
 /// The choices to name: all, or those that the type lists with `#[serde(expecting = "one, other")]`.
@@ -353,7 +328,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             Content::Scalar(_) => (self.node, None),
             Content::Mapping(entries) if entries.len() == 1 => (&entries[0].0, Some(&entries[0].1)),
             _ => {
-                self.wrong_type("one choice", &known("choices", &offered));
+                self.wrong_type("one choice", &format!("choices: {}", offered.join(", ")));
                 return self.first_choice(variants, visitor);
             }
         };

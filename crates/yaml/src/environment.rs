@@ -170,12 +170,9 @@ fn broken(span: Span) -> Diagnostic {
 
 fn unset(name: &str, span: Span, variables: &BTreeMap<String, String>) -> Diagnostic {
     let near = nearest(name, variables.keys().map(String::as_str));
-    let label = near.map_or_else(
-        || "not in the environment".to_owned(),
-        |near| format!("did you mean `{near}`?"),
-    );
     let finding = Diagnostic::error("FL0020", format!("the variable `{name}` is not set")).at(span);
     finding
-        .label(label)
+        .label("not in the environment")
+        .suggest(near)
         .help(format!("set it, or give a default: ${{{name}:-default}}"))
 }

@@ -28,6 +28,7 @@ mod scalar;
 mod spanned;
 mod stream;
 mod tree;
+mod unknown;
 mod value;
 mod write;
 
@@ -42,7 +43,6 @@ pub use emit::{Error, emit};
 pub use environment::{Inserted, substitute, unsubstituted};
 pub use format::{FORMATS, Format};
 pub use json_patch::{Operation, Verb, patch};
-pub use json_schema::unknown_key;
 pub use merge::{MISSED, Rules, merge};
 pub use minor::Minor;
 pub use owned_node::OwnedNode;
@@ -54,6 +54,7 @@ pub use scalar::quotable;
 pub use spanned::{OptionalKey, Spanned};
 pub use stream::split;
 pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
+pub use unknown::{unknown_choice, unknown_key};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {

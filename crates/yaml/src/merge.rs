@@ -227,13 +227,8 @@ impl<'n> Merge<'_, 'n> {
             Some("replace") => Wish::Replace,
             other => {
                 let near = other.and_then(|word| nearest(word, DIRECTIVES));
-                let label = near.map_or_else(
-                    || "no such directive".to_owned(),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                let finding = Diagnostic::error("FL0017", "unknown directive")
-                    .at(directive.span)
-                    .label(label);
+                let finding = Diagnostic::error("FL0017", "unknown directive").at(directive.span);
+                let finding = finding.label("no such directive").suggest(near);
                 self.tell(finding.help("directives: $patch: delete, $patch: replace"));
                 Wish::Merge
             }
@@ -260,22 +255,19 @@ pub(super) fn missed(at: &Node<'_>, key: &str, there: &[&str]) -> Diagnostic {
     } else {
         "this".to_owned()
     };
-    let label = match nearest(text, there.iter().copied()).filter(|near| *near != text) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if key == "key" => "no such key below".to_owned(),
-        None => format!("no element has this {key}"),
+    let near = nearest(text, there.iter().copied()).filter(|near| *near != text);
+    let otherwise = match key {
+        "key" => "no such key below".to_owned(),
+        key => format!("no element has this {key}"),
     };
     let finding = Diagnostic::warning(MISSED, format!("{what} is removed where it is not"));
-    finding.at(at.span).label(label)
+    finding.at(at.span).label(otherwise).suggest(near)
 }
 
 /// The entries of a mapping but its directive.
 fn written<'n, 's>(node: &'n Node<'s>) -> impl Iterator<Item = &'n (Node<'s>, Node<'s>)> {
-    let entries = match &node.content {
-        Content::Mapping(entries) => entries.as_slice(),
-        _ => &[],
-    };
-    entries.iter().filter(|(key, _)| key.text() != Some(DIRECTIVE))
+    let entries = node.entries().iter();
+    entries.filter(|(key, _)| key.text() != Some(DIRECTIVE))
 }
 
 pub(super) fn is_null(node: &Node<'_>) -> bool {

@@ -120,18 +120,11 @@ impl<'s> Node<'s> {
     }
 
     fn shift(&mut self, by: usize) {
-        if by == 0 {
-            return;
-        }
-        self.span.start += by;
-        self.span.end += by;
-        match &mut self.content {
-            Content::Scalar(_) => {}
-            Content::Sequence(items) => items.iter_mut().for_each(|item| item.shift(by)),
-            Content::Mapping(entries) => entries.iter_mut().for_each(|(key, value)| {
-                key.shift(by);
-                value.shift(by);
-            }),
+        if by > 0 {
+            self.place(&|span| Span {
+                start: span.start + by,
+                end: span.end + by,
+            });
         }
     }
 

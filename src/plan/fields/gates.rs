@@ -40,10 +40,7 @@ impl Accepted {
             return finding.label(format!("a gate up to {last}")).help(help);
         }
         let finding = finding.help("an unknown gate keeps every component from starting");
-        match nearest(name, self.gates.names(self.minor)) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding,
-        }
+        finding.suggest(nearest(name, self.gates.names(self.minor)))
     }
 
     /// Gates that are on without one that they need. Only what `near` sets is told, the nearest of the settings.

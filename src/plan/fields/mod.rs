@@ -161,8 +161,5 @@ impl Accepted {
 
 /// Labels a finding with the name that was probably meant.
 fn suggest(finding: Diagnostic, name: &str, known: &[String]) -> Diagnostic {
-    match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => finding.label(format!("did you mean `{near}`?")),
-        None => finding,
-    }
+    finding.suggest(nearest(name, known.iter().map(String::as_str)))
 }
