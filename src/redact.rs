@@ -74,7 +74,7 @@ struct Finder<'t> {
 }
 
 impl<'t> Finder<'t> {
-    /// What is found in a text; nothing of one that cannot be read.
+    /// The secrets in a text; `None` for one that cannot be read.
     fn read(part: Part<'_>, text: &'t Text) -> Option<Self> {
         let mut finder = Self {
             text,
@@ -425,7 +425,7 @@ fn descend<'k>(shapes: Shapes, keys: impl IntoIterator<Item = &'k str>) -> Optio
     })
 }
 
-/// What a patch of the spec changes: all of it, a role or an entry.
+/// The part that a patch of the spec changes: all of it, a role or an entry.
 fn changed(folder: &str) -> Shapes {
     let below = |path: &[&str]| descend(root(), path.iter().copied()).unwrap_or_default();
     if folder == ALL {

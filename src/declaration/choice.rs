@@ -1,4 +1,4 @@
-//! What the spec says about plugins and add-ons, read by their declarations.
+//! Plugins and add-ons of the spec, read by their declarations.
 
 use std::{fmt, sync::Arc};
 
@@ -17,7 +17,7 @@ pub struct Choice {
     pub declaration: Arc<Declaration>,
     /// Where its name stands; `None` where it was not written.
     pub place: Option<Span>,
-    /// What was written below it.
+    /// The node below it.
     node: Option<Node<'static>>,
     /// Parameters with defaults filled in; may hold secrets.
     pub parameters: Map<String, Value>,
@@ -54,7 +54,7 @@ impl Choice {
         self.parameters.get(VERSION)?.as_str()
     }
 
-    /// What was written for a parameter, keys with dots between.
+    /// The node of a parameter, with dots between keys.
     pub fn written(&self, path: &str) -> Option<&Node<'static>> {
         path.split('.').try_fold(self.node.as_ref()?, |node, key| node.get(key))
     }

@@ -95,7 +95,7 @@ pub struct Profiles {
     pub containerd: ContainerdReleases,
     /// Binaries with their locations and digests.
     pub catalog: Arc<Catalog>,
-    /// What leads the endpoint's name to an API server.
+    /// Providers that route the endpoint's name to an API server.
     pub endpoint: Arc<EndpointProfile>,
     /// Flags of etcd's versions.
     pub etcd: Arc<EtcdProfile>,

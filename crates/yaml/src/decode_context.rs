@@ -1,4 +1,4 @@
-//! What is found while decoding, and how decoding goes on after it.
+//! Findings while decoding, and the placeholders with which it continues.
 
 use std::{
     cell::{Cell, RefCell},
@@ -38,12 +38,12 @@ pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Parti
 /// Words of other programs, and the choice that each stands for.
 pub type Aliases = &'static [(&'static str, &'static str)];
 
-/// What could be read of a text.
+/// The readable part of a text.
 #[derive(Debug)]
 pub struct Partial<T> {
     /// The value; with findings only as good as they allow, and absent when they leave nothing.
     pub value: Option<T>,
-    /// What is wrong, in the order of the source.
+    /// All mistakes, in the order of the source.
     pub findings: Vec<Diagnostic>,
     /// Wherever something is wrong it is clear what was meant, and the value has it so; no part is made up.
     pub certain: bool,
@@ -59,7 +59,7 @@ impl<T> Partial<T> {
     }
 }
 
-/// What went wrong inside serde.
+/// An error inside serde.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It is in the log.
@@ -131,7 +131,7 @@ impl DecodeContext {
             .map(|(_, choice)| *choice)
     }
 
-    /// What was found.
+    /// The findings.
     pub(super) fn findings(self) -> Vec<Diagnostic> {
         self.findings.into_inner()
     }

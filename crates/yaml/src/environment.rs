@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Span, nearest};
 pub struct Inserted {
     /// The variable's name.
     pub name: String,
-    /// What it held.
+    /// Its value.
     pub value: String,
     /// The scalar that it is in.
     pub span: Span,
@@ -140,7 +140,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// What stands behind `${`, and what follows it.
+/// The text behind `${`, and the rest.
 fn variable(text: &str) -> (Part<'_>, &str) {
     let Some(end) = text.find('}') else {
         return (Part::Broken, "");

@@ -123,12 +123,12 @@ fn apply(root: &mut Node<'static>, operation: &Operation) -> Result<(), Diagnost
             within_limits(root, operation)
         }
         Verb::Test if path.of(root).map_err(nowhere(&operation.path))?.same(&value()) => Ok(()),
-        // What is there may be a secret.
+        // The value there may be a secret.
         Verb::Test => Err(error("the test of a JSON patch fails", operation.path.span).label("another value is there")),
     }
 }
 
-/// What is moved or copied can make a document as deep and large as aliases can.
+/// Moves and copies can make a document as deep and large as aliases can.
 fn within_limits(root: &Node<'static>, operation: &Operation) -> Result<(), Diagnostic> {
     let span = operation.op.span;
     if root.depth() > MAX_DEPTH {

@@ -1,4 +1,4 @@
-//! The one module that knows the YAML crates.
+//! YAML with source spans, and diagnostics. The only package that uses the YAML crates.
 //!
 //! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
@@ -86,7 +86,7 @@ fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
     told.map(|finding| one_line(source, &finding)).collect()
 }
 
-/// A finding without the value that it points at. Keys are told, and what missing keys and syntax are about are no values.
+/// A finding without the value that it points at. Keys are shown; missing keys and syntax errors point at no value.
 fn without_value(source: &Source, finding: &Diagnostic) -> Diagnostic {
     let value = finding.span.and_then(|span| source.slice(span));
     match value.map(|value| value.trim_matches(['"', '\''])) {
@@ -113,7 +113,7 @@ fn one_line(source: &Source, finding: &Diagnostic) -> String {
     format!("{place}: {}{label}{help}", finding.message)
 }
 
-/// What is wrong with a text that [`parse`] refused.
+/// The mistakes in a text that [`parse`] refused.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
     /// The findings, in the order of the source.

@@ -20,10 +20,10 @@ use crate::diagnostic::{Diagnostic, nearest};
 pub const MISSED: &str = "FL0018";
 /// The key of a directive.
 const DIRECTIVE: &str = "$patch";
-/// What a directive may say.
+/// Values of a directive.
 const DIRECTIVES: [&str; 2] = ["delete", "replace"];
 
-/// What is known about the lists and mappings of a kind of document.
+/// Rules for the lists and mappings of a kind of document.
 ///
 /// A path is the keys that lead to a place, without positions in lists, as many from its end as tell it from others:
 /// `disks`, `kubelet.extraArgs`.
@@ -33,7 +33,7 @@ pub struct Rules {
     pub lists: &'static [(&'static str, &'static str)],
     /// Mappings of one entry that is a choice: another choice replaces it.
     pub choices: &'static [&'static str],
-    /// What removes something stays in the tree, because that will be laid over another in which it may be.
+    /// Removals stay in the tree, because it will be merged into another that may have the removed part.
     pub keeps_removals: bool,
 }
 
@@ -66,7 +66,7 @@ pub fn merge<'s>(under: Node<'s>, over: &Node<'s>, rules: &Rules) -> (Node<'s>, 
     (node, merge.findings)
 }
 
-/// What is asked for a mapping or an element.
+/// The directive of a mapping or an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Wish {
     Merge,
@@ -174,7 +174,7 @@ impl<'n> Merge<'_, 'n> {
         row.places.into_iter().flatten().collect()
     }
 
-    /// What removes something, where it stays.
+    /// The removal itself, where removals stay.
     fn removal<'s>(&self, node: &Node<'s>) -> Option<Node<'s>> {
         self.rules.keeps_removals.then(|| node.clone())
     }
@@ -217,7 +217,7 @@ impl<'n> Merge<'_, 'n> {
         Some(self.fresh(node))
     }
 
-    /// What a node's directive asks for.
+    /// The directive of a node.
     fn wish(&mut self, node: &Node<'_>) -> Wish {
         let Some(directive) = node.get(DIRECTIVE) else {
             return Wish::Merge;

@@ -124,7 +124,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Which element is meant: the one whose key has this value, or the one at this position.
+    /// The position of the element: the one whose key has this value, or the one at this index.
     fn position(&self, items: &[Node<'_>], path: &[&str], rules: &Rules) -> Result<usize, Diagnostic> {
         let key = rules.key_of(path);
         let names: Vec<_> = key.map_or_else(Vec::new, |key| {

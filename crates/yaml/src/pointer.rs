@@ -6,14 +6,14 @@ use super::tree::{Content, Node};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer(pub Vec<String>);
 
-/// Where a pointer leaves the tree.
+/// The point at which a pointer leaves the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     /// The part that leads nowhere.
     pub part: String,
-    /// What there is instead: the keys of a mapping, or nothing.
+    /// The keys of the mapping there; none for another node.
     pub keys: Vec<String>,
-    /// What is there, in words.
+    /// The node there, in words.
     pub found: String,
 }
 
@@ -46,7 +46,7 @@ impl Pointer {
         Ok(node)
     }
 
-    /// What holds the last part, and the last part; `None` for the whole.
+    /// The parent, and the last part; `None` for the whole.
     pub fn split(&self) -> Option<(Pointer, &str)> {
         let (last, parents) = self.0.split_last()?;
         Some((Self(parents.to_vec()), last))

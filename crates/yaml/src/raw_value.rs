@@ -13,7 +13,7 @@ use super::{owned_node, tree::Node};
 pub struct RawValue {
     /// The value.
     pub value: Value,
-    /// Where each part of it stands.
+    /// The place of each part.
     pub node: Node<'static>,
 }
 

@@ -12,7 +12,7 @@ use crate::{plan::report::Report, spec::Argument};
 const FLAG: &str = "feature-gates";
 
 impl Accepted {
-    /// What is wrong with one gate.
+    /// The finding for one gate.
     pub(in crate::plan) fn gate(&self, name: &str, on: bool, span: Span) -> Option<Diagnostic> {
         let Some(state) = self.gates.state(name, self.minor) else {
             return self.gates.covers(self.minor).then(|| self.unknown_gate(name).at(span));
@@ -119,7 +119,7 @@ impl Accepted {
     }
 }
 
-/// One of several gates at a place is told by name.
+/// Names the gate, because several have one place.
 fn naming(finding: Diagnostic, name: &str) -> Diagnostic {
     let label = match finding.label.as_str() {
         "" => name.to_owned(),

@@ -12,7 +12,7 @@ use firelay_yaml::{
 
 use crate::profile::{FeatureGates, Profiles, UnitSections};
 
-/// What the programs of one minor accept.
+/// The configuration that the programs of one minor accept.
 #[derive(Clone, Debug)]
 pub struct Accepted {
     schema: Arc<ConfigSchema>,

@@ -1,4 +1,4 @@
-//! What a profile lies over: one that it extends, or the one of its name that comes with firelay.
+//! The base of a profile: one that it extends, or the one of its name that comes with firelay.
 
 use firelay_yaml::{
     Content, Node, Rules, Scalar, Tree,

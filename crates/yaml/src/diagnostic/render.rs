@@ -58,7 +58,7 @@ impl<'a> Pages<'a> {
         Self { source, texts }
     }
 
-    /// Where a finding is; without a text there is no place.
+    /// The place of a finding; without a text there is none.
     fn find(&self, finding: &Diagnostic) -> Option<Within<'_>> {
         let number = finding.span.map_or(0, |span| self.source.number(span.start));
         let (lines, shown) = self.texts.get(number)?;

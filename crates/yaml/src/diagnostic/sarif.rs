@@ -80,7 +80,7 @@ fn outcome(finding: &Diagnostic, place: &Value, codes: &[&str]) -> Value {
     })
 }
 
-/// What is said at the place and below it, in one text.
+/// Message, label and help in one text.
 fn message(finding: &Diagnostic) -> String {
     let label = Some(&finding.label).filter(|label| !label.is_empty());
     let label = label.map_or_else(String::new, |label| format!(": {label}"));

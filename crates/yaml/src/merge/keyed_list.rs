@@ -1,4 +1,4 @@
-//! A list while another is laid over it.
+//! A list while another is merged into it.
 
 use std::collections::HashMap;
 
