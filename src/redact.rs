@@ -74,7 +74,7 @@ struct Finder<'t> {
 }
 
 impl<'t> Finder<'t> {
-    /// What is found in a text; nothing of one that cannot be read.
+    /// The secrets in a text; `None` for one that cannot be read.
     fn read(part: Part<'_>, text: &'t Text) -> Option<Self> {
         let mut finder = Self {
             text,
@@ -136,7 +136,7 @@ impl<'t> Finder<'t> {
             return self.typed(document, &patch);
         }
         let changed = changed(folder);
-        for (key, value) in entries(document) {
+        for (key, value) in document.entries() {
             match (key.text().unwrap_or_default(), &value.content) {
                 ("target", _) => self.plain(value),
                 ("merge", _) => self.typed(value, &changed),
@@ -152,7 +152,7 @@ impl<'t> Finder<'t> {
         let path = operation.get("path").and_then(Node::text).unwrap_or_default();
         let keys = path.split('/').skip(1);
         let shapes = descend(changed.clone(), keys);
-        for (key, value) in entries(operation) {
+        for (key, value) in operation.entries() {
             match (key.text(), &shapes) {
                 (Some("op" | "path" | "from"), _) => self.plain(value),
                 (Some(VALUE), Some(shapes)) => self.typed(value, shapes),
@@ -178,7 +178,9 @@ impl<'t> Finder<'t> {
                 items.iter().for_each(|item| self.typed(item, &items_of));
             }
             Content::Mapping(_) if takes(shapes, "properties") || takes(shapes, "additionalProperties") => {
-                entries(node).for_each(|(key, value)| self.entry(node, key, value, shapes));
+                for (key, value) in node.entries() {
+                    self.entry(node, key, value, shapes);
+                }
             }
             // One element without its list.
             Content::Mapping(_) if takes(shapes, "items") => self.typed(node, &under(shapes, "items")),
@@ -240,7 +242,7 @@ impl<'t> Finder<'t> {
         match &value.content {
             _ if is_foreign(name) => self.values(value),
             Content::Sequence(items) if FOREIGN_LISTS.contains(&name) => {
-                for (key, value) in items.iter().flat_map(entries) {
+                for (key, value) in items.iter().flat_map(Node::entries) {
                     match key.text() == Some(VALUE) {
                         true => self.mark(value, true),
                         false => self.plain(value),
@@ -423,7 +425,7 @@ fn descend<'k>(shapes: Shapes, keys: impl IntoIterator<Item = &'k str>) -> Optio
     })
 }
 
-/// What a patch of the spec changes: all of it, a role or an entry.
+/// The part that a patch of the spec changes: all of it, a role or an entry.
 fn changed(folder: &str) -> Shapes {
     let below = |path: &[&str]| descend(root(), path.iter().copied()).unwrap_or_default();
     if folder == ALL {
@@ -450,14 +452,6 @@ fn is_name(key: &Node<'_>, value: &Node<'_>) -> bool {
 fn is_random(text: &str) -> bool {
     text.split(|char: char| !char.is_ascii_alphanumeric())
         .any(|run| run.len() >= RANDOM && run.bytes().any(|byte| byte.is_ascii_digit()))
-}
-
-fn entries<'n, 't>(node: &'n Node<'t>) -> impl Iterator<Item = (&'n Node<'t>, &'n Node<'t>)> {
-    let entries = match &node.content {
-        Content::Mapping(entries) => entries.as_slice(),
-        Content::Scalar(_) | Content::Sequence(_) => &[],
-    };
-    entries.iter().map(|(key, value)| (key, value))
 }
 
 /// The scalars of a value, without keys.

@@ -1,4 +1,4 @@
-//! What the spec says about plugins and add-ons, read by their declarations.
+//! Plugins and add-ons of the spec, read by their declarations.
 
 use std::{fmt, sync::Arc};
 
@@ -17,7 +17,7 @@ pub struct Choice {
     pub declaration: Arc<Declaration>,
     /// Where its name stands; `None` where it was not written.
     pub place: Option<Span>,
-    /// What was written below it.
+    /// The node below it.
     node: Option<Node<'static>>,
     /// Parameters with defaults filled in; may hold secrets.
     pub parameters: Map<String, Value>,
@@ -38,7 +38,7 @@ impl Choice {
             span: place.unwrap_or_default(),
             content: Content::Mapping(Vec::new()),
         };
-        let (value, findings) = firelay_yaml::shaped(node.unwrap_or(&nothing), &declaration.schema());
+        let (value, findings) = firelay_yaml::json_schema::read(node.unwrap_or(&nothing), &declaration.schema());
         let choice = Self {
             declaration: declaration.clone(),
             place,
@@ -54,7 +54,7 @@ impl Choice {
         self.parameters.get(VERSION)?.as_str()
     }
 
-    /// What was written for a parameter, keys with dots between.
+    /// The node of a parameter, with dots between keys.
     pub fn written(&self, path: &str) -> Option<&Node<'static>> {
         path.split('.').try_fold(self.node.as_ref()?, |node, key| node.get(key))
     }
@@ -127,7 +127,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
             None => {
                 let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
-                findings.push(firelay_yaml::unknown_key(key, name, &keys));
+                findings.push(firelay_yaml::unknown_key(key, &keys));
             }
         }
     }
@@ -142,20 +142,6 @@ fn known(kind: Kind, what: &str) -> String {
 }
 
 fn unknown_choice(at: &Node<'_>, name: &str) -> Diagnostic {
-    let near = nearest(
-        name,
-        of(Kind::Cni)
-            .map(|declaration| declaration.key.as_str())
-            .collect::<Vec<_>>(),
-    );
-    let what = if firelay_yaml::quotable(name) {
-        format!("unknown choice `{name}`")
-    } else {
-        "unknown choice".to_owned()
-    };
-    let label = near.map_or_else(|| "no such choice".to_owned(), |near| format!("did you mean `{near}`?"));
-    Diagnostic::error("FL0012", what)
-        .at(at.span)
-        .label(label)
-        .help(known(Kind::Cni, "choices"))
+    let known: Vec<_> = of(Kind::Cni).map(|declaration| declaration.key.as_str()).collect();
+    firelay_yaml::unknown_choice(name, at.span, nearest(name, known.iter().copied()), &known)
 }

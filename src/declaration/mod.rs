@@ -122,7 +122,6 @@ pub struct Declaration {
     #[serde(default)]
     pub files: Vec<ManifestFile>,
     /// The parameter that lists manifests of the user, as `manifests` does.
-    #[serde(default)]
     pub manifests: Option<String>,
     /// API groups whose kinds it defines, by its manifests or when its programs start.
     #[serde(default)]

@@ -13,7 +13,7 @@ use crate::{
     spec::Patch,
 };
 use firelay_yaml::{
-    Content, Fragment, Node, Rules,
+    Content, Node, OwnedNode, Rules,
     diagnostic::{self, Diagnostic},
 };
 
@@ -142,7 +142,7 @@ fn read(files: &NodeFiles, place: &Place) -> Node<'static> {
 
 fn changed(tree: Node<'static>, patch: &Patch) -> Result<Node<'static>, Vec<Diagnostic>> {
     let mut tree = tree;
-    if let Some(Fragment(merge)) = &patch.merge {
+    if let Some(OwnedNode(merge)) = &patch.merge {
         tree = merged(tree, merge)?;
     }
     if let Some(operations) = &patch.json {

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, iter::once};
 
-use firelay_yaml::{Branch, Spanned};
+use firelay_yaml::{RawValue, Spanned};
 
 use crate::spec::{
     Arch, Argument, DeliveryForm, Disk, Exposure, HostSettings, ImageArchive, Mount, Pointer, Role, Settings, Spec,
@@ -26,7 +26,7 @@ pub(super) struct Inherited<'a> {
     pub(super) labels: Merged<'a, Spanned<String>>,
     pub(super) taints: Option<&'a Vec<Taint>>,
     /// Without the cluster's, which the node gets by another way.
-    pub(super) kubelet_config: Merged<'a, Branch>,
+    pub(super) kubelet_config: Merged<'a, RawValue>,
     pub(super) kubelet_args: Vec<&'a Argument>,
     pub(super) rung: Option<&'a Spanned<DeliveryForm>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,

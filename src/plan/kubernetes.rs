@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::{Branch, OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, RawValue, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::{
@@ -81,7 +81,7 @@ fn gates(gates: &Gates) -> BTreeMap<String, bool> {
 }
 
 /// Free settings without the places of their keys.
-fn plain(config: &BTreeMap<Spanned<String>, Branch>) -> BTreeMap<String, Value> {
+fn plain(config: &BTreeMap<Spanned<String>, RawValue>) -> BTreeMap<String, Value> {
     config
         .iter()
         .map(|(name, branch)| (name.value.clone(), branch.value.clone()))

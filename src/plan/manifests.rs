@@ -27,7 +27,7 @@ pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
             findings: Vec::new(),
         });
         // Their form is checked by the declaration.
-        let listed = tree.and_then(|tree| firelay_yaml::draft::<Vec<Manifest>>(&tree, &[]).value);
+        let listed = tree.and_then(|tree| firelay_yaml::decode_partial::<Vec<Manifest>>(&tree, &[]).value);
         listed.unwrap_or_default()
     });
     brought.collect()

@@ -1,7 +1,7 @@
 //! The machines of each patch, and the order of patches: cluster, role, machine; of each the files first.
 
 use firelay_yaml::{
-    Fragment, Operation, Spanned,
+    Operation, OwnedNode, Spanned,
     diagnostic::{Diagnostic, nearest},
 };
 
@@ -143,7 +143,7 @@ fn check(patch: &Patch, report: &mut Report) {
             .iter()
             .chain(operations().filter_map(|operation| operation.value.as_ref()));
         values
-            .flat_map(|Fragment(node)| node.ambiguous_words())
+            .flat_map(|OwnedNode(node)| node.ambiguous_words())
             .for_each(|finding| report.push(finding));
     }
 }

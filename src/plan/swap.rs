@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use firelay_yaml::{
-    Branch, Spanned,
+    RawValue, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 
@@ -17,13 +17,13 @@ impl SwapUse {
     /// Notes the setting of one kubelet, by the nearest place that has one.
     pub(super) fn note(
         &mut self,
-        near: &BTreeMap<&Spanned<String>, &Branch>,
-        cluster: &BTreeMap<Spanned<String>, Branch>,
+        near: &BTreeMap<&Spanned<String>, &RawValue>,
+        cluster: &BTreeMap<Spanned<String>, RawValue>,
         swap: bool,
     ) {
         let near = near.iter().map(|(key, branch)| (*key, *branch));
         let said = near.chain(cluster).find(|(key, _)| key.as_str() == "memorySwap");
-        let limited = |branch: &Branch| branch.get("swapBehavior").is_some_and(|it| it == "LimitedSwap");
+        let limited = |branch: &RawValue| branch.get("swapBehavior").is_some_and(|it| it == "LimitedSwap");
         if let Some((key, _)) = said.filter(|(_, branch)| limited(branch)) {
             *self.0.entry(key.span).or_default() |= swap;
         }

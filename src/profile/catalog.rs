@@ -55,7 +55,7 @@ pub struct Artifact {
     pub members: Vec<String>,
     /// Where they go.
     pub target: ArtifactTarget,
-    /// Who needs it.
+    /// The machines that need it.
     pub scope: ArtifactScope,
     /// Digest by version and architecture.
     pub releases: BTreeMap<Version, BTreeMap<Arch, String>>,

@@ -1,4 +1,4 @@
-//! What a profile of the user must have beside fields of the right types: documents, scripts and commands are made with it.
+//! Checks of a user's profile beyond the types of its fields: documents, scripts and commands depend on them.
 
 mod os;
 mod platform;
@@ -34,7 +34,7 @@ impl<'p> Check<'p> {
         }
     }
 
-    /// Where a value stands; where what is above it does if it is not there.
+    /// The place of a value, or of the nearest node above it.
     fn place(&self, path: &str) -> Span {
         let mut node = self.root;
         for key in path.split('/') {

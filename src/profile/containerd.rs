@@ -5,7 +5,7 @@ use std::sync::Arc;
 use semver::{Version, VersionReq};
 use serde::Deserialize;
 
-/// What a range of containerd versions has in common.
+/// Properties of a range of containerd versions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContainerdProfile {

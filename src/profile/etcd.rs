@@ -22,7 +22,6 @@ pub struct MemberArgument {
     /// Its value.
     pub value: String,
     /// The user's flag that takes its place.
-    #[serde(default)]
     pub unless: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use firelay_yaml::Minor;
 use serde::Deserialize;
 
-/// What a gate is in a minor.
+/// The state of a gate in a minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateState {
@@ -59,7 +59,7 @@ impl FeatureGates {
         (self.since..=self.until).contains(&minor)
     }
 
-    /// What a gate is in a minor; `None` when its components do not have it.
+    /// The state of a gate in a minor; `None` when its components do not have it.
     pub fn state(&self, name: &str, minor: Minor) -> Option<GateState> {
         let history = self.gates.get(name)?;
         let (_, state) = history.range(..=minor).next_back()?;

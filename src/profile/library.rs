@@ -166,16 +166,13 @@ impl Resolved<'_> {
             root: self.root.clone(),
             findings: Vec::new(),
         };
-        let draft = firelay_yaml::draft(&tree, &[]);
         let start = self.texts.first().map_or(0, |number| source.texts()[*number].start);
         let whole = Span { start, end: start };
         let place = |finding: Diagnostic| Diagnostic {
             span: finding.span.or(Some(whole)),
             ..finding
         };
-        match draft.value {
-            Some(value) if draft.findings.is_empty() => Ok(value),
-            _ => Err(draft.findings.into_iter().map(place).collect()),
-        }
+        let decoded = firelay_yaml::decode_partial(&tree, &[]).complete();
+        decoded.map_err(|findings| findings.into_iter().map(place).collect())
     }
 }

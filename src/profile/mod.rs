@@ -95,7 +95,7 @@ pub struct Profiles {
     pub containerd: ContainerdReleases,
     /// Binaries with their locations and digests.
     pub catalog: Arc<Catalog>,
-    /// What leads the endpoint's name to an API server.
+    /// Providers that route the endpoint's name to an API server.
     pub endpoint: Arc<EndpointProfile>,
     /// Flags of etcd's versions.
     pub etcd: Arc<EtcdProfile>,
@@ -237,8 +237,7 @@ fn checked<'p, T: DeserializeOwned>(
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree<'_>) -> Option<T> {
-    let draft = firelay_yaml::draft(tree, &[]);
-    draft.value.filter(|_| draft.findings.is_empty())
+    firelay_yaml::decode_partial(tree, &[]).complete().ok()
 }
 
 /// Every file of a folder under the name that it gives itself.

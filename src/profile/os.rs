@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{PlatformProfile, UserData};
 use crate::spec::Arch;
 
-/// Who manages the network interfaces.
+/// The manager of the network interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -17,7 +17,7 @@ pub enum NetworkStack {
     Ifupdown,
 }
 
-/// What firelay does about SELinux.
+/// The handling of SELinux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Selinux {
@@ -35,13 +35,13 @@ pub enum Selinux {
 pub struct Trust {
     /// Takes one file for each certificate.
     pub directory: String,
-    /// What the name of such a file must end with, without the dot.
+    /// The required extension of such a file, without the dot.
     pub extension: String,
     /// Shell that puts the files into effect.
     pub command: String,
 }
 
-/// How a package manager is told where its packages are.
+/// The configuration of a package manager's sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceForm {
@@ -55,11 +55,11 @@ pub enum SourceForm {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackageSources {
-    /// What a file of it looks like.
+    /// The format of such a file.
     pub form: SourceForm,
     /// Takes one file for each source.
     pub directory: String,
-    /// What the name of such a file must end with, without the dot.
+    /// The required extension of such a file, without the dot.
     pub extension: String,
     /// Takes one file for each key.
     pub keys: String,
@@ -101,7 +101,7 @@ pub struct SystemBoot {
     pub memory: bool,
 }
 
-/// Where things are laid on this OS.
+/// Directories of this OS.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OsPaths {
@@ -128,7 +128,7 @@ pub struct OsProfile {
     pub aliases: Vec<String>,
     /// Its place among those that `init` offers by name, from 1; the first is taken if nobody says anything.
     pub suggest: Option<u8>,
-    /// What it reads at first boot.
+    /// The document that it reads at first boot.
     pub document: DocumentFormat,
     /// Version of cloud-init in the stock image, `22.4`; absent if it is not known, or grows with updates.
     pub cloud_init: Option<String>,
@@ -142,13 +142,13 @@ pub struct OsProfile {
     pub paths: OsPaths,
     /// Where preinstalled binaries of distribution packages are.
     pub package_bin: String,
-    /// Who manages the interfaces.
+    /// The manager of the interfaces.
     pub network: NetworkStack,
     /// systemd-resolved is the resolver.
     pub resolved: bool,
     /// How it is started over the network.
     pub pxe: Option<SystemBoot>,
-    /// What to do about SELinux.
+    /// The handling of SELinux.
     pub selinux: Selinux,
     /// Nodes run with SELinux enforcing too.
     #[serde(default)]

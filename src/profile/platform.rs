@@ -19,7 +19,7 @@ pub enum Counted {
     Sent,
 }
 
-/// What a platform takes from one document format.
+/// A platform's limits for one document format.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserData {
@@ -152,7 +152,7 @@ pub struct PlatformProfile {
     /// Machines may boot from the network: `delivery.pxe` is for them.
     #[serde(default)]
     pub pxe: bool,
-    /// Who else can read the user-data, for people.
+    /// Others who can read the user-data, for people.
     pub readable_by: String,
     /// What keeps others from reading it, for people: a setting of the machine, of its image or of who may do what.
     #[serde(default)]

@@ -25,7 +25,7 @@ pub struct Store {
     /// Parts that a path has at least.
     #[serde(default)]
     pub least_path: usize,
-    /// What names look like; absent where the authority is a host.
+    /// The form of names; absent where the authority is a host.
     pub names: Option<StoreNames>,
     /// The part of the script of cloud-init systems that knows how to ask.
     pub fetch: String,
@@ -61,7 +61,7 @@ pub struct IgnitionStore {
     pub source: String,
     /// First version of the specification that knows it.
     pub since: String,
-    /// What is fetched may be gzipped.
+    /// Fetched files may be gzipped.
     pub compression: bool,
     /// Parts that the path of a base may have; any number if absent.
     pub most_path: Option<usize>,

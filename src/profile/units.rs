@@ -1,4 +1,4 @@
-//! What systemd reads in the unit of a service.
+//! Sections and keys that systemd reads in the unit of a service.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What private keys and identities hold.
+/// Markers of private keys and identities.
 const KEYS: [&str; 2] = ["PRIVATE KEY", "AGE-SECRET-KEY-"];
 
 /// Whether a text holds a private key.

@@ -28,7 +28,7 @@ pub struct Unknown {
 pub struct Known<'a> {
     /// How the path of the mapping ends: `kubelet.config`.
     pub path: &'a str,
-    /// What the keys are: `a field of KubeletConfiguration`.
+    /// The keys in words: `a field of KubeletConfiguration`.
     pub what: &'a str,
     /// Minors of Kubernetes with their keys.
     pub keys: Vec<(&'a str, Vec<&'a str>)>,
@@ -139,7 +139,7 @@ fn unknown(root: &Field, at: &Field, key: &str) -> Unknown {
     }
 }
 
-/// What may stand there.
+/// The accepted values.
 fn value(field: &Field) -> String {
     let mut text = String::new();
     if let Some(default) = &field.default {

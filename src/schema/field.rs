@@ -9,13 +9,13 @@ pub struct Field {
     pub name: String,
     /// Keys from the top with dots between, lists marked: `nodes[].taints[].key`. Empty for the spec itself.
     pub path: String,
-    /// What is written there, in words: `list of text`.
+    /// The type in words: `list of text`.
     pub kind: String,
-    /// What it does.
+    /// Its effect.
     pub description: String,
     /// It has to be there.
     pub required: bool,
-    /// What is taken if it is absent.
+    /// The default.
     pub default: Option<Value>,
     /// Values that might stand there.
     pub examples: Vec<Value>,
@@ -30,7 +30,7 @@ pub struct Field {
 pub struct Choice {
     /// The word.
     pub value: String,
-    /// What it means; may be empty.
+    /// Its meaning; may be empty.
     pub description: String,
 }
 

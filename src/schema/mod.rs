@@ -22,14 +22,14 @@ pub use explain::{Known, Unknown, explain, flow, wrapped};
 pub use field::{Choice, Field};
 pub use page::page;
 
-/// What identifies the schema; nothing is fetched from there.
+/// The schema's identifier; nothing is fetched from there.
 pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";
 
-/// What a field's type does not tell.
+/// Facts about a field that its type lacks.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Note {
-    /// What is taken if the key is absent, if it is one and the same for everybody.
+    /// The default of an absent key, if it is the same for everybody.
     default: Option<Value>,
     /// Values that are no default.
     #[serde(default)]
@@ -86,7 +86,7 @@ fn head(mut schema: Value) -> Value {
         for (key, value) in rest {
             match key.as_str() {
                 "title" | "$schema" => {}
-                // What is missing may stand in the files that a spec includes.
+                // Missing keys may be in the files that a spec includes.
                 "required" => {
                     head.insert("if".into(), json!({ "not": { "required": ["include"] } }));
                     head.insert("then".into(), json!({ "required": value }));
@@ -100,7 +100,7 @@ fn head(mut schema: Value) -> Value {
     Value::Object(head)
 }
 
-/// What the types say in schemars' words, as the reader of specs takes it.
+/// Turns the schemas of schemars into those that the reader of specs accepts.
 struct Plain;
 
 impl Transform for Plain {

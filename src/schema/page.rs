@@ -30,7 +30,7 @@ pub fn page(root: &Field) -> String {
 
 struct Page<'a> {
     text: String,
-    /// The mappings that get a section, and their keys without their places: what stands in several places is told once.
+    /// The mappings that get a section, and their keys without their places: each type has one section.
     told: Vec<(&'a Field, Vec<Field>)>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Where a mapping like this one is told.
+    /// The section of a mapping of this type.
     fn place(&self, field: &Field) -> Option<&'a Field> {
         let keys: Vec<_> = field.children.iter().map(bare).collect();
         self.told

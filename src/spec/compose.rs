@@ -12,7 +12,7 @@ use super::{
     sources::{self, Files},
 };
 use firelay_yaml::{
-    Assignment, Content, Draft, Inserted, Node, Rules, Tree,
+    Assignment, Content, Inserted, Node, Partial, Rules, Tree,
     diagnostic::{self, Diagnostic, Source},
 };
 
@@ -38,7 +38,7 @@ pub struct Composed {
     /// Values of the environment in the tree, which no output shows.
     pub inserted: Vec<Inserted>,
     /// The decoded spec, with findings about its form.
-    pub draft: Draft<Spec>,
+    pub draft: Partial<Spec>,
     context: Context,
 }
 
@@ -96,7 +96,7 @@ impl Composed {
             input,
             root: None,
             inserted: Vec::new(),
-            draft: Draft {
+            draft: Partial {
                 value: None,
                 findings,
                 certain: false,
@@ -315,8 +315,8 @@ fn assigned<'t>(
 }
 
 /// A tree as a spec, with the findings about its form, parameters among them.
-fn decode(tree: &Tree<'_>) -> Draft<Spec> {
-    let mut draft: Draft<Spec> = firelay_yaml::draft(tree, WORDS);
+fn decode(tree: &Tree<'_>) -> Partial<Spec> {
+    let mut draft: Partial<Spec> = firelay_yaml::decode_partial(tree, WORDS);
     let (_, wrong) = draft.value.as_ref().map(Spec::choices).unwrap_or_default();
     draft.certain &= !diagnostic::refuse(&wrong);
     draft.findings.extend(wrong);

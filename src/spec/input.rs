@@ -244,7 +244,7 @@ impl Input {
             root: list.clone(),
             findings: Vec::new(),
         };
-        let draft = firelay_yaml::draft::<Vec<Spanned<String>>>(&list, &[]);
+        let draft = firelay_yaml::decode_partial::<Vec<Spanned<String>>>(&list, &[]);
         let mistaken = !draft.findings.is_empty();
         // The same mistakes are found when the whole is decoded, unless another file hides them.
         self.findings.extend(draft.findings);

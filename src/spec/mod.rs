@@ -10,7 +10,7 @@ mod patch_files;
 mod rules;
 mod sources;
 
-use firelay_yaml::Words;
+use firelay_yaml::Aliases;
 
 pub use baseline::{Baseline, Condition, Constraint, Control, Exception};
 pub use compose::Composed;
@@ -26,7 +26,7 @@ pub const API_VERSION: &str = "firelay.dev/v1alpha1";
 pub const KIND: &str = "Cluster";
 
 /// Names that other programs have for choices of the spec.
-const WORDS: Words = &[
+const WORDS: Aliases = &[
     ("aarch64", "arm64"),
     ("agent", "worker"),
     ("master", "control-plane"),

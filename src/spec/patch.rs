@@ -1,7 +1,7 @@
 //! Patches of the spec itself, applied before it is decoded.
 
 use firelay_yaml::{
-    Content, Fragment, MISSED, Node, Pointer, Rules, Scalar,
+    Content, MISSED, Node, OwnedNode, Pointer, Rules, Scalar,
     diagnostic::{Diagnostic, Span},
 };
 
@@ -54,7 +54,7 @@ fn apply(
     included(patch).map_err(one)?;
     let mut root = root.clone();
     let place = place(&mut root, patch).map_err(one)?;
-    if let Some(Fragment(merge)) = &patch.change.merge {
+    if let Some(OwnedNode(merge)) = &patch.change.merge {
         let (merged, missed) = firelay_yaml::merge(place.clone(), merge, rules);
         let missed = missed.into_iter().map(Diagnostic::strict);
         let (open, wrong): (Vec<_>, Vec<_>) = missed.partition(|one| rules.keeps_removals && one.code == MISSED);
@@ -99,7 +99,7 @@ fn included(patch: &SpecPatch) -> Result<(), Diagnostic> {
     if patch.folder.as_str() != ALL {
         return Ok(());
     }
-    let merged = patch.change.merge.iter().find_map(|Fragment(merge)| {
+    let merged = patch.change.merge.iter().find_map(|OwnedNode(merge)| {
         let Content::Mapping(entries) = &merge.content else {
             return None;
         };

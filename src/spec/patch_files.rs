@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Patch;
 use firelay_yaml::{
-    Fragment, Node, Operation, Spanned, Tree,
+    Node, Operation, OwnedNode, Spanned, Tree,
     diagnostic::{Diagnostic, Source, Span},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct SpecPatch {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SpecChange {
     pub(super) target: Spanned<String>,
-    pub(super) merge: Option<Fragment>,
+    pub(super) merge: Option<OwnedNode>,
     pub(super) json: Option<Vec<Operation>>,
 }
 
@@ -118,7 +118,7 @@ impl PatchFiles {
     }
 
     fn decoded<T: serde::de::DeserializeOwned>(&mut self, tree: &Tree<'_>) -> Option<T> {
-        let draft = firelay_yaml::draft(tree, &[]);
+        let draft = firelay_yaml::decode_partial(tree, &[]);
         let whole = draft.findings.is_empty();
         // A finding about the whole document would be one about the first text.
         let place = tree.root.span;

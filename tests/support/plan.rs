@@ -8,7 +8,7 @@ use firelay::{
     spec::Composed,
 };
 use firelay_yaml::{
-    Draft,
+    Partial,
     diagnostic::{Diagnostic, Source, refuse, render},
 };
 
@@ -18,7 +18,7 @@ pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().
 /// The plan of a spec with its warnings, or what is printed of its findings.
 pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
     let source = Source::new("cluster.yaml", text);
-    let Draft { value, findings, .. } = Composed::from(source.clone()).draft;
+    let Partial { value, findings, .. } = Composed::from(source.clone()).draft;
     let spec = value.filter(|_| !refuse(&findings));
     let spec = spec.ok_or_else(|| render(&source, &findings, false))?;
     plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))

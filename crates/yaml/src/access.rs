@@ -1,4 +1,4 @@
-//! How serde walks through collections and choices.
+//! Collections and choices as serde reads them.
 
 use serde::{
     Deserializer,
@@ -7,7 +7,7 @@ use serde::{
 
 use super::{
     decode::Decoder,
-    log::Fault,
+    decode_context::Fault,
     scalar::{Resolved, resolve},
     tree::{Content, Node},
 };
@@ -89,7 +89,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     }
 }
 
-/// What a `Spanned` asks for: start, end, then its value, again as long as another try finds more.
+/// The parts of a `Spanned`: start, end, then its value, again as long as another try finds more.
 pub(super) struct Place<'t> {
     of: Decoder<'t>,
     step: u8,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, Lines, Span};
 
-/// What all aliases of a text may add to it: nodes, and 16 bytes of text count as one more.
+/// The limit of nodes that all aliases of a text may add. 16 bytes of text count as one more.
 pub(super) const MAX_ALIASED: usize = 100_000;
 
 /// A collection that has not ended.

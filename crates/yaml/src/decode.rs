@@ -15,12 +15,12 @@ use serde::{
 
 use super::{
     access::{Choice, Entries, Items, Key, Place},
-    branch::{self, Twice},
-    fragment::{self, Parts},
-    log::{Fault, Log},
+    decode_context::{DecodeContext, Fault},
+    owned_node, raw_value,
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     tree::{Content, Node, Scalar},
+    unknown::{unknown_choice, unknown_key},
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -39,13 +39,13 @@ static PLACEHOLDER: Node<'static> = Node {
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'t> {
     pub(super) node: &'t Node<'t>,
-    pub(super) log: &'t Log,
+    pub(super) log: &'t DecodeContext,
     /// Placeholders that this one is within, itself counted; 0 for a node of the text.
     placeholders: u8,
 }
 
 impl<'t> Decoder<'t> {
-    pub(super) fn new(node: &'t Node<'t>, log: &'t Log) -> Self {
+    pub(super) fn new(node: &'t Node<'t>, log: &'t DecodeContext) -> Self {
         Decoder {
             node,
             log,
@@ -133,40 +133,18 @@ impl<'t> Decoder<'t> {
         fields: &'static [&'static str],
         free: &[&'static str],
     ) -> Option<&'static str> {
-        let name = key.text().unwrap_or_default();
-        let what = if quotable(name) {
-            format!("unknown key `{name}`")
-        } else {
-            "unknown key".to_owned()
-        };
-        let near = nearest(name, fields.iter().copied());
-        let label = near.map_or_else(
-            || "no such key here".to_owned(),
-            |field| format!("did you mean `{field}`?"),
-        );
+        let near = nearest(key.text().unwrap_or_default(), fields.iter().copied());
         let meant = near.filter(|field| free.contains(field));
-        let finding = Diagnostic::error("FL0008", what).at(key.span);
-        self.log
-            .record_guess(finding.label(label).help(known("keys", fields)), meant.is_some());
+        self.log.record_guess(unknown_key(key, fields), meant.is_some());
         meant
     }
 
     /// The finding for a word that is no choice, and the choice that was probably meant.
     fn unknown_choice(self, name: &str, offered: &[&'static str]) -> Option<&'static str> {
-        let what = if quotable(name) {
-            format!("unknown choice `{name}`")
-        } else {
-            "unknown choice".to_owned()
-        };
         let elsewhere = self.log.meant(name).filter(|choice| offered.contains(choice));
         let near = elsewhere.or_else(|| nearest(name, offered.iter().copied()));
-        let label = near.map_or_else(
-            || "no such choice".to_owned(),
-            |variant| format!("did you mean `{variant}`?"),
-        );
-        let finding = Diagnostic::error("FL0012", what).at(self.node.span).label(label);
-        self.log
-            .record_guess(finding.help(known("choices", offered)), near.is_some());
+        let finding = unknown_choice(name, self.node.span, near, offered);
+        self.log.record_guess(finding, near.is_some());
         near
     }
 
@@ -188,10 +166,6 @@ impl<'t> Decoder<'t> {
             _ => result,
         }
     }
-}
-
-fn known(what: &str, names: &[&str]) -> String {
-    format!("{what}: {}", names.join(", "))
 }
 
 /// The choices to name: all, or those that the type lists with `#[serde(expecting = "one, other")]`.
@@ -279,7 +253,10 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        if [owned_node::NAME, raw_value::NAME].contains(&name) {
+            owned_node::hand_over(self.node);
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -330,12 +307,6 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         if name == spanned::NAME {
             return visitor.visit_map(Place::new(self));
         }
-        if name == fragment::NAME {
-            return visitor.visit_seq(Parts::new(self));
-        }
-        if name == branch::NAME {
-            return visitor.visit_seq(Twice(self));
-        }
         let fields = match self.entries() {
             Some(entries) => self.fields(entries, fields),
             None => fields.iter().map(|field| (Key::Field(field), None)).collect(),
@@ -357,7 +328,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             Content::Scalar(_) => (self.node, None),
             Content::Mapping(entries) if entries.len() == 1 => (&entries[0].0, Some(&entries[0].1)),
             _ => {
-                self.wrong_type("one choice", &known("choices", &offered));
+                self.wrong_type("one choice", &format!("choices: {}", offered.join(", ")));
                 return self.first_choice(variants, visitor);
             }
         };

@@ -1,4 +1,4 @@
-//! What firelay says about the user's own files: every finding with its code, place and help.
+//! Findings in the user's own files, each with its code, place and help.
 
 mod codes;
 mod redact;
@@ -24,7 +24,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -37,19 +37,19 @@ pub enum Severity {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// Stable code, `FLnnnn`.
     pub code: &'static str,
-    /// What is wrong: lower case, no full stop.
+    /// The mistake: lower case, no full stop.
     pub message: String,
     /// Said at the caret.
     pub label: String,
     /// Where; `None` when the place is the whole source, nothing between two offsets when it is the text that begins there.
     pub span: Option<Span>,
-    /// What to write instead.
+    /// Advice: the text to write instead.
     pub help: Option<String>,
-    /// What stands at the place may be a secret that no type tells of: no finding of the run shows it.
+    /// The text at the place may be a secret although its type is none: no finding of the run shows it.
     pub hidden: bool,
 }
 

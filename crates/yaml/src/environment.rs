@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Span, nearest};
 pub struct Inserted {
     /// The variable's name.
     pub name: String,
-    /// What it held.
+    /// Its value.
     pub value: String,
     /// The scalar that it is in.
     pub span: Span,
@@ -140,7 +140,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// What stands behind `${`, and what follows it.
+/// The text behind `${`, and the rest.
 fn variable(text: &str) -> (Part<'_>, &str) {
     let Some(end) = text.find('}') else {
         return (Part::Broken, "");
@@ -170,12 +170,9 @@ fn broken(span: Span) -> Diagnostic {
 
 fn unset(name: &str, span: Span, variables: &BTreeMap<String, String>) -> Diagnostic {
     let near = nearest(name, variables.keys().map(String::as_str));
-    let label = near.map_or_else(
-        || "not in the environment".to_owned(),
-        |near| format!("did you mean `{near}`?"),
-    );
     let finding = Diagnostic::error("FL0020", format!("the variable `{name}` is not set")).at(span);
     finding
-        .label(label)
+        .label("not in the environment")
+        .suggest(near)
         .help(format!("set it, or give a default: ${{{name}:-default}}"))
 }

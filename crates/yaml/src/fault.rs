@@ -1,4 +1,4 @@
-//! What ends the reading of a text, explained: faults of syntax with their places, and nesting without end.
+//! Errors that end the reading of a text: syntax, with help, and nesting that is too deep.
 
 use granit_parser::{ErrorKind, ScanError};
 

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Fragment, Pointer, Spanned,
+    OwnedNode, Pointer, Spanned,
     build::MAX_ALIASED,
     fault::{MAX_DEPTH, too_deep},
-    pointer::{Lost, index, lost},
+    pointer::{PathError, index, lost},
     tree::{Content, Node, Scalar},
 };
 use crate::diagnostic::{Diagnostic, Span};
@@ -42,12 +42,12 @@ pub struct Operation {
     pub from: Option<Spanned<String>>,
     /// What `add`, `replace` and `test` work with.
     #[serde(default, deserialize_with = "present")]
-    pub value: Option<Fragment>,
+    pub value: Option<OwnedNode>,
 }
 
 /// `value: null` is a value.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Fragment>, D::Error> {
-    Fragment::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OwnedNode>, D::Error> {
+    OwnedNode::deserialize(deserializer).map(Some)
 }
 
 impl Operation {
@@ -93,10 +93,10 @@ fn apply(root: &mut Node<'static>, operation: &Operation) -> Result<(), Diagnost
     let path = pointer(&operation.path)?;
     let nowhere = |written: &Spanned<String>| {
         let span = written.span;
-        move |lost: Lost| nowhere(&lost, span)
+        move |lost: PathError| nowhere(&lost, span)
     };
     let value = || match &operation.value {
-        Some(Fragment(node)) => node.clone(),
+        Some(OwnedNode(node)) => node.clone(),
         None => null(operation.path.span),
     };
     let from = || -> Result<_, Diagnostic> {
@@ -123,12 +123,12 @@ fn apply(root: &mut Node<'static>, operation: &Operation) -> Result<(), Diagnost
             within_limits(root, operation)
         }
         Verb::Test if path.of(root).map_err(nowhere(&operation.path))?.same(&value()) => Ok(()),
-        // What is there may be a secret.
+        // The value there may be a secret.
         Verb::Test => Err(error("the test of a JSON patch fails", operation.path.span).label("another value is there")),
     }
 }
 
-/// What is moved or copied can make a document as deep and large as aliases can.
+/// Moves and copies can make a document as deep and large as aliases can.
 fn within_limits(root: &Node<'static>, operation: &Operation) -> Result<(), Diagnostic> {
     let span = operation.op.span;
     if root.depth() > MAX_DEPTH {
@@ -149,8 +149,8 @@ fn error(message: impl Into<String>, span: Span) -> Diagnostic {
     Diagnostic::error("FL0705", message).at(span)
 }
 
-fn nowhere(lost: &Lost, span: Span) -> Diagnostic {
-    let (label, help) = lost.tell();
+fn nowhere(lost: &PathError, span: Span) -> Diagnostic {
+    let (label, help) = lost.describe();
     let finding = error("a JSON patch that points nowhere", span).label(label);
     match help {
         Some(help) => finding.help(help),
@@ -168,7 +168,7 @@ fn null(span: Span) -> Node<'static> {
     }
 }
 
-fn add(root: &mut Node<'static>, path: &Pointer, value: Node<'static>) -> Result<(), Lost> {
+fn add(root: &mut Node<'static>, path: &Pointer, value: Node<'static>) -> Result<(), PathError> {
     let Some((parent, last)) = path.split() else {
         *root = value;
         return Ok(());
@@ -200,7 +200,7 @@ fn name(text: &str, span: Span) -> Node<'static> {
     }
 }
 
-fn remove(root: &mut Node<'static>, path: &Pointer) -> Result<Node<'static>, Lost> {
+fn remove(root: &mut Node<'static>, path: &Pointer) -> Result<Node<'static>, PathError> {
     path.of(root)?;
     let Some((parent, last)) = path.split() else {
         let span = root.span;

@@ -1,33 +1,34 @@
-//! The one module that knows the YAML crates.
+//! YAML with source spans, and diagnostics. The only package that uses the YAML crates.
 //!
 //! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
 mod access;
-mod branch;
 mod build;
 pub mod config_schema;
 mod decode;
+mod decode_context;
 pub mod diagnostic;
 pub mod duration;
 mod emit;
 mod environment;
 mod fault;
 mod format;
-mod fragment;
 mod indent;
 mod json_patch;
-mod log;
+pub mod json_schema;
 mod merge;
 mod minor;
+mod owned_node;
 mod path;
 mod pointer;
+mod raw_value;
 mod redact_env;
 mod scalar;
-mod shape;
 mod spanned;
 mod stream;
 mod tree;
+mod unknown;
 mod value;
 mod write;
 
@@ -37,41 +38,37 @@ use serde::de::DeserializeOwned;
 
 use crate::diagnostic::{Diagnostic, Source};
 
-pub use branch::Branch;
+pub use decode_context::{Aliases, Partial};
 pub use emit::{Error, emit};
 pub use environment::{Inserted, substitute, unsubstituted};
 pub use format::{FORMATS, Format};
-pub use fragment::Fragment;
 pub use json_patch::{Operation, Verb, patch};
-pub use log::{Draft, Words};
 pub use merge::{MISSED, Rules, merge};
 pub use minor::Minor;
+pub use owned_node::OwnedNode;
 pub use path::Assignment;
-pub use pointer::{Lost, Pointer};
+pub use pointer::{PathError, Pointer};
+pub use raw_value::RawValue;
 pub use redact_env::redact_env;
 pub use scalar::quotable;
-pub use shape::{KEYWORDS, default, shaped, unknown_key};
 pub use spanned::{OptionalKey, Spanned};
 pub use stream::split;
 pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
+pub use unknown::{unknown_choice, unknown_key};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {
     let text = source.texts().first().map_or("", |text| &text.text);
-    let draft = draft(&Tree::parse(text)?, &[]);
-    match draft.value {
-        Some(value) if draft.findings.is_empty() => Ok(value),
-        _ => Err(draft.findings),
-    }
+    decode_partial(&Tree::parse(text)?, &[]).complete()
 }
 
 /// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
-pub fn draft<T: DeserializeOwned>(tree: &Tree<'_>, words: Words) -> Draft<T> {
-    let mut draft = log::run(&tree.root, words);
-    draft.certain &= !diagnostic::refuse(&tree.findings);
-    draft.findings.extend(tree.findings.iter().cloned());
-    diagnostic::sort(&mut draft.findings);
-    draft
+pub fn decode_partial<T: DeserializeOwned>(tree: &Tree<'_>, words: Aliases) -> Partial<T> {
+    let mut partial = decode_context::run(&tree.root, words);
+    partial.certain &= !diagnostic::refuse(&tree.findings);
+    partial.findings.extend(tree.findings.iter().cloned());
+    diagnostic::sort(&mut partial.findings);
+    partial
 }
 
 /// [`decode`] for texts that are not the user's spec: the error prints as `NAME:LINE:COLUMN: MESSAGE` and shows nothing
@@ -89,7 +86,7 @@ fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
     told.map(|finding| one_line(source, &finding)).collect()
 }
 
-/// A finding without the value that it points at. Keys are told, and what missing keys and syntax are about are no values.
+/// A finding without the value that it points at. Keys are shown; missing keys and syntax errors point at no value.
 fn without_value(source: &Source, finding: &Diagnostic) -> Diagnostic {
     let value = finding.span.and_then(|span| source.slice(span));
     match value.map(|value| value.trim_matches(['"', '\''])) {
@@ -116,7 +113,7 @@ fn one_line(source: &Source, finding: &Diagnostic) -> String {
     format!("{place}: {}{label}{help}", finding.message)
 }
 
-/// What is wrong with a text that [`parse`] refused.
+/// The mistakes in a text that [`parse`] refused.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
     /// The findings, in the order of the source.

@@ -5,11 +5,11 @@
 //! `$patch: delete` removes it and `$patch: replace` puts it in the place of what is there; an element that is only
 //! `$patch: replace` does so for its list.
 
-mod row;
+mod keyed_list;
 
 use std::collections::HashMap;
 
-use self::row::Row;
+use self::keyed_list::KeyedList;
 use super::{
     scalar::{Resolved, quotable, resolve},
     tree::{Content, Node},
@@ -20,10 +20,10 @@ use crate::diagnostic::{Diagnostic, nearest};
 pub const MISSED: &str = "FL0018";
 /// The key of a directive.
 const DIRECTIVE: &str = "$patch";
-/// What a directive may say.
+/// Values of a directive.
 const DIRECTIVES: [&str; 2] = ["delete", "replace"];
 
-/// What is known about the lists and mappings of a kind of document.
+/// Rules for the lists and mappings of a kind of document.
 ///
 /// A path is the keys that lead to a place, without positions in lists, as many from its end as tell it from others:
 /// `disks`, `kubelet.extraArgs`.
@@ -33,7 +33,7 @@ pub struct Rules {
     pub lists: &'static [(&'static str, &'static str)],
     /// Mappings of one entry that is a choice: another choice replaces it.
     pub choices: &'static [&'static str],
-    /// What removes something stays in the tree, because that will be laid over another in which it may be.
+    /// Removals stay in the tree, because it will be merged into another that may have the removed part.
     pub keeps_removals: bool,
 }
 
@@ -66,7 +66,7 @@ pub fn merge<'s>(under: Node<'s>, over: &Node<'s>, rules: &Rules) -> (Node<'s>, 
     (node, merge.findings)
 }
 
-/// What is asked for a mapping or an element.
+/// The directive of a mapping or an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Wish {
     Merge,
@@ -142,7 +142,7 @@ impl<'n> Merge<'_, 'n> {
     /// Elements of one name stay together: where either side has several they replace, because none answers to another.
     fn list<'s>(&mut self, items: Vec<Node<'s>>, over: &'n [Node<'s>], key: &str) -> Vec<Node<'s>> {
         let name = |node: &Node<'_>| Some(node.get(key)?.text()?.to_owned());
-        let mut row = Row::new(items, name);
+        let mut row = KeyedList::new(items, name);
         let mut many: HashMap<String, usize> = HashMap::new();
         for name in over.iter().filter_map(name) {
             *many.entry(name).or_default() += 1;
@@ -174,7 +174,7 @@ impl<'n> Merge<'_, 'n> {
         row.places.into_iter().flatten().collect()
     }
 
-    /// What removes something, where it stays.
+    /// The removal itself, where removals stay.
     fn removal<'s>(&self, node: &Node<'s>) -> Option<Node<'s>> {
         self.rules.keeps_removals.then(|| node.clone())
     }
@@ -217,7 +217,7 @@ impl<'n> Merge<'_, 'n> {
         Some(self.fresh(node))
     }
 
-    /// What a node's directive asks for.
+    /// The directive of a node.
     fn wish(&mut self, node: &Node<'_>) -> Wish {
         let Some(directive) = node.get(DIRECTIVE) else {
             return Wish::Merge;
@@ -227,13 +227,8 @@ impl<'n> Merge<'_, 'n> {
             Some("replace") => Wish::Replace,
             other => {
                 let near = other.and_then(|word| nearest(word, DIRECTIVES));
-                let label = near.map_or_else(
-                    || "no such directive".to_owned(),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                let finding = Diagnostic::error("FL0017", "unknown directive")
-                    .at(directive.span)
-                    .label(label);
+                let finding = Diagnostic::error("FL0017", "unknown directive").at(directive.span);
+                let finding = finding.label("no such directive").suggest(near);
                 self.tell(finding.help("directives: $patch: delete, $patch: replace"));
                 Wish::Merge
             }
@@ -260,22 +255,19 @@ pub(super) fn missed(at: &Node<'_>, key: &str, there: &[&str]) -> Diagnostic {
     } else {
         "this".to_owned()
     };
-    let label = match nearest(text, there.iter().copied()).filter(|near| *near != text) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if key == "key" => "no such key below".to_owned(),
-        None => format!("no element has this {key}"),
+    let near = nearest(text, there.iter().copied()).filter(|near| *near != text);
+    let otherwise = match key {
+        "key" => "no such key below".to_owned(),
+        key => format!("no element has this {key}"),
     };
     let finding = Diagnostic::warning(MISSED, format!("{what} is removed where it is not"));
-    finding.at(at.span).label(label)
+    finding.at(at.span).label(otherwise).suggest(near)
 }
 
 /// The entries of a mapping but its directive.
 fn written<'n, 's>(node: &'n Node<'s>) -> impl Iterator<Item = &'n (Node<'s>, Node<'s>)> {
-    let entries = match &node.content {
-        Content::Mapping(entries) => entries.as_slice(),
-        _ => &[],
-    };
-    entries.iter().filter(|(key, _)| key.text() != Some(DIRECTIVE))
+    let entries = node.entries().iter();
+    entries.filter(|(key, _)| key.text() != Some(DIRECTIVE))
 }
 
 pub(super) fn is_null(node: &Node<'_>) -> bool {

@@ -124,7 +124,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Which element is meant: the one whose key has this value, or the one at this position.
+    /// The position of the element: the one whose key has this value, or the one at this index.
     fn position(&self, items: &[Node<'_>], path: &[&str], rules: &Rules) -> Result<usize, Diagnostic> {
         let key = rules.key_of(path);
         let names: Vec<_> = key.map_or_else(Vec::new, |key| {
@@ -137,12 +137,13 @@ impl<'s> Step<'s> {
         let index = || self.name.parse().ok().filter(|at| *at < items.len());
         named.or_else(index).ok_or_else(|| {
             let finding = Diagnostic::error("FL0019", "no such element of the list").at(self.span);
-            let label = match (nearest(self.name, names.iter().copied()), key) {
-                (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, Some(key)) => format!("the list has no such {key}"),
-                (None, None) => format!("elements are numbered from 0, and there are {}", items.len()),
+            let otherwise = match key {
+                Some(key) => format!("the list has no such {key}"),
+                None => format!("elements are numbered from 0, and there are {}", items.len()),
             };
-            finding.label(label)
+            finding
+                .label(otherwise)
+                .suggest(nearest(self.name, names.iter().copied()))
         })
     }
 

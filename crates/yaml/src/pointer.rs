@@ -6,14 +6,14 @@ use super::tree::{Content, Node};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer(pub Vec<String>);
 
-/// Where a pointer leaves the tree.
+/// The point at which a pointer leaves the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct PathError {
     /// The part that leads nowhere.
     pub part: String,
-    /// What there is instead: the keys of a mapping, or nothing.
+    /// The keys of the mapping there; none for another node.
     pub keys: Vec<String>,
-    /// What is there, in words.
+    /// The node there, in words.
     pub found: String,
 }
 
@@ -28,14 +28,14 @@ impl Pointer {
     }
 
     /// The node that this leads to.
-    pub fn of<'n, 's>(&self, root: &'n Node<'s>) -> Result<&'n Node<'s>, Lost> {
+    pub fn of<'n, 's>(&self, root: &'n Node<'s>) -> Result<&'n Node<'s>, PathError> {
         self.0
             .iter()
             .try_fold(root, |node, part| step(node, part).ok_or_else(|| lost(node, part)))
     }
 
     /// [`Pointer::of`], to change what is there.
-    pub fn of_mut<'n, 's>(&self, root: &'n mut Node<'s>) -> Result<&'n mut Node<'s>, Lost> {
+    pub fn of_mut<'n, 's>(&self, root: &'n mut Node<'s>) -> Result<&'n mut Node<'s>, PathError> {
         let mut node = root;
         for part in &self.0 {
             if step(node, part).is_none() {
@@ -46,7 +46,7 @@ impl Pointer {
         Ok(node)
     }
 
-    /// What holds the last part, and the last part; `None` for the whole.
+    /// The parent, and the last part; `None` for the whole.
     pub fn split(&self) -> Option<(Pointer, &str)> {
         let (last, parents) = self.0.split_last()?;
         Some((Self(parents.to_vec()), last))
@@ -82,7 +82,7 @@ fn step_mut<'n, 's>(node: &'n mut Node<'s>, part: &str) -> Option<&'n mut Node<'
     }
 }
 
-pub(super) fn lost(node: &Node<'_>, part: &str) -> Lost {
+pub(super) fn lost(node: &Node<'_>, part: &str) -> PathError {
     let (keys, found) = match &node.content {
         Content::Scalar(_) => (Vec::new(), "a single value".to_owned()),
         Content::Sequence(items) => (Vec::new(), format!("a list of {}", items.len())),
@@ -91,16 +91,16 @@ pub(super) fn lost(node: &Node<'_>, part: &str) -> Lost {
             (keys.collect(), "a mapping".to_owned())
         }
     };
-    Lost {
+    PathError {
         part: part.to_owned(),
         keys,
         found,
     }
 }
 
-impl Lost {
+impl PathError {
     /// `there is no `x` in a mapping`, and what there is.
-    pub fn tell(&self) -> (String, Option<String>) {
+    pub fn describe(&self) -> (String, Option<String>) {
         let label = match crate::diagnostic::nearest(&self.part, self.keys.iter().map(String::as_str)) {
             Some(near) => format!("there is no `{}`: did you mean `{near}`?", self.part),
             None => format!("there is no `{}` in {}", self.part, self.found),
@@ -147,6 +147,6 @@ mod tests {
             .unwrap()
             .of(&tree.root)
             .unwrap_err();
-        assert_eq!(lost.tell().0, "there is no `podSubnets`: did you mean `podSubnet`?");
+        assert_eq!(lost.describe().0, "there is no `podSubnets`: did you mean `podSubnet`?");
     }
 }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use super::Inserted;
 use crate::diagnostic::Diagnostic;
 
-/// A value, or a part of one, of fewer characters tells nothing and would be found everywhere.
+/// A shorter value reveals nothing and would be found everywhere.
 const SHORTEST: usize = 3;
 
 /// Takes values that came from outside out of what findings say: a variable may hold a secret. Names of variables stand in
@@ -16,7 +16,7 @@ pub fn redact_env(findings: &mut [Diagnostic], inserted: &[Inserted]) {
         let here = inserted.iter().filter(|inserted| finding.span == Some(inserted.span));
         let mut words: Vec<_> = here.flat_map(|inserted| words(inserted, true)).collect();
         words.extend(everywhere.iter().cloned());
-        // What holds another is looked for first.
+        // Longer values first: one may contain another.
         words.sort_by_key(|word| Reverse(word.text.len()));
         finding.message = without(&finding.message, &words);
         finding.label = without(&finding.label, &words);
@@ -24,17 +24,17 @@ pub fn redact_env(findings: &mut [Diagnostic], inserted: &[Inserted]) {
     }
 }
 
-/// A text that is not told.
+/// A text that is not shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Word {
     text: String,
-    /// What stands in its place.
+    /// Its replacement.
     name: String,
     /// Inside of quotes a part of a word is taken out as well.
     parts: bool,
 }
 
-/// What may be told of a value: all of it, as a program quotes it, its lines, and where the value stands its parts.
+/// The texts that may reveal a value: all of it, its quoted form, its lines, and at its own place its parts.
 fn words(inserted: &Inserted, here: bool) -> Vec<Word> {
     let value = inserted.value.as_str();
     let quoted = format!("{value:?}");

@@ -65,7 +65,7 @@ fn number(text: &str) -> Option<Resolved> {
         .map(Resolved::Float)
 }
 
-/// What a node is, for an error text. Never its content.
+/// The type of a node, for an error text. Never its content.
 pub(super) fn kind(node: &Node<'_>) -> &'static str {
     match &node.content {
         Content::Sequence(_) => "a list",

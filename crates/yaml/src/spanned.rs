@@ -20,7 +20,7 @@ use crate::diagnostic::Span;
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Span};
 pub struct Tree<'s> {
     /// The outermost node.
     pub root: Node<'s>,
-    /// What is wrong although the text could be read: keys given twice, unsupported tags.
+    /// Mistakes that do not prevent reading: keys given twice, unsupported tags.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -22,13 +22,13 @@ pub struct Tree<'s> {
 /// or, without one, its first key or element.
 #[derive(Clone, Debug)]
 pub struct Node<'s> {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
-    /// What it is.
+    /// Its content.
     pub content: Content<'s>,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub enum Content<'s> {
     /// Text, not resolved.
@@ -120,18 +120,11 @@ impl<'s> Node<'s> {
     }
 
     fn shift(&mut self, by: usize) {
-        if by == 0 {
-            return;
-        }
-        self.span.start += by;
-        self.span.end += by;
-        match &mut self.content {
-            Content::Scalar(_) => {}
-            Content::Sequence(items) => items.iter_mut().for_each(|item| item.shift(by)),
-            Content::Mapping(entries) => entries.iter_mut().for_each(|(key, value)| {
-                key.shift(by);
-                value.shift(by);
-            }),
+        if by > 0 {
+            self.place(&|span| Span {
+                start: span.start + by,
+                end: span.end + by,
+            });
         }
     }
 
@@ -144,7 +137,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// What an alias to this node costs, in nodes; 16 bytes of text count as one more.
+    /// The cost of an alias to this node, in nodes; 16 bytes of text count as one more.
     pub(super) fn weight(&self) -> usize {
         match &self.content {
             Content::Scalar(scalar) => 1 + scalar.text.len() / 16,
@@ -165,11 +158,11 @@ impl<'s> Node<'s> {
 pub struct NotYaml {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The mistake there.
     pub why: String,
 }
 
-/// How many documents with content a stream has, or why it is not YAML. For texts that firelay only passes on.
+/// The number of documents with content in a stream, or the reason why it is not YAML.
 pub fn documents(text: &str) -> Result<usize, NotYaml> {
     let mut count = 0;
     let mut fresh = false;

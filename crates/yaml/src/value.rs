@@ -50,7 +50,7 @@ impl<'t> Decoder<'t> {
 
     /// A word where any value may stand, and nobody knows whether it is text.
     pub(super) fn ambiguous(self, word: &str) {
-        self.record(super::fragment::ambiguous(word, self.node.span));
+        self.record(super::owned_node::ambiguous(word, self.node.span));
     }
 
     pub(super) fn boolean(self) -> bool {

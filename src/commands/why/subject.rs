@@ -270,7 +270,7 @@ const NAMES: [&str; 3] = ["name", "key", "mountPath"];
 
 fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
     pointer.of(root).map_err(|lost| {
-        let (label, help) = lost.tell();
+        let (label, help) = lost.describe();
         help.map_or(label.clone(), |help| format!("{label}\n  = help: {help}"))
     })?;
     let mut node = root;
@@ -278,7 +278,7 @@ fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
     for part in &pointer.0 {
         let in_list = matches!(node.content, Content::Sequence(_));
         let next = Pointer(vec![part.clone()]);
-        node = next.of(node).map_err(|lost| lost.tell().0)?;
+        node = next.of(node).map_err(|lost| lost.describe().0)?;
         steps.push(Step {
             part: part.clone(),
             known: in_list.then(|| identity(node)).flatten(),

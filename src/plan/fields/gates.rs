@@ -12,7 +12,7 @@ use crate::{plan::report::Report, spec::Argument};
 const FLAG: &str = "feature-gates";
 
 impl Accepted {
-    /// What is wrong with one gate.
+    /// The finding for one gate.
     pub(in crate::plan) fn gate(&self, name: &str, on: bool, span: Span) -> Option<Diagnostic> {
         let Some(state) = self.gates.state(name, self.minor) else {
             return self.gates.covers(self.minor).then(|| self.unknown_gate(name).at(span));
@@ -40,10 +40,7 @@ impl Accepted {
             return finding.label(format!("a gate up to {last}")).help(help);
         }
         let finding = finding.help("an unknown gate keeps every component from starting");
-        match nearest(name, self.gates.names(self.minor)) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding,
-        }
+        finding.suggest(nearest(name, self.gates.names(self.minor)))
     }
 
     /// Gates that are on without one that they need. Only what `near` sets is told, the nearest of the settings.
@@ -122,7 +119,7 @@ impl Accepted {
     }
 }
 
-/// One of several gates at a place is told by name.
+/// Names the gate, because several have one place.
 fn naming(finding: Diagnostic, name: &str) -> Diagnostic {
     let label = match finding.label.as_str() {
         "" => name.to_owned(),

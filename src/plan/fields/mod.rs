@@ -5,14 +5,14 @@ mod gates;
 use std::{collections::BTreeMap, sync::Arc};
 
 use firelay_yaml::{
-    Branch, Minor, Node, Spanned,
+    Minor, Node, RawValue, Spanned,
     config_schema::{ConfigSchema, GateSetting, Gated, Mistake, Problem, Validation, Validator},
     diagnostic::{Diagnostic, Span, nearest},
 };
 
 use crate::profile::{FeatureGates, Profiles, UnitSections};
 
-/// What the programs of one minor accept.
+/// The configuration that the programs of one minor accept.
 #[derive(Clone, Debug)]
 pub struct Accepted {
     schema: Arc<ConfigSchema>,
@@ -81,7 +81,12 @@ impl Accepted {
     }
 
     /// Findings in fields of the spec that become fields of a document.
-    pub(super) fn settings(&self, kind: &str, settings: &BTreeMap<Spanned<String>, Branch>, codes: Codes) -> Settings {
+    pub(super) fn settings(
+        &self,
+        kind: &str,
+        settings: &BTreeMap<Spanned<String>, RawValue>,
+        codes: Codes,
+    ) -> Settings {
         let fields = settings
             .iter()
             .map(|(name, branch)| (name.as_str(), name.span, &branch.node));
@@ -156,8 +161,5 @@ impl Accepted {
 
 /// Labels a finding with the name that was probably meant.
 fn suggest(finding: Diagnostic, name: &str, known: &[String]) -> Diagnostic {
-    match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => finding.label(format!("did you mean `{near}`?")),
-        None => finding,
-    }
+    finding.suggest(nearest(name, known.iter().map(String::as_str)))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use firelay_yaml::{
-    Branch, Spanned,
+    RawValue, Spanned,
     diagnostic::{Diagnostic, Span},
 };
 use serde_json::Value;
@@ -13,8 +13,8 @@ use crate::plan::report::Report;
 
 /// The fields of one kubelet.
 pub(super) struct Settings<'a> {
-    pub(super) cluster: &'a BTreeMap<Spanned<String>, Branch>,
-    pub(super) near: &'a BTreeMap<&'a Spanned<String>, &'a Branch>,
+    pub(super) cluster: &'a BTreeMap<Spanned<String>, RawValue>,
+    pub(super) near: &'a BTreeMap<&'a Spanned<String>, &'a RawValue>,
 }
 
 impl Settings<'_> {

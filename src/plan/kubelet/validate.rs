@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::{Branch, Spanned, diagnostic::Diagnostic};
+use firelay_yaml::{RawValue, Spanned, diagnostic::Diagnostic};
 use serde_json::json;
 use time::Duration;
 
@@ -23,8 +23,8 @@ const WATCHED: &[&str] = &[
 ///
 /// Mistakes of the cluster's settings are reported there, not for each machine again.
 pub(in crate::plan) fn check(
-    cluster: &BTreeMap<Spanned<String>, Branch>,
-    near: &BTreeMap<&Spanned<String>, &Branch>,
+    cluster: &BTreeMap<Spanned<String>, RawValue>,
+    near: &BTreeMap<&Spanned<String>, &RawValue>,
     report: &mut Report,
 ) {
     let settings = Settings { cluster, near };

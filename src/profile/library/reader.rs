@@ -1,4 +1,4 @@
-//! What a profile lies over: one that it extends, or the one of its name that comes with firelay.
+//! The base of a profile: one that it extends, or the one of its name that comes with firelay.
 
 use firelay_yaml::{
     Content, Node, Rules, Scalar, Tree,
@@ -92,17 +92,10 @@ impl<'s> Reader<'_, 's> {
             (false, false) => {
                 let names = self.library.names(folder);
                 let near = nearest(place.text().unwrap_or_default(), names.iter().copied());
-                let label = near.map_or_else(
-                    || "no such profile".to_owned(),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                let finding = Diagnostic::error("FL0023", "no such profile to extend")
-                    .at(place.span)
-                    .label(label);
-                self.tell(finding.help(format!(
-                    "profiles: {}",
-                    names.into_iter().collect::<Vec<_>>().join(", ")
-                )));
+                let finding = Diagnostic::error("FL0023", "no such profile to extend").at(place.span);
+                let known: Vec<_> = names.iter().copied().collect();
+                let help = format!("profiles: {}", known.join(", "));
+                self.tell(finding.label("no such profile").suggest(near).help(help));
                 None
             }
             (false, true) => self.read(other, chain),
@@ -123,16 +116,12 @@ impl<'s> Reader<'_, 's> {
 
     fn tree(&mut self, number: usize) -> Option<Node<'s>> {
         let text = &self.source.texts()[number];
-        match Tree::parse_at(&text.text, text.start) {
-            Ok(tree) => {
-                tree.findings.into_iter().for_each(|finding| self.tell(finding));
-                Some(tree.root)
-            }
-            Err(findings) => {
-                findings.into_iter().for_each(|finding| self.tell(finding));
-                None
-            }
-        }
+        let (root, findings) = match Tree::parse_at(&text.text, text.start) {
+            Ok(tree) => (Some(tree.root), tree.findings),
+            Err(findings) => (None, findings),
+        };
+        findings.into_iter().for_each(|finding| self.tell(finding));
+        root
     }
 
     /// A file is read again for each that extends it.

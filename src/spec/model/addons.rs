@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use firelay_yaml::Fragment;
+use firelay_yaml::OwnedNode;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,12 +12,12 @@ use crate::declaration::{self, Declaration, Kind};
 /// The network plugin, `cni: calico` or `cni: { calico: { … } }`; read by [`declaration::cni`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Cni(pub Fragment);
+pub struct Cni(pub OwnedNode);
 
 /// Add-ons by name; read by [`declaration::addons`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Addons(pub Fragment);
+pub struct Addons(pub OwnedNode);
 
 impl JsonSchema for Cni {
     fn schema_name() -> Cow<'static, str> {

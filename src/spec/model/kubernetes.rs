@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::{Branch, Spanned};
+use firelay_yaml::{RawValue, Spanned};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -104,7 +104,7 @@ pub struct Volume {
 pub struct Kubelet {
     /// Fields of KubeletConfiguration v1beta1 as upstream names them.
     #[serde(default)]
-    pub config: BTreeMap<Spanned<String>, Branch>,
+    pub config: BTreeMap<Spanned<String>, RawValue>,
     /// Flags without dashes, for what has no field.
     #[serde(default)]
     pub extra_args: Vec<Argument>,
@@ -121,7 +121,7 @@ pub struct KubeProxy {
     pub mode: Option<Spanned<ProxyMode>>,
     /// Fields of KubeProxyConfiguration v1alpha1 as upstream names them.
     #[serde(default)]
-    pub config: BTreeMap<Spanned<String>, Branch>,
+    pub config: BTreeMap<Spanned<String>, RawValue>,
 }
 
 /// How kube-proxy programs the kernel.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use firelay_yaml::{Fragment, Operation, Spanned};
+use firelay_yaml::{Operation, OwnedNode, Spanned};
 
 /// One change of one document or unit: a target and either `merge` or `json`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -13,7 +13,7 @@ pub struct Patch {
     pub target: Spanned<Target>,
     /// Laid over the target as a strategic merge: mappings merge, `null` removes, lists replace, except that the lists that
     /// Kubernetes merges by key (containers, env, volumes, extraArgs …) merge by it; `$patch: delete` and `replace` are known.
-    pub merge: Option<Fragment>,
+    pub merge: Option<OwnedNode>,
     /// A JSON patch (RFC 6902), where one element of a list must go or change.
     pub json: Option<Vec<Operation>>,
 }

@@ -1,7 +1,7 @@
 //! What a declaration says that its type does not check.
 
 use firelay::declaration;
-use firelay_yaml::{FORMATS, KEYWORDS};
+use firelay_yaml::{FORMATS, json_schema::KEYWORDS};
 use serde_json::Value;
 
 use super::{CASES, support};

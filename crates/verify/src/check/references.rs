@@ -22,7 +22,7 @@ static PATH: LazyLock<Regex> =
 /// A path that is given a name, and is a reference only where that is used.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| expression(r#"(?:^|\s)[A-Za-z_][A-Za-z0-9_]*=["']?$"#));
 
-/// Words before a path that does not have to be there.
+/// Aliases before a path that does not have to be there.
 static OPTIONAL: LazyLock<Regex> = LazyLock::new(|| {
     expression(r#"(?:(?:^|\s)-[a-zA-Z] "?|>\|?\s*"?|\brm (?:[^;&|]*\s)?"?|\b(?:mkdir|rmdir|mktemp)\b[^;&|]*|^\s*#.*)$"#)
 });

@@ -38,7 +38,7 @@ pub(super) struct Program {
     /// No patch is laid over the unit.
     #[serde(default)]
     pub(super) fixed: bool,
-    /// Words of its command.
+    /// Aliases of its command.
     #[serde(default)]
     pub(super) arguments: Vec<String>,
     /// Assignments of the unit or its drop-ins.

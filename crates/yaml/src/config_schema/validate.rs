@@ -17,7 +17,7 @@ pub struct Mistake {
     pub path: String,
     /// Its place, or the nearest above it that was written.
     pub span: Span,
-    /// What is wrong.
+    /// The mistake.
     pub problem: Problem,
 }
 
@@ -48,7 +48,7 @@ pub enum Problem {
     Value {
         /// The type in words.
         expected: String,
-        /// What to write instead, where that is clear.
+        /// Advice, where it is clear.
         help: Option<String>,
     },
 }
@@ -361,7 +361,7 @@ fn gated(field: &Field, value: &Node<'_>, place: Place) -> Option<Gated> {
     })
 }
 
-/// What to write instead, where that is clear.
+/// Advice, where it is clear.
 fn help(of: &FieldType, value: &Value, key: &str) -> Option<String> {
     use FieldType::{Bool, Choice, Duration, Fields, Gates, Integer, Kind, List, Map, Number};
     match (of, value) {

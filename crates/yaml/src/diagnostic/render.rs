@@ -58,7 +58,7 @@ impl<'a> Pages<'a> {
         Self { source, texts }
     }
 
-    /// Where a finding is; without a text there is no place.
+    /// The place of a finding; without a text there is none.
     fn find(&self, finding: &Diagnostic) -> Option<Within<'_>> {
         let number = finding.span.map_or(0, |span| self.source.number(span.start));
         let (lines, shown) = self.texts.get(number)?;
@@ -114,7 +114,7 @@ fn origin<'a>(within: &Within<'a>, span: Span) -> Origin<'a> {
     Origin::path(within.name).line(line).char_column(column)
 }
 
-/// Words that would stand at the caret, below the place.
+/// Aliases that would stand at the caret, below the place.
 fn without_excerpt<'a>(group: Group<'a>, label: &'a str) -> Group<'a> {
     match label.is_empty() {
         true => group,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{
     CODES, Diagnostic, Severity, Source,
@@ -11,95 +10,6 @@ use super::{
     render::to_json,
     story,
 };
-
-#[derive(Serialize)]
-struct Log<'a> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [Run<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Run<'a> {
-    tool: Tool,
-    column_kind: &'static str,
-    results: Vec<Outcome<'a>>,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    driver: Driver,
-}
-
-#[derive(Serialize)]
-struct Driver {
-    name: &'static str,
-    version: &'static str,
-    rules: Vec<Rule>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    id: &'static str,
-    short_description: Message,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<Help>,
-}
-
-#[derive(Serialize)]
-struct Message {
-    text: String,
-}
-
-#[derive(Serialize)]
-struct Help {
-    text: &'static str,
-    markdown: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome<'a> {
-    rule_id: &'a str,
-    rule_index: usize,
-    level: &'static str,
-    message: Message,
-    locations: Vec<Location>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    physical_location: PhysicalLocation,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PhysicalLocation {
-    artifact_location: ArtifactLocation,
-    region: Region,
-}
-
-#[derive(Serialize)]
-struct ArtifactLocation {
-    uri: String,
-}
-
-/// Lines and columns from 1, the end behind the last character.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Region {
-    start_line: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start_column: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_column: Option<u64>,
-}
 
 /// The findings as one run of SARIF, each with its code as the rule and the code's story as the rule's help.
 pub fn to_sarif(source: &Source, findings: &[Diagnostic]) -> Value {
@@ -113,71 +23,64 @@ pub fn to_sarif(source: &Source, findings: &[Diagnostic]) -> Value {
         .collect();
     let places = to_json(source, findings);
     let places = places.as_array().map_or(&[][..], Vec::as_slice);
-    let results = findings
-        .iter()
-        .zip(places)
-        .map(|(finding, place)| outcome(finding, place, &codes));
-    let log = Log {
-        schema: "https://json.schemastore.org/sarif-2.1.0.json",
-        version: "2.1.0",
-        runs: [Run {
-            tool: Tool {
-                driver: Driver {
-                    name: "firelay",
-                    version: env!("CARGO_PKG_VERSION"),
-                    rules: codes.iter().map(|code| rule(code)).collect(),
-                },
-            },
-            column_kind: "unicodeCodePoints",
-            results: results.collect(),
+    let results = findings.iter().zip(places);
+    let results = results.map(|(finding, place)| outcome(finding, place, &codes));
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "firelay",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": codes.iter().map(|code| rule(code)).collect::<Vec<_>>(),
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": results.collect::<Vec<_>>(),
         }],
-    };
-    serde_json::to_value(log).unwrap_or_default()
+    })
 }
 
-fn rule(code: &'static str) -> Rule {
-    let title = CODES
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map_or(code, |(_, title)| title);
-    Rule {
-        id: code,
-        short_description: Message { text: title.to_owned() },
-        help: story(code).map(|story| Help {
-            text: story.body,
-            markdown: story.body,
-        }),
-    }
-}
-
-fn outcome<'a>(finding: &'a Diagnostic, place: &Value, codes: &[&str]) -> Outcome<'a> {
-    let number = |key: &str| place[key].as_u64();
-    let region = Region {
-        // A finding about the whole file stands at its top: annotations need a line.
-        start_line: number("line").unwrap_or(1),
-        start_column: number("column"),
-        end_line: number("endLine"),
-        end_column: number("endColumn"),
-    };
-    let location = place["file"].as_str().map(|file| Location {
-        physical_location: PhysicalLocation {
-            artifact_location: ArtifactLocation { uri: uri(file) },
-            region,
-        },
+fn rule(code: &'static str) -> Value {
+    let title = CODES.iter().find(|(known, _)| *known == code);
+    let mut rule = json!({
+        "id": code,
+        "shortDescription": { "text": title.map_or(code, |(_, title)| title) },
     });
-    Outcome {
-        rule_id: finding.code,
-        rule_index: codes.iter().position(|code| *code == finding.code).unwrap_or_default(),
-        level: match finding.severity {
+    if let Some(story) = story(code) {
+        rule["help"] = json!({ "text": story.body, "markdown": story.body });
+    }
+    rule
+}
+
+fn outcome(finding: &Diagnostic, place: &Value, codes: &[&str]) -> Value {
+    // A finding about the whole file is at its top: annotations need a line.
+    let mut region = Map::from_iter([("startLine".to_owned(), 1.into())]);
+    for (name, key) in [
+        ("startLine", "line"),
+        ("startColumn", "column"),
+        ("endLine", "endLine"),
+        ("endColumn", "endColumn"),
+    ] {
+        if place[key].is_u64() {
+            region.insert(name.to_owned(), place[key].clone());
+        }
+    }
+    let location = place["file"]
+        .as_str()
+        .map(|file| json!({ "physicalLocation": { "artifactLocation": { "uri": uri(file) }, "region": region } }));
+    json!({
+        "ruleId": finding.code,
+        "ruleIndex": codes.iter().position(|code| *code == finding.code).unwrap_or_default(),
+        "level": match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         },
-        message: Message { text: message(finding) },
-        locations: location.into_iter().collect(),
-    }
+        "message": { "text": message(finding) },
+        "locations": location.into_iter().collect::<Vec<_>>(),
+    })
 }
 
-/// What is said at the place and below it, in one text.
+/// Message, label and help in one text.
 fn message(finding: &Diagnostic) -> String {
     let label = Some(&finding.label).filter(|label| !label.is_empty());
     let label = label.map_or_else(String::new, |label| format!(": {label}"));

@@ -29,7 +29,7 @@ impl Source {
         source
     }
 
-    /// Puts a text behind the others and tells its number, which counts from zero.
+    /// Adds a text behind the others and returns its number, from zero.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         // The byte between two texts belongs to neither: what ends the one does not touch what begins the other.
         let start = self.texts.last().map_or(0, |last| last.start + last.text.len() + 1);
@@ -66,7 +66,7 @@ impl Source {
             .saturating_sub(1)
     }
 
-    /// What stands at a place.
+    /// The text at a place.
     pub fn slice(&self, span: Span) -> Option<&str> {
         let text = self.texts.get(self.number(span.start))?;
         text.text
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// Where the lines of a text begin.
+/// The offsets at which the lines of a text begin.
 #[derive(Clone, Debug)]
 pub struct Lines<'a> {
     text: &'a str,
@@ -91,7 +91,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Reads a text once, so that many places in it can be told quickly.
+    /// Reads a text once, so that many places in it can be found quickly.
     pub fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))

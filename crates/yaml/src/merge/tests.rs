@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Tree, draft};
+use crate::{Tree, decode_partial};
 
 const RULES: Rules = Rules {
     lists: &[("nodes", "name"), ("kubelet.args", "name")],
@@ -18,7 +18,7 @@ fn merged(under: &str, over: &str) -> (Value, Vec<Diagnostic>) {
         root,
         findings: Vec::new(),
     };
-    (draft(&tree, &[]).value.unwrap(), findings)
+    (decode_partial(&tree, &[]).value.unwrap(), findings)
 }
 
 fn laid(under: &str, over: &str) -> Value {

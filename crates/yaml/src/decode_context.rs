@@ -1,4 +1,4 @@
-//! What is found while decoding, and how decoding goes on after it.
+//! Findings while decoding, and the placeholders with which it continues.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,40 +16,50 @@ const MAX_RUNS: usize = 32;
 
 /// Decodes, and returns what was found on the way. No value without a finding. `words` are words of other programs, and
 /// the choice that each stands for.
-pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Words) -> Draft<T> {
-    let log = Log {
+pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Partial<T> {
+    let context = DecodeContext {
         root: address(root),
         words,
-        ..Log::default()
+        ..DecodeContext::default()
     };
     for _ in 0..MAX_RUNS {
-        let known = log.missing();
-        match T::deserialize(Decoder::new(root, &log)) {
-            Ok(value) => return log.draft(Some(value)),
-            Err(fault) => log.settle(fault, root),
+        let known = context.missing();
+        match T::deserialize(Decoder::new(root, &context)) {
+            Ok(value) => return context.partial(Some(value)),
+            Err(fault) => context.settle(fault, root),
         };
-        if log.missing() == known {
+        if context.missing() == known {
             break;
         }
     }
-    log.draft(None)
+    context.partial(None)
 }
 
 /// Words of other programs, and the choice that each stands for.
-pub type Words = &'static [(&'static str, &'static str)];
+pub type Aliases = &'static [(&'static str, &'static str)];
 
-/// What could be read of a text.
+/// The readable part of a text.
 #[derive(Debug)]
-pub struct Draft<T> {
+pub struct Partial<T> {
     /// The value; with findings only as good as they allow, and absent when they leave nothing.
     pub value: Option<T>,
-    /// What is wrong, in the order of the source.
+    /// All mistakes, in the order of the source.
     pub findings: Vec<Diagnostic>,
     /// Wherever something is wrong it is clear what was meant, and the value has it so; no part is made up.
     pub certain: bool,
 }
 
-/// What went wrong inside serde.
+impl<T> Partial<T> {
+    /// The value, if nothing is wrong.
+    pub fn complete(self) -> Result<T, Vec<Diagnostic>> {
+        match self.value {
+            Some(value) if self.findings.is_empty() => Ok(value),
+            _ => Err(self.findings),
+        }
+    }
+}
+
+/// An error inside serde.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It is in the log.
@@ -90,10 +100,10 @@ impl de::Error for Fault {
 
 /// The findings of a run.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct DecodeContext {
     /// The outermost mapping, whose place is its first key.
     root: usize,
-    words: Words,
+    words: Aliases,
     /// Something was replaced by a placeholder.
     made_up: Cell<bool>,
     findings: RefCell<Vec<Diagnostic>>,
@@ -101,7 +111,7 @@ pub(super) struct Log {
     supplied: RefCell<BTreeSet<(usize, &'static str)>>,
 }
 
-impl Log {
+impl DecodeContext {
     pub(super) fn record(&self, finding: Diagnostic) {
         self.record_guess(finding, false);
     }
@@ -121,13 +131,13 @@ impl Log {
             .map(|(_, choice)| *choice)
     }
 
-    /// What was found.
+    /// The findings.
     pub(super) fn findings(self) -> Vec<Diagnostic> {
         self.findings.into_inner()
     }
 
-    fn draft<T>(self, value: Option<T>) -> Draft<T> {
-        Draft {
+    fn partial<T>(self, value: Option<T>) -> Partial<T> {
+        Partial {
             value,
             certain: !self.made_up.get(),
             findings: self.findings.into_inner(),

@@ -1,17 +1,17 @@
-//! A list while another is laid over it.
+//! A list while another is merged into it.
 
 use std::collections::HashMap;
 
 use crate::Node;
 
 /// In each place the elements that came there, found by name.
-pub(super) struct Row<'s> {
+pub(super) struct KeyedList<'s> {
     pub(super) places: Vec<Vec<Node<'s>>>,
     /// The places of a name, and whether the list above was put there already.
     known: HashMap<String, (Vec<usize>, bool)>,
 }
 
-impl<'s> Row<'s> {
+impl<'s> KeyedList<'s> {
     pub(super) fn new(items: Vec<Node<'s>>, name: impl Fn(&Node<'_>) -> Option<String>) -> Self {
         let mut known: HashMap<String, (Vec<usize>, bool)> = HashMap::new();
         for (at, item) in items.iter().enumerate() {

@@ -5,14 +5,15 @@
 
 use serde_json::{Map, Value};
 
-use super::{
+use crate::{
     decode::Decoder,
+    decode_context::DecodeContext,
+    diagnostic::{Diagnostic, nearest},
     format::{format, is_match},
-    log::Log,
-    scalar::{Resolved, kind, quotable, resolve},
+    scalar::{Resolved, kind, resolve},
     tree::{Content, Node},
+    unknown::{unknown_choice, unknown_key},
 };
-use crate::diagnostic::{Diagnostic, nearest};
 
 /// Keywords of a schema that are read.
 pub const KEYWORDS: &[&str] = &[
@@ -36,8 +37,8 @@ pub const KEYWORDS: &[&str] = &[
 ];
 
 /// Reads a node. An unknown `format` allows every text.
-pub fn shaped(node: &Node<'_>, schema: &Value) -> (Value, Vec<Diagnostic>) {
-    let log = Log::default();
+pub fn read(node: &Node<'_>, schema: &Value) -> (Value, Vec<Diagnostic>) {
+    let log = DecodeContext::default();
     let reader = Reader {
         at: Decoder::new(node, &log),
         schema,
@@ -155,15 +156,10 @@ impl<'t> Reader<'t> {
             return word.clone();
         }
         let known: Vec<_> = words.iter().map(plain).collect();
-        let near = nearest(text, known.iter().map(String::as_str));
-        let what = if quotable(text) && !self.secret {
-            format!("unknown choice `{text}`")
-        } else {
-            "unknown choice".to_owned()
-        };
-        let label = near.map_or_else(|| "no such choice".to_owned(), |near| format!("did you mean `{near}`?"));
-        let finding = self.here("FL0012", what).label(label);
-        self.record(finding.help(format!("choices: {}", known.join(", "))));
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        let near = nearest(text, known.iter().copied());
+        let shown = if self.secret { "" } else { text };
+        self.record(unknown_choice(shown, self.at.node.span, near, &known));
         near.map_or(Value::Null, Value::from)
     }
 
@@ -254,7 +250,7 @@ impl<'t> Reader<'t> {
                 None if self.schema.get("additionalProperties") == Some(&Value::Bool(true)) => {
                     fields.insert(name.to_owned(), self.below(value, &Value::Null).value());
                 }
-                None => self.unknown(key, name),
+                None => self.unknown(key),
             }
         }
         for name in self.schema["required"]
@@ -280,10 +276,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unknown(self, key: &Node<'_>, name: &str) {
+    fn unknown(self, key: &Node<'_>) {
         let known = self.schema["properties"].as_object().into_iter().flat_map(Map::keys);
         let known: Vec<_> = known.map(String::as_str).collect();
-        self.record(unknown_key(key, name, &known));
+        self.record(unknown_key(key, &known));
     }
 
     fn anything(self) -> Value {
@@ -314,22 +310,6 @@ impl<'t> Reader<'t> {
             },
         }
     }
-}
-
-/// The finding for a key that is none of those that are known.
-pub fn unknown_key(key: &Node<'_>, name: &str, known: &[&str]) -> Diagnostic {
-    let what = if quotable(name) {
-        format!("unknown key `{name}`")
-    } else {
-        "unknown key".to_owned()
-    };
-    let near = nearest(name, known.iter().copied());
-    let label = near.map_or_else(
-        || "no such key here".to_owned(),
-        |near| format!("did you mean `{near}`?"),
-    );
-    let finding = Diagnostic::error("FL0008", what).at(key.span);
-    finding.label(label).help(format!("keys: {}", known.join(", ")))
 }
 
 /// A value as it is written in a list of choices.
