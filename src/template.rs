@@ -113,7 +113,7 @@ fn bare() -> Environment<'static> {
     environment.add_filter("unit", |value: &Value| text(value).map(|text| unit(&text)));
     environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
     environment.add_filter("json", json);
-    environment.add_filter("b64", |value: &Value| text(value).map(|text| base64(text)));
+    environment.add_filter("b64", |value: &Value| text(value).map(base64));
     environment.add_test("inside", inside);
     environment
 }

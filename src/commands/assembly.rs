@@ -31,8 +31,8 @@ impl<'a> Assembly<'a> {
     /// Opens the authorities and renders the manifests.
     pub fn new(project: &'a Project, bundle: &'a Bundle, founded: bool) -> Result<Self, Failure> {
         let plan = &project.plan;
-        let authorities = Authorities::open(bundle).map_err(secrets)?;
-        let certificates = pki::of_addons(plan, &authorities, bundle).map_err(secrets)?;
+        let authorities = Authorities::open(bundle).map_err(|error| secrets(&error))?;
+        let certificates = pki::of_addons(plan, &authorities, bundle).map_err(|error| secrets(&error))?;
         let shared = Shared {
             plan,
             credentials: JoinCredentials {
@@ -65,7 +65,7 @@ impl<'a> Assembly<'a> {
 
     /// Certificates, keys and kubeconfigs of a node.
     pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
-        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node)).map_err(secrets)
+        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node)).map_err(|error| secrets(&error))
     }
 
     /// All files of a node, patched.
@@ -121,12 +121,12 @@ impl<'a> Assembly<'a> {
 
     /// The administrator's kubeconfig.
     pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
-        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle).map_err(secrets)
+        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle).map_err(|error| secrets(&error))
     }
 }
 
-fn secrets(error: pki::Error) -> Failure {
-    Failure::Secrets(chain(&error))
+fn secrets(error: &pki::Error) -> Failure {
+    Failure::Secrets(chain(error))
 }
 
 /// Patches were applied before, without the bundle; only a test of a secret can fail now.

@@ -117,7 +117,7 @@ fn refuse_findings(findings: &[Finding]) -> Result<(), Failure> {
     if findings.is_empty() {
         return Ok(());
     }
-    streams::tell(audit::listed(&findings).trim_end());
+    streams::tell(audit::listed(findings).trim_end());
     Err(Failure::Policy(format!(
         "{}; nothing was written",
         violations(findings.len())

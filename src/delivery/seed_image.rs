@@ -96,7 +96,7 @@ pub fn seed(
             _ => refuse(
                 machine,
                 format!("its platform {} reads no volume", platform(machine)),
-                &platform_key(machine, platform_of(form)),
+                &platform_key(machine, platform_of(form).as_deref()),
             ),
         },
         (Form::Cidata, DocumentFormat::Ignition) => cidata(tree, &[("user-data", document)]),
@@ -107,7 +107,7 @@ pub fn seed(
                 "its pointer is encoded for its platform {}, and QEMU takes a file as it is",
                 platform(machine)
             ),
-            &platform_key(machine, platform_of(form)),
+            &platform_key(machine, platform_of(form).as_deref()),
         ),
         (Form::FwCfg, DocumentFormat::Ignition) => {
             // A comma ends a value of QEMU's options unless it is doubled (qemu(1)).
@@ -137,8 +137,8 @@ fn platform<'m>(machine: &Machine<'m>) -> &'m str {
 }
 
 /// The key of the spec that chooses another platform.
-fn platform_key(machine: &Machine<'_>, platform: Option<String>) -> String {
-    let platform = platform.as_deref().unwrap_or("NAME");
+fn platform_key(machine: &Machine<'_>, platform: Option<&str>) -> String {
+    let platform = platform.unwrap_or("NAME");
     let list = if machine.pool { "pools" } else { "nodes" };
     format!(
         "write `platform: {platform}` at the top of the spec, or in the entry of {} in `{list}`, and render again",

@@ -45,7 +45,7 @@ fn wrap(document: &str) -> Result<String, Error> {
     }
     Ok(format!(
         "Content-Type: application/gzip\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\n{}\n",
-        base64(&gzip(document.as_bytes()))
+        base64(gzip(document.as_bytes()))
     ))
 }
 
@@ -260,7 +260,7 @@ fn octal(mode: u32) -> String {
 /// `encoding` and `content` of a file (cc_write_files): literal where every character comes through, else base64.
 fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow<'_, str>) {
     match compression {
-        Compression::Inner if !content.is_ascii() => (Some("gz+b64"), base64(&gzip(content.as_bytes())).into()),
+        Compression::Inner if !content.is_ascii() => (Some("gz+b64"), base64(gzip(content.as_bytes())).into()),
         _ if is_literal(content) => (None, content.into()),
         _ => (Some("b64"), base64(content).into()),
     }

@@ -45,8 +45,8 @@ pub enum Error {
         /// Paths within the tree.
         paths: Vec<String>,
     },
-    /// Documents that are to stay are not there any more. Nothing was changed.
-    #[error("these of the last render are gone; render their nodes as well, or all:\n  {}", paths.join("\n  "))]
+    /// Files that the manifest names do not exist any more. Nothing was changed.
+    #[error("files of the last render are gone; render their nodes again, or all nodes:\n  {}", paths.join("\n  "))]
     Gone {
         /// Paths within the tree.
         paths: Vec<String>,

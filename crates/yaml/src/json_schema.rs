@@ -97,7 +97,6 @@ impl<'t> Reader<'t> {
             at: self.at.to(node),
             schema,
             secret: self.secret || schema["writeOnly"] == true,
-            ..self
         }
     }
 

@@ -187,7 +187,7 @@ fn root(thing: &Thing, document: Option<&Identity>, patched: &Patched) -> Option
             let document = found.number;
             (Place::Document { file, document }, found.root)
         }
-        place => (place, patch::unit_tree(text_of(thing, files)?)),
+        place @ Place::Unit { .. } => (place, patch::unit_tree(text_of(thing, files)?)),
     };
     Some(patched.trees.get(&place).cloned().unwrap_or(plain))
 }

@@ -297,7 +297,7 @@ impl<'a> Wrapper<'a> {
     /// The hash is of the decompressed bytes (spec 3.1, `verification.hash`).
     pub(super) fn new(version: &'a str, config: &str) -> Self {
         let replace = Other {
-            source: format!("data:;base64,{}", base64(&gzip(config.as_bytes()))),
+            source: format!("data:;base64,{}", base64(gzip(config.as_bytes()))),
             compression: Some(GZIP),
             http_headers: Vec::new(),
             verification: Verification {

@@ -94,11 +94,11 @@ fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Repor
     report.each(settings.ntp, |ntp, report| servers::check_ntp(ntp, report));
     report.each(settings.dns, |dns, report| servers::check_dns(dns, report));
     report.each(settings.hosts, |(address, names), report| {
-        lookup::check(address, names, report)
+        lookup::check(address, names, report);
     });
     report.each(settings.timezone, |zone, report| clock::check(zone, zones, report));
     report.each(settings.sysctls, |(name, value), report| {
-        kernel::check_sysctl(name, value, report)
+        kernel::check_sysctl(name, value, report);
     });
     report.each(settings.kernel_modules, kernel::check_module);
     report.each(settings.trusted_cas, trust::check);

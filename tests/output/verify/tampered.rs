@@ -271,7 +271,7 @@ pub const CASES: &[Case] = &[
         });
     }),
     case("FL1021", "broken script", "ha-ubuntu", |tree| {
-        tree.edit_file("worker-1", &format!("{LIB}/steps/50-join"), |text| {
+        tree.edit_file("worker-1", "/usr/local/bin/firelay-status", |text| {
             format!("{text}if [ -e /etc/a ]; then\n")
         });
     }),

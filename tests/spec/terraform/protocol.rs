@@ -109,7 +109,7 @@ fn the_tree_is_named_by_the_query_or_the_flag() {
     let by_flag = texts(&desk.pipe(&["terraform", "--out", "tree of prod"], br#"{"node":"cp1"}"#));
     assert_eq!(by_query, by_flag);
     assert!(by_query["path"].starts_with("tree of prod/nodes/cp1/"), "{by_query:?}");
-    refused(&ask(&desk, &json!({})), 1, "there is no out/manifest.json");
+    refused(&ask(&desk, &json!({})), 1, "there is no rendered tree at out");
 }
 
 #[test]

@@ -60,13 +60,8 @@ impl<'s> Reader<'s> {
         match value {
             Value::Object(entries) => self.entries(schema, entries, place),
             Value::Array(items) => self.items(schema, items, place),
-            Value::String(text) => {
-                if schema["pattern"]
-                    .as_str()
-                    .is_some_and(|pattern| !matches(pattern, text))
-                {
-                    self.refuse(place, "it does not match the pattern");
-                }
+            Value::String(text) if schema["pattern"].as_str().is_some_and(|own| !matches(own, text)) => {
+                self.refuse(place, "it does not match the pattern");
             }
             Value::Number(number) => {
                 let least = schema["minimum"].as_f64();

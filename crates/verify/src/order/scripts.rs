@@ -27,20 +27,28 @@ fn wait(step: &StepRule, name: &str) -> Option<String> {
     })
 }
 
-/// Every script of a machine's chain. A step that firelay does not have is nothing that it could have written.
+/// Every script of a machine's chain.
 pub fn check(machine: &Machine) -> Vec<Finding> {
-    let steps = steps(machine).filter_map(|step| Some((step.path.to_owned(), step.rule?.template())));
     let folder = folder(machine).unwrap_or_default();
-    let others = TABLE.scripts.iter();
-    let others = others.map(|script| (format!("{folder}/{}", script.file), script.template.clone()));
-    steps
-        .chain(others)
-        .filter_map(|(path, template)| changed(machine, &path, &template))
-        .collect()
+    let steps = steps(machine).filter_map(|step| match step.rule {
+        Some(rule) => changed(machine, step.path, &rule.template(), folder),
+        None => Some(unknown(machine, step.path)),
+    });
+    let others = TABLE.scripts.iter().filter_map(|script| {
+        let path = format!("{folder}/{}", script.file);
+        changed(machine, &path, &script.template, folder)
+    });
+    steps.chain(others).collect()
 }
 
-fn changed(machine: &Machine, path: &str, template: &str) -> Option<Finding> {
-    let line = TEMPLATES.get(template)?.difference(machine.text(path)?)?;
+fn unknown(machine: &Machine, path: &str) -> Finding {
+    let message = "the driver would run a step that firelay does not have on a machine of this role";
+    let finding = machine.error("FL1029", path, message.to_owned());
+    finding.help("commands of yours belong under commands in the spec")
+}
+
+fn changed(machine: &Machine, path: &str, template: &str, folder: &str) -> Option<Finding> {
+    let line = TEMPLATES.get(template)?.difference(machine.text(path)?, folder)?;
     let message = format!("the script is not as firelay writes it, from line {line} on");
     let finding = machine.error("FL1029", path, message);
     Some(finding.help("render the document again; commands of yours belong under commands in the spec"))

@@ -17,6 +17,8 @@ enum Op {
     Text(String),
     /// A value comes next.
     Value,
+    /// The folder of the scripts comes next.
+    Folder,
     /// Goes on where the condition is `is`, else at `otherwise`.
     If {
         condition: &'static str,
@@ -56,6 +58,7 @@ impl Template {
         for token in tokens(source) {
             match token {
                 Token::Text(text) => self.ops.push(Op::Text(text.to_owned())),
+                Token::Value("lib") => self.ops.push(Op::Folder),
                 Token::Value(expression) => self.ops.push(known(expression).map_or(Op::Value, Op::Text)),
                 Token::Tag("include", name) => self.include(name.trim_matches('"'), known),
                 Token::Tag(tag, condition) => self.tag(tag, condition, &mut open),
@@ -93,14 +96,14 @@ impl Template {
     /// Lets an instruction lead to the next one.
     fn target(&mut self, at: Option<usize>) {
         let next = self.ops.len();
-        match at.and_then(|at| self.ops.get_mut(at)) {
-            Some(Op::If { otherwise: to, .. } | Op::Either(to) | Op::Goto(to)) => *to = next,
-            _ => {}
+        let op = at.and_then(|at| self.ops.get_mut(at));
+        if let Some(Op::If { otherwise: to, .. } | Op::Either(to) | Op::Goto(to)) = op {
+            *to = next;
         }
     }
 
-    /// The line at which a text begins to differ from all that the template gives.
-    pub fn difference(&self, text: &str) -> Option<usize> {
+    /// The line at which a text begins to differ from all that the template gives. `folder` holds the scripts.
+    pub fn difference(&self, text: &str, folder: &str) -> Option<usize> {
         let mut states = vec![State::default()];
         let mut furthest = 0;
         for _ in 0..MOST {
@@ -109,6 +112,9 @@ impl Template {
             match self.ops.get(state.op) {
                 None if state.at == text.len() => return None,
                 None => {}
+                Some(Op::Folder) if text[state.at..].starts_with(folder) => {
+                    states.push(state.to(state.op + 1, state.at + folder.len()));
+                }
                 Some(op) => {
                     let next = self.ops.get(state.op + 1);
                     state.step(op, next, text, &mut states, &mut furthest);
@@ -116,9 +122,8 @@ impl Template {
             }
         }
         Some(
-            text.as_bytes()[..furthest]
-                .iter()
-                .filter(|byte| **byte == b'\n')
+            String::from_utf8_lossy(&text.as_bytes()[..furthest])
+                .matches('\n')
                 .count()
                 + 1,
         )
@@ -134,11 +139,13 @@ fn test(condition: &'static str) -> Op {
     }
 }
 
-/// A comparison on its way: the next instruction, the next byte, and what the conditions are.
+/// A comparison on its way: the next instruction, the next byte, and the values of the conditions.
 #[derive(Clone, Debug, Default)]
 struct State {
     op: usize,
     at: usize,
+    /// The shortest length of the value at this place that was not tried yet.
+    length: usize,
     conditions: Vec<(&'static str, bool)>,
 }
 
@@ -147,6 +154,7 @@ impl State {
         Self {
             op,
             at,
+            length: 0,
             conditions: self.conditions.clone(),
         }
     }
@@ -157,19 +165,24 @@ impl State {
         let rest = &text[at..];
         match op {
             Op::Text(own) if rest.starts_with(own.as_str()) => states.push(self.to(number + 1, at + own.len())),
-            Op::Text(own) => {
-                let same = rest.bytes().zip(own.bytes()).take_while(|(one, other)| one == other);
-                *furthest = (*furthest).max(at + same.count());
-            }
+            Op::Text(own) => *furthest = (*furthest).max(at + common(rest, own)),
             Op::Value => {
                 let line = rest.split('\n').next().unwrap_or_default();
-                let ends = line.char_indices().map(|(end, _)| end).chain([line.len()]);
-                let fits = |end: &usize| match next {
-                    Some(Op::Text(next)) => rest[*end..].starts_with(next.as_str()),
-                    _ => true,
-                };
-                let ends: Vec<_> = ends.filter(fits).collect();
-                states.extend(ends.into_iter().rev().map(|end| self.to(number + 1, at + end)));
+                let mut ends = (self.length..=line.len()).filter(|end| line.is_char_boundary(*end));
+                let end = ends.find(|end| {
+                    let Some(Op::Text(next)) = next else { return true };
+                    let same = common(&rest[*end..], next);
+                    *furthest = (*furthest).max(at + end + same);
+                    same == next.len()
+                });
+                // A longer value is tried only if this one leads nowhere, so that few states wait.
+                if let Some(end) = end {
+                    let longer = Self {
+                        length: end + 1,
+                        ..self.clone()
+                    };
+                    states.extend([longer, self.to(number + 1, at + end)]);
+                }
             }
             Op::If {
                 condition,
@@ -188,8 +201,15 @@ impl State {
             }
             Op::Either(other) => states.extend([self.to(*other, at), self.to(number + 1, at)]),
             Op::Goto(other) => states.push(self.to(*other, at)),
+            Op::Folder => *furthest = (*furthest).max(at),
         }
     }
+}
+
+/// The bytes with which both texts begin.
+fn common(one: &str, other: &str) -> usize {
+    let same = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other);
+    same.count()
 }
 
 /// A part of a template's text.
