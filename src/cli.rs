@@ -9,11 +9,13 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use clap_complete::Shell;
 
 mod artifacts;
+mod kubeconfig;
 mod profile;
 mod secrets;
 mod tree;
 
 pub use artifacts::*;
+pub use kubeconfig::*;
 pub use profile::*;
 pub use secrets::*;
 pub use tree::*;
@@ -67,6 +69,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Sign a kubeconfig for one user, offline
+    Kubeconfig(Kubeconfig),
     /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
     Verify(Verify),
     /// Say how payloads come to where machines fetch them, or lay them there

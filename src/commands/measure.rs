@@ -106,10 +106,10 @@ fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Fail
         );
         alike.entry(key).or_default().push(tight);
     }
-    Ok(alike
-        .into_values()
-        .map(|group| finding(project, bundle, &group))
-        .collect())
+    let findings = alike.into_values().map(|group| finding(project, bundle, &group));
+    let mut findings: Vec<_> = findings.collect();
+    firelay_yaml::redact_env(&mut findings, &project.spec.inserted);
+    Ok(findings)
 }
 
 fn is_limited(node: &NodePlan) -> bool {
@@ -307,9 +307,7 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Change> {
 
 /// Whether the spec with the change is accepted, and the documents fit.
 fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], change: &Change) -> bool {
-    let Some(spec) = project.spec.with(&change.assignments) else {
-        return false;
-    };
+    let spec = project.spec.with(&change.assignments);
     let Ok(changed) = Project::resolve(spec, project.profiles.clone()) else {
         return false;
     };

@@ -16,6 +16,7 @@ mod harden;
 pub mod init;
 pub mod input;
 pub mod known_secrets;
+mod kubeconfig;
 mod man;
 pub mod measure;
 pub mod preview;
@@ -48,6 +49,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
+        Verb::Kubeconfig(args) => kubeconfig::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
         Verb::Verify(args) => verify::run(args),

@@ -1,5 +1,7 @@
 //! The bundle's CAs, read once and used for every node.
 
+use time::OffsetDateTime;
+
 use super::{Error, derivation::LeafKeys};
 use crate::{
     encoding::sha256_hex,
@@ -57,6 +59,11 @@ impl Authorities {
             front_proxy: Ca::FrontProxy.open(bundle)?,
             keys: LeafKeys::of(bundle),
         })
+    }
+
+    /// When the cluster's CA ends.
+    pub fn kubernetes_end(&self) -> OffsetDateTime {
+        self.kubernetes.not_after
     }
 
     pub(super) fn get(&self, ca: Ca) -> &OpenAuthority {

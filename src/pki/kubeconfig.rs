@@ -3,12 +3,13 @@
 use std::net::Ipv6Addr;
 
 use serde::Serialize;
+use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 use super::{
     Authorities, Error,
     authorities::Ca,
-    leaf::{self, Issued, Leaf, Usage},
+    leaf::{self, Fresh, Issued, Leaf, Usage},
 };
 use crate::{encoding::base64, plan::Plan, secret::Secret, secrets::Bundle};
 
@@ -65,6 +66,28 @@ pub fn admin_kubeconfig(plan: &Plan, authorities: &Authorities, bundle: &Bundle)
     let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, "kubernetes-admin").organization(ADMINISTRATORS.to_owned());
     let issued = leaf::sign(plan, authorities, bundle, "admin", &leaf)?;
     kubeconfig(plan, bundle, "kubernetes-admin", &issued)
+}
+
+/// A person or a program that authenticates with a client certificate.
+pub struct User<'a> {
+    /// Its name: the certificate's common name.
+    pub name: &'a str,
+    /// Its group: the certificate's organization.
+    pub group: Option<&'a str>,
+}
+
+/// A kubeconfig of a user, whose certificate is valid from and until the given times.
+pub fn user_kubeconfig(
+    plan: &Plan,
+    authorities: &Authorities,
+    bundle: &Bundle,
+    user: &User<'_>,
+    fresh: &Fresh,
+    validity: (OffsetDateTime, OffsetDateTime),
+) -> Result<Secret<String>, Error> {
+    let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, user.name).organization(user.group.map(str::to_owned));
+    let issued = leaf::sign_fresh(authorities, &leaf, fresh, validity)?;
+    kubeconfig(plan, bundle, user.name, &issued)
 }
 
 #[derive(Serialize)]

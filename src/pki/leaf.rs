@@ -128,8 +128,38 @@ pub(super) fn sign_by(
     (params.not_before, params.not_after) = validity(plan, bundle, leaf, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.keys.serial(label, &content)));
+    complete(params, &key, label, authority)
+}
+
+/// A key and a serial that do not follow from the bundle.
+pub struct Fresh {
+    /// The key.
+    pub key: PrivateKey,
+    /// The serial.
+    pub serial: u64,
+}
+
+/// Signs a leaf with a fresh key, from and until a time of its own.
+pub(super) fn sign_fresh(
+    authorities: &Authorities,
+    leaf: &Leaf,
+    fresh: &Fresh,
+    (begin, end): (OffsetDateTime, OffsetDateTime),
+) -> Result<Issued, Error> {
+    let mut params = leaf.params(&leaf.common_name)?;
+    (params.not_before, params.not_after) = (begin, end);
+    params.serial_number = Some(SerialNumber::from(fresh.serial));
+    complete(params, &fresh.key, &leaf.common_name, authorities.get(leaf.ca))
+}
+
+fn complete(
+    params: CertificateParams,
+    key: &PrivateKey,
+    label: &str,
+    authority: &OpenAuthority,
+) -> Result<Issued, Error> {
     let certificate = params
-        .signed_by(&key, &authority.issuer)
+        .signed_by(key, &authority.issuer)
         .map_err(|source| Error::Sign(label.to_owned(), source))?;
     Ok(Issued {
         certificate: to_pem("CERTIFICATE", certificate.der()),

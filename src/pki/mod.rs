@@ -20,5 +20,6 @@ pub use boot_server::BootServer;
 pub use builder::{NodePki, PkiFile};
 pub use derivation::LeafKeys;
 pub use error::Error;
-pub use kubeconfig::admin_kubeconfig;
+pub use kubeconfig::{User, admin_kubeconfig, user_kubeconfig};
+pub use leaf::Fresh;
 pub use node::issue;

@@ -46,7 +46,7 @@ pub struct Composed {
 #[derive(Clone, Debug, Default)]
 struct Context {
     patches: Vec<FilePatch>,
-    baseline: Option<String>,
+    baseline: Option<Baseline>,
     files: Files,
 }
 
@@ -85,7 +85,7 @@ impl Composed {
             merged = input.merged(&RULES_ABOVE_BASELINE).map(|merged| merged.above(baseline));
         }
         Ok(match merged {
-            Ok(merged) => Self::decoded(input, merged, baseline.map(|baseline| baseline.name)),
+            Ok(merged) => Self::decoded(input, merged, baseline),
             Err(findings) => Self::refused(input, findings),
         })
     }
@@ -105,7 +105,7 @@ impl Composed {
         }
     }
 
-    fn decoded(input: Input, merged: Merged, baseline: Option<String>) -> Self {
+    fn decoded(input: Input, merged: Merged, baseline: Option<Baseline>) -> Self {
         let tree = Tree {
             root: merged.root,
             findings: merged.findings,
@@ -145,23 +145,19 @@ impl Composed {
         self
     }
 
-    /// The spec with further values set above all texts.
-    pub fn with(&self, assignments: &[String]) -> Option<Self> {
-        let source = &self.input.source;
-        let start = source.texts().last().map_or(0, |last| last.start + last.text.len() + 1);
-        let mut findings = self.draft.findings.clone();
-        let assignments = assignments.iter().map(|text| (text.as_str(), start));
-        let merged = Merged {
-            root: assigned(self.root.clone()?, assignments, &RULES, &mut findings),
-            findings,
-            inserted: self.inserted.clone(),
-        };
-        let mut composed = Self::decoded(self.input.clone(), merged, self.context.baseline.clone());
+    /// The spec with further values, as if they stood behind those of `--set`.
+    #[must_use]
+    pub fn with(&self, assignments: &[String]) -> Self {
+        let mut input = self.input.clone();
+        let set = input.assignments().map(|(text, _)| text.to_owned());
+        let set: Vec<_> = set.chain(assignments.iter().cloned()).collect();
+        input.set(&set);
+        let Ok(mut composed) = Self::new::<Infallible>(input, |_, _| Ok(self.context.baseline.clone()));
         composed.context.files.clone_from(&self.context.files);
         if let Some(spec) = &mut composed.draft.value {
             composed.context.complete(spec);
         }
-        Some(composed)
+        composed
     }
 
     /// The spec of another tree, or the findings about its form.
@@ -219,7 +215,7 @@ impl Composed {
 impl Context {
     fn complete(&self, spec: &mut Spec) {
         spec.patch_files.clone_from(&self.patches);
-        spec.baseline.clone_from(&self.baseline);
+        spec.baseline = self.baseline.as_ref().map(|baseline| baseline.name.clone());
         sources::fill(spec, &self.files);
     }
 }

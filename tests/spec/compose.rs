@@ -1,16 +1,16 @@
 //! Specs of several texts: what lies over what, and what the environment may change and show.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::LazyLock};
 
 use firelay::{
     plan::{self, Plan},
-    profile::Profiles,
+    profile::{Library, Profiles},
     redact::redact_spec,
     schema::{self, Field},
     spec::{self, Composed, Input},
 };
-use firelay_yaml::diagnostic::{Severity, render, to_json};
+use firelay_yaml::diagnostic::{Severity, Source, render, to_json};
 
 use proptest::prelude::*;
 
@@ -122,6 +122,38 @@ fn values_are_set_over_all_files() {
     assert_eq!(label(1, "example.com/tier"), Some("app"));
     assert_eq!((label(0, "rack"), label(0, "tier")), (Some("1"), None));
     assert_eq!(plan.endpoint.port, 7443);
+}
+
+/// A change that is tried has the effect of `--set`: above the same security profile, with the same variables.
+#[test]
+fn values_that_are_tried_count_like_those_that_are_set() {
+    let compose = |assignments: &[String]| {
+        let mut input = with_environment(
+            &format!("{BASE}security: {{ profile: hardened }}\n"),
+            &[("MODE", "permissive")],
+        );
+        input.set(assignments);
+        let find = |source: &mut Source, name: &str| Ok(Library::embedded(source).unwrap().baseline(source, name));
+        Composed::new::<Infallible>(input, find).unwrap()
+    };
+    let read = |spec: &Composed| {
+        let security = spec.root().unwrap().get("security").unwrap();
+        let values =
+            ["selinux", "sandboxUnits", "restrictFiles"].map(|key| Some(security.get(key)?.text()?.to_owned()));
+        let weakened = spec.draft.findings.iter().filter(|finding| finding.code == "FL0536");
+        (values, weakened.count())
+    };
+    let [first, second, third] = [
+        "security.selinux=${MODE}",
+        "security.sandboxUnits=false",
+        "security.sandboxUnits=",
+    ]
+    .map(str::to_owned);
+    let set = compose(&[first.clone(), second.clone(), third.clone()]);
+    let tried = compose(&[first]).with(&[second, third]);
+    assert_eq!(read(&tried), read(&set));
+    assert_eq!(read(&set).0[0].as_deref(), Some("permissive"));
+    assert_eq!(read(&set).1, 1, "{:?}", set.draft.findings);
 }
 
 #[test]

@@ -238,14 +238,19 @@ fn ask_cloud_init(user_data: &[u8]) -> CloudConfig {
     }
 }
 
-/// The documents of a text as PyYAML, the YAML 1.1 reader of cloud-init, reads them.
+/// The documents of a text as PyYAML, the YAML 1.1 reader of cloud-init, reads them; each text once, because it is slow.
 pub fn pyyaml(text: &str) -> Vec<Value> {
+    static READ: Mutex<BTreeMap<String, Vec<Value>>> = Mutex::new(BTreeMap::new());
+    if let Some(read) = READ.lock().unwrap().get(text) {
+        return read.clone();
+    }
     let script =
         "import json, sys, yaml\njson.dump(list(yaml.safe_load_all(sys.stdin.buffer.read().decode())), sys.stdout)";
-    match python(script, text) {
-        Value::Array(documents) => documents,
-        other => panic!("{other}"),
-    }
+    let Value::Array(documents) = python(script, text) else {
+        panic!("no list")
+    };
+    READ.lock().unwrap().insert(text.to_owned(), documents.clone());
+    documents
 }
 
 /// What a Python script prints as JSON, given a text on stdin.

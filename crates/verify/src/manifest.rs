@@ -14,6 +14,9 @@ pub struct Manifest {
     pub kind: String,
     /// Name of the cluster.
     pub cluster: String,
+    /// Version of firelay that rendered; empty for one that did not say so.
+    #[serde(default)]
+    pub firelay_version: String,
     /// Version of Kubernetes, `1.36.4`.
     pub kubernetes_version: String,
     /// The cluster stands, and no machine founds it (`render --founded`).
@@ -80,6 +83,7 @@ impl Manifest {
             api_version: self.api_version.clone(),
             kind: self.kind.clone(),
             cluster: self.cluster.clone(),
+            firelay_version: self.firelay_version.clone(),
             kubernetes_version: self.kubernetes_version.clone(),
             founded: self.founded,
             machines: self.machines.clone(),

@@ -98,6 +98,18 @@ fn a_warning_is_no_failure() {
     assert_eq!(report["findings"][0]["code"], "FL1037");
 }
 
+/// Another version of firelay may have written other scripts.
+#[test]
+fn scripts_of_another_version_are_warnings() {
+    let mut tree = Tampered::of("single-node");
+    tree.edit_file("home1", "/usr/local/bin/firelay-status", |text| format!("{text}true\n"));
+    assert_eq!(run(laid(&tree).path(), &[]).0, 5);
+    tree.manifest["firelayVersion"] = "0.0.9".into();
+    let (code, _, stderr) = run(laid(&tree).path(), &[]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("warning[FL1029]"), "{stderr}");
+}
+
 #[test]
 fn what_is_no_tree_cannot_be_read() {
     let directory = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ mod bundle;
 pub mod desk;
 mod git;
 mod inputs;
+mod kubeconfig;
 mod messages;
 mod pages;
 mod readme;

@@ -341,6 +341,7 @@ pub const PAGES: &[Page] = &[
         &[
             ("error: others than its owner", Text),
             ("firelay init --gitignore", Run("mkdir new && cd new")),
+            ("firelay kubeconfig --user ana", RUN),
             (
                 "age-keygen -o ~/firelay.key",
                 Run("cp -a firelay.secrets.yaml clear.yaml; ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519"),

@@ -1,0 +1,113 @@
+//! `kubeconfig`: a client certificate for one user, signed with the bundle's CA.
+
+use std::path::Path;
+
+use firelay_yaml::duration;
+use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{failure::Failure, project::Project, streams};
+use crate::{
+    cli::Kubeconfig,
+    disk::{self, Access},
+    pki::{self, Authorities, Fresh, User},
+    plan::PkiPlan,
+    secret::Secret,
+    secrets::PrivateKey,
+    spec::Algorithm,
+};
+
+/// The upper bound of a common name and an organization in a certificate (RFC 5280, appendix A.1).
+const LONGEST_NAME: usize = 64;
+/// The group that the API server authorizes before RBAC.
+const MASTERS: &str = "system:masters";
+
+/// Runs the verb.
+pub fn run(args: &Kubeconfig) -> Result<(), Failure> {
+    check_name("--user", &args.user)?;
+    args.group
+        .as_deref()
+        .map_or(Ok(()), |group| check_name("--group", group))?;
+    let ttl = ttl(&args.ttl)?;
+    let project = Project::load(&args.inputs.spec)?;
+    let bundle = project.bundle(&args.inputs, "kubeconfig")?;
+    let authorities = Authorities::open(&bundle)?;
+    let validity = validity(&authorities, &project.plan.pki, ttl)?;
+    let user = User {
+        name: &args.user,
+        group: args.group.as_deref(),
+    };
+    let text = pki::user_kubeconfig(&project.plan, &authorities, &bundle, &user, &fresh()?, validity)?;
+    write(&args.out, &text)?;
+    report(args, &project.plan.name, validity.1)
+}
+
+/// A name that goes into a certificate.
+fn check_name(flag: &str, name: &str) -> Result<(), Failure> {
+    let problem = match name {
+        "" => "the name is empty",
+        name if name.len() > LONGEST_NAME => "a name in a certificate has at most 64 bytes",
+        name if name.chars().any(char::is_control) => "the name has a control character",
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(format!("{flag}: {problem}")))
+}
+
+fn ttl(text: &str) -> Result<Duration, Failure> {
+    let ttl = duration::parse(text).filter(|ttl| *ttl >= Duration::minutes(1));
+    ttl.ok_or_else(|| {
+        Failure::Usage(format!(
+            "--ttl {text:?} is not a duration of a minute or more, such as 30m or 24h"
+        ))
+    })
+}
+
+/// From now, less the spec's allowance for slow clocks, and not beyond the CA: a verifier needs both.
+fn validity(
+    authorities: &Authorities,
+    pki: &PkiPlan,
+    ttl: Duration,
+) -> Result<(OffsetDateTime, OffsetDateTime), Failure> {
+    let now = OffsetDateTime::now_utc();
+    let last = authorities.kubernetes_end();
+    let end = now.saturating_add(ttl);
+    match end > last {
+        true => Err(Failure::Secrets(format!(
+            "the CA of the cluster ends on {}, before --ttl does\n  = help: choose a shorter --ttl",
+            last.date()
+        ))),
+        false => Ok((now.saturating_sub(pki.backdate), end)),
+    }
+}
+
+fn fresh() -> Result<Fresh, Failure> {
+    let random = |error: getrandom::Error| Failure::Io(format!("cannot draw a serial: {error}"));
+    Ok(Fresh {
+        key: PrivateKey::generate(Algorithm::EcdsaP256, &mut getrandom::fill)?,
+        // 63 bits, not zero, as kubeadm draws them.
+        serial: (getrandom::u64().map_err(random)? >> 1).max(1),
+    })
+}
+
+fn write(out: &Path, text: &Secret<String>) -> Result<(), Failure> {
+    if out == Path::new("-") {
+        return streams::data(text.expose());
+    }
+    let written = disk::replace(out, text.expose().as_bytes(), Access::Owner);
+    written.map_err(|error| Failure::file("write", out, &error))
+}
+
+fn report(args: &Kubeconfig, cluster: &str, end: OffsetDateTime) -> Result<(), Failure> {
+    let group = args.group.iter().map(|group| format!(" in the group {group}"));
+    streams::tell(format_args!(
+        "signed for {}{} in the cluster {cluster}, until {}; it cannot be revoked before",
+        args.user,
+        group.collect::<String>(),
+        end.replace_nanosecond(0).unwrap_or(end).format(&Rfc3339)?
+    ));
+    if args.group.as_deref() == Some(MASTERS) {
+        streams::tell(format_args!(
+            "warning: {MASTERS} has every right, and RBAC cannot restrict it"
+        ));
+    }
+    Ok(())
+}
