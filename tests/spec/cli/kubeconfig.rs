@@ -6,15 +6,18 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
 use super::desk::Desk;
-use super::support::{pyyaml, succeed};
+use super::support::{NOW, pyyaml, succeed};
 
-fn openssl(desk: &Desk, arguments: &[&str]) -> String {
-    succeed(
-        Command::new("openssl")
-            .args(arguments)
-            .current_dir(desk.directory.path()),
-        "openssl",
-    )
+/// openssl at the time at which firelay runs here.
+fn openssl(desk: &Desk, arguments: &[&str]) -> Command {
+    let mut command = Command::new("faketime");
+    command.args([NOW, "openssl"]).args(arguments);
+    command.current_dir(desk.directory.path());
+    command
+}
+
+fn said_by_openssl(desk: &Desk, arguments: &[&str]) -> String {
+    succeed(&mut openssl(desk, arguments), "openssl")
 }
 
 /// Writes the PEM text of a field into a file.
@@ -48,24 +51,27 @@ fn openssl_takes_the_certificate_for_its_user_and_its_time() {
         0o600
     );
     let config = pyyaml(&desk.read("ana")).remove(0);
-    assert_eq!(config["clusters"][0]["cluster"]["server"], "https://192.168.1.10:6443");
+    assert_eq!(
+        config["clusters"][0]["cluster"]["server"],
+        "https://home.example.net:6443"
+    );
     assert_eq!(config["current-context"], "ana@home");
     lay(&desk, "ca", &config, "/clusters/0/cluster/certificate-authority-data");
     lay(&desk, "crt", &config, "/users/0/user/client-certificate-data");
     lay(&desk, "key", &config, "/users/0/user/client-key-data");
-    openssl(&desk, &["verify", "-CAfile", "ca", "-purpose", "sslclient", "crt"]);
-    let subject = openssl(
+    said_by_openssl(&desk, &["verify", "-CAfile", "ca", "-purpose", "sslclient", "crt"]);
+    let subject = said_by_openssl(
         &desk,
         &["x509", "-in", "crt", "-noout", "-subject", "-nameopt", "RFC2253"],
     );
     assert_eq!(subject, "subject=CN=ana,O=ops\n");
-    let public = openssl(&desk, &["pkey", "-in", "key", "-pubout"]);
-    assert_eq!(openssl(&desk, &["x509", "-in", "crt", "-noout", "-pubkey"]), public);
-    openssl(&desk, &["x509", "-in", "crt", "-noout", "-checkend", "5000"]);
-    let late = Command::new("openssl")
-        .args(["x509", "-in", "crt", "-noout", "-checkend", "5500"])
-        .current_dir(desk.directory.path())
-        .output();
+    let public = said_by_openssl(&desk, &["pkey", "-in", "key", "-pubout"]);
+    assert_eq!(
+        said_by_openssl(&desk, &["x509", "-in", "crt", "-noout", "-pubkey"]),
+        public
+    );
+    said_by_openssl(&desk, &["x509", "-in", "crt", "-noout", "-checkend", "5000"]);
+    let late = openssl(&desk, &["x509", "-in", "crt", "-noout", "-checkend", "5500"]).output();
     assert_eq!(late.unwrap().status.code(), Some(1));
 }
 
@@ -75,7 +81,7 @@ fn every_key_and_serial_is_new() {
     let sign = || {
         let config = pyyaml(&desk.run(&["kubeconfig", "--user", "ana"]).stdout).remove(0);
         lay(&desk, "crt", &config, "/users/0/user/client-certificate-data");
-        openssl(&desk, &["x509", "-in", "crt", "-noout", "-serial", "-pubkey"])
+        said_by_openssl(&desk, &["x509", "-in", "crt", "-noout", "-serial", "-pubkey"])
     };
     let (one, other) = (sign(), sign());
     assert!(

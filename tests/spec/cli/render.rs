@@ -242,7 +242,7 @@ fn a_render_of_one_node_misses_what_another_lacks() {
     let ran = desk.run(&["render", "--node", "cp2"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(
-        ran.stderr.contains("render their nodes as well") && ran.stderr.ends_with(":\n  nodes/cp1/user-data\n"),
+        ran.stderr.contains("render their nodes again") && ran.stderr.ends_with(":\n  nodes/cp1/user-data\n"),
         "{ran:?}"
     );
     assert_eq!(desk.everything(), before);
