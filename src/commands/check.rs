@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use time::Date;
+
 use super::{
+    clock,
     failure::Failure,
     git, measure,
     project::{Project, Resolution, print_findings, refusal},
@@ -10,7 +13,7 @@ use super::{
 };
 use crate::{
     cli::{Check, Findings, SpecArgs},
-    plan::{NodePlan, Plan},
+    plan::{self, NodePlan, Plan},
     redact::redact_spec,
     secrets,
 };
@@ -19,7 +22,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 /// Runs the verb.
 pub fn run(args: &Check) -> Result<(), Failure> {
     let outcome = match Project::open(&args.spec)? {
-        Ok(project) => check_sizes(project)?,
+        Ok(project) => check_sizes(check_age(project, clock::now()?.date()))?,
         refused => refused,
     };
     let (spec, findings) = match &outcome {
@@ -67,6 +70,13 @@ fn warn_of_bundle(args: &SpecArgs) {
     if let Some(folder) = first.and_then(|spec| spec.parent()) {
         git::warn_of_bundle(&folder.join(secrets::FILE));
     }
+}
+
+/// Warns of a release without further patches.
+pub fn check_age(project: Project, today: Date) -> Project {
+    let spec = project.spec.draft.value.as_ref();
+    let finding = spec.and_then(|spec| plan::end_of_life(spec, &project.profiles, today));
+    project.with_warnings(finding)
 }
 
 /// Refuses a spec whose documents do not fit.

@@ -6,6 +6,7 @@ pub mod assembly;
 mod audit;
 mod bundle;
 pub mod check;
+mod clock;
 mod completions;
 mod documents;
 mod explain;

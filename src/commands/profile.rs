@@ -21,6 +21,9 @@ struct Row<'a> {
     kind: &'a str,
     name: &'a str,
     title: String,
+    /// The day of the last patch releases.
+    #[serde(rename = "endOfLife", skip_serializing_if = "Option::is_none")]
+    end_of_life: Option<String>,
     document: String,
     /// Files, the nearest first.
     from: Vec<&'a str>,
@@ -94,6 +97,7 @@ fn row<'a>(profile: &'a Resolved<'_>, source: &'a Source, value: &Value) -> Row<
         kind: profile.kind(),
         name: profile.name(),
         title: text("title").unwrap_or_else(|| versions.join(", ")),
+        end_of_life: text("endOfLife"),
         document: text("document").unwrap_or_else(|| carried.join(", ")),
         from: from.collect(),
     }
@@ -102,7 +106,9 @@ fn row<'a>(profile: &'a Resolved<'_>, source: &'a Source, value: &Value) -> Row<
 fn table(rows: &[Row<'_>]) -> String {
     let head = ["KIND", "NAME", "TITLE", "DOCUMENT", "FROM"].map(str::to_owned);
     let cells = rows.iter().map(|row| {
-        let (kind, name, title) = (row.kind.to_owned(), row.name.to_owned(), row.title.clone());
+        let until = row.end_of_life.as_ref();
+        let until = until.map_or_else(String::new, |last| format!(" (end of life {last})"));
+        let (kind, name, title) = (row.kind.to_owned(), row.name.to_owned(), row.title.clone() + &until);
         let own = row
             .from
             .iter()

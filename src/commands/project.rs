@@ -118,6 +118,15 @@ impl Project {
         Ok(self.with_findings(findings))
     }
 
+    /// The project with further warnings.
+    pub fn with_warnings(mut self, warnings: impl IntoIterator<Item = Diagnostic>) -> Self {
+        let mut warnings: Vec<_> = warnings.into_iter().collect();
+        firelay_yaml::redact_env(&mut warnings, &self.spec.inserted);
+        self.warnings.extend(warnings);
+        diagnostic::sort(&mut self.warnings);
+        self
+    }
+
     /// The project with further findings, unless one is an error.
     pub fn with_findings(mut self, findings: Vec<Diagnostic>) -> Resolution {
         self.warnings.extend(findings);

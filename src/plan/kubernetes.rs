@@ -6,7 +6,7 @@ use firelay_yaml::{OptionalKey, RawValue, Spanned, config_schema::GateSetting, d
 use serde_json::Value;
 
 use super::{
-    Accepted, Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
+    Codes, DnsPlan, KubeProxyPlan, KubernetesPlan, PatchPlan, artifacts, component, control_plane,
     images::{IMAGE_REPOSITORY, Images},
     manifests, names, phases, pki, registration,
     release::Release,
@@ -14,7 +14,10 @@ use super::{
     reserved::RESERVED,
     unknown_name::unknown_name,
 };
-use crate::spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec};
+use crate::{
+    profile::KubernetesProfile,
+    spec::{KubeadmPatch, Kubernetes, PatchType, ProxyMode, Spec},
+};
 
 /// Codes of findings about settings that become fields of a configuration.
 pub(super) const SETTINGS: Codes = Codes {
@@ -55,7 +58,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
         kubelet_config: plain(&kubernetes.kubelet.config),
         kube_proxy: kube_proxy(kubernetes, release, report),
         dns: dns(spec, images, report),
-        patches: patches(kubernetes, &release.accepted, report),
+        patches: patches(kubernetes, release, report),
         skip_phases: kubernetes.skip_phases.iter().map(|phase| phase.value.clone()).collect(),
         ignored_checks: registration::ignored_checks(kubernetes),
         pull_policy: kubernetes.image_pull.policy,
@@ -171,7 +174,7 @@ fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
     }
 }
 
-fn patches(kubernetes: &Kubernetes, accepted: &Accepted, report: &mut Report) -> Vec<PatchPlan> {
+fn patches(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -> Vec<PatchPlan> {
     let plan = |patch: &KubeadmPatch| PatchPlan {
         target: patch.target.value,
         kind: patch.kind.value().unwrap_or(PatchType::Strategic),
@@ -179,7 +182,19 @@ fn patches(kubernetes: &Kubernetes, accepted: &Accepted, report: &mut Report) ->
     };
     let plans: Vec<_> = kubernetes.patches.iter().map(plan).collect();
     for (patch, plan) in kubernetes.patches.iter().zip(&plans) {
-        manifests::check_patch(patch, plan.kind, accepted, report);
+        report.extend(check_target(patch, &release.profile));
+        manifests::check_patch(patch, plan.kind, &release.accepted, report);
     }
     plans
+}
+
+/// kubeadm passes over files for targets that it does not know.
+fn check_target(patch: &KubeadmPatch, profile: &KubernetesProfile) -> Option<Diagnostic> {
+    let (target, known) = (&patch.target, &profile.patch_targets);
+    let message = || format!("kubeadm {} has no such patch target", profile.minor);
+    (!known.iter().any(|name| name == target.name())).then(|| {
+        Diagnostic::error("FL0504", message())
+            .at(target.span)
+            .help(format!("it has {}", known.join(", ")))
+    })
 }

@@ -194,6 +194,7 @@ fn object(target: PatchTarget) -> (&'static str, &'static str) {
     match target {
         PatchTarget::KubeletConfiguration => ("KubeletConfiguration", "kubelet.config.k8s.io/v1beta1"),
         PatchTarget::CorednsDeployment => ("Deployment", "apps/v1"),
+        PatchTarget::KubeProxyDaemonset => ("DaemonSet", "apps/v1"),
         _ => ("Pod", "v1"),
     }
 }

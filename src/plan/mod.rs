@@ -67,4 +67,5 @@ pub use load::load;
 pub use machines::place;
 pub use model::*;
 pub use patches::{Scope, ScopedPatch};
+pub use release::end_of_life;
 pub use resolve::resolve;

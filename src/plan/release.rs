@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use firelay_yaml::{Minor, Spanned, diagnostic::Diagnostic};
 use semver::Version;
+use time::Date;
 
 use super::Accepted;
 use crate::{
@@ -69,6 +70,26 @@ fn at_version(version: Version, profile: &Arc<KubernetesProfile>, profiles: &Pro
         minor,
         version,
     }
+}
+
+/// A warning about a release for which upstream makes no more patch releases, with the newest of those that still get some.
+pub fn end_of_life(spec: &Spec, profiles: &Profiles, today: Date) -> Option<Diagnostic> {
+    let text = &spec.kubernetes.version;
+    let profile = profiles.kubernetes(&version(text, "").ok()?)?;
+    let last = profile.end_of_life.filter(|_| profile.is_past(today))?;
+    let maintained = profiles.kubernetes.values().rev().filter(|other| !other.is_past(today));
+    let newest: Vec<_> = maintained
+        .filter_map(|other| Some(other.versions.first()?.to_string()))
+        .collect();
+    Some(
+        Diagnostic::warning("FL0318", format!("Kubernetes {} gets no more patches", profile.minor))
+            .at(text.span)
+            .label(format!("its end of life was on {last}"))
+            .help(match newest.is_empty() {
+                true => "so does no other release that this firelay knows: update firelay".to_owned(),
+                false => format!("maintained: {}", newest.join(", ")),
+            }),
+    )
 }
 
 /// Codes of findings that rest on what a minor has.

@@ -43,9 +43,11 @@ impl Flags {
         if !(flags.since..=flags.until).contains(&minor) {
             return None;
         }
-        let added = flags.added.range(..=minor).flat_map(|(_, names)| names);
+        let has = |name: &&String| flags.dropped.range(..=minor).all(|(_, names)| !names.contains(name));
+        let came = |name: &&String| flags.added.values().any(|names| names.contains(name));
+        let added = flags.added.range(..=minor).flat_map(|(_, names)| names).filter(has);
         let dropped = flags.dropped.iter().filter(|(since, _)| **since > minor);
-        let dropped = dropped.flat_map(|(_, names)| names);
+        let dropped = dropped.flat_map(|(_, names)| names).filter(|name| !came(name));
         Some(
             flags
                 .always

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use semver::Version;
 use serde::Deserialize;
+use time::Date;
+
+time::serde::format_description!(day, Date, "[year]-[month]-[day]");
 
 /// `profiles/kubernetes/1.NN.yaml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -13,6 +16,9 @@ use serde::Deserialize;
 pub struct KubernetesProfile {
     /// `1.36`.
     pub minor: String,
+    /// The day after which upstream makes no more patch releases, if it is known.
+    #[serde(default, with = "day::option")]
+    pub end_of_life: Option<Date>,
     /// Patch releases with digests in the catalog, newest first.
     pub versions: Vec<Version>,
     /// `kubeadm.k8s.io/v1beta4`.
@@ -49,6 +55,8 @@ pub struct KubernetesProfile {
     pub encryption_algorithms: Vec<String>,
     /// kubeadm feature gates.
     pub kubeadm_feature_gates: Vec<String>,
+    /// Targets of kubeadm patches.
+    pub patch_targets: Vec<String>,
     /// Phases of `kubeadm init` in order, those of `addon` with it.
     pub init_phases: Vec<String>,
 }
@@ -77,6 +85,11 @@ impl KubernetesProfile {
     /// Whether the catalog has digests for this patch release.
     pub fn knows(&self, version: &Version) -> bool {
         self.versions.contains(version)
+    }
+
+    /// Whether upstream makes no more patch releases.
+    pub fn is_past(&self, today: Date) -> bool {
+        self.end_of_life.is_some_and(|last| last < today)
     }
 
     /// The version of a catalog component (`runc`) that goes with this minor.

@@ -28,6 +28,9 @@ use serde_json::{Value, json};
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
+/// The day on which all cases are checked.
+const TODAY: time::Date = time::macros::date!(2026 - 11 - 22);
+
 /// Nothing runs pods.
 const NO_PODS: &str = "FL0231";
 
@@ -59,7 +62,7 @@ fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
 fn read(spec: Composed, profiles: &Profiles) -> (Source, Vec<Diagnostic>) {
     let outcome = Project::resolve(spec, profiles.clone())
         .and_then(|project| project.check_patches().unwrap())
-        .and_then(|project| check::check_sizes(project).unwrap());
+        .and_then(|project| check::check_sizes(check::check_age(project, TODAY)).unwrap());
     let (spec, mut findings) = match outcome {
         Ok(project) => (project.spec, project.warnings),
         Err(refused) => (refused.spec, refused.findings),

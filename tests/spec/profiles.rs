@@ -149,7 +149,7 @@ fn feature_gates_and_fields_come_and_go_with_minors() {
     assert_eq!(state("InOrderInformers", "1.35"), Some(GateState::On));
     assert_eq!(state("CustomCPUCFSQuotaPeriod", "1.34"), Some(GateState::Off));
     assert_eq!(
-        (gates.requires(minor("1.34")).count(), gates.covers(minor("1.37"))),
+        (gates.requires(minor("1.34")).count(), gates.covers(minor("1.38"))),
         (0, false)
     );
 
@@ -157,8 +157,8 @@ fn feature_gates_and_fields_come_and_go_with_minors() {
     let curves = &kubelet["tlsCurvePreferences"];
     assert!(curves.is_of(minor("1.36")) && !curves.is_of(minor("1.35")));
     assert!(kubelet["failCgroupV1"].is_of(minor("1.34")));
-    // The union of the top-level fields of 1.34 to 1.36.
-    assert_eq!(kubelet.len(), 125);
+    // The union of the top-level fields of 1.34 to 1.37.
+    assert_eq!(kubelet.len(), 126);
     assert_eq!(profiles.kinds.fields("KubeProxyConfiguration").unwrap().len(), 24);
 }
 

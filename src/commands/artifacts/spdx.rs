@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::format_description::well_known::Rfc3339;
 
 use super::{
     images::Image,
     inventory::{File, Kind},
 };
-use crate::{commands::failure::Failure, encoding::hex, mirror::Reference};
+use crate::{
+    commands::{clock, failure::Failure},
+    encoding::hex,
+    mirror::Reference,
+};
 
 /// Nobody has looked.
 const UNKNOWN: &str = "NOASSERTION";
@@ -76,17 +80,9 @@ struct Relationship {
     related_spdx_element: String,
 }
 
-/// The time that a document has: `SOURCE_DATE_EPOCH` (reproducible-builds.org), or the clock's.
+/// The time that a document has.
 pub(super) fn now() -> Result<String, Failure> {
-    let refused = || Failure::Usage("SOURCE_DATE_EPOCH is no number of seconds since 1970".to_owned());
-    let time = match std::env::var("SOURCE_DATE_EPOCH") {
-        Err(_) => OffsetDateTime::now_utc(),
-        Ok(text) => {
-            let seconds = text.parse().map_err(|_| refused())?;
-            OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| refused())?
-        }
-    };
-    let whole = time.replace_nanosecond(0)?;
+    let whole = clock::now()?.replace_nanosecond(0)?;
     Ok(whole.format(&Rfc3339)?)
 }
 

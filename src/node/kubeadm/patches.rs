@@ -59,18 +59,10 @@ fn user_patches<'a>(plan: &'a Plan, node: &NodePlan) -> impl Iterator<Item = &'a
 }
 
 fn file_name(target: PatchTarget, index: usize, kind: PatchType) -> String {
-    let target = match target {
-        PatchTarget::KubeApiserver => "kube-apiserver",
-        PatchTarget::KubeControllerManager => "kube-controller-manager",
-        PatchTarget::KubeScheduler => "kube-scheduler",
-        PatchTarget::Etcd => "etcd",
-        PatchTarget::KubeletConfiguration => "kubeletconfiguration",
-        PatchTarget::CorednsDeployment => "corednsdeployment",
-    };
     let kind = match kind {
         PatchType::Strategic => "strategic",
         PatchType::Merge => "merge",
         PatchType::Json => "json",
     };
-    format!("{target}{index:02}+{kind}.yaml")
+    format!("{}{index:02}+{kind}.yaml", target.name())
 }

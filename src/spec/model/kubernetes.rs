@@ -178,6 +178,23 @@ pub enum PatchTarget {
     KubeletConfiguration,
     #[serde(rename = "corednsdeployment")]
     CorednsDeployment,
+    #[serde(rename = "kubeproxydaemonset")]
+    KubeProxyDaemonset,
+}
+
+impl PatchTarget {
+    /// Its name in files of the patches directory.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KubeApiserver => "kube-apiserver",
+            Self::KubeControllerManager => "kube-controller-manager",
+            Self::KubeScheduler => "kube-scheduler",
+            Self::Etcd => "etcd",
+            Self::KubeletConfiguration => "kubeletconfiguration",
+            Self::CorednsDeployment => "corednsdeployment",
+            Self::KubeProxyDaemonset => "kubeproxydaemonset",
+        }
+    }
 }
 
 /// kubeadm's patch types.

@@ -93,6 +93,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0315", "etcd does not go with Kubernetes"),
     ("FL0316", "digest of an image that firelay does not name"),
     ("FL0317", "not a source of packages"),
+    ("FL0318", "Kubernetes without further patches"),
     ("FL0401", "not a duration"),
     ("FL0402", "validity or waiting time"),
     ("FL0403", "not a name or address for a certificate"),
