@@ -9,8 +9,8 @@ use crate::{
     contents::Certificate,
     der::FoundKey,
     matcher::Matcher,
-    seen::SearchedPieces,
     secret::{Exposure, Holder, Secret},
+    seen::SearchedPieces,
 };
 
 /// Title of a kubelet's client key.

@@ -13,12 +13,12 @@ use std::{
 
 use zeroize::Zeroizing;
 
-pub(crate) use self::{decode::unescaped, pieces::Piece};
 use self::{
     blocks::{blocks, lines},
     pieces::pieces,
     streams::{Stream, streams},
 };
+pub(crate) use self::{decode::unescaped, pieces::Piece};
 
 /// Most wrappings within each other. A document of firelay has five at the most, and base64 around base64
 /// grows a key to more than any platform takes before there are so many.
@@ -111,6 +111,11 @@ pub(crate) trait Reader {
 
     /// Characters of base64 behind a piece that belong to a secret which begins in it.
     fn margin(&self) -> usize;
+
+    /// Whether it takes a text in pieces.
+    fn in_pieces(&self) -> bool {
+        true
+    }
 }
 
 /// How much was unpacked, and the reason why not all of it was, if there is one.
@@ -165,7 +170,7 @@ struct Unpacking<'s> {
 
 impl Unpacking<'_> {
     fn visit(&mut self, bytes: &[u8]) {
-        if self.wraps.len() < PIECES {
+        if self.wraps.len() < PIECES && self.reader.in_pieces() {
             let pieces = pieces(bytes, self.reader.margin());
             if pieces.len() > 1 {
                 return self.pieces(bytes, &pieces);

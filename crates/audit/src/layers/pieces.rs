@@ -6,8 +6,8 @@ use super::{
     is_text,
 };
 
-/// A piece is at least so long: each costs a look-up.
-const LEAST: usize = 512;
+/// A piece is at least so long: each costs a look-up. Tests cut wherever they may.
+const LEAST: usize = if cfg!(test) { 1 } else { 512 };
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,10 @@ fn cuts(text: &[u8]) -> Vec<usize> {
         return cuts;
     }
     let mut from = LEAST;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) {
+    while let Some(at) = text
+        .get(from..)
+        .and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+    {
         let cut = from + at + 1;
         let is_cut = is_free(&text[..cut - 1], &text[cut..]);
         from = if is_cut { cut + LEAST } else { cut };
@@ -86,4 +89,113 @@ fn is_free(before: &[u8], behind: &[u8]) -> bool {
         && !escapes(next)
         && !follow(last.trim_ascii_end(), next.trim_ascii_end())
         && !follow(last_word, dash)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{Reader, Wrap, unpack, unpack_piece};
+    use super::*;
+
+    /// Everything that is packed in a text.
+    #[derive(Default)]
+    struct Layers {
+        all: BTreeSet<Vec<u8>>,
+        pieces: usize,
+        whole: bool,
+    }
+
+    impl Reader for Layers {
+        fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
+            if !wraps.is_empty() {
+                self.all.insert(layer.to_vec());
+            }
+        }
+
+        fn piece(&mut self, _: &[Wrap], piece: Piece<'_>) -> usize {
+            self.pieces += 1;
+            unpack_piece(piece.text(), self).bytes
+        }
+
+        fn margin(&self) -> usize {
+            40
+        }
+
+        fn in_pieces(&self) -> bool {
+            !self.whole
+        }
+    }
+
+    /// Random lines of documents: runs that go on over lines, lists of numbers, escapes, items between them.
+    fn text(seed: u64) -> String {
+        let mut state = seed;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap_or_default() % below
+        };
+        let mut text = String::new();
+        for _ in 0..120 {
+            let run: String = (0..20 + random(5))
+                .map(|_| char::from(b"AbC9+/xyZ0"[random(10)]))
+                .collect();
+            let hex = format!("{:02x}", random(256));
+            text += &match random(14) {
+                0 => run,
+                1 => format!("    {run}"),
+                2 => format!("- {run}"),
+                3 => format!("key: {run}"),
+                4 => format!("- path: /etc/{run}"),
+                5 => format!("- [0x{hex}, 0x{hex}"),
+                6 => format!("0x{hex},0x{hex},{}", format!("0x{hex} ").repeat(30)),
+                7 => format!("\"{run}\\n{run}\\"),
+                // The whole is searched once more where a byte is escaped.
+                8 if seed.is_multiple_of(4) => format!("a \\x{hex} {run}"),
+                9 => format!("%{hex}{run}"),
+                10 => String::new(),
+                11 => "- -----END CERTIFICATE-----".to_owned(),
+                12 => format!("  - {run} {run}"),
+                _ => "- a".to_owned(),
+            };
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn pieces_have_everything_that_the_whole_has() {
+        let mut pieces = 0;
+        for seed in 0..40 {
+            let text = text(seed);
+            let (mut cut, mut whole) = (
+                Layers::default(),
+                Layers {
+                    whole: true,
+                    ..Layers::default()
+                },
+            );
+            unpack(text.as_bytes(), &mut cut);
+            unpack(text.as_bytes(), &mut whole);
+            let missed: Vec<_> = whole.all.difference(&cut.all).filter(|layer| !is_cut(layer)).collect();
+            assert!(missed.is_empty(), "{text}\n{missed:?}");
+            pieces += cut.pieces;
+        }
+        assert!(pieces > 400, "{pieces}");
+    }
+
+    /// A layer of text is passed on in pieces, too.
+    fn is_cut(layer: &[u8]) -> bool {
+        pieces(layer, 0).len() > 1
+    }
+
+    #[test]
+    fn a_margin_has_so_many_characters() {
+        let text = ["- a\n".repeat(200), "- b\n- cc\n- ddd\n".to_owned()].concat();
+        let pieces = pieces(text.as_bytes(), 3);
+        assert_eq!(pieces.iter().map(|piece| piece.length).sum::<usize>(), text.len());
+        assert!(pieces.len() > 1);
+        assert!(pieces[0].with_margin[pieces[0].length..].starts_with(b"- a\n- a\n- a\n"));
+    }
 }
