@@ -6,9 +6,13 @@ ci:
 bless:
     FIRELAY_BLESS=1 cargo test --no-fail-fast --test spec --test render
 
-# Wall time, memory and bytes for 10 to 5,000 nodes, beside as many OpenSSL key pairs.
-bench:
-    tests/bench
+# Time and memory for 5,000 machines beside OpenSSL's P-256 pairs; `--write` also writes docs/performance.*.
+bench *ARGUMENTS:
+    tests/bench {{ARGUMENTS}}
+
+# A flame graph of a render of 1,000 machines, or so many; needs perf (linux-perf).
+profile MACHINES='1000':
+    tests/profile {{MACHINES}}
 
 # Print lines, files, medians, import circles, packages and test programs; `--build` times a cold release build too.
 house *ARGUMENTS:

@@ -1,6 +1,6 @@
 //! `audit`: what each document of a tree opens to who reads it, and who can. And the same before a render is put in place.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::{bundle::load_bundle, failure::Failure, known_secrets, project::load_profiles, streams};
 use crate::{
@@ -94,13 +94,13 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
         .map(|(file, _)| serde_json::from_value(serde_json::to_value(file)?));
     let entries = entries.collect::<serde_json::Result<Vec<_>>>();
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
-    let mut text = None;
+    let mut text: Option<Arc<Contents>> = None;
     for (file, bytes) in files {
         let same = text
             .clone()
             .filter(|_| file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer));
-        let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes));
-        text.get_or_insert_with(|| contents.clone());
+        let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes).into());
+        text.get_or_insert_with(|| Arc::clone(&contents));
         let path = file.path.clone();
         machine.files.push(Document { path, contents });
     }

@@ -87,10 +87,33 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
 /// Of each platform and role, the machines whose documents do not fit, or hardly.
 fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::new(project, bundle, false)?;
-    let nodes = representatives(&project.plan);
-    let tight = nodes.into_par_iter().map(|node| measured(&assembly, node));
+    let mut tight = Vec::new();
+    for alike in alike(&project.plan) {
+        let longest = alike.iter().max_by_key(|(_, node)| node.name.len());
+        if longest.map(|(_, node)| measured(&assembly, node)).transpose()?.flatten().is_some() {
+            tight.extend(alike);
+        }
+    }
+    tight.sort_unstable_by_key(|(row, _)| *row);
+    let tight = tight.into_par_iter().map(|(_, node)| measured(&assembly, node));
     let tight = tight.collect::<Result<Vec<_>, Failure>>()?;
     Ok(tight.into_iter().flatten().collect())
+}
+
+/// The representatives of rows with their numbers, those together whose machines are set up alike. Patches may be for some rows.
+fn alike(plan: &Plan) -> Vec<Vec<(usize, &NodePlan)>> {
+    let mut classes: Vec<Vec<(usize, &NodePlan)>> = Vec::new();
+    for (row, node) in representatives(plan).into_iter().enumerate() {
+        let is_same = |class: &&mut Vec<(usize, &NodePlan)>| {
+            let first = class.first();
+            plan.patches.is_empty() && first.is_some_and(|(_, other)| other.is_set_up_as(node))
+        };
+        match classes.iter_mut().find(is_same) {
+            Some(class) => class.push((row, node)),
+            None => classes.push(vec![(row, node)]),
+        }
+    }
+    classes
 }
 
 fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {

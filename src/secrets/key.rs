@@ -1,10 +1,12 @@
 //! Private keys: roots that are random, leaves that are derived, all of them signing the same bytes each time.
 
-use p256::{ecdsa::signature::Signer, pkcs8::der::pem};
+use aws_lc_rs::agreement::ECDH_P256;
+use p256::pkcs8::der::pem;
+use p384::ecdsa::signature::Signer;
 use rcgen::{KeyPair, PublicKeyData, RsaKeySize, SignatureAlgorithm};
 use zeroize::Zeroizing;
 
-use super::{Error, Random};
+use super::{Error, Random, ecdsa};
 use crate::{secret::Secret, spec::Algorithm};
 
 /// `ECPrivateKey` (RFC 5915 §3) on P-256 up to the scalar: SEQUENCE of 49 bytes, version 1, OCTET STRING of 32.
@@ -28,7 +30,7 @@ pub struct PrivateKey {
 }
 
 enum Kind {
-    P256(p256::ecdsa::SigningKey),
+    P256(p256::SecretKey),
     P384(p384::ecdsa::SigningKey),
     Rsa(KeyPair),
 }
@@ -66,7 +68,7 @@ impl PrivateKey {
 
     /// The P-256 key of a big-endian scalar; `None` if it is zero or not below the group's order.
     pub fn p256(scalar: &[u8; 32]) -> Option<Self> {
-        p256::ecdsa::SigningKey::from_slice(scalar).ok().map(Self::from_p256)
+        p256::SecretKey::from_slice(scalar).ok().and_then(Self::from_p256)
     }
 
     /// Whether there is such a key; much faster than making it.
@@ -78,12 +80,10 @@ impl PrivateKey {
         p384::ecdsa::SigningKey::from_slice(scalar).ok().map(Self::from_p384)
     }
 
-    fn from_p256(key: p256::ecdsa::SigningKey) -> Self {
-        let public = key.verifying_key().to_sec1_point(false).as_bytes().to_vec();
-        Self {
-            kind: Kind::P256(key),
-            public,
-        }
+    fn from_p256(key: p256::SecretKey) -> Option<Self> {
+        let public = ecdsa::public_key(&ECDH_P256, &Zeroizing::new(key.to_bytes()))?;
+        let kind = Kind::P256(key);
+        Some(Self { kind, public })
     }
 
     fn from_p384(key: p384::ecdsa::SigningKey) -> Self {
@@ -125,7 +125,7 @@ impl PrivateKey {
     pub fn from_pem(text: &str) -> Option<Self> {
         let block = private_key_block(text)?;
         if let Ok(key) = p256::SecretKey::from_pem(block) {
-            return Some(Self::from_p256(key.into()));
+            return Self::from_p256(key);
         }
         if let Ok(key) = p384::SecretKey::from_pem(block) {
             return Some(Self::from_p384(key.into()));
@@ -168,7 +168,7 @@ impl rcgen::SigningKey for PrivateKey {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
         match &self.kind {
             Kind::P256(key) => {
-                let signature: p256::ecdsa::DerSignature = key.try_sign(message).map_err(|_| unsigned())?;
+                let signature = ecdsa::sign(key, message).ok_or_else(unsigned)?;
                 Ok(signature.as_bytes().to_vec())
             }
             Kind::P384(key) => {

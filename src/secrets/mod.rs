@@ -4,6 +4,7 @@ mod authority;
 mod bundle;
 mod check;
 mod document;
+mod ecdsa;
 mod error;
 mod file;
 mod key;

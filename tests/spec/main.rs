@@ -12,6 +12,7 @@ mod errors;
 mod from_kubespray;
 mod golden;
 mod patches;
+mod performance;
 mod plan;
 mod platforms;
 mod profiles;

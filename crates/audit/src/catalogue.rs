@@ -10,6 +10,7 @@ use crate::{
     der::FoundKey,
     matcher::Matcher,
     secret::{Exposure, Holder, Secret},
+    seen::SearchedPieces,
 };
 
 /// Title of a kubelet's client key.
@@ -96,6 +97,8 @@ pub struct Catalogue {
     /// The CAs of the bundle.
     pub(crate) authorities: Vec<Authority>,
     matcher: Matcher,
+    /// Pieces of text that were searched for these secrets.
+    pub(crate) pieces: SearchedPieces,
     /// Numbers by value.
     numbers: HashMap<Vec<u8>, usize>,
 }
@@ -106,6 +109,7 @@ impl Catalogue {
         let values = || known.iter().map(|known| known.value.expose());
         Self {
             matcher: Matcher::new(values().map(Vec::as_slice)),
+            pieces: SearchedPieces::default(),
             numbers: values().cloned().zip(0..).collect(),
             authorities: known.iter().filter_map(|known| known.authority.clone()).collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),
@@ -119,6 +123,11 @@ impl Catalogue {
 
     pub(crate) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {
         self.matcher.find(text, found);
+    }
+
+    /// Characters of the longest form of a value.
+    pub(crate) fn longest(&self) -> usize {
+        self.matcher.longest()
     }
 
     /// The number of a known key.

@@ -11,7 +11,7 @@ use x509_parser::{
 use crate::{
     catalogue::Catalogue,
     der::{self, Structure},
-    layers::{Unsearched, Wrap, is_text, unescaped, unpack},
+    layers::{Piece, Reader, Unsearched, Wrap, is_text, unescaped, unpack, unpack_piece},
     patterns,
 };
 
@@ -58,54 +58,127 @@ pub(crate) struct Certificate {
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets that show by themselves.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
-        let mut contents = Self::default();
-        contents.unsearched = unpack(bytes, &mut |wraps, layer| contents.layer(catalogue, wraps, layer));
+        let mut search = Search::new(catalogue);
+        let unpacked = unpack(bytes, &mut search);
+        let mut contents = search.contents;
+        contents.unsearched = contents.unsearched.or(unpacked.unsearched);
         contents
     }
 
-    fn layer(&mut self, catalogue: &Catalogue, wraps: &[Wrap], layer: &[u8]) {
-        let wrapping = || wraps.iter().map(|wrap| format!(", {wrap} in it")).collect::<String>();
-        let mut note = |number: usize| {
-            self.known.entry(number).or_insert_with(wrapping);
-        };
-        catalogue.find(&squeezed(layer), &mut note);
-        let text = is_text(layer);
-        // In text only base64 and hex can hold a secret, and both survive the squeezing.
-        if !text {
-            catalogue.find(layer, &mut note);
+    /// Adds the contents of something within these wrappings.
+    fn add(&mut self, wraps: &[Wrap], other: &Self) {
+        let within = |wrapped: &String| wrapping(wraps) + wrapped;
+        for (number, wrapped) in &other.known {
+            self.known.entry(*number).or_insert_with(|| within(wrapped));
         }
-        let escaped = layer.contains(&b'\\').then(|| unescaped(layer));
-        patterns::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
-            self.marks.entry(mark).or_insert_with(wrapping);
-        });
-        if !text {
-            der::scan(layer, &mut |structure| self.structure(catalogue, structure, wrapping));
+        for (public, key) in &other.keys {
+            self.keys.entry(public.clone()).or_insert_with(|| Key {
+                wrapped: within(&key.wrapped),
+                known: key.known,
+            });
         }
+        for (public, certificates) in &other.certificates {
+            let of_key = self.certificates.entry(public.clone()).or_default();
+            of_key.extend(certificates.iter().cloned());
+        }
+        self.publics.extend(other.publics.iter().cloned());
+        for (mark, wrapped) in &other.marks {
+            self.marks.entry(*mark).or_insert_with(|| within(wrapped));
+        }
+        self.unsearched = self.unsearched.or(other.unsearched);
+    }
+}
+
+/// For people: a layer's wrappings.
+fn wrapping(wraps: &[Wrap]) -> String {
+    wraps.iter().map(|wrap| format!(", {wrap} in it")).collect()
+}
+
+/// The contents of a file while its layers are read.
+struct Search<'c> {
+    catalogue: &'c Catalogue,
+    contents: Contents,
+}
+
+impl<'c> Search<'c> {
+    fn new(catalogue: &'c Catalogue) -> Self {
+        let contents = Contents::default();
+        Self { catalogue, contents }
     }
 
-    fn structure(&mut self, catalogue: &Catalogue, structure: Structure<'_>, wrapping: impl Fn() -> String) {
+    /// The contents of a piece, and how many bytes were unpacked from it.
+    fn searched(catalogue: &Catalogue, piece: Piece<'_>) -> (Contents, usize) {
+        let mut search = Search::new(catalogue);
+        search.known(&[], &squeezed(piece.with_margin));
+        search.marks(&[], piece.text());
+        let unpacked = unpack_piece(piece.text(), &mut search);
+        let mut contents = search.contents;
+        contents.unsearched = contents.unsearched.or(unpacked.unsearched);
+        (contents, unpacked.bytes)
+    }
+
+    fn known(&mut self, wraps: &[Wrap], text: &[u8]) {
+        let known = &mut self.contents.known;
+        self.catalogue.find(text, &mut |number| {
+            known.entry(number).or_insert_with(|| wrapping(wraps));
+        });
+    }
+
+    fn marks(&mut self, wraps: &[Wrap], layer: &[u8]) {
+        let escaped = layer.contains(&b'\\').then(|| unescaped(layer));
+        patterns::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
+            self.mark(wraps, mark);
+        });
+    }
+
+    fn mark(&mut self, wraps: &[Wrap], mark: patterns::Mark) {
+        self.contents.marks.entry(mark).or_insert_with(|| wrapping(wraps));
+    }
+
+    fn structure(&mut self, wraps: &[Wrap], structure: Structure<'_>) {
         match structure {
             Structure::Key(key) => {
-                let known = catalogue.number_of(&key);
-                let wrapped = wrapping();
-                self.keys.entry(key.public).or_insert(Key { wrapped, known });
+                let known = self.catalogue.number_of(&key);
+                let wrapped = wrapping(wraps);
+                self.contents.keys.entry(key.public).or_insert(Key { wrapped, known });
             }
-            Structure::Ssh => {
-                self.marks.entry(patterns::Mark::SshKey).or_insert_with(wrapping);
-            }
+            Structure::Ssh => self.mark(wraps, patterns::Mark::SshKey),
             Structure::Certificate(der) => {
                 if let Ok((_, certificate)) = X509Certificate::from_der(der) {
                     let public = certificate.public_key().subject_public_key.data.to_vec();
-                    let of_key = self.certificates.entry(public).or_default();
+                    let of_key = self.contents.certificates.entry(public).or_default();
                     of_key.insert(Certificate::new(&certificate));
                 }
             }
             Structure::Public(der) => {
                 if let Ok((_, info)) = SubjectPublicKeyInfo::from_der(der) {
-                    self.publics.insert(info.subject_public_key.data.to_vec());
+                    self.contents.publics.insert(info.subject_public_key.data.to_vec());
                 }
             }
         }
+    }
+}
+
+impl Reader for Search<'_> {
+    fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
+        self.known(wraps, &squeezed(layer));
+        self.marks(wraps, layer);
+        // In text only base64 and hex can hold a secret, and both survive the squeezing.
+        if !is_text(layer) {
+            self.known(wraps, layer);
+            der::scan(layer, &mut |structure| self.structure(wraps, structure));
+        }
+    }
+
+    fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize {
+        let catalogue = self.catalogue;
+        let searched = catalogue.pieces.of(piece, || Self::searched(catalogue, piece));
+        self.contents.add(wraps, &searched.0);
+        searched.1
+    }
+
+    fn margin(&self) -> usize {
+        self.catalogue.longest()
     }
 }
 

@@ -1,6 +1,10 @@
 //! Keys and certificates by their DER, wherever they begin.
 
-use aws_lc_rs::{rsa, signature::KeyPair};
+use aws_lc_rs::{
+    agreement::{ECDH_P256, ECDH_P384, PrivateKey},
+    rsa,
+    signature::KeyPair,
+};
 use zeroize::Zeroizing;
 
 /// A key of OpenSSH (PROTOCOL.key).
@@ -56,15 +60,10 @@ pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
 }
 
 fn ec(scalar: &[u8]) -> Option<FoundKey> {
-    let public = if scalar.len() == 32 {
-        let key = p256::ecdsa::SigningKey::from_slice(scalar).ok()?;
-        key.verifying_key().to_sec1_point(false).as_bytes().to_vec()
-    } else {
-        let key = p384::ecdsa::SigningKey::from_slice(scalar).ok()?;
-        key.verifying_key().to_sec1_point(false).as_bytes().to_vec()
-    };
+    let curve = if scalar.len() == 32 { &ECDH_P256 } else { &ECDH_P384 };
+    let key = PrivateKey::from_private_key(curve, scalar).ok()?;
     Some(FoundKey {
-        public,
+        public: key.compute_public_key().ok()?.as_ref().to_vec(),
         secret: Zeroizing::new(scalar.to_vec()),
     })
 }

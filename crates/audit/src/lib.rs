@@ -20,6 +20,7 @@ mod patterns;
 mod policy;
 mod report;
 mod secret;
+mod seen;
 mod table;
 mod tree;
 

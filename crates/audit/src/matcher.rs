@@ -1,7 +1,5 @@
 //! A search for thousands of values at once, each in every encoding.
 
-use std::collections::HashMap;
-
 use zeroize::Zeroizing;
 
 use crate::encodings::encodings;
@@ -9,72 +7,119 @@ use crate::encodings::encodings;
 /// Bytes of a form by which it is looked up.
 const WINDOW: usize = size_of::<u64>();
 
-/// Bits of the filter: one in some hundred places of a text gets past it, with a thousand machines one in thirty.
-const FILTER_BITS: u32 = 22;
+/// Bytes of a value that decide the first [`WINDOW`] bytes of each of its forms.
+const DECIDING: usize = 12;
 
-/// The encodings of all values.
+/// Bits of the filter for each form: of the places of a text, one in so many gets past it.
+const BITS: usize = 32;
+
+/// The encodings of all values. Forms are not kept: the first bytes of one lead to its value, and its forms are computed again. So
+/// a cluster of thousands of machines takes little memory.
 pub(crate) struct Matcher {
-    /// Set for the first bytes of every form: nearly every place of a text is dismissed by one look.
+    longest: usize,
+    values: Vec<Zeroizing<Vec<u8>>>,
+    /// The mixed first bytes of each form, and the number of its value; sorted.
+    starts: Zeroizing<Vec<(u64, u32)>>,
+    /// Where the starts with the same first bits begin, and their end.
+    buckets: Vec<u32>,
+    /// Set for the start of every form: nearly every place of a text is dismissed by one look.
     filter: Vec<u64>,
-    /// Numbers of the forms by their first bytes.
-    by_start: HashMap<u64, Vec<usize>>,
-    /// Each form, and the number of its value.
-    forms: Vec<(usize, Zeroizing<Vec<u8>>)>,
 }
 
 impl Matcher {
     pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
-        let mut matcher = Self {
-            filter: vec![0; 1 << (FILTER_BITS - 6)],
-            by_start: HashMap::new(),
-            forms: Vec::new(),
-        };
-        for (number, value) in values.into_iter().enumerate() {
-            encodings(value).into_iter().for_each(|form| matcher.add(number, form));
+        let values: Vec<_> = values.into_iter().map(|value| Zeroizing::new(value.to_vec())).collect();
+        let mut starts = Zeroizing::new(Vec::new());
+        for (number, value) in (0..).zip(&values) {
+            let forms = encodings(&value[..value.len().min(DECIDING)]);
+            // A form that is shorter than a window would be found everywhere.
+            let windows = forms.iter().filter_map(|form| form.first_chunk().copied());
+            starts.extend(windows.map(|window| (mixed(u64::from_le_bytes(window)), number)));
         }
-        matcher
+        starts.sort_unstable();
+        let mut filter = vec![0; (starts.len() * BITS / 64).next_power_of_two()];
+        let filter_bits = bits(filter.len() * 64);
+        for (start, _) in starts.iter() {
+            let (word, bit) = slot(*start, filter_bits);
+            filter[word] |= bit;
+        }
+        Self {
+            longest: values.iter().map(|value| 2 * value.len()).max().unwrap_or_default(),
+            buckets: buckets(&starts),
+            values,
+            starts,
+            filter,
+        }
     }
 
-    /// A form that is shorter than a window would be found everywhere.
-    fn add(&mut self, number: usize, form: Zeroizing<Vec<u8>>) {
-        let Some(start) = form.first_chunk().copied().map(u64::from_le_bytes) else {
-            return;
-        };
-        let (word, bit) = slot(start);
-        self.filter[word] |= bit;
-        self.by_start.entry(start).or_default().push(self.forms.len());
-        self.forms.push((number, form));
+    /// Bytes of the longest form, which is that of hex digits.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// Reports the number of each value in a text, as often as it occurs.
     pub(crate) fn find(&self, text: &[u8], found: &mut impl FnMut(usize)) {
-        if self.forms.is_empty() {
+        if self.starts.is_empty() {
             return;
         }
-        let mut start = 0;
-        for (at, byte) in text.iter().enumerate() {
-            start = start >> 8 | u64::from(*byte) << 56;
-            let (word, bit) = slot(start);
-            if self.filter[word] & bit != 0 && at + 1 >= WINDOW {
-                self.compare(start, &text[at + 1 - WINDOW..], found);
+        let filter_bits = bits(self.filter.len() * 64);
+        for (at, window) in text.windows(WINDOW).enumerate() {
+            let start = mixed(window.try_into().map_or(0, u64::from_le_bytes));
+            let (word, bit) = slot(start, filter_bits);
+            if self.filter[word] & bit != 0 {
+                self.compare(start, &text[at..], found);
             }
         }
     }
 
     fn compare(&self, start: u64, text: &[u8], found: &mut impl FnMut(usize)) {
-        for form in self.by_start.get(&start).into_iter().flatten() {
-            let (number, form) = &self.forms[*form];
-            if text.starts_with(form) {
-                found(*number);
+        let bucket = first_bits(start, bits(self.buckets.len() - 1));
+        let starts = &self.starts[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
+        let mut last = None;
+        for (_, number) in starts.iter().filter(|(own, _)| *own == start) {
+            let forms = || encodings(&self.values[*number as usize]);
+            if last.replace(number) != Some(number) && forms().iter().any(|form| text.starts_with(form)) {
+                found(*number as usize);
             }
         }
     }
 }
 
-/// Word and bit of the filter, by multiplication with the odd number next to 2^64 divided by the golden ratio.
-fn slot(start: u64) -> (usize, u64) {
-    let hash = start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS);
-    (usize::try_from(hash >> 6).unwrap_or_default(), 1 << (hash & 63))
+/// Where the starts with the same first bits begin, for about as many buckets as there are starts; then their end.
+fn buckets(starts: &[(u64, u32)]) -> Vec<u32> {
+    let count = starts.len().next_power_of_two();
+    let mut buckets = vec![0; count + 1];
+    for (start, _) in starts {
+        buckets[first_bits(*start, bits(count)) + 1] += 1;
+    }
+    let mut sum = 0;
+    for bucket in &mut buckets {
+        sum += *bucket;
+        *bucket = sum;
+    }
+    buckets
+}
+
+/// Multiplied by the odd number next to 2^64 divided by the golden ratio, so that the first bits depend on all. Different numbers stay
+/// different.
+fn mixed(start: u64) -> u64 {
+    start.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The exponent of a power of two.
+fn bits(power: usize) -> u32 {
+    power.trailing_zeros()
+}
+
+fn first_bits(start: u64, bits: u32) -> usize {
+    let first = start.checked_shr(u64::BITS - bits).unwrap_or_default();
+    usize::try_from(first).unwrap_or_default()
+}
+
+/// Word and bit of a filter of so many bits.
+fn slot(start: u64, bits: u32) -> (usize, u64) {
+    let place = first_bits(start, bits);
+    (place / 64, 1 << (place % 64))
 }
 
 #[cfg(test)]

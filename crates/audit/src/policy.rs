@@ -1,6 +1,9 @@
 //! The secrets of each machine, and the rule that a machine holds no key but its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -23,7 +26,7 @@ pub struct Document {
     /// Path within the tree.
     pub path: String,
     /// Its contents.
-    pub contents: Contents,
+    pub contents: Arc<Contents>,
 }
 
 /// The files of a node or pool, and how they come to it.

@@ -155,7 +155,7 @@ impl Files {
         let contents = contents(catalogue, &self.root.join(path)).map_err(failed(&self.root.join(path)))?;
         Ok(Document {
             path: path.to_string_lossy().into_owned(),
-            contents,
+            contents: contents.into(),
         })
     }
 

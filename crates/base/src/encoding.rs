@@ -3,9 +3,9 @@
 use std::io::{self, Read, Write};
 
 use ::base64::{Engine, engine::general_purpose::STANDARD};
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use flate2::{Compression, GzBuilder, read::GzDecoder};
 use percent_encoding::percent_decode_str;
-use sha2::{Digest, Sha256, Sha512};
 
 /// RFC 1952 operating system "unknown": the header does not depend on the machine that renders.
 const OS_UNKNOWN: u8 = 255;
@@ -58,7 +58,11 @@ pub fn base64_len(bytes: usize) -> usize {
 
 /// Lower-case hex digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    text.extend(digits);
+    text
 }
 
 /// Reads hex digits of either case.
@@ -73,12 +77,12 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// SHA-256 as lower-case hex.
 pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
-    hex(&Sha256::digest(bytes))
+    hex(digest(&SHA256, bytes.as_ref()).as_ref())
 }
 
 /// SHA-512 as lower-case hex.
 pub fn sha512_hex(bytes: impl AsRef<[u8]>) -> String {
-    hex(&Sha512::digest(bytes))
+    hex(digest(&SHA512, bytes.as_ref()).as_ref())
 }
 
 /// Percent-decoding, once (RFC 3986 §2.1); `None` for a broken escape, and for what is not UTF-8 afterwards.

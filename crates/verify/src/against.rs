@@ -6,6 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
+    sync::Arc,
 };
 
 use serde_json::Value;
@@ -132,7 +133,7 @@ fn documents(
             files: files.clone(),
             ..wanted.without_files()
         };
-        Ok(Tree::of(manifest, of.fetch, out)?.machines.pop())
+        Ok(Tree::of(manifest, of.fetch, out, Arc::default())?.machines.pop())
     };
     let (Some(wanted), Some(own)) = (read(rendered)?, read(tree)?) else {
         return Ok(Vec::new());

@@ -79,8 +79,10 @@ pub fn verify_chosen(
             },
             fetch,
             out,
+            seen.pool.clone(),
         )?;
         findings.extend(part(&tree, now, &seen, chosen));
+        seen.pool.forget();
     }
     findings.extend(seen.note());
     findings.sort();

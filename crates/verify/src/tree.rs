@@ -7,13 +7,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use aws_lc_rs::digest::{SHA256, digest};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
+use serde_json::Value;
 
 use super::{
     Finding, Machine,
     machine::Bytes,
     manifest::{Described, Manifest},
+    memo::Memo,
     unpack,
 };
 
@@ -81,7 +83,7 @@ pub struct Tree {
     pub others: Vec<TreeFile>,
     /// Findings about files that could not be read; those of machines are theirs.
     pub faults: Vec<Finding>,
-    pool: Pool,
+    pool: Arc<Pool>,
 }
 
 impl Tree {
@@ -92,12 +94,11 @@ impl Tree {
 
     /// Reads a tree whose files come from elsewhere; `out` is for messages only.
     pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
-        Self::of(parsed(manifest)?, fetch, out)
+        Self::of(parsed(manifest)?, fetch, out, Arc::default())
     }
 
     /// Reads what a manifest names.
-    pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
-        let pool = Pool::default();
+    pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path, pool: Arc<Pool>) -> Result<Self, Error> {
         let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
         let files = plain.par_iter().map(|described| load(described, fetch, &pool, out));
         let files = files.collect::<Result<Vec<_>, _>>()?;
@@ -207,14 +208,20 @@ fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
     (nodes.into_values().collect(), others)
 }
 
-/// Bytes that occur more than once are kept once: most files are the same on every node.
+/// Bytes that occur more than once are kept once, and read once: most files are the same on every node.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Mutex<HashSet<Bytes>>);
+pub(super) struct Pool {
+    bytes: Mutex<HashSet<Bytes>>,
+    /// Parts of a cloud-config by their text; `None` for one that is no YAML by itself.
+    pub(super) parts: Memo<Option<Value>>,
+    /// Files of configuration by path and text.
+    pub(super) configs: Memo<unpack::Documents>,
+}
 
 impl Pool {
     /// The one copy of these bytes.
     pub(super) fn share(&self, bytes: &[u8]) -> Bytes {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = kept.get(bytes) {
             return bytes.clone();
         }
@@ -222,9 +229,17 @@ impl Pool {
         kept.insert(bytes.clone());
         bytes
     }
+
+    /// Forgets the bytes of machines that were verified.
+    pub(super) fn forget(&self) {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 /// SHA-256 as lower-case hex.
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits = digest(&SHA256, bytes);
+    let pairs = digits.as_ref().iter().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    pairs.flatten().collect()
 }

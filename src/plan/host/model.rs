@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 use crate::{secret::Secret, spec::Filesystem};
 
 /// Settings of a machine itself; everything empty leaves it as its image is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostPlan {
     pub proxy: Option<ProxyPlan>,
     pub ntp: Option<NtpPlan>,
@@ -42,7 +42,7 @@ pub struct HostPlan {
 }
 
 /// `proxy`, resolved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProxyPlan {
     /// For `http://` URLs; may hold a password.
     pub http: Option<Secret<String>>,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// `delivery` of one machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryPlan {
     /// The form that the document must take; the first that fits if there is none.
     pub rung: Option<DeliveryForm>,
@@ -20,7 +20,7 @@ pub struct DeliveryPlan {
 }
 
 /// `delivery.pointer`, resolved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PointerPlan {
     /// The kind of place.
     pub store: &'static Store,

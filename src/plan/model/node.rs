@@ -76,6 +76,54 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
+    /// It differs from another machine by nothing but its name, its addresses and the numbers of its hardware.
+    pub fn is_set_up_as(&self, other: &Self) -> bool {
+        let Self {
+            name: _,
+            mac: _,
+            uuid: _,
+            pool,
+            roles,
+            founder,
+            addresses,
+            boot,
+            os,
+            platform,
+            delivery,
+            arch,
+            identity,
+            labels,
+            admin_labels,
+            taints,
+            kubelet_config,
+            kubelet_args,
+            preinstalled,
+            bin_dir,
+            artifacts,
+            image_archives,
+            interfaces,
+            host,
+        } = self;
+        let kinds = (pool, roles, founder, arch, identity, preinstalled, bin_dir);
+        let others = (
+            &other.pool,
+            &other.roles,
+            &other.founder,
+            &other.arch,
+            &other.identity,
+            &other.preinstalled,
+            &other.bin_dir,
+        );
+        kinds == others
+            && addresses.len() == other.addresses.len()
+            && Arc::ptr_eq(os, &other.os)
+            && Arc::ptr_eq(platform, &other.platform)
+            && (boot, delivery, labels, admin_labels) == (&other.boot, &other.delivery, &other.labels, &other.admin_labels)
+            && (taints, kubelet_config, kubelet_args) == (&other.taints, &other.kubelet_config, &other.kubelet_args)
+            && (artifacts, image_archives) == (&other.artifacts, &other.image_archives)
+            && (interfaces, host) == (&other.interfaces, &other.host)
+    }
+
     /// Its roles in one word, as it reports them.
     pub fn role(&self) -> String {
         if self.pool {

@@ -159,7 +159,10 @@ pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> M
         name: name.to_owned(),
         roles: vec![role],
         given: path.clone(),
-        files: vec![Document { path, contents }],
+        files: vec![Document {
+            path,
+            contents: contents.into(),
+        }],
         ..MachineFiles::default()
     }
 }

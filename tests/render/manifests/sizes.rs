@@ -1,8 +1,9 @@
 //! docs/sizes.md: what each plugin and add-on takes of a document, beside upstream's manifests.
 
-use std::fs;
+use std::{fs, thread};
 
 use firelay::declaration::{self, Declaration, Kind};
+use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use super::{Case, files, newest, support};
@@ -68,6 +69,70 @@ fn row(declaration: &Declaration, version: &str) -> Option<String> {
     })
 }
 
+const FOUNDERS: &str = "
+## The founder's document
+
+Bytes that the platform counts of the first control plane's document: Ubuntu 24.04, three control planes, the whole PKI, each network plugin with its
+defaults. Placeholder secrets; others differ by some bytes. Bold ones are too large, and need `delivery.pointer`. Platforms with higher
+limits take all of them.
+
+";
+
+/// Platforms whose limit a founder may reach.
+const LIMITED: [(&str, u64); 6] = [
+    ("aws", 16384),
+    ("linode", 16384),
+    ("oci", 32000),
+    ("cloudstack", 32768),
+    ("hetzner", 32768),
+    ("nutanix", 32768),
+];
+
+/// Bytes of the founder's document on a platform with a plugin, as `firelay size` counts them, in bold if there are too many.
+fn founder(platform: &str, plugin: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let spec = directory.path().join("cluster.yaml");
+    let text = format!(
+        "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: founder\nkubernetes: {{ version: 1.36.4 }}\n\
+         endpoint: {{ host: api.example.com }}\nnetwork: {{ pods: [10.192.0.0/16], services: [10.96.0.0/16], cni: {{ {plugin}: {{}} }} }}\n\
+         os: ubuntu-24.04\nplatform: {platform}\nnodes:\n  \
+         - {{ name: \"cp{{1..3}}\", roles: [control-plane, worker], addresses: [172.16.0.11-172.16.0.13] }}\n"
+    );
+    fs::write(&spec, text).unwrap();
+    let mut size = support::firelay(&["size", "--node", "cp1", "--output", "json"]);
+    let output = support::output(size.arg(&spec), "faketime");
+    if let Ok(report) = serde_json::from_slice::<Value>(&output.stdout) {
+        return report[0]["counted"].to_string();
+    }
+    let said = support::said(&output);
+    let counted = Regex::new(r": (\d+) bytes \(")
+        .unwrap()
+        .captures(&said)
+        .map(|found| found[1].to_owned());
+    format!(
+        "**{}**",
+        counted.unwrap_or_else(|| panic!("{platform} {plugin}: {said}"))
+    )
+}
+
+/// A row for each plugin, a column for each platform.
+fn founders() -> String {
+    let plugins = declaration::all()
+        .iter()
+        .filter(|it| it.kind == Kind::Cni && it.manifests.is_none());
+    let names = LIMITED.map(|(platform, limit)| format!("{platform} ({limit})"));
+    let head = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(LIMITED.len()));
+    let row = |plugin: &Declaration| {
+        let key = plugin.key.as_str();
+        let sizes = thread::scope(|scope| {
+            let running = LIMITED.map(|(platform, _)| scope.spawn(move || founder(platform, key)));
+            running.map(|size| size.join().unwrap())
+        });
+        format!("| {key} | {} |\n", sizes.join(" | "))
+    };
+    head + &plugins.map(row).collect::<String>()
+}
+
 #[test]
 fn the_page_of_sizes_is_as_rendered() {
     let version = newest().pop().unwrap();
@@ -78,7 +143,7 @@ fn the_page_of_sizes_is_as_rendered() {
         .collect();
     assert!(rows.lines().count() >= 18, "{rows}");
     let path = support::root().join("docs/sizes.md");
-    let page = format!("{HEAD}{rows}");
+    let page = format!("{HEAD}{rows}{FOUNDERS}{}", founders());
     if std::env::var_os("FIRELAY_BLESS").is_some() {
         fs::write(&path, &page).unwrap();
     }

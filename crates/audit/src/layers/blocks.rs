@@ -44,10 +44,24 @@ fn trimmed(line: &[u8]) -> &[u8] {
 /// The longest runs of lines, and of words, that follow each other: quoted, commented out, in a list, in a script.
 pub(crate) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let lines = text.split(|byte| *byte == b'\n');
-    let words = text.split(|byte| byte.is_ascii_whitespace() || b",;".contains(byte));
     let mut found = joined(lines.map(<[u8]>::trim_ascii_end));
-    found.extend(joined(words.filter(|word| !word.is_empty())));
+    found.extend(joined(words(text)));
     found
+}
+
+/// The words of a text or list.
+pub(super) fn words(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    let words = text.split(|byte| byte.is_ascii_whitespace() || b",;".contains(byte));
+    words.filter(|word| !word.is_empty())
+}
+
+/// Whether a block goes on from one line or word to the next.
+pub(super) fn follow(last: &[u8], next: &[u8]) -> bool {
+    let piece = Piece::of(next);
+    Piece::of(last).is_some_and(|last| {
+        let goes_on = piece.is_some_and(|piece| piece.follows(&last));
+        goes_on || !last.tail(next).is_empty()
+    })
 }
 
 fn joined<'t>(pieces: impl Iterator<Item = &'t [u8]>) -> Vec<Zeroizing<Vec<u8>>> {

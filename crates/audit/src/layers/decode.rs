@@ -104,19 +104,18 @@ pub(crate) fn percent(word: &[u8]) -> Option<Bytes> {
 /// Resolves `\x2b`, `\u002b` and `\053`, in any language that has them; `None` if there is none.
 pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(text.len()));
-    let (mut at, mut encoded) = (0, false);
-    while let Some(byte) = text.get(at) {
-        let rest = &text[at + 1..];
-        let (read, coded) = match byte {
-            b'\\' => escape(rest, &mut plain),
-            _ => (0, false),
-        };
+    let (mut rest, mut encoded) = (text, false);
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        plain.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (read, coded) = escape(rest, &mut plain);
         if read == 0 {
-            plain.push(*byte);
+            plain.push(b'\\');
         }
-        at += 1 + read;
+        rest = &rest[read..];
         encoded |= coded;
     }
+    plain.extend_from_slice(rest);
     encoded.then_some(plain)
 }
 

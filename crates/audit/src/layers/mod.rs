@@ -2,6 +2,7 @@
 
 mod blocks;
 mod decode;
+mod pieces;
 mod streams;
 
 use std::{
@@ -12,15 +13,19 @@ use std::{
 
 use zeroize::Zeroizing;
 
-pub(crate) use self::decode::unescaped;
 use self::{
     blocks::{blocks, lines},
+    pieces::pieces,
     streams::{Stream, streams},
 };
+pub(crate) use self::{decode::unescaped, pieces::Piece};
 
 /// Most wrappings within each other. A document of firelay has five at the most, and base64 around base64
 /// grows a key to more than any platform takes before there are so many.
 const DEPTH: usize = 32;
+
+/// Texts within more wrappings are not searched in pieces, since each piece may have as many wrappings as a file.
+const PIECES: usize = 4;
 
 /// Limits of the unpacked bytes of a file, absolute and in multiples of its size: they stop decompression bombs.
 const LEAST: usize = 16 << 20;
@@ -96,19 +101,55 @@ impl Unsearched {
     }
 }
 
-/// Passes the bytes to `see`, and everything that is packed in them, with their wrappings, the outermost first. Returns the
-/// reason if not all could be unpacked.
-pub(crate) fn unpack(bytes: &[u8], see: &mut dyn FnMut(&[Wrap], &[u8])) -> Option<Unsearched> {
+/// Reads the layers of a file.
+pub(crate) trait Reader {
+    /// A layer with its wrappings, the outermost first.
+    fn layer(&mut self, wraps: &[Wrap], layer: &[u8]);
+
+    /// A piece of a layer, with everything that is packed in it. Returns how many bytes were unpacked.
+    fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize;
+
+    /// Characters of base64 behind a piece that belong to a secret which begins in it.
+    fn margin(&self) -> usize;
+
+    /// Whether it takes a text in pieces.
+    fn in_pieces(&self) -> bool {
+        true
+    }
+}
+
+/// How much was unpacked, and the reason why not all of it was, if there is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unpacked {
+    pub(crate) bytes: usize,
+    pub(crate) unsearched: Option<Unsearched>,
+}
+
+/// Passes the bytes to a reader, and everything that is packed in them.
+pub(crate) fn unpack(bytes: &[u8], reader: &mut dyn Reader) -> Unpacked {
+    unpack_by(bytes, reader, |unpacking| unpacking.visit(bytes))
+}
+
+/// Passes on what is packed in a piece of text.
+pub(crate) fn unpack_piece(text: &[u8], reader: &mut dyn Reader) -> Unpacked {
+    unpack_by(text, reader, |unpacking| unpacking.words(text))
+}
+
+fn unpack_by(bytes: &[u8], reader: &mut dyn Reader, visit: impl FnOnce(&mut Unpacking<'_>)) -> Unpacked {
+    let most = LEAST.max(bytes.len().saturating_mul(TIMES));
     let mut unpacking = Unpacking {
-        left: LEAST.max(bytes.len().saturating_mul(TIMES)),
+        left: most,
         unsearched: None,
         wraps: Vec::new(),
         seen: HashSet::new(),
         hasher: RandomState::new(),
-        see,
+        reader,
     };
-    unpacking.visit(bytes);
-    unpacking.unsearched
+    visit(&mut unpacking);
+    Unpacked {
+        bytes: most - unpacking.left,
+        unsearched: unpacking.unsearched,
+    }
 }
 
 /// Whether all bytes are those of plain text, so that no binary structure begins in it.
@@ -124,18 +165,40 @@ struct Unpacking<'s> {
     /// Hashes of unpacked bytes: a block and its lines, or base64 and hex, may give the same.
     seen: HashSet<u64>,
     hasher: RandomState,
-    see: &'s mut dyn FnMut(&[Wrap], &[u8]),
+    reader: &'s mut dyn Reader,
 }
 
 impl Unpacking<'_> {
     fn visit(&mut self, bytes: &[u8]) {
-        (self.see)(&self.wraps, bytes);
+        if self.wraps.len() < PIECES && self.reader.in_pieces() {
+            let pieces = pieces(bytes, self.reader.margin());
+            if pieces.len() > 1 {
+                return self.pieces(bytes, &pieces);
+            }
+        }
+        self.reader.layer(&self.wraps, bytes);
         if !is_text(bytes) {
             self.streams(bytes);
             for text in decode::utf16(bytes) {
                 self.within(Wrap::Utf16, Some(text));
             }
         }
+        self.words(bytes);
+        self.escapes(bytes);
+    }
+
+    fn pieces(&mut self, text: &[u8], pieces: &[Piece<'_>]) {
+        for piece in pieces {
+            let bytes = self.reader.piece(&self.wraps, *piece);
+            if !self.spend(bytes) {
+                return;
+            }
+        }
+        self.escapes(text);
+    }
+
+    /// Encodings whose words are whole in each piece.
+    fn words(&mut self, bytes: &[u8]) {
         let escaped = bytes.contains(&b'\\').then(|| unescaped(bytes));
         let text = escaped.as_ref().map_or(bytes, |text| text.as_slice());
         for word in runs(text, SHORTEST, is_coded) {
@@ -144,16 +207,6 @@ impl Unpacking<'_> {
         for block in lines(text).into_iter().chain(blocks(text)) {
             self.word(&block);
         }
-        self.signs(bytes, text);
-    }
-
-    /// Encodings that write bytes one by one.
-    fn signs(&mut self, bytes: &[u8], text: &[u8]) {
-        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
-        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
-        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
-            self.within(Wrap::Escapes, decode::escapes(text));
-        }
         for list in decode::numbers(text) {
             self.within(Wrap::Numbers, Some(list));
         }
@@ -161,6 +214,15 @@ impl Unpacking<'_> {
             for word in runs(text, SHORTEST, |byte| byte > b' ' && !b"\"'<>".contains(&byte)) {
                 self.within(Wrap::Percent, decode::percent(word));
             }
+        }
+    }
+
+    /// Escapes of single bytes. One anywhere means that the whole text is resolved.
+    fn escapes(&mut self, bytes: &[u8]) {
+        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
+        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
+        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
+            self.within(Wrap::Escapes, decode::escapes(text));
         }
     }
 

@@ -1,5 +1,11 @@
 //! JSON Schema draft-04, as far as cloud-init's schema uses it. `format` is not judged.
 
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, LazyLock, PoisonError, RwLock},
+};
+
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
@@ -18,8 +24,27 @@ pub(super) fn refusals(schema: &Value, value: &Value) -> Vec<Refusal> {
         root: schema,
         refusals: Vec::new(),
     };
-    reader.judge(schema, value, "");
+    reader.judge(schema, value, Place::Root);
     reader.refusals
+}
+
+/// A place in a value. Its text is made for a refusal alone: nearly every value has none.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    Root,
+    Key(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Key(Self::Root, name) => f.write_str(name),
+            Self::Key(of, name) => write!(f, "{of}.{name}"),
+            Self::Item(of, at) => write!(f, "{of}[{at}]"),
+        }
+    }
 }
 
 struct Reader<'s> {
@@ -28,9 +53,9 @@ struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    fn refuse(&mut self, place: &str, message: impl Into<String>) {
+    fn refuse(&mut self, place: Place<'_>, message: impl Into<String>) {
         self.refusals.push(Refusal {
-            place: place.to_owned(),
+            place: place.to_string(),
             message: message.into(),
         });
     }
@@ -41,16 +66,20 @@ impl<'s> Reader<'s> {
             root,
             refusals: Vec::new(),
         };
-        reader.judge(schema, value, "");
+        reader.judge(schema, value, Place::Root);
         reader.refusals.is_empty()
     }
 
-    fn judge(&mut self, schema: &'s Value, value: &Value, place: &str) {
+    fn judge(&mut self, schema: &'s Value, value: &Value, place: Place<'_>) {
+        if !schema.is_object() {
+            return;
+        }
         if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
             return self.judge(&self.root["$defs"][name], value, place);
         }
-        let types: Vec<_> = words(&schema["type"]).collect();
-        if !types.is_empty() && !types.iter().any(|name| is_of(name, value)) {
+        let types = || words(&schema["type"]);
+        if types().next().is_some() && !types().any(|name| is_of(name, value)) {
+            let types: Vec<_> = types().collect();
             return self.refuse(place, format!("it is not of type {}", types.join(" or ")));
         }
         if schema["enum"].as_array().is_some_and(|known| !known.contains(value)) {
@@ -73,7 +102,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn combined(&mut self, schema: &'s Value, value: &Value, place: &str) {
+    fn combined(&mut self, schema: &'s Value, value: &Value, place: Place<'_>) {
         for part in list(&schema["allOf"]) {
             self.judge(part, value, place);
         }
@@ -84,7 +113,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn entries(&mut self, schema: &'s Value, entries: &Map<String, Value>, place: &str) {
+    fn entries(&mut self, schema: &'s Value, entries: &Map<String, Value>, place: Place<'_>) {
         for name in words(&schema["required"]).filter(|name| !entries.contains_key(*name)) {
             self.refuse(place, format!("it lacks the key {name}"));
         }
@@ -92,10 +121,7 @@ impl<'s> Reader<'s> {
             self.refuse(place, "it has too few keys");
         }
         for (name, value) in entries {
-            let place = match place {
-                "" => name.clone(),
-                _ => format!("{place}.{name}"),
-            };
+            let place = Place::Key(&place, name);
             let patterns = schema["patternProperties"].as_object().into_iter().flatten();
             let own = schema["properties"].get(name);
             let schemas: Vec<_> = own
@@ -107,14 +133,14 @@ impl<'s> Reader<'s> {
                 )
                 .collect();
             match (&schema["additionalProperties"], schemas.is_empty()) {
-                (Value::Bool(false), true) => self.refuse(&place, "there is no such key"),
-                (more, true) => self.judge(more, value, &place),
-                _ => schemas.iter().for_each(|schema| self.judge(schema, value, &place)),
+                (Value::Bool(false), true) => self.refuse(place, "there is no such key"),
+                (more, true) => self.judge(more, value, place),
+                _ => schemas.iter().for_each(|schema| self.judge(schema, value, place)),
             }
         }
     }
 
-    fn items(&mut self, schema: &'s Value, items: &[Value], place: &str) {
+    fn items(&mut self, schema: &'s Value, items: &[Value], place: Place<'_>) {
         if items.len() < bound(&schema["minItems"], 0) || items.len() > bound(&schema["maxItems"], usize::MAX) {
             self.refuse(place, "it has too few or too many items");
         }
@@ -123,12 +149,12 @@ impl<'s> Reader<'s> {
             self.refuse(place, "an item is in it twice");
         }
         for (at, item) in items.iter().enumerate() {
-            let place = format!("{place}[{at}]");
+            let place = Place::Item(&place, at);
             match &schema["items"] {
-                Value::Array(each) if at < each.len() => self.judge(&each[at], item, &place),
-                Value::Array(_) if schema["additionalItems"] == false => self.refuse(&place, "there is no such item"),
-                Value::Array(_) => self.judge(&schema["additionalItems"], item, &place),
-                all => self.judge(all, item, &place),
+                Value::Array(each) if at < each.len() => self.judge(&each[at], item, place),
+                Value::Array(_) if schema["additionalItems"] == false => self.refuse(place, "there is no such item"),
+                Value::Array(_) => self.judge(&schema["additionalItems"], item, place),
+                all => self.judge(all, item, place),
             }
         }
     }
@@ -150,9 +176,25 @@ fn bound(value: &Value, default: usize) -> usize {
         .unwrap_or(default)
 }
 
+/// The patterns of the schema that is built in, each read once.
+static PATTERNS: LazyLock<RwLock<HashMap<String, Arc<Option<Regex>>>>> = LazyLock::new(RwLock::default);
+
 /// Patterns that cannot be read match everything; the schema's are all read by a test.
 fn matches(pattern: &str, text: &str) -> bool {
-    Regex::new(pattern).map_or(true, |pattern| pattern.is_match(text))
+    read(pattern)
+        .as_ref()
+        .as_ref()
+        .is_none_or(|pattern| pattern.is_match(text))
+}
+
+fn read(pattern: &str) -> Arc<Option<Regex>> {
+    if let Some(known) = PATTERNS.read().unwrap_or_else(PoisonError::into_inner).get(pattern) {
+        return known.clone();
+    }
+    let read = Arc::new(Regex::new(pattern).ok());
+    let mut patterns = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
+    patterns.insert(pattern.to_owned(), read.clone());
+    read
 }
 
 fn is_of(name: &str, value: &Value) -> bool {

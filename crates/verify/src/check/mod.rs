@@ -30,13 +30,13 @@ mod started;
 mod units;
 mod values;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rayon::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED};
+use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED, tree::Pool};
 
 use self::scripts::Shell;
 
@@ -326,6 +326,7 @@ pub const CHECKS: &[Check] = &[
 /// Results that are the same for many machines, so that each is computed once.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    pub(super) pool: Arc<Pool>,
     shell: Shell,
     read: references::Read,
     objects: objects::Objects,

@@ -1,15 +1,11 @@
 //! The chain of one machine: its steps in the order of running, and in each what it waits for and what it does.
 
-use std::{collections::BTreeMap, sync::LazyLock};
-
-use regex_lite::Regex;
+use std::collections::BTreeMap;
 
 use super::{
     super::Machine,
     table::{ActRule, TABLE, WaitRule},
 };
-
-static HOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"https?://(\[[^\]]*\]|[^/:\s,]+)").expect("a constant"));
 
 /// The steps of a machine, with the events that depend on other machines.
 #[derive(Debug)]
@@ -121,10 +117,9 @@ impl Chain<'_> {
 /// Hosts of the URLs in a text, each once, without brackets.
 pub(super) fn hosts(text: &str) -> Vec<String> {
     let mut hosts: Vec<String> = Vec::new();
-    for found in HOST.captures_iter(text) {
-        let host = found[1].trim_matches(['[', ']']).to_owned();
-        if !hosts.contains(&host) {
-            hosts.push(host);
+    for host in url_hosts(text).map(|host| host.trim_matches(['[', ']'])) {
+        if !hosts.iter().any(|known| known == host) {
+            hosts.push(host.to_owned());
         }
     }
     hosts
@@ -132,5 +127,43 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
 
 /// How many URLs there are in a text.
 pub(super) fn urls(text: &str) -> u64 {
-    HOST.find_iter(text).count() as u64
+    url_hosts(text).count() as u64
+}
+
+/// The host of each URL of a text, an IPv6 address in its brackets.
+fn url_hosts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            rest = &rest[rest.find("http")? + "http".len()..];
+            let host = url_host(rest);
+            if !host.is_empty() {
+                // The host may contain the word as well.
+                rest = rest.split_once(host).map_or("", |(_, behind)| behind);
+                return Some(host);
+            }
+        }
+    })
+}
+
+/// The host behind `http`, or nothing where that begins no URL.
+fn url_host(rest: &str) -> &str {
+    let rest = rest.strip_prefix('s').unwrap_or(rest);
+    let rest = rest.strip_prefix("://").unwrap_or_default();
+    let address = rest.find(']').filter(|_| rest.starts_with('['));
+    let name = || rest.find(|it: char| "/:,".contains(it) || it.is_ascii_whitespace());
+    let end = address.map(|end| end + 1).or_else(name);
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_stand_behind_the_scheme() {
+        let text = "a=https://a.b:6443/x,http://[fd00::1]:1 https://a.b http:/c https:///d https://http.f,https://[e";
+        assert_eq!(hosts(text), ["a.b", "fd00::1", "http.f", "e"]);
+        assert_eq!(urls(text), 5);
+    }
 }

@@ -1,12 +1,9 @@
 //! The chain of a machine: from its unit, its steps, and the variables that they use.
 
-use std::{collections::BTreeMap, sync::LazyLock};
-
-use regex_lite::Regex;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::{
-    super::Machine,
+    super::{Config, Machine},
     chain::{Act, Chain, Event, Step, Wait, hosts, urls},
     table::{ActRule, Estimate, EventRule, Limit, StepRule, TABLE, WaitRule, step_name},
 };
@@ -16,8 +13,6 @@ pub(super) const UNIT: &str = "/etc/systemd/system/firelay.service";
 /// Files with variables for the steps.
 const SOURCED: &[&str] = &["/etc/firelay/node.env", "/etc/etcd/etcd.env"];
 
-static DURATION: LazyLock<Regex> = LazyLock::new(|| Regex::new("([0-9]+)(h|m|s)").expect("a constant"));
-
 /// A script of the chain.
 pub(super) struct Script<'a> {
     pub path: &'a str,
@@ -26,14 +21,21 @@ pub(super) struct Script<'a> {
     pub rule: Option<&'static StepRule>,
 }
 
-impl Script<'_> {
-    fn events(&self) -> impl Iterator<Item = &'static EventRule> {
-        let events = self.rule.iter().flat_map(|rule| &rule.events);
-        events.filter(|event| event.is_in(self.text))
+/// A script with its events.
+struct Read<'a> {
+    script: Script<'a>,
+    events: Vec<&'static EventRule>,
+}
+
+impl<'a> Read<'a> {
+    fn of(script: Script<'a>) -> Self {
+        let events = script.rule.iter().flat_map(|rule| &rule.events);
+        let events = events.filter(|event| event.is_in(script.text)).collect();
+        Self { script, events }
     }
 
     fn founding(&self) -> Option<&'static ActRule> {
-        self.events().find_map(|event| match event {
+        self.events.iter().find_map(|event| match event {
             EventRule::Act(act) if act.founds => Some(act),
             _ => None,
         })
@@ -75,10 +77,10 @@ impl<'a> Chain<'a> {
     }
 
     fn read(machine: &'a Machine, may_found: bool) -> Self {
-        let scripts: Vec<_> = steps(machine).collect();
+        let scripts: Vec<_> = steps(machine).map(Read::of).collect();
         let config = scripts
             .iter()
-            .find_map(Script::founding)
+            .find_map(Read::founding)
             .and_then(|act| act.config.as_deref());
         let founds = may_found && config.is_some_and(|config| machine.root.has(config));
         let reader = Reader {
@@ -112,15 +114,16 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn step(&self, script: &Script<'a>) -> Step<'a> {
-        let events = script.events().filter(|event| event.happens(self.founds));
+    fn step(&self, read: &Read<'a>) -> Step<'a> {
+        let script = &read.script;
+        let events = read.events.iter().filter(|event| event.happens(self.founds));
         Step {
             path: script.path,
             name: script.name,
             seconds: script.rule.map_or(0, |rule| self.seconds(&rule.takes)),
             events: events.filter_map(|event| self.event(event)).collect(),
-            founding: script.founding().is_some(),
-            asks: script.events().find_map(|event| match event {
+            founding: read.founding().is_some(),
+            asks: read.events.iter().find_map(|event| match event {
                 EventRule::Wait(wait) if wait.asks => wait.variable.as_deref(),
                 _ => None,
             }),
@@ -158,14 +161,14 @@ impl<'a> Reader<'a> {
     }
 
     fn act(&self, rule: &'static ActRule) -> Option<Act> {
-        let config = match &rule.config {
-            Some(path) => self.machine.text(path)?,
-            None => "",
-        };
+        let own = |config: &&Config| rule.config.as_ref() == Some(&config.path);
+        if let Some(path) = &rule.config {
+            self.machine.text(path)?;
+        }
         Some(Act {
             seconds: self.seconds(&rule.takes),
             rule,
-            deadlines: deadlines(config, &rule.deadlines),
+            deadlines: deadlines(self.machine.configs.iter().filter(own), &rule.deadlines),
         })
     }
 
@@ -180,26 +183,40 @@ impl<'a> Reader<'a> {
 }
 
 /// Keys below `timeouts`, of the first document that has it.
-fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
-    let documents = firelay_yaml::split(config).into_iter();
-    let values = documents.filter_map(|part| firelay_yaml::parse::<Value>("config", &config[part]).ok());
-    let timeouts = values
-        .into_iter()
-        .find_map(|value| value.get("timeouts").cloned())
-        .unwrap_or_default();
-    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts.get(key)?.as_str()?)));
+fn deadlines<'c>(mut configs: impl Iterator<Item = &'c Config>, keys: &'static [String]) -> Vec<(&'static str, u64)> {
+    let timeouts = configs.find_map(|config| config.value.get("timeouts"));
+    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts?.get(key)?.as_str()?)));
     keys.iter().filter_map(seconds).collect()
 }
 
 /// Whole seconds of `1h30m0s`, as Go writes it.
 fn duration(text: &str) -> u64 {
-    let parts = DURATION.captures_iter(text).map(|part| {
-        let seconds = match &part[2] {
-            "h" => 3600,
-            "m" => 60,
-            _ => 1,
+    let mut digits = String::new();
+    let mut sum = 0_u64;
+    for character in text.chars() {
+        let seconds = match character {
+            'h' => 3600,
+            'm' => 60,
+            's' => 1,
+            _ => 0,
         };
-        part[1].parse::<u64>().unwrap_or(u64::MAX).saturating_mul(seconds)
-    });
-    parts.fold(0, u64::saturating_add)
+        let value = digits.parse().unwrap_or(if digits.is_empty() { 0 } else { u64::MAX });
+        sum = sum.saturating_add(value.saturating_mul(seconds));
+        match character {
+            digit if digit.is_ascii_digit() => digits.push(digit),
+            _ => digits.clear(),
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        let read = ["1h30m0s", "5m", "90s", "0s", "", "99999999999999999999h"].map(duration);
+        assert_eq!(read, [5400, 300, 90, 0, 0, u64::MAX]);
+    }
 }

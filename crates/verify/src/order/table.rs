@@ -1,7 +1,8 @@
 //! The table of the boot chain's steps, with their waits and what ends them: `templates/boot/steps.yaml`.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::super::embedded;
@@ -103,6 +104,8 @@ pub struct WaitRule {
     #[serde(default)]
     pub again: bool,
     by: Option<By>,
+    #[serde(skip)]
+    finder: OnceLock<Finder<'static>>,
 }
 
 /// Seconds, or a variable that has them.
@@ -133,6 +136,8 @@ pub struct ActRule {
     #[serde(default)]
     pub takes: Estimate,
     by: Option<By>,
+    #[serde(skip)]
+    finder: OnceLock<Finder<'static>>,
 }
 
 fn addresses() -> String {
@@ -209,10 +214,12 @@ impl StepRule {
 impl EventRule {
     /// Whether a script has the event.
     pub fn is_in(&self, script: &str) -> bool {
-        match self {
-            Self::Wait(wait) => script.contains(&wait.call()),
-            Self::Act(act) => script.contains(&act.action),
-        }
+        let finder = |words: &str| Finder::new(words.as_bytes()).into_owned();
+        let finder = match self {
+            Self::Wait(wait) => wait.finder.get_or_init(|| finder(&wait.call())),
+            Self::Act(act) => act.finder.get_or_init(|| finder(&act.action)),
+        };
+        finder.find(script.as_bytes()).is_some()
     }
 
     /// Whether it happens on a machine that founds, or on one that does not.

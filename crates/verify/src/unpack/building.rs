@@ -157,7 +157,7 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        let (configs, faults) = configs::read(&self.machine);
+        let (configs, faults) = configs::read(&self.machine, &self.pool.configs);
         self.machine.configs = configs;
         self.machine.faults.extend(faults);
         self.machine

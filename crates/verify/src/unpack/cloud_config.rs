@@ -1,17 +1,20 @@
 //! The effect of a `#cloud-config` on a machine (modules `bootcmd`, `write_files`, `users_groups`, `mounts`, `runcmd`).
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Building, Laid, encoding};
-use crate::What;
+use crate::{What, memo::Memo};
 
 /// Keys that lay something, as cloud-init reads them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CloudConfig {
+struct CloudConfig<'a> {
     bootcmd: Vec<Value>,
-    write_files: Vec<WriteFile>,
+    #[serde(borrow)]
+    write_files: Vec<WriteFile<'a>>,
     users: Vec<Value>,
     mounts: Vec<Vec<Value>>,
     runcmd: Vec<Value>,
@@ -20,9 +23,11 @@ struct CloudConfig {
 /// One of `write_files` (cc_write_files).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct WriteFile {
-    path: String,
-    content: String,
+struct WriteFile<'a> {
+    #[serde(borrow)]
+    path: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Cow<'a, str>,
     encoding: Option<String>,
     owner: Option<String>,
     permissions: Option<Value>,
@@ -35,7 +40,7 @@ const OWNER: &str = "root:root";
 
 /// Lays what a document says.
 pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
-    let read: CloudConfig = match serde_json::from_value(config.clone()) {
+    let read = match CloudConfig::deserialize(config) {
         Ok(read) => read,
         // serde's words repeat the value, which may be secret; the check against the schema says which it is.
         Err(_) => return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes"),
@@ -60,7 +65,7 @@ pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
     }
 }
 
-fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteFile) {
+fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteFile<'_>) {
     let bytes = match decoded(file) {
         Ok(bytes) => bytes,
         Err(why) => return building.fault("FL1003", document, place, &why),
@@ -79,14 +84,16 @@ fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteF
 }
 
 /// `encoding` (cc_write_files.canonicalize_extraction); an unknown one is taken as plain text there, too.
-fn decoded(file: &WriteFile) -> Result<Vec<u8>, String> {
+fn decoded<'f>(file: &'f WriteFile<'_>) -> Result<Cow<'f, [u8]>, String> {
     let bytes = file.content.as_bytes();
     let encoding = file.encoding.as_deref().unwrap_or_default().trim().to_ascii_lowercase();
     match encoding.as_str() {
-        "gz" | "gzip" => encoding::gunzip(bytes),
-        "gz+base64" | "gzip+base64" | "gz+b64" | "gzip+b64" => encoding::gunzip(&encoding::base64(bytes)?),
-        "b64" | "base64" => encoding::base64(bytes),
-        "" | "text/plain" => Ok(bytes.to_vec()),
+        "gz" | "gzip" => encoding::gunzip(bytes).map(Cow::Owned),
+        "gz+base64" | "gzip+base64" | "gz+b64" | "gzip+b64" => {
+            encoding::gunzip(&encoding::base64(bytes)?).map(Cow::Owned)
+        }
+        "b64" | "base64" => encoding::base64(bytes).map(Cow::Owned),
+        "" | "text/plain" => Ok(Cow::Borrowed(bytes)),
         other => Err(format!("encoding {other:?}, which cloud-init does not know")),
     }
 }
@@ -149,6 +156,115 @@ fn install(building: &mut Building<'_>, place: &str, words: &[String], rest: &[&
 }
 
 /// The whole of a document as a value.
-pub(super) fn parse(document: &str, text: &str) -> Result<Value, String> {
-    firelay_yaml::parse(document, text).map_err(|error| error.to_string())
+pub(super) fn parse(document: &str, text: &str, known: &Memo<Option<Value>>) -> Result<Value, String> {
+    let by_parts = by_parts(text, known).map(Value::Object);
+    by_parts.map_or_else(
+        || firelay_yaml::parse(document, text).map_err(|error| error.to_string()),
+        Ok,
+    )
+}
+
+/// The value from the values of its parts: of keys that stand at the beginning of a line, and of items of lists that do. Nothing
+/// else may stand there, and each part has to be YAML by itself. Then no text, list or alias reaches from one into another, and
+/// the value is that of the whole. `None` if that is not certain.
+fn by_parts(text: &str, known: &Memo<Option<Value>>) -> Option<Map<String, Value>> {
+    let parsed = |part: &str| known.of("", part.as_bytes(), || firelay_yaml::parse("part", part).ok());
+    let mut entries = Map::new();
+    for entry in parts(text.strip_prefix("#cloud-config\n")?, |line| !line.starts_with("- ")) {
+        let (first, items) = entry.split_at(entry.find('\n')? + 1);
+        let (key, value) = match first
+            .strip_suffix(":\n")
+            .filter(|key| is_key(key) && items.starts_with("- "))
+        {
+            Some(key) => {
+                let items =
+                    parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
+                (key.to_owned(), Value::Array(items.collect::<Option<_>>()?))
+            }
+            None => {
+                let parsed = parsed(entry);
+                let mut entries = parsed.as_ref().as_ref()?.as_object()?.iter();
+                let (key, value) = entries.next().filter(|_| entries.len() == 0)?;
+                (key.clone(), value.clone())
+            }
+        };
+        // A key that is indented, or one that comes again, is a mistake in the whole.
+        if !is_key(&key) || !entry.starts_with(&key) || entries.insert(key, value).is_some() {
+            return None;
+        }
+    }
+    Some(entries)
+}
+
+fn only<T>(items: &[T]) -> Option<&T> {
+    match items {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// The parts of a text. One begins with each line that is not indented and of which `begins` is true.
+fn parts(text: &str, begins: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let next = rest.match_indices('\n').map(|(at, _)| at + 1).find(|at| {
+            let line = &rest[*at..];
+            !line.is_empty() && !line.starts_with([' ', '\n']) && begins(line)
+        });
+        let (part, behind) = rest.split_at(next.unwrap_or(rest.len()));
+        rest = behind;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// A key of cloud-init: no quote, mark or directive.
+fn is_key(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "#cloud-config\nhostname: a\nbootcmd:\n- - sh\n  - -c\nwrite_files:\n- path: /a\n  content: |\n    - b\n\n    c\n- path: /d\n\
+        users:\n  - default\nruncmd: [a,\n  b]\n";
+
+    #[test]
+    fn the_value_of_the_parts_is_that_of_the_whole() {
+        let lines: Vec<_> = DOCUMENT.lines().collect();
+        let odd = [
+            "- x",
+            "---",
+            "# a",
+            "b",
+            "\"",
+            "c: \"d",
+            "hostname: b",
+            "e: &a f",
+            "g: *a",
+            "h: |",
+            "? i",
+            "  j",
+            "",
+            "k: [l,",
+            "m: {}",
+            "'n': o",
+        ];
+        let mut whole = 0;
+        for line in 1..=lines.len() {
+            for more in odd {
+                let text = [&lines[..line], &[more], &lines[line..]].concat().join("\n") + "\n";
+                let Some(value) = by_parts(&text, &Memo::default()) else {
+                    continue;
+                };
+                assert_eq!(
+                    Ok(Value::Object(value)),
+                    firelay_yaml::parse("document", &text).map_err(|why| why.to_string()),
+                    "{text}"
+                );
+                whole += 1;
+            }
+        }
+        assert!(whole > 40, "{whole}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Config, Finding, Machine, provided::PROVIDED};
+use crate::{Config, Finding, Machine, memo::Memo, provided::PROVIDED};
 
 /// Objects for the API server, which judges them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
@@ -10,36 +10,49 @@ const MANIFESTS: &str = "/etc/firelay/addons/";
 /// containerd's own configuration and that of its registries.
 const CONTAINERD: &str = "/etc/containerd/";
 
+/// The documents of a file as far as they are YAML, and why others are not.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    values: Vec<Value>,
+    faults: Vec<String>,
+}
+
 /// Every document in every file that has an `apiVersion`, and what is no YAML or TOML.
-pub(super) fn read(machine: &Machine) -> (Vec<Config>, Vec<Finding>) {
+pub(super) fn read(machine: &Machine, known: &Memo<Documents>) -> (Vec<Config>, Vec<Finding>) {
     let (mut configs, mut faults) = (Vec::new(), no_toml(machine));
     for (path, _, bytes) in machine.root.files() {
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| is_config(path, text)) else {
             continue;
         };
-        let fault = |why: String| {
+        let documents = known.of(path, bytes, || documents(path, text));
+        faults.extend(documents.faults.iter().map(|why| {
             let message = format!("not YAML: {why}");
             machine.error("FL1024", path, message)
-        };
-        if path.starts_with(MANIFESTS) {
-            faults.extend(firelay_yaml::documents(text).err().map(|why| fault(why.to_string())));
-            continue;
-        }
-        for part in firelay_yaml::split(text)
-            .into_iter()
-            .map(|range| &text[range])
-            .filter(|part| !is_empty(part))
-        {
-            match firelay_yaml::parse::<Value>(path, part) {
-                Ok(value) => configs.push(Config {
-                    path: path.to_owned(),
-                    value,
-                }),
-                Err(why) => faults.push(fault(why.to_string())),
-            }
-        }
+        }));
+        configs.extend(documents.values.iter().map(|value| Config {
+            path: path.to_owned(),
+            value: value.clone(),
+        }));
     }
     (configs, faults)
+}
+
+/// The documents of a file; those of manifests are only to be YAML.
+fn documents(path: &str, text: &str) -> Documents {
+    let mut documents = Documents::default();
+    if path.starts_with(MANIFESTS) {
+        let fault = firelay_yaml::documents(text).err();
+        documents.faults.extend(fault.map(|why| why.to_string()));
+        return documents;
+    }
+    let parts = firelay_yaml::split(text).into_iter().map(|range| &text[range]);
+    for part in parts.filter(|part| !is_empty(part)) {
+        match firelay_yaml::parse::<Value>(path, part) {
+            Ok(value) => documents.values.push(value),
+            Err(why) => documents.faults.push(why.to_string()),
+        }
+    }
+    documents
 }
 
 /// containerd goes on without the mirrors of a hosts.toml that it cannot read. Lines are not shown: there may be a password in them.

@@ -20,7 +20,7 @@ use super::{
     tree::{Pool, sha256_hex},
 };
 
-pub(super) use self::encoding::base64;
+pub(super) use self::{configs::Documents, encoding::base64};
 
 /// Where an Ignition config says what takes its place.
 const REPLACE: &str = "ignition.config.replace";
@@ -101,7 +101,7 @@ fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &
 
 fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned());
-    match text.and_then(|text| cloud_config::parse(path, text)) {
+    match text.and_then(|text| cloud_config::parse(path, text, &building.pool.parts)) {
         Ok(config) => {
             building.machine.innermost = Some(building.pool.share(bytes));
             building.begin(path, title, Some(Format::CloudInit), config.clone());

@@ -1,0 +1,57 @@
+//! Pieces of text that were searched before. What is in a piece depends on its bytes alone, for one catalogue.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use zeroize::Zeroizing;
+
+use crate::{contents::Contents, layers::Piece};
+
+/// The contents of a piece, and how many bytes were unpacked from it.
+pub(crate) type Searched = Arc<(Contents, usize)>;
+
+/// Results by the hash of the piece. One that occurs for the first time is only noted, since most pieces that differ between machines
+/// never come again.
+#[derive(Default)]
+pub(crate) struct SearchedPieces {
+    hasher: RandomState,
+    by_hash: RwLock<HashMap<u64, Option<Box<Kept>>>>,
+}
+
+/// A piece that occurred twice.
+struct Kept {
+    with_margin: Zeroizing<Vec<u8>>,
+    length: usize,
+    searched: Searched,
+}
+
+impl SearchedPieces {
+    /// The result for a piece, from before if these very bytes were searched.
+    pub(crate) fn of(&self, piece: Piece<'_>, search: impl FnOnce() -> (Contents, usize)) -> Searched {
+        let hash = self.hasher.hash_one((piece.with_margin, piece.length));
+        let is_same = |kept: &&Box<Kept>| *kept.with_margin == piece.with_margin && kept.length == piece.length;
+        let kept = self.by_hash.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.get(&hash).and_then(Option::as_ref).filter(is_same) {
+            return kept.searched.clone();
+        }
+        drop(kept);
+        let searched = Arc::new(search());
+        let mut kept = self.by_hash.write().unwrap_or_else(PoisonError::into_inner);
+        match kept.entry(hash) {
+            Entry::Vacant(first) => drop(first.insert(None)),
+            Entry::Occupied(mut again) => {
+                again.get_mut().get_or_insert_with(|| {
+                    Box::new(Kept {
+                        with_margin: Zeroizing::new(piece.with_margin.to_vec()),
+                        length: piece.length,
+                        searched: searched.clone(),
+                    })
+                });
+            }
+        }
+        searched
+    }
+}

@@ -1,0 +1,58 @@
+//! Results that depend on some bytes alone, so that those which many machines have in common are computed once.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+/// Results by their input. One whose input occurs for the first time is not kept: most inputs that differ between machines never come
+/// again.
+#[derive(Debug)]
+pub(crate) struct Memo<V> {
+    hasher: RandomState,
+    kept: RwLock<HashMap<u64, Option<Kept<V>>>>,
+}
+
+/// An input that occurred twice, and its result.
+#[derive(Debug)]
+struct Kept<V> {
+    name: String,
+    bytes: Vec<u8>,
+    value: Arc<V>,
+}
+
+impl<V> Default for Memo<V> {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            kept: RwLock::default(),
+        }
+    }
+}
+
+impl<V> Memo<V> {
+    /// The result for these very bytes under this name.
+    pub(crate) fn of(&self, name: &str, bytes: &[u8], compute: impl FnOnce() -> V) -> Arc<V> {
+        let hash = self.hasher.hash_one((name, bytes));
+        let is_same = |kept: &&Kept<V>| kept.bytes == bytes && kept.name == name;
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.get(&hash).and_then(Option::as_ref).filter(is_same) {
+            return kept.value.clone();
+        }
+        drop(kept);
+        let value = Arc::new(compute());
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        match kept.entry(hash) {
+            Entry::Vacant(first) => drop(first.insert(None)),
+            Entry::Occupied(mut again) => {
+                again.get_mut().get_or_insert_with(|| Kept {
+                    name: name.to_owned(),
+                    bytes: bytes.to_owned(),
+                    value: value.clone(),
+                });
+            }
+        }
+        value
+    }
+}
