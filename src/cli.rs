@@ -67,6 +67,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Record that the cluster stands, so that no later render contains `kubeadm init`
+    Founded(Founded),
     /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
     Verify(Verify),
     /// Say how payloads come to where machines fetch them, or lay them there
@@ -261,16 +263,70 @@ pub struct Render {
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
-    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. Later renders into the
-    /// same directory keep to it
-    #[arg(long)]
-    pub founded: bool,
-    /// The cluster does not stand any more: write `kubeadm init` again into a tree that was rendered with `--founded`
-    #[arg(long, conflicts_with = "founded")]
-    pub refound: bool,
+    /// The record, and changes of a cluster that stands.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// The record of the cluster, and how a render changes it.
+#[derive(Debug, Default, Args)]
+pub struct StateArgs {
+    /// The record of the cluster [default: NAME.state.yaml beside the bundle NAME.secrets.yaml; firelay.state.yaml beside the spec
+    /// for a bundle of another name]
+    #[arg(long = "state", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. The record keeps
+    /// it for all later renders
+    #[arg(long)]
+    pub founded: bool,
+    /// The cluster does not stand any more: write `kubeadm init` again
+    #[arg(long, conflicts_with = "founded")]
+    pub refound: bool,
+    /// This machine is created anew: its certificates get today's date; as often as needed
+    #[arg(long, value_name = "NAME")]
+    pub replace: Vec<String>,
+    /// Override the findings of a code about a change of a running cluster, as often as needed. The record keeps code and date
+    #[arg(long, value_name = "CODE", value_parser = overridable)]
+    pub accept: Vec<String>,
+    /// Make the record, which is missing, of the tree in --out
+    #[arg(long)]
+    pub adopt_tree: bool,
+}
+
+/// A code that `--accept` takes.
+fn overridable(code: &str) -> Result<String, String> {
+    let known = crate::record::OVERRIDABLE;
+    match known.contains(&code) {
+        true => Ok(code.to_owned()),
+        false => Err(format!(
+            "no finding of this code can be accepted; those of a change are {}",
+            known.join(", ")
+        )),
+    }
+}
+
+/// `founded`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay founded\n  firelay founded --at 2026-11-22T12:00:00Z\n\n\
+                        The next render writes no `kubeadm init`, and machines that are added get certificates of that day."
+)]
+pub struct Founded {
+    /// The spec, beside which the record is
+    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    pub spec: PathBuf,
+    /// The secrets bundle, beside which the record is; it is not read
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// The record of the cluster [default: as `render` has it]
+    #[arg(long = "state", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// When it was founded, in RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
 }
 
 /// What reads a document before the machine does.

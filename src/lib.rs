@@ -49,6 +49,8 @@ pub mod document;
 
 pub mod delivery;
 
+pub mod record;
+
 pub mod cli;
 
 pub mod commands;

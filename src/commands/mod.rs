@@ -10,6 +10,7 @@ mod completions;
 mod documents;
 mod explain;
 mod failure;
+mod founded;
 mod git;
 mod graph;
 mod harden;
@@ -28,6 +29,7 @@ mod secrets;
 mod seed;
 mod serve;
 mod size;
+mod state;
 mod streams;
 mod terraform;
 mod variables;
@@ -48,6 +50,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
+        Verb::Founded(args) => founded::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
         Verb::Verify(args) => verify::run(args),
