@@ -28,8 +28,9 @@ pub use tree::*;
                   for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
-                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, secrets where they must not be).",
+                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
+                  5 verification or a policy failed (size, secrets where they must not be), 6 a plan has changes \
+                  (--detailed-exitcode).",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -67,6 +68,8 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Show what a render would change, machine by machine, and in which order
+    Plan(Plan),
     /// Record that the cluster stands, so that no later render contains `kubeadm init`
     Founded(Founded),
     /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
@@ -306,6 +309,30 @@ fn overridable(code: &str) -> Result<String, String> {
             known.join(", ")
         )),
     }
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 3 if the running cluster cannot take the change. Examples:\n  firelay plan\n  \
+                        firelay plan --detailed-exitcode --output json | jq '.counts'"
+)]
+pub struct Plan {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The tree of the last render
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The record, and changes of a cluster that stands.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// End with 0 if nothing changes and with 6 if anything does
+    #[arg(long)]
+    pub detailed_exitcode: bool,
+    /// How to report; SARIF has the findings alone
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Findings,
 }
 
 /// `founded`.

@@ -51,6 +51,8 @@ pub mod delivery;
 
 pub mod record;
 
+pub mod changes;
+
 pub mod cli;
 
 pub mod commands;

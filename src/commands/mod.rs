@@ -19,6 +19,7 @@ pub mod input;
 pub mod known_secrets;
 mod man;
 pub mod measure;
+mod plan;
 pub mod preview;
 mod profile;
 pub mod project;
@@ -50,6 +51,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
+        Verb::Plan(args) => plan::run(args),
         Verb::Founded(args) => founded::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),

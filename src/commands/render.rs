@@ -19,6 +19,7 @@ use super::{
     documents::{self, Documents},
     failure::Failure,
     git, measure,
+    plan,
     project::Project,
     seed,
     state::{Rendering, State, Update},
@@ -50,6 +51,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
     let checks = chosen_checks(args, &project.plan);
     verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks)?;
+    refuse_members(args, &project, &mut update, &tree, &manifest)?;
     let record = state.prepare(&update.next)?;
     secrets.save(&tree)?;
     let finished = tree.finish(manifest)?;
@@ -130,6 +132,19 @@ fn update<'a>(
     let mut update = Update::begin(rendering, state, last)?;
     update.refuse_forbidden()?;
     Ok(update)
+}
+
+/// Refuses to replace the last members of etcd, which only the rendered files show.
+fn refuse_members(
+    args: &Render,
+    project: &Project,
+    update: &mut Update<'_>,
+    tree: &TreeWriter,
+    manifest: &Manifest,
+) -> Result<(), Failure> {
+    let changes = plan::changed_members(project, update, (&args.out, tree, manifest))?;
+    update.check_members(&changes);
+    update.refuse_forbidden()
 }
 
 /// Writes the document of one node to stdout, and nothing else anywhere.
@@ -302,7 +317,7 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
 }
 
 /// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
-fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
+pub(super) fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
     let Some(last) = last else { return Ok(()) };
     let out = out.display();
     if last.cluster != cluster {

@@ -18,6 +18,7 @@ use super::{
     State,
 };
 use crate::{
+    changes::{Action, MachineChange},
     cli::StateArgs,
     plan::NodePlan,
     record::{self, Accepted, Change, MachineRecord, OVERRIDABLE, Record},
@@ -28,6 +29,8 @@ use crate::{
 
 /// Findings that concern all machines: a render of some does not touch the others.
 const OF_ALL: [&str; 3] = ["FL1215", "FL1216", "FL1218"];
+/// Members of etcd of which one can be replaced without losing the quorum.
+const MEMBERS: usize = 3;
 /// The administrator's certificate is made anew when less of its life is left.
 const SOON: Duration = Duration::days(30);
 
@@ -108,6 +111,17 @@ impl<'a> Update<'a> {
         let Render { project, bundle, .. } = self.render;
         let assembly = Assembly::new(project, bundle, self.is_founded())?;
         Ok(assembly.dated(self.next.generations(bundle.issued_at), self.next.administrator))
+    }
+
+    /// The bundle.
+    pub fn bundle(&self) -> &'a Bundle {
+        self.render.bundle
+    }
+
+    /// The date of a machine's certificates.
+    pub fn issued_at(&self, node: &NodePlan) -> OffsetDateTime {
+        let own = self.next.machines.get(&node.name);
+        own.map_or(self.render.bundle.issued_at, |own| own.issued_at)
     }
 
     fn found(&mut self, last: Option<&Manifest>) {
@@ -237,7 +251,15 @@ impl<'a> Update<'a> {
 
     /// Refuses a change that the running cluster cannot take, unless somebody accepts it.
     pub fn refuse_forbidden(&mut self) -> Result<(), Failure> {
-        let (args, project) = (self.render.args, self.render.project);
+        self.accept();
+        let findings = std::mem::take(&mut self.findings);
+        print_findings(&redact_spec(&self.render.project.spec), &findings);
+        self.verdict(&findings)
+    }
+
+    /// Takes the findings out that `--accept` overrides, and notes them in the record.
+    pub fn accept(&mut self) {
+        let args = self.render.args;
         let is_accepted = |finding: &Diagnostic| args.accept.iter().any(|code| code == finding.code);
         let findings = std::mem::take(&mut self.findings);
         let (accepted, open): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_accepted);
@@ -249,17 +271,95 @@ impl<'a> Update<'a> {
                 finding: finding.message.clone(),
             });
         }
-        print_findings(&redact_spec(&project.spec), &open);
         self.findings = open;
-        if diagnostic::refuse(&self.findings) {
-            return Err(Failure::Refused(self.forbidden()));
-        }
-        Ok(())
     }
 
-    fn forbidden(&self) -> String {
-        let errors = self
-            .findings
+    /// Exit code 3 for an error that nobody accepted.
+    pub fn verdict(&self, findings: &[Diagnostic]) -> Result<(), Failure> {
+        match diagnostic::refuse(findings) {
+            true => Err(Failure::Refused(self.forbidden(findings))),
+            false => Ok(()),
+        }
+    }
+
+    /// Judges the changes of members of etcd: without a third member a quorum does not bear the loss of one.
+    pub fn check_members(&mut self, changes: &[MachineChange]) {
+        let Some(base) = self.base.as_ref().filter(|_| self.is_founded()) else {
+            return;
+        };
+        let members = changes.iter().filter(|change| self.is_member(&change.roles));
+        let added = members.clone().filter(|change| change.action == Action::Add).count();
+        let replaced = members.filter(|change| change.replaced_today);
+        let replaced: Vec<_> = replaced.map(|change| change.name.as_str()).collect();
+        let before = base.machines.values().filter(|own| self.is_member(&own.roles)).count();
+        let Some(first) = replaced.first().filter(|_| before + added < MEMBERS) else {
+            return;
+        };
+        let message = match before {
+            1 => format!("{first} would be replaced, and it is the only member of etcd: the cluster would be lost"),
+            _ => format!(
+                "{} would be replaced, and etcd has {before} members: it would lose its quorum",
+                replaced.join(", ")
+            ),
+        };
+        let text = self.state.text.as_ref();
+        let label = text.map(|text| format!("the record has {first} ({})", text.line(&["machines", first])));
+        let spec = self.render.project.spec.root();
+        let at = spec.and_then(|root| root.get("nodes")).map(|nodes| nodes.span);
+        let finding = Diagnostic::error("FL1217", message).at(at).label(label.unwrap_or_default());
+        self.findings.push(finding.help(
+            "add members first, so that there are three, and replace afterwards; or undo the change of this machine",
+        ));
+    }
+
+    fn is_member(&self, roles: &[Role]) -> bool {
+        let external = self.render.project.plan.etcd.external;
+        roles.contains(if external { &Role::Etcd } else { &Role::ControlPlane })
+    }
+
+    /// The members of etcd, where they are so few that [`Update::check_members`] has to look at their changes.
+    pub fn endangered(&self) -> Vec<&'a NodePlan> {
+        let nodes = self.render.project.plan.nodes.iter();
+        let members: Vec<_> = nodes.filter(|node| self.is_member(&crate::delivery::roles(node))).collect();
+        match members.len() < MEMBERS && self.is_founded() {
+            true => members,
+            false => Vec::new(),
+        }
+    }
+
+    /// The change of a machine with this digest; `None` where its files have to be compared.
+    pub fn change_of(&self, node: &NodePlan, digest: &str) -> Option<MachineChange> {
+        let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+        let Some(base) = self.base.as_ref().and_then(|base| base.machines.get(&node.name)) else {
+            return Some(change.whole(Action::Add, None));
+        };
+        if base.digest == digest {
+            return Some(change);
+        }
+        if self.render.args.replace.contains(&node.name) {
+            return Some(change.whole(Action::Replace, "--replace asks for it".to_owned()));
+        }
+        let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
+        let out = self.render.out.display();
+        let reason = format!("{out} has not the document that the record tells of: the files that differ are not known");
+        (!in_tree).then(|| change.whole(Action::Replace, reason))
+    }
+
+    /// Machines and pools of the record that the spec no longer has.
+    pub fn removed(&self) -> Vec<MachineChange> {
+        let nodes: BTreeSet<_> = self.render.project.plan.nodes.iter().map(|node| node.name.as_str()).collect();
+        let machines = self.base.iter().flat_map(|base| &base.machines);
+        let gone = machines.filter(|(name, _)| !nodes.contains(name.as_str()));
+        let change = |(name, own): (&String, &MachineRecord)| {
+            let line = self.state.text.as_ref().map(|text| text.line(&["machines", name]));
+            let reason = line.map(|line| format!("{line} has it, and the spec does not"));
+            MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
+        };
+        gone.map(change).collect()
+    }
+
+    fn forbidden(&self, findings: &[Diagnostic]) -> String {
+        let errors = findings
             .iter()
             .filter(|finding| finding.severity == diagnostic::Severity::Error);
         let codes: BTreeSet<_> = errors
@@ -447,11 +547,4 @@ fn adopted(last: &Manifest, state: &State, render: &Render<'_>) -> Result<Record
         }
     ));
     Ok(Record::of_tree(plan, render.bundle, last, now))
-}
-
-/// Whether a machine holds a member of etcd.
-pub fn holds_etcd(machine: &MachineRecord, external: bool) -> bool {
-    machine
-        .roles
-        .contains(if external { &Role::Etcd } else { &Role::ControlPlane })
 }
