@@ -11,7 +11,9 @@ use super::{Handler, handler};
 /// Fields of one file that are listed.
 const FIELDS: usize = 6;
 /// Characters of a value that are shown.
-const LONGEST: usize = 60;
+const LONGEST: usize = 80;
+/// Hexadecimal digits of a SHA-256.
+const DIGEST: usize = 64;
 /// The permission of everybody to read.
 const OTHERS: u32 = 0o004;
 /// firelay's own YAML, which root alone reads, and in which single values are secret.
@@ -61,11 +63,13 @@ pub struct FieldChange {
 pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str) -> bool) -> Vec<FileChange> {
     let (before, after) = (&old.root.entries, &new.root.entries);
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let entries = paths.into_iter().filter_map(|path| match (before.get(path), after.get(path)) {
-        (Some(old), Some(new)) => changed(path, old, new, is_secret),
-        (None, Some(_)) => Some(change(path, "added")),
-        _ => Some(change(path, "removed")),
-    });
+    let entries = paths
+        .into_iter()
+        .filter_map(|path| match (before.get(path), after.get(path)) {
+            (Some(old), Some(new)) => changed(path, old, new, is_secret),
+            (None, Some(_)) => Some(change(path, "added")),
+            _ => Some(change(path, "removed")),
+        });
     entries.chain(settings(old, new)).collect()
 }
 
@@ -88,13 +92,18 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bo
             let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
             let closed = (old.mode | new.mode) & OTHERS == 0 && !path.starts_with(OWN_YAML);
             if let Some((before, after)) = texts {
-                line = after.lines().zip(before.lines()).position(|(one, other)| one != other).map(|line| line + 1);
+                line = after
+                    .lines()
+                    .zip(before.lines())
+                    .position(|(one, other)| one != other)
+                    .map(|line| line + 1);
                 fields = content(path, before, after);
             }
             let hides = |change: &FieldChange| {
                 let named = change.field.to_lowercase();
                 let values = change.old.iter().chain(&change.new);
-                closed || SECRET.iter().any(|word| named.contains(word)) || { values }.any(|value| is_secret(value) || has_user(value))
+                closed || SECRET.iter().any(|word| named.contains(word)) || { values }
+                    .any(|value| is_secret(value) || has_user(value))
             };
             for field in &mut fields {
                 if hides(field) {
@@ -106,7 +115,11 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bo
         _ => {}
     }
     if old.mode != new.mode {
-        fields.push(plain("mode", &format!("{:04o}", old.mode), &format!("{:04o}", new.mode)));
+        fields.push(plain(
+            "mode",
+            &format!("{:04o}", old.mode),
+            &format!("{:04o}", new.mode),
+        ));
     }
     if old.owner != new.owner {
         fields.push(plain("owner", &old.owner, &new.owner));
@@ -121,7 +134,9 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bo
 
 /// A user and a password in a URL.
 fn has_user(value: &str) -> bool {
-    value.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().unwrap_or_default().contains('@'))
+    value
+        .split_once("://")
+        .is_some_and(|(_, rest)| rest.split('/').next().unwrap_or_default().contains('@'))
 }
 
 fn plain(field: &str, old: &str, new: &str) -> FieldChange {
@@ -134,6 +149,13 @@ fn plain(field: &str, old: &str, new: &str) -> FieldChange {
 }
 
 fn shown(value: &str) -> String {
+    // A digest says less than what stands behind it.
+    let is_digest = |word: &str| word.len() >= DIGEST && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = value.split(' ').map(|word| match is_digest(word) {
+        true => format!("{}…", &word[..8]),
+        false => word.to_owned(),
+    });
+    let value = &words.collect::<Vec<_>>().join(" ");
     match value.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &value[..end]),
         None => value.to_owned(),
@@ -142,8 +164,12 @@ fn shown(value: &str) -> String {
 
 /// Fields of YAML and JSON, and lines of everything else.
 fn content(path: &str, old: &str, new: &str) -> Vec<FieldChange> {
-    let fields = fields(path, old).zip(fields(path, new)).map(|(old, new)| differing(&old, &new));
-    let mut fields = fields.filter(|fields| !fields.is_empty()).unwrap_or_else(|| lines(old, new));
+    let fields = fields(path, old)
+        .zip(fields(path, new))
+        .map(|(old, new)| differing(&old, &new));
+    let mut fields = fields
+        .filter(|fields| !fields.is_empty())
+        .unwrap_or_else(|| lines(old, new));
     fields.truncate(FIELDS);
     fields
 }
@@ -168,10 +194,21 @@ fn fields(path: &str, text: &str) -> Option<BTreeMap<String, String>> {
 }
 
 fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
-    let below = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}/{key}") };
+    let below = |key: &str| {
+        if at.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{at}/{key}")
+        }
+    };
     match value {
-        Value::Object(entries) => entries.iter().for_each(|(key, value)| collect(value, below(key), found)),
-        Value::Array(items) => items.iter().enumerate().for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
+        Value::Object(entries) => entries
+            .iter()
+            .for_each(|(key, value)| collect(value, below(key), found)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
         Value::String(text) => drop(found.insert(at, text.clone())),
         value => drop(found.insert(at, value.to_string())),
     }
@@ -201,7 +238,11 @@ fn lines(old: &str, new: &str) -> Vec<FieldChange> {
         if old.is_none() && new.is_none() {
             return changes;
         }
-        let name = |text: &str| text.split_once('=').map(|(name, _)| name.trim().to_owned()).filter(|name| !name.contains(' '));
+        let name = |text: &str| {
+            text.split_once('=')
+                .map(|(name, _)| name.trim().to_owned())
+                .filter(|name| !name.contains(' '))
+        };
         let line = new.map_or_else(|| "line".to_owned(), |(at, _)| format!("line {}", at + 1));
         changes.push(FieldChange {
             field: new.map(|(_, text)| text).or(old).and_then(name).unwrap_or(line),
@@ -217,7 +258,13 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     let keys = |machine: &Machine| {
         let mut found = BTreeMap::new();
         for layer in &machine.layers {
-            for (key, value) in layer.config.as_object().into_iter().flatten().filter(|(key, _)| !LAID.contains(&key.as_str())) {
+            for (key, value) in layer
+                .config
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(key, _)| !LAID.contains(&key.as_str()))
+            {
                 found.insert(key.clone(), value.to_string());
             }
         }
@@ -226,8 +273,12 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     // A pointer names its payload by digest, and another form wraps the same document.
     let own = |(key, _): &(&String, &String)| !["ignition", "bootcmd"].contains(&key.as_str());
     let (before, after) = (keys(old), keys(new));
-    let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) = (before.iter().filter(own).collect(), after.iter().filter(own).collect());
-    let differ = one.keys().chain(other.keys()).filter(|key| one.get(**key) != other.get(**key));
+    let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (before.iter().filter(own).collect(), after.iter().filter(own).collect());
+    let differ = one
+        .keys()
+        .chain(other.keys())
+        .filter(|key| one.get(**key) != other.get(**key));
     let fields: BTreeSet<_> = differ.map(|key| (*key).clone()).collect();
     let hidden = |field: String| FieldChange {
         field,

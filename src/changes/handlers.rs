@@ -68,7 +68,10 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// The handler of a file on a machine.
 pub fn handler(path: &str) -> Handler {
-    let row = TABLE.handlers.iter().find(|row| row.paths.iter().any(|pattern| fits(pattern, path)));
+    let row = TABLE
+        .handlers
+        .iter()
+        .find(|row| row.paths.iter().any(|pattern| fits(pattern, path)));
     let Some(row) = row else { return Handler::Replace };
     match row.handler {
         Kind::None => Handler::None,
@@ -82,8 +85,12 @@ pub fn handler(path: &str) -> Handler {
 
 /// Whether a path fits a pattern: `*` is anything without `/`, `**` anything.
 fn fits(pattern: &str, path: &str) -> bool {
-    let Some(at) = pattern.find('*') else { return pattern == path };
-    let Some(rest) = path.strip_prefix(&pattern[..at]) else { return false };
+    let Some(at) = pattern.find('*') else {
+        return pattern == path;
+    };
+    let Some(rest) = path.strip_prefix(&pattern[..at]) else {
+        return false;
+    };
     let (after, deep) = match pattern[at..].strip_prefix("**") {
         Some(after) => (after, true),
         None => (&pattern[at + 1..], false),
@@ -115,7 +122,10 @@ mod tests {
     fn the_first_row_counts_and_an_unknown_file_replaces() {
         assert_eq!(handler("/etc/firelay/kubeadm/init.yaml"), Handler::None);
         assert_eq!(handler("/etc/firelay/kubeadm/patches/x.yaml"), Handler::Kubeadm);
-        assert_eq!(handler("/etc/systemd/system/kubelet.service"), Handler::Restart("kubelet.service".to_owned()));
+        assert_eq!(
+            handler("/etc/systemd/system/kubelet.service"),
+            Handler::Restart("kubelet.service".to_owned())
+        );
         assert_eq!(handler("/etc/motd"), Handler::Replace);
     }
 }

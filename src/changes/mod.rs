@@ -89,7 +89,9 @@ impl MachineChange {
             true => Action::Replace,
             false => Action::InPlace,
         };
-        let reason = files.is_empty().then(|| "the document has another form; every file on the machine stays".to_owned());
+        let reason = files
+            .is_empty()
+            .then(|| "the document has another form; every file on the machine stays".to_owned());
         Self {
             action,
             replaced_today: handlers.iter().any(|handler| *handler != Handler::None),

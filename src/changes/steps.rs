@@ -67,8 +67,14 @@ pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
-        let names: Vec<_> = of(Member::Worker).filter(|change| today(change) == Some(action)).collect();
-        steps.extend(names.chunks(most.min(names.len().max(1))).map(|part| step(action, Member::Worker, part.iter().copied())));
+        let names: Vec<_> = of(Member::Worker)
+            .filter(|change| today(change) == Some(action))
+            .collect();
+        steps.extend(
+            names
+                .chunks(most.min(names.len().max(1)))
+                .map(|part| step(action, Member::Worker, part.iter().copied())),
+        );
     }
     steps
 }
@@ -110,7 +116,10 @@ mod tests {
 
     impl Cluster {
         fn of(changes: &[MachineChange], stacked: bool) -> Self {
-            let mut cluster = Self { stacked, ..Self::default() };
+            let mut cluster = Self {
+                stacked,
+                ..Self::default()
+            };
             for change in changes.iter().filter(|change| change.action != Action::Add) {
                 cluster.join(Member::of(&change.roles), &change.name);
             }
@@ -139,7 +148,10 @@ mod tests {
                 let healthy = self.etcd.difference(&away).count();
                 let spared = self.etcd.len() >= 3 || self.etcd.is_disjoint(&away);
                 assert!(!spared || healthy > self.etcd.len() / 2, "{step:?} of {self:?}");
-                assert!(self.servers.len() == 1 || self.servers.difference(&away).count() > 0, "{step:?} of {self:?}");
+                assert!(
+                    self.servers.len() == 1 || self.servers.difference(&away).count() > 0,
+                    "{step:?} of {self:?}"
+                );
                 assert!(self.workers.intersection(&away).count() <= most, "{step:?} of {self:?}");
             }
             for name in &away {
@@ -154,7 +166,13 @@ mod tests {
     }
 
     fn machines(role: Role, prefix: &'static str, count: usize) -> impl Strategy<Value = Vec<MachineChange>> {
-        let actions = prop::sample::select(vec![Action::None, Action::InPlace, Action::Replace, Action::Add, Action::Remove]);
+        let actions = prop::sample::select(vec![
+            Action::None,
+            Action::InPlace,
+            Action::Replace,
+            Action::Add,
+            Action::Remove,
+        ]);
         prop::collection::vec((actions, any::<bool>()), 1..=count).prop_map(move |actions| {
             let machine = |(at, (action, today)): (usize, (Action, bool))| MachineChange {
                 action,

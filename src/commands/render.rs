@@ -18,8 +18,7 @@ use super::{
     bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents},
     failure::Failure,
-    git, measure,
-    plan,
+    git, measure, plan,
     project::Project,
     seed,
     state::{Rendering, State, Update},
@@ -52,8 +51,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let checks = chosen_checks(args, &project.plan);
     verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks)?;
     refuse_members(args, &project, &mut update, &tree, &manifest)?;
-    let record = state.prepare(&update.next)?;
     secrets.save(&tree)?;
+    let record = state.prepare(&update.next)?;
     let finished = tree.finish(manifest)?;
     state.place(record)?;
     update.tell();
@@ -131,6 +130,7 @@ fn update<'a>(
     };
     let mut update = Update::begin(rendering, state, last)?;
     update.refuse_forbidden()?;
+    update.tell_founded();
     Ok(update)
 }
 

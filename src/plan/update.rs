@@ -12,8 +12,14 @@ pub(super) fn max_unavailable(spec: &Spec, report: &mut Report) -> Limit {
         return Limit::Number(1);
     };
     let limit = match &given.value.value {
-        Value::Number(number) => number.as_u64().and_then(|number| usize::try_from(number).ok()).map(Limit::Number),
-        Value::String(text) => text.strip_suffix('%').and_then(|text| text.parse().ok()).map(Limit::Percent),
+        Value::Number(number) => number
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+            .map(Limit::Number),
+        Value::String(text) => text
+            .strip_suffix('%')
+            .and_then(|text| text.parse().ok())
+            .map(Limit::Percent),
         _ => None,
     };
     let is_possible = |limit: &Limit| match limit {

@@ -5,12 +5,7 @@ use std::{collections::BTreeMap, fs, io, path::Path};
 use firelay_verify::{Fetch, Machine, Tree};
 
 use super::super::{
-    assembly::for_each_node,
-    documents::Documents,
-    failure::Failure,
-    project::Project,
-    state::Update,
-    why,
+    assembly::for_each_node, documents::Documents, failure::Failure, project::Project, state::Update, why,
 };
 use crate::{
     changes::{self, FileChange, MachineChange},
@@ -54,9 +49,19 @@ pub(super) fn changes(
             files: files.iter().map(|(file, _)| file.clone()).collect(),
             ..Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), "")
         };
-        let fetch = |path: &str| by_path.get(path).map(|bytes| bytes.to_vec()).ok_or(io::ErrorKind::NotFound.into());
+        let fetch = |path: &str| {
+            by_path
+                .get(path)
+                .map(|bytes| bytes.to_vec())
+                .ok_or(io::ErrorKind::NotFound.into())
+        };
         let new = unpacked(&manifest, node, &fetch, Path::new("the new tree"))?;
-        Ok(changed(node, old.transpose()?.flatten().as_ref(), new.as_ref(), &secrets))
+        Ok(changed(
+            node,
+            old.transpose()?.flatten().as_ref(),
+            new.as_ref(),
+            &secrets,
+        ))
     })?;
     changes.extend(update.removed());
     explain(project, &mut changes)?;
@@ -77,9 +82,16 @@ pub(in super::super) fn changed_members(
         if let Some(change) = update.change_of(node, digest) {
             return Ok(change);
         }
-        let old = tree.last().map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
+        let old = tree
+            .last()
+            .map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
         let new = unpacked(manifest, node, &|path| tree.content(path), out)?;
-        Ok(changed(node, old.transpose()?.flatten().as_ref(), new.as_ref(), &secrets))
+        Ok(changed(
+            node,
+            old.transpose()?.flatten().as_ref(),
+            new.as_ref(),
+            &secrets,
+        ))
     };
     update.endangered().into_iter().map(one).collect()
 }
@@ -100,16 +112,18 @@ fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secret
 }
 
 /// The machine that a node's documents make.
-fn unpacked(
-    manifest: &Manifest,
-    node: &NodePlan,
-    fetch: &Fetch<'_>,
-    out: &Path,
-) -> Result<Option<Machine>, Failure> {
-    let own = manifest.files.iter().filter(|file| file.node.as_ref() == Some(&node.name));
+fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path) -> Result<Option<Machine>, Failure> {
+    let own = manifest
+        .files
+        .iter()
+        .filter(|file| file.node.as_ref() == Some(&node.name));
     let manifest = Manifest {
         files: own.cloned().collect(),
-        ..Manifest::new(&manifest.cluster, &manifest.kubernetes_version, &manifest.bundle_fingerprint)
+        ..Manifest::new(
+            &manifest.cluster,
+            &manifest.kubernetes_version,
+            &manifest.bundle_fingerprint,
+        )
     };
     Ok(Tree::read(manifest.to_json().as_bytes(), fetch, out)?.machines.pop())
 }
@@ -121,7 +135,10 @@ impl Secrets {
     fn of(project: &Project, bundle: &Bundle) -> Self {
         let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
         let mut all: Vec<_> = secret_values(&project.spec).into_iter().chain(inserted).collect();
-        all.extend([&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key].map(|secret| secret.expose().clone()));
+        all.extend(
+            [&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key]
+                .map(|secret| secret.expose().clone()),
+        );
         all.retain(|value| value.len() >= SHORTEST);
         Self(all)
     }

@@ -45,12 +45,7 @@ struct Versions {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(
-        project: &'a Project,
-        update: &Update<'_>,
-        changes: &'a [MachineChange],
-        counts: Counts,
-    ) -> Self {
+    pub(super) fn new(project: &'a Project, update: &Update<'_>, changes: &'a [MachineChange], counts: Counts) -> Self {
         let plan = &project.plan;
         Self {
             cluster: &plan.name,
@@ -119,7 +114,11 @@ impl<'a> Report<'a> {
             format!("  {}. {} {of} {}", number + 1, verb(step.action), listed(&names))
         };
         let steps = self.steps.iter().enumerate().take(STEPS).map(step);
-        let more = self.steps.len().checked_sub(STEPS + 1).map(|more| format!("  and {} more steps", more + 1));
+        let more = self
+            .steps
+            .len()
+            .checked_sub(STEPS + 1)
+            .map(|more| format!("  and {} more steps", more + 1));
         let head = "Order; go on when all machines of a step are Ready:".to_owned();
         [String::new(), head].into_iter().chain(steps).chain(more).collect()
     }
@@ -142,7 +141,11 @@ impl<'a> Report<'a> {
         };
         let document = match document {
             0 => String::new(),
-            count => format!(" {} of {} on which nothing has to be done.", "New documents", counted(count, "machine")),
+            count => format!(
+                " {} of {} on which nothing has to be done.",
+                "New documents",
+                counted(count, "machine")
+            ),
         };
         format!("Plan: {add} to add, {replace} to replace{in_place}, {remove} to remove.{document}")
     }
@@ -184,10 +187,19 @@ fn file(file: &FileChange) -> Vec<String> {
 }
 
 fn field(change: &FieldChange) -> String {
-    let FieldChange { field, old, new, hidden } = change;
+    let FieldChange {
+        field,
+        old,
+        new,
+        hidden,
+    } = change;
     if *hidden {
         return format!("          {field}: (not shown)");
     }
-    let shown = |value: &Option<String>| value.as_ref().map_or_else(|| "(none)".to_owned(), |value| format!("{value:?}"));
+    let shown = |value: &Option<String>| {
+        value
+            .as_ref()
+            .map_or_else(|| "(none)".to_owned(), |value| format!("{value:?}"))
+    };
     format!("          {field}: {} → {}", shown(old), shown(new))
 }

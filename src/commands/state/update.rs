@@ -6,7 +6,7 @@ use std::{
 };
 
 use firelay_yaml::diagnostic::{self, Diagnostic};
-use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{Duration, OffsetDateTime};
 
 use super::{
     super::{
@@ -92,6 +92,7 @@ impl<'a> Update<'a> {
         };
         update.found(last);
         update.date();
+        update.refuse_ended()?;
         update.findings = update.check();
         Ok(update)
     }
@@ -134,11 +135,14 @@ impl<'a> Update<'a> {
             (_, true) => Some(recorded.unwrap_or(now)),
             _ => recorded.or(by_tree),
         };
-        if let Some(at) = self.next.founded_at.filter(|_| !args.founded) {
+    }
+
+    /// Tells that the cluster stands, where no flag of this run says so.
+    pub fn tell_founded(&self) {
+        if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
-                "the cluster was founded ({}, recorded in {}): no document has kubeadm init (--refound writes it again)",
-                at.date(),
-                self.state.path.display()
+                "{} is of a cluster that stands: no document has kubeadm init (--refound writes it again)",
+                self.render.out.display()
             ));
         }
     }
@@ -197,7 +201,7 @@ impl<'a> Update<'a> {
 
     fn check(&self) -> Vec<Diagnostic> {
         let Some(change) = self.change() else {
-            return self.ended().into_iter().collect();
+            return Vec::new();
         };
         if !self.is_founded() {
             for value in record::changed_values(&change) {
@@ -205,7 +209,7 @@ impl<'a> Update<'a> {
                     "warning: {value}; a machine that booted from an earlier document belongs to another cluster"
                 ));
             }
-            return self.ended().into_iter().collect();
+            return Vec::new();
         }
         let mut findings = record::check(&change);
         findings.retain(|finding| self.render.whole || !OF_ALL.contains(&finding.code));
@@ -214,39 +218,45 @@ impl<'a> Update<'a> {
         findings
     }
 
-    /// Machines whose certificates have ended by their own dates: a node would wait for ever for a clock inside of them.
+    /// The end of a machine's certificates by their own date.
+    fn end(&self, node: &NodePlan) -> OffsetDateTime {
+        self.issued_at(node) + self.render.project.plan.pki.leaf_validity
+    }
+
+    /// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.
+    fn refuse_ended(&self) -> Result<(), Failure> {
+        let Render { nodes, now, .. } = self.render;
+        let ends = nodes.iter().map(|node| self.end(node));
+        let ended = ends.filter(|end| *end <= now).min().filter(|_| !self.is_founded());
+        ended.map_or(Ok(()), |end| {
+            Err(Failure::Secrets(format!(
+                "the certificates of this bundle ended on {}, pki.leafValidity after it was made\n  \
+                 = help: a longer pki.leafValidity makes new ones of the same keys; every node then gets a new document",
+                end.date()
+            )))
+        })
+    }
+
+    /// Machines of a cluster that stands, in whose documents the certificates have ended.
     fn ended(&self) -> Option<Diagnostic> {
-        let Render {
-            project, nodes, now, ..
-        } = self.render;
-        let ends = |node: &NodePlan| {
-            self.next
-                .machines
-                .get(&node.name)
-                .map(|own| own.issued_at + project.plan.pki.leaf_validity)
-        };
-        let ended = |node: &&NodePlan| !node.pool && ends(node).is_some_and(|end| end <= now);
-        let names: Vec<_> = nodes.iter().filter(ended).map(|node| node.name.as_str()).collect();
-        let first = nodes.iter().find(|node| Some(&node.name.as_str()) == names.first())?;
-        let end = ends(first)?.format(&Rfc3339).unwrap_or_default();
+        let Render { nodes, now, .. } = self.render;
+        let ended = nodes.iter().filter(|node| !node.pool && self.end(node) <= now);
+        let ended: Vec<_> = ended.collect();
+        let names: Vec<_> = ended.iter().map(|node| node.name.as_str()).collect();
+        let first = ended.first()?;
         let message = format!(
             "the certificates in the documents of {} have ended",
             record::listed(&names)
         );
-        let finding = match self.is_founded() {
-            true => Diagnostic::warning("FL1220", message).help(
-                "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
-                 which dates its certificates anew",
-            ),
-            false => Diagnostic::error("FL1220", message).help(
-                "a longer pki.leafValidity makes new ones of the same keys; every node then gets a new document",
-            ),
-        };
         let label = format!(
-            "those of {} ended on {end}, pki.leafValidity after their date",
-            first.name
+            "those of {} ended on {}, pki.leafValidity after their date",
+            first.name,
+            self.end(first).date()
         );
-        Some(finding.label(label))
+        Some(Diagnostic::warning("FL1220", message).label(label).help(
+            "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
+             which dates its certificates anew",
+        ))
     }
 
     /// Refuses a change that the running cluster cannot take, unless somebody accepts it.
@@ -306,7 +316,9 @@ impl<'a> Update<'a> {
         let label = text.map(|text| format!("the record has {first} ({})", text.line(&["machines", first])));
         let spec = self.render.project.spec.root();
         let at = spec.and_then(|root| root.get("nodes")).map(|nodes| nodes.span);
-        let finding = Diagnostic::error("FL1217", message).at(at).label(label.unwrap_or_default());
+        let finding = Diagnostic::error("FL1217", message)
+            .at(at)
+            .label(label.unwrap_or_default());
         self.findings.push(finding.help(
             "add members first, so that there are three, and replace afterwards; or undo the change of this machine",
         ));
@@ -320,7 +332,9 @@ impl<'a> Update<'a> {
     /// The members of etcd, where they are so few that [`Update::check_members`] has to look at their changes.
     pub fn endangered(&self) -> Vec<&'a NodePlan> {
         let nodes = self.render.project.plan.nodes.iter();
-        let members: Vec<_> = nodes.filter(|node| self.is_member(&crate::delivery::roles(node))).collect();
+        let members: Vec<_> = nodes
+            .filter(|node| self.is_member(&crate::delivery::roles(node)))
+            .collect();
         match members.len() < MEMBERS && self.is_founded() {
             true => members,
             false => Vec::new(),
@@ -341,13 +355,21 @@ impl<'a> Update<'a> {
         }
         let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
         let out = self.render.out.display();
-        let reason = format!("{out} has not the document that the record tells of: the files that differ are not known");
+        let reason =
+            format!("{out} has not the document that the record tells of: the files that differ are not known");
         (!in_tree).then(|| change.whole(Action::Replace, reason))
     }
 
     /// Machines and pools of the record that the spec no longer has.
     pub fn removed(&self) -> Vec<MachineChange> {
-        let nodes: BTreeSet<_> = self.render.project.plan.nodes.iter().map(|node| node.name.as_str()).collect();
+        let nodes: BTreeSet<_> = self
+            .render
+            .project
+            .plan
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
         let gone = machines.filter(|(name, _)| !nodes.contains(name.as_str()));
         let change = |(name, own): (&String, &MachineRecord)| {
@@ -397,7 +419,7 @@ impl<'a> Update<'a> {
 
     /// Completes the record and the manifest by the files that were rendered.
     pub fn settle(&mut self, mut manifest: Manifest) -> Result<Manifest, Failure> {
-        let bundle = self.render.bundle;
+        let (bundle, founded) = (self.render.bundle, self.is_founded());
         manifest.generations = self.next.generations(bundle.issued_at);
         let rendered = record::machines_of_tree(bundle, &manifest);
         let mut stale = Vec::new();
@@ -414,9 +436,12 @@ impl<'a> Update<'a> {
                 stale.push((name.clone(), tree.generation, base.generation));
             }
             own.digest.clone_from(&new.digest);
-            own.generation = base.map_or(1, |base| base.generation + u32::from(changed));
+            own.generation = match base.filter(|_| founded) {
+                Some(base) => base.generation + u32::from(changed),
+                None => 1,
+            };
         }
-        if !stale.is_empty() {
+        if founded && !stale.is_empty() {
             return Err(self.state.refuse(&self.stale(&stale)));
         }
         manifest.generations = self.next.generations(bundle.issued_at);
@@ -483,7 +508,10 @@ fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
         let finding = Diagnostic::error("FL1202", "this is the record of another cluster").at(text.span(&[key]));
         let finding = finding.label(format!("it is of {own}, the secrets are of {new}"));
         return Err(
-            state.refuse(&[finding.help("name the right bundle with --secrets, or the right record with --state")])
+            state.refuse(&[finding.help(
+            "name the right bundle with --secrets, or the right record with --state; a new bundle is a new cluster, which gets a \
+             record of its own",
+        )])
         );
     }
     if !record.is_genuine(bundle) {
