@@ -74,10 +74,15 @@ pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str) -> bool) 
 }
 
 fn change(path: &str, kind: &'static str) -> FileChange {
+    // The founder's document loses its manifests with the founding; what was applied stays.
+    let handler = match (handler(path), kind) {
+        (Handler::Apply, "removed") => Handler::Boot,
+        (handler, _) => handler,
+    };
     FileChange {
         path: path.to_owned(),
         kind,
-        handler: handler(path),
+        handler,
         fields: Vec::new(),
         line: None,
         spec: Vec::new(),

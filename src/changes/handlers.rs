@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "unit")]
 pub enum Handler {
-    /// Nothing.
+    /// Nothing: the file is read at the first boot alone.
+    Boot,
+    /// Nothing but the new file: its reader reads it each time.
     None,
     /// Reloads a unit.
     Reload(String),
@@ -26,7 +28,8 @@ impl Handler {
     /// In words, for what a running machine does.
     pub fn action(&self) -> Option<String> {
         match self {
-            Self::None | Self::Replace => None,
+            Self::Boot | Self::Replace => None,
+            Self::None => Some("write files".to_owned()),
             Self::Reload(unit) => Some(format!("reload {unit}")),
             Self::Restart(unit) => Some(format!("restart {unit}")),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
@@ -53,6 +56,7 @@ struct Row {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Kind {
+    Boot,
     None,
     Reload,
     Restart,
@@ -74,6 +78,7 @@ pub fn handler(path: &str) -> Handler {
         .find(|row| row.paths.iter().any(|pattern| fits(pattern, path)));
     let Some(row) = row else { return Handler::Replace };
     match row.handler {
+        Kind::Boot => Handler::Boot,
         Kind::None => Handler::None,
         Kind::Reload => Handler::Reload(row.unit.clone()),
         Kind::Restart => Handler::Restart(row.unit.clone()),
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_first_row_counts_and_an_unknown_file_replaces() {
-        assert_eq!(handler("/etc/firelay/kubeadm/init.yaml"), Handler::None);
+        assert_eq!(handler("/etc/firelay/kubeadm/init.yaml"), Handler::Boot);
         assert_eq!(handler("/etc/firelay/kubeadm/patches/x.yaml"), Handler::Kubeadm);
         assert_eq!(
             handler("/etc/systemd/system/kubelet.service"),

@@ -94,7 +94,7 @@ impl MachineChange {
             .then(|| "the document has another form; every file on the machine stays".to_owned());
         Self {
             action,
-            replaced_today: handlers.iter().any(|handler| *handler != Handler::None),
+            replaced_today: handlers.iter().any(|handler| *handler != Handler::Boot),
             actions: handlers.iter().filter_map(Handler::action).collect(),
             files,
             reason,

@@ -17,6 +17,7 @@ pub use rules::{Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
     encoding::{base64, unhex},
+    node::NodeFile,
     plan::{NodePlan, Plan},
     secrets::{Authority, Bundle, Derivation},
     tree::{Generation, Manifest, ManifestFile, Role},
@@ -24,6 +25,12 @@ use crate::{
 
 /// Name of a record beside a spec whose bundle has no name of its own.
 pub const FILE: &str = "firelay.state.yaml";
+
+/// Settings that only the founder applies, and the files that hold them.
+pub const FOUNDING: [(&str, &str); 2] = [
+    ("kubeadm", "/etc/firelay/kubeadm/init.yaml"),
+    ("manifests", "/etc/firelay/addons/"),
+];
 
 /// What is known of a cluster between two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +57,9 @@ pub struct Record {
     pub containerd: Version,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
+    /// Keyed digests of what the founder alone applies, by [`FOUNDING`]: no document carries it after the founding.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub founding: BTreeMap<String, String>,
     /// Date of the administrator's certificate, where it is not the bundle's.
     #[serde(
         default,
@@ -152,6 +162,7 @@ impl Record {
             etcd: plan.etcd.version.clone(),
             containerd: plan.runtime.version.clone(),
             fixed: Fixed::of(plan, bundle),
+            founding: BTreeMap::new(),
             administrator: None,
             machines: BTreeMap::new(),
             accepted: Vec::new(),
@@ -295,6 +306,16 @@ fn fingerprint(authority: &Authority) -> String {
     let der = x509_parser::pem::parse_x509_pem(authority.certificate.as_bytes());
     let der = der.map(|(_, block)| block.contents).unwrap_or_default();
     format!("SHA256:{}", crate::encoding::sha256_hex(&der))
+}
+
+/// The digests of what the founder applies, by the files of its document.
+pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
+    let digest = |(name, path): &(&str, &str)| {
+        let own = files.iter().filter(|file| file.path.starts_with(path));
+        let parts = own.flat_map(|file| [file.path.as_bytes(), file.content.as_bytes()]);
+        (name.to_string(), keyed(bundle, b"founding\0", parts))
+    };
+    FOUNDING.iter().map(digest).collect()
 }
 
 /// The digest of a machine: of its name, date and files, each by path and SHA-256.

@@ -3,6 +3,8 @@
 //! Sources: kubeadm's version policy (cmd/kubeadm/app/phases/upgrade/policy.go), the Kubernetes version skew policy, and
 //! etcd's upgrade guides, each of which goes over one minor.
 
+use std::collections::BTreeMap;
+
 use firelay_yaml::{
     Node,
     diagnostic::{Diagnostic, Span},
@@ -43,6 +45,8 @@ pub struct Change<'a> {
     pub record: &'a Record,
     /// The values of today's spec and bundle.
     pub fixed: &'a Fixed,
+    /// The digests of what a founder would apply today.
+    pub founding: &'a BTreeMap<String, String>,
     /// Today's plan.
     pub plan: &'a Plan,
     /// The spec, for places.
@@ -64,6 +68,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.members("etcd member", Role::Etcd));
     findings.extend(change.removed());
     findings.extend(change.token());
+    findings.extend(change.uncarried());
     findings
 }
 
@@ -154,7 +159,11 @@ impl<'a> Change<'a> {
 
     fn fixed_value(&self, value: &FixedValue) -> Diagnostic {
         let FixedValue { title, old, new, .. } = value;
-        let message = format!("{title} of a running cluster cannot change");
+        let line = self.text.line(&value.record);
+        let message = match self.place(value.spec).filter(|_| !value.spec.is_empty()) {
+            Some(_) => format!("{title} of a running cluster cannot change"),
+            None => format!("{title} of a running cluster cannot change from {old} ({line}) to {new}"),
+        };
         let label = format!("it is {old} in {}, and {new} here", self.text.line(&value.record));
         let at = self.place(value.spec).filter(|_| !value.spec.is_empty());
         let finding = Diagnostic::error("FL1211", message).at(at).label(label);
@@ -298,6 +307,36 @@ impl<'a> Change<'a> {
             "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
              --accept FL1218",
         )]
+    }
+
+    /// Settings that only the founder applied, which no document carries to a running cluster.
+    fn uncarried(&self) -> Vec<Diagnostic> {
+        let titles = [
+            (
+                "kubeadm",
+                "kubeadm's configuration of the cluster",
+                "kubectl -n kube-system edit configmap kubeadm-config",
+            ),
+            (
+                "manifests",
+                "a manifest of an add-on, of the network plugin or of yours",
+                "kubectl apply -f FILE",
+            ),
+        ];
+        let differs = |name: &str| {
+            let last = self.record.founding.get(name);
+            last.is_some_and(|last| Some(last) != self.founding.get(name))
+        };
+        let changed = titles.into_iter().filter(|(name, ..)| differs(name));
+        let finding = |(name, title, command): (&str, &str, &str)| {
+            let line = self.text.line(&["founding", name]);
+            let message = format!("{title} is not that of {line}, and no document carries the change");
+            let finding = Diagnostic::warning("FL1221", message);
+            finding.help(format!(
+                "only the founder applies it: change the running cluster by hand, as with {command}"
+            ))
+        };
+        changed.map(finding).collect()
     }
 
     /// Machines that need the bootstrap token, after it has ended.

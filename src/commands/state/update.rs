@@ -92,6 +92,7 @@ impl<'a> Update<'a> {
         };
         update.found(last);
         update.date();
+        update.next.founding = founding(&update)?;
         update.refuse_ended()?;
         update.findings = update.check();
         Ok(update)
@@ -191,6 +192,7 @@ impl<'a> Update<'a> {
             text,
             record: base,
             fixed: &self.next.fixed,
+            founding: &self.next.founding,
             plan: &project.plan,
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
@@ -245,15 +247,12 @@ impl<'a> Update<'a> {
         let names: Vec<_> = ended.iter().map(|node| node.name.as_str()).collect();
         let first = ended.first()?;
         let message = format!(
-            "the certificates in the documents of {} have ended",
-            record::listed(&names)
-        );
-        let label = format!(
-            "those of {} ended on {}, pki.leafValidity after their date",
+            "the certificates in the documents of {} have ended, those of {} on {}",
+            record::listed(&names),
             first.name,
             self.end(first).date()
         );
-        Some(Diagnostic::warning("FL1220", message).label(label).help(
+        Some(Diagnostic::warning("FL1220", message).help(
             "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
              which dates its certificates anew",
         ))
@@ -488,6 +487,20 @@ impl<'a> Update<'a> {
             ));
         }
     }
+}
+
+/// What a founder would apply today. A render of some machines leaves it to one of all.
+fn founding(update: &Update<'_>) -> Result<BTreeMap<String, String>, Failure> {
+    let Render {
+        project, bundle, whole, ..
+    } = update.render;
+    if let Some(base) = update.base.as_ref().filter(|_| !whole) {
+        return Ok(base.founding.clone());
+    }
+    let assembly = Assembly::new(project, bundle, false)?;
+    let founder = project.plan.founder();
+    let files = assembly.files(founder, &assembly.pki(founder)?)?;
+    Ok(record::founding(bundle, &files.files))
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.

@@ -15,10 +15,10 @@ const CHANGES: [(&str, &[&str]); 6] = [
     ("nothing", &[]),
     ("a default that is written out", &["--set", "update.maxUnavailable=1"]),
     ("the order alone", &["--set", "update.maxUnavailable=50%"]),
-    ("a label of workers", &["--set", "nodes[worker-1].labels.tier=app"]),
+    ("a label of workers", &["--set", "nodes[cp1].labels.tier=app"]),
     (
-        "a field of all kubelets",
-        &["--set", "kubernetes.kubelet.config.maxPods=80"],
+        "a flag of all kubelets",
+        &["--set", "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]"],
     ),
     (
         "a key of people",
@@ -74,7 +74,7 @@ fn a_plan_names_line_file_and_field_and_orders_the_steps() {
     let arguments = [
         "plan",
         "--set",
-        "kubernetes.kubelet.config.maxPods=80",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
         "--set",
         "update.maxUnavailable=2",
     ];
@@ -82,8 +82,8 @@ fn a_plan_names_line_file_and_field_and_orders_the_steps() {
     assert_eq!(ran.code, 0, "{ran:?}");
     for text in [
         "-/+ cp1, cp2, cp3: to replace; in place it would be: kubeadm upgrade\n",
-        "--set kubernetes.kubelet.config.maxPods=80",
-        "/maxPods: (none) → \"80\"\n",
+        "--set:1 → /etc/firelay/kubeadm/join.yaml\n",
+        "kubeletExtraArgs/1/value: (none) → \"3\"\n",
         "  1. replace control plane cp1\n  2. replace control plane cp2\n  3. replace control plane cp3\n",
         "  4. replace 2 workers worker-1, worker-2\n  5. replace worker worker-3\n",
         "Plan: 0 to add, 6 to replace (6 only because firelay does not change running machines yet), 0 to remove.\n",
@@ -120,7 +120,9 @@ fn machines_that_come_and_go_are_planned() {
 fn secrets_are_not_shown() {
     let desk = founded("ha-ubuntu");
     let registry = |password: &str| {
-        format!("runtime.registries=[{{ host: r.lan, auth: {{ username: u, password: {password} }} }}]")
+        format!(
+            "runtime.registries=[{{ host: r.lan, mirrors: [{{ url: \"https://r.lan\", auth: {{ username: u, password: {password} }} }}] }}]"
+        )
     };
     let (old, new) = (registry("hunter2-is-old"), registry("hunter2-is-new"));
     let rendered = desk.run(&["render", "--set", &old]);
@@ -140,7 +142,7 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     let desk = founded("ha-ubuntu");
     std::fs::remove_dir_all(desk.at("out")).unwrap();
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
-    let ran = desk.run(&["plan", "--set", "nodes[worker-1].labels.tier=app"]);
+    let ran = desk.run(&["plan", "--set", "nodes[cp1].labels.tier=app"]);
     assert!(ran.stdout.contains("the files that differ are not known"), "{ran:?}");
     let first = Desk::of("ha-ubuntu");
     let ran = first.run(&["plan"]);
@@ -148,4 +150,18 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
         ran.stdout.contains("Plan: 6 to add, 0 to replace, 0 to remove."),
         "{ran:?}"
     );
+}
+
+/// The kubelets' common fields go through the founder to the cluster.
+#[test]
+fn a_change_that_no_document_carries_is_told_once() {
+    let desk = founded("ha-ubuntu");
+    let set = ["--set", "kubernetes.kubelet.config.maxPods=80"];
+    let told = |verb: &str| {
+        let ran = desk.run(&[&[verb], &set[..]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stderr
+            .contains("warning[FL1221]: kubeadm's configuration of the cluster is not that of firelay.state.yaml:")
+    };
+    assert!(told("plan") && told("render") && !told("plan") && !told("render"));
 }

@@ -334,7 +334,7 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     let set = |value: &'static str| ["render", "--set", value];
     for (value, texts) in [
         (
-            "network.pods=[10.99.0.0/16]",
+            "network.pods=[10.245.0.0/16]",
             ["FL1211", "10.244.0.0/16 in firelay.state.yaml:"],
         ),
         (
@@ -379,14 +379,18 @@ fn what_a_running_cluster_cannot_take_is_refused() {
 #[test]
 fn members_of_etcd_are_not_lost() {
     let desk = founded("single-node");
-    let changed = ["render", "--set", "kubernetes.kubelet.config.maxPods=80"];
+    let changed = [
+        "render",
+        "--set",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
+    ];
     refused(
         &desk,
         &changed,
         &["FL1217", "home1 would be replaced, and it is the only member of etcd"],
     );
     let external = founded("external-etcd");
-    edit(&external, "kubernetes: \"1.36.4\"", "kubernetes: \"1.33.13\"");
+    edit(&external, "kubernetes: \"1.35.8\"", "kubernetes: \"1.33.13\"");
     edit(&external, "etcd: \"3.6.14\"", "etcd: \"3.5.24\"");
     refused(
         &external,

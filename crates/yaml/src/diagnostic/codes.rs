@@ -292,4 +292,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1218", "machine that the spec no longer has"),
     ("FL1219", "bootstrap token that has ended"),
     ("FL1220", "certificates that have ended"),
+    ("FL1221", "setting that no document carries"),
 ];
