@@ -30,8 +30,9 @@ pub use tree::*;
                   for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
-                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, secrets where they must not be).",
+                  Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
+                  5 verification or a policy failed (size, secrets where they must not be), 6 a plan has changes \
+                  (--detailed-exitcode).",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -69,6 +70,10 @@ pub enum Verb {
     Secrets(SecretsVerb),
     /// Write one bootable document per node
     Render(Render),
+    /// Show what a render would change, machine by machine, and in which order
+    Plan(Plan),
+    /// Record that the cluster stands, so that no later render contains `kubeadm init`
+    Founded(Founded),
     /// Sign a kubeconfig for one user, offline
     Kubeconfig(Kubeconfig),
     /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
@@ -265,16 +270,94 @@ pub struct Render {
     /// Make a bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
-    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. Later renders into the
-    /// same directory keep to it
-    #[arg(long)]
-    pub founded: bool,
-    /// The cluster does not stand any more: write `kubeadm init` again into a tree that was rendered with `--founded`
-    #[arg(long, conflicts_with = "founded")]
-    pub refound: bool,
+    /// The record, and changes of a cluster that stands.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// How to report
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
+}
+
+/// The record of the cluster, and how a render changes it.
+#[derive(Debug, Default, Args)]
+pub struct StateArgs {
+    /// The record of the cluster [default: NAME.state.yaml beside the bundle NAME.secrets.yaml; firelay.state.yaml beside the spec
+    /// for a bundle of another name]
+    #[arg(long = "state", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. The record keeps
+    /// it for all later renders
+    #[arg(long)]
+    pub founded: bool,
+    /// The cluster does not stand any more: write `kubeadm init` again
+    #[arg(long, conflicts_with = "founded")]
+    pub refound: bool,
+    /// This machine is created anew: its certificates get today's date; as often as needed
+    #[arg(long, value_name = "NAME")]
+    pub replace: Vec<String>,
+    /// Override the findings of a code about a change of a running cluster, as often as needed. The record keeps code and date
+    #[arg(long, value_name = "CODE", value_parser = overridable)]
+    pub accept: Vec<String>,
+    /// Make the record, which is missing, of the tree in --out
+    #[arg(long)]
+    pub adopt_tree: bool,
+}
+
+/// A code that `--accept` takes.
+fn overridable(code: &str) -> Result<String, String> {
+    let known = crate::record::OVERRIDABLE;
+    match known.contains(&code) {
+        true => Ok(code.to_owned()),
+        false => Err(format!(
+            "no finding of this code can be accepted; those of a change are {}",
+            known.join(", ")
+        )),
+    }
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 3 if the running cluster cannot take the change. Examples:\n  firelay plan\n  \
+                        firelay plan --detailed-exitcode --output json | jq '.counts'"
+)]
+pub struct Plan {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The tree of the last render
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The record, and changes of a cluster that stands.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// End with 0 if nothing changes and with 6 if anything does
+    #[arg(long)]
+    pub detailed_exitcode: bool,
+    /// How to report; SARIF has the findings alone
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Findings,
+}
+
+/// `founded`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  firelay founded\n  firelay founded --at 2026-11-22T12:00:00Z\n\n\
+                        The next render writes no `kubeadm init`, and machines that are added get certificates of that day."
+)]
+pub struct Founded {
+    /// The spec, beside which the record is
+    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    pub spec: PathBuf,
+    /// The secrets bundle, beside which the record is; it is not read
+    #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
+    pub secrets: Option<PathBuf>,
+    /// The record of the cluster [default: as `render` has it]
+    #[arg(long = "state", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// When it was founded, in RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
 }
 
 /// What reads a document before the machine does.

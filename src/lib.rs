@@ -49,6 +49,10 @@ pub mod document;
 
 pub mod delivery;
 
+pub mod record;
+
+pub mod changes;
+
 pub mod cli;
 
 pub mod commands;

@@ -20,7 +20,7 @@ use crate::{
     cli::{Inputs, SpecArgs, Verify},
     encoding::sha256_hex,
     secrets::Bundle,
-    tree::{self, ManifestFile, TreeReader},
+    tree::{self, Manifest, ManifestFile, TreeReader},
 };
 
 /// The differences between a tree and the render of its spec and bundle.
@@ -38,7 +38,7 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
             bundle.fingerprint()
         )));
     }
-    let rendered = Rendered::of(&project, &bundle, last.founded, &args.out)?;
+    let rendered = Rendered::of(&project, &bundle, &last, &args.out)?;
     let own = fs::read(args.out.join(MANIFEST)).map_err(|error| Failure::file("read", &args.out, &error))?;
     let from_disk = |path: &str| fs::read(args.out.join(path));
     let from_memory = |path: &str| rendered.get(path, &args.out);
@@ -82,8 +82,9 @@ struct Rendered {
 
 impl Rendered {
     /// Renders all nodes. Files that the tree has in the same bytes are not kept, since there may be thousands.
-    fn of(project: &Project, bundle: &Bundle, founded: bool, out: &Path) -> Result<Self, Failure> {
-        let assembly = Assembly::new(project, bundle, founded)?;
+    fn of(project: &Project, bundle: &Bundle, last: &Manifest, out: &Path) -> Result<Self, Failure> {
+        let assembly = Assembly::new(project, bundle, last.founded)?;
+        let assembly = assembly.dated(last.generations.clone(), last.administrator_issued_at);
         let nodes = for_each_node(&project.plan.nodes, |node| {
             let documents = Documents::of(&assembly, node)?;
             let files = documents.files();

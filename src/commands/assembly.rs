@@ -1,8 +1,9 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, collections::BTreeMap, sync::OnceLock};
 
 use rayon::prelude::*;
+use time::OffsetDateTime;
 
 use super::{
     failure::{Failure, chain},
@@ -17,6 +18,7 @@ use crate::{
     pki::{self, Authorities, NodePki},
     plan::NodePlan,
     secrets::Bundle,
+    tree::Generation,
 };
 
 /// Everything that the nodes of a cluster share, computed once.
@@ -25,6 +27,10 @@ pub struct Assembly<'a> {
     authorities: Authorities,
     keys: PayloadKeys,
     shared: Shared<'a>,
+    /// Date of the administrator's certificate.
+    administrator: Option<OffsetDateTime>,
+    /// Machines whose certificates have a date of their own, or whose document has changed.
+    generations: BTreeMap<String, Generation>,
 }
 
 impl<'a> Assembly<'a> {
@@ -42,7 +48,6 @@ impl<'a> Assembly<'a> {
             encryption_key: bundle.encryption_key.clone(),
             phases: addons::phases(plan, &certificates)?,
             containerd: containerd(plan, &project.profiles)?,
-            not_before: bundle.issued_at - plan.pki.backdate,
             founded,
         };
         Ok(Self {
@@ -50,7 +55,33 @@ impl<'a> Assembly<'a> {
             authorities,
             keys: PayloadKeys::of(bundle),
             shared,
+            administrator: None,
+            generations: BTreeMap::new(),
         })
+    }
+
+    /// The same with the dates of machines, and of the administrator's certificate where it is not the bundle's.
+    #[must_use]
+    pub fn dated(mut self, generations: BTreeMap<String, Generation>, administrator: Option<OffsetDateTime>) -> Self {
+        self.administrator = administrator;
+        self.generations = generations;
+        self
+    }
+
+    /// Machines whose certificates have a date of their own, or whose document has changed.
+    pub fn generations(&self) -> &BTreeMap<String, Generation> {
+        &self.generations
+    }
+
+    /// Date of the administrator's certificate, where it is not the bundle's.
+    pub fn administrator(&self) -> Option<OffsetDateTime> {
+        self.administrator
+    }
+
+    /// The date of a machine's certificates.
+    fn issued_at(&self, node: &NodePlan) -> OffsetDateTime {
+        let own = self.generations.get(&node.name);
+        own.map_or(self.bundle.issued_at, |own| own.issued_at)
     }
 
     /// The bundle that all secrets come from.
@@ -65,7 +96,9 @@ impl<'a> Assembly<'a> {
 
     /// Certificates, keys and kubeconfigs of a node.
     pub fn pki(&self, node: &NodePlan) -> Result<NodePki, Failure> {
-        pki::issue(self.shared.plan, &self.authorities, self.bundle, &self.as_is(node)).map_err(|error| secrets(&error))
+        let (plan, issued_at) = (self.shared.plan, self.issued_at(node));
+        let issued = pki::issue(plan, &self.authorities, self.bundle, &self.as_is(node), issued_at);
+        issued.map_err(|error| secrets(&error))
     }
 
     /// All files of a node, patched.
@@ -121,7 +154,9 @@ impl<'a> Assembly<'a> {
 
     /// The administrator's kubeconfig.
     pub fn admin_kubeconfig(&self) -> Result<crate::secret::Secret<String>, Failure> {
-        pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle).map_err(|error| secrets(&error))
+        let issued_at = self.administrator.unwrap_or(self.bundle.issued_at);
+        let kubeconfig = pki::admin_kubeconfig(self.shared.plan, &self.authorities, self.bundle, issued_at);
+        kubeconfig.map_err(|error| secrets(&error))
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) fn manifest(project: &Project, assembly: &Assembly<'_>) -> Manifest {
     let (plan, fingerprint) = (&project.plan, assembly.bundle().fingerprint());
     Manifest {
         founded: assembly.is_founded(),
+        generations: assembly.generations().clone(),
+        administrator_issued_at: assembly.administrator(),
         ports: plan.ports().map(Into::into).collect(),
         ..Manifest::new(&plan.name, &plan.kubernetes.version.to_string(), &fingerprint)
     }

@@ -18,6 +18,8 @@ pub enum Failure {
     Policy(String),
     /// 5: a document fits in no form that its platform takes.
     TooLarge(String),
+    /// 6: a plan has changes, and `--detailed-exitcode` asks for them.
+    Changes,
 }
 
 impl Failure {
@@ -34,6 +36,7 @@ impl Failure {
             Self::Refused(_) => 3,
             Self::Secrets(_) => 4,
             Self::Policy(_) | Self::TooLarge(_) => 5,
+            Self::Changes => 6,
         }
     }
 }

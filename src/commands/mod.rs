@@ -11,6 +11,7 @@ mod completions;
 mod documents;
 mod explain;
 mod failure;
+mod founded;
 mod git;
 mod graph;
 mod harden;
@@ -20,6 +21,7 @@ pub mod known_secrets;
 mod kubeconfig;
 mod man;
 pub mod measure;
+mod plan;
 pub mod preview;
 mod profile;
 pub mod project;
@@ -30,6 +32,7 @@ mod secrets;
 mod seed;
 mod serve;
 mod size;
+mod state;
 mod streams;
 mod terraform;
 mod variables;
@@ -50,6 +53,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
+        Verb::Plan(args) => plan::run(args),
+        Verb::Founded(args) => founded::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),

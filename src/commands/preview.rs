@@ -61,11 +61,11 @@ impl<'a> Preview<'a> {
             encryption_key: Secret::new(bundle.encryption_key.to_owned()),
             phases: addons::phases(plan, &AddonCertificates::new())?,
             containerd: containerd(plan, profiles)?,
-            not_before: issued - plan.pki.backdate,
             founded: false,
         };
         let pki = NodePki {
             files: Vec::new(),
+            not_before: issued - plan.pki.backdate,
             expires: issued + plan.pki.leaf_validity,
         };
         Ok(Self { shared, pki })

@@ -18,9 +18,11 @@ use super::{
     bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents},
     failure::Failure,
-    git, measure,
+    git, measure, plan,
     project::Project,
-    seed, streams,
+    seed,
+    state::{Rendering, State, Update},
+    streams,
     variables::{self, MachineVariables},
     verify,
 };
@@ -37,17 +39,23 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(args, &project)?;
     let secrets = SecretsFile::open(args, &project)?;
+    let state = State::open(args.state.file.as_deref(), &args.inputs)?;
     if args.out == Path::new("-") {
-        return print(args, &project, &nodes, &secrets);
+        return print(args, &project, &nodes, &secrets, &state);
     }
     let tree = begin(args, &project, &secrets.bundle)?;
-    let assembly = Assembly::new(&project, &secrets.bundle, is_founded(args, &tree))?;
+    let mut update = update(args, &project, &secrets.bundle, &state, tree.last(), &nodes)?;
+    let assembly = update.assembly()?;
     let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
-    let manifest = complete(args, &project, &assembly, &tree, &nodes)?;
+    let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
     let checks = chosen_checks(args, &project.plan);
     verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks)?;
+    refuse_members(args, &project, &mut update, &tree, &manifest)?;
     secrets.save(&tree)?;
+    let record = state.prepare(&update.next)?;
     let finished = tree.finish(manifest)?;
+    state.place(record)?;
+    update.tell();
     warn_of_leftovers(&args.out, &finished.left)?;
     report(args, &project, &secrets.bundle, &written, &finished)
 }
@@ -88,7 +96,6 @@ impl SecretsFile {
             true => bundle::create(&project.plan)?,
             false => project.bundle(&args.inputs, "render")?,
         };
-        still_valid(project, &bundle, OffsetDateTime::now_utc())?;
         Ok(Self { bundle, path, new })
     }
 
@@ -103,10 +110,55 @@ impl SecretsFile {
     }
 }
 
+/// Compares the record, the tree in place and the spec, and refuses what the running cluster cannot take.
+fn update<'a>(
+    args: &'a Render,
+    project: &'a Project,
+    bundle: &'a Bundle,
+    state: &'a State,
+    last: Option<&Manifest>,
+    nodes: &'a [NodePlan],
+) -> Result<Update<'a>, Failure> {
+    let rendering = Rendering {
+        args: &args.state,
+        out: &args.out,
+        project,
+        bundle,
+        nodes,
+        whole: args.node.is_empty(),
+        now: OffsetDateTime::now_utc(),
+    };
+    let mut update = Update::begin(rendering, state, last)?;
+    update.refuse_forbidden()?;
+    update.tell_founded();
+    Ok(update)
+}
+
+/// Refuses to replace the last members of etcd, which only the rendered files show.
+fn refuse_members(
+    args: &Render,
+    project: &Project,
+    update: &mut Update<'_>,
+    tree: &TreeWriter,
+    manifest: &Manifest,
+) -> Result<(), Failure> {
+    let changes = plan::changed_members(project, update, (&args.out, tree, manifest))?;
+    update.check_members(&changes);
+    update.refuse_forbidden()
+}
+
 /// Writes the document of one node to stdout, and nothing else anywhere.
-fn print(args: &Render, project: &Project, nodes: &[NodePlan], secrets: &SecretsFile) -> Result<(), Failure> {
+fn print(
+    args: &Render,
+    project: &Project,
+    nodes: &[NodePlan],
+    secrets: &SecretsFile,
+    state: &State,
+) -> Result<(), Failure> {
     let bundle = &secrets.bundle;
-    let assembly = Assembly::new(project, bundle, args.founded)?;
+    let update = update(args, project, bundle, state, None, nodes)?;
+    update.refuse_undated()?;
+    let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);
     let document = document.map_err(|failure| measure::explained(project, bundle, failure))?;
     if secrets.new {
@@ -264,37 +316,8 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
     Ok(tree.keep(other)?)
 }
 
-/// Whether the cluster stands. Once `--founded` was given it stays so: else the document of a replaced founder would found a
-/// second cluster.
-fn is_founded(args: &Render, tree: &TreeWriter) -> bool {
-    if args.founded || args.refound {
-        return args.founded;
-    }
-    let before = tree.last().is_some_and(|last| last.founded);
-    if before {
-        streams::tell(format_args!(
-            "{} is of a cluster that stands: no document has kubeadm init (--refound writes it again)",
-            args.out.display()
-        ));
-    }
-    before
-}
-
-/// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.
-fn still_valid(project: &Project, bundle: &Bundle, now: OffsetDateTime) -> Result<(), Failure> {
-    let end = bundle.issued_at + project.plan.pki.leaf_validity;
-    if now < end {
-        return Ok(());
-    }
-    Err(Failure::Secrets(format!(
-        "the certificates of this bundle ended on {}, pki.leafValidity after it was made\n  \
-         = help: a longer pki.leafValidity makes new ones of the same keys; every node then gets a new document",
-        end.date()
-    )))
-}
-
 /// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
-fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
+pub(super) fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
     let Some(last) = last else { return Ok(()) };
     let out = out.display();
     if last.cluster != cluster {

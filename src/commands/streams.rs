@@ -61,7 +61,10 @@ impl Failure {
         | Self::Refused(text)
         | Self::Secrets(text)
         | Self::Policy(text)
-        | Self::TooLarge(text)) = self;
+        | Self::TooLarge(text)) = self
+        else {
+            return;
+        };
         if !text.is_empty() {
             tell(format_args!("error: {text}"));
         }

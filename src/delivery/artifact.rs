@@ -198,7 +198,7 @@ impl Artifact {
 }
 
 /// The roles of a node, in the manifest's order.
-pub(super) fn roles(node: &NodePlan) -> Vec<Role> {
+pub fn roles(node: &NodePlan) -> Vec<Role> {
     let roles = [
         (node.roles.control_plane, Role::ControlPlane),
         (node.roles.worker, Role::Worker),

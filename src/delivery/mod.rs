@@ -15,7 +15,7 @@ pub mod terraform;
 #[cfg(test)]
 mod tests;
 
-pub use artifact::{Artifact, ArtifactFile, Handover, Payload, package};
+pub use artifact::{Artifact, ArtifactFile, Handover, Payload, package, roles};
 pub use beside::beside;
 pub use error::Error;
 pub use escape::{Engine, escape};

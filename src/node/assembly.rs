@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use time::OffsetDateTime;
-
 use super::{
     Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
     boot::{self, Validity},
@@ -35,8 +33,6 @@ pub struct Shared<'a> {
     pub phases: Vec<Phase>,
     /// How this version of containerd is configured.
     pub containerd: Arc<ContainerdProfile>,
-    /// Begin of every leaf's validity.
-    pub not_before: OffsetDateTime,
     /// The cluster exists: nobody founds.
     pub founded: bool,
 }
@@ -46,7 +42,7 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
     let plan = shared.plan;
     let founder = node.founder && !shared.founded;
     let validity = Validity {
-        not_before: shared.not_before,
+        not_before: pki.not_before,
         not_after: pki.expires,
     };
     let mut files: Vec<_> = pki.files.iter().map(staged).collect();

@@ -56,7 +56,14 @@ fn issue(
     let open = ca.open().map_err(|problem| refused(problem.to_owned()))?;
     let leaf = |(leaf, wanted): (&String, &declaration::Leaf)| {
         let label = format!("addon/{name}/{leaf}");
-        let issued = sign_by(plan, authorities, bundle, &label, &filled(wanted), ("add-on", &open))?;
+        let issued = sign_by(
+            plan,
+            authorities,
+            bundle.issued_at,
+            &label,
+            &filled(wanted),
+            ("add-on", &open),
+        )?;
         let pair = AddonCertificate {
             ca: ca.certificate.clone(),
             certificate: issued.certificate,

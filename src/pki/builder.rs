@@ -29,6 +29,8 @@ pub struct PkiFile {
 pub struct NodePki {
     /// Files, sorted by path.
     pub files: Vec<PkiFile>,
+    /// When its certificates begin to hold.
+    pub not_before: OffsetDateTime,
     /// When the first of its certificates ends.
     pub expires: OffsetDateTime,
 }
@@ -39,17 +41,25 @@ pub(super) struct PkiBuilder<'a> {
     authorities: &'a Authorities,
     pub(super) bundle: &'a Bundle,
     pub(super) node: &'a NodePlan,
+    issued_at: OffsetDateTime,
     files: Vec<PkiFile>,
     expires: Option<OffsetDateTime>,
 }
 
 impl<'a> PkiBuilder<'a> {
-    pub(super) fn new(plan: &'a Plan, authorities: &'a Authorities, bundle: &'a Bundle, node: &'a NodePlan) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        authorities: &'a Authorities,
+        bundle: &'a Bundle,
+        node: &'a NodePlan,
+        issued_at: OffsetDateTime,
+    ) -> Self {
         Self {
             plan,
             authorities,
             bundle,
             node,
+            issued_at,
             files: Vec::new(),
             expires: None,
         }
@@ -58,7 +68,7 @@ impl<'a> PkiBuilder<'a> {
     /// Signs a leaf of this node. Its key is derived from its path.
     pub(super) fn sign(&mut self, path: &str, leaf: &Leaf) -> Result<Issued, Error> {
         let label = format!("node/{}/{path}", self.node.name);
-        let issued = leaf::sign(self.plan, self.authorities, self.bundle, &label, leaf)?;
+        let issued = leaf::sign(self.plan, self.authorities, self.issued_at, &label, leaf)?;
         self.expires = Some(
             self.expires
                 .map_or(issued.not_after, |expires| expires.min(issued.not_after)),
@@ -97,6 +107,7 @@ impl<'a> PkiBuilder<'a> {
         let authority = self.authorities.get(Ca::Kubernetes).not_after;
         NodePki {
             files: self.files,
+            not_before: self.issued_at - self.plan.pki.backdate,
             expires: self.expires.unwrap_or(authority),
         }
     }

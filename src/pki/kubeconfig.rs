@@ -61,10 +61,15 @@ fn url(host: &str, port: u16) -> String {
     }
 }
 
-/// A kubeconfig for people, with a certificate of its own: `kubernetes-admin` of `kubeadm:cluster-admins`.
-pub fn admin_kubeconfig(plan: &Plan, authorities: &Authorities, bundle: &Bundle) -> Result<Secret<String>, Error> {
+/// A kubeconfig for people, with a certificate of its own on a date: `kubernetes-admin` of `kubeadm:cluster-admins`.
+pub fn admin_kubeconfig(
+    plan: &Plan,
+    authorities: &Authorities,
+    bundle: &Bundle,
+    issued_at: OffsetDateTime,
+) -> Result<Secret<String>, Error> {
     let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, "kubernetes-admin").organization(ADMINISTRATORS.to_owned());
-    let issued = leaf::sign(plan, authorities, bundle, "admin", &leaf)?;
+    let issued = leaf::sign(plan, authorities, issued_at, "admin", &leaf)?;
     kubeconfig(plan, bundle, "kubernetes-admin", &issued)
 }
 

@@ -11,7 +11,7 @@ use super::{Authorities, Error, authorities::Ca, names::Names};
 use crate::{
     plan::Plan,
     secret::Secret,
-    secrets::{Bundle, OpenAuthority, PrivateKey, to_pem},
+    secrets::{OpenAuthority, PrivateKey, to_pem},
 };
 
 /// Extended key usage.
@@ -96,18 +96,18 @@ pub(super) struct Issued {
     pub(super) not_after: OffsetDateTime,
 }
 
-/// Signs a leaf. `label` names it within the cluster, and key and serial follow from it.
+/// Signs a leaf on a date. `label` names it within the cluster, and key and serial follow from it.
 pub(super) fn sign(
     plan: &Plan,
     authorities: &Authorities,
-    bundle: &Bundle,
+    issued_at: OffsetDateTime,
     label: &str,
     leaf: &Leaf,
 ) -> Result<Issued, Error> {
     sign_by(
         plan,
         authorities,
-        bundle,
+        issued_at,
         label,
         leaf,
         (leaf.ca.name(), authorities.get(leaf.ca)),
@@ -118,14 +118,14 @@ pub(super) fn sign(
 pub(super) fn sign_by(
     plan: &Plan,
     authorities: &Authorities,
-    bundle: &Bundle,
+    issued_at: OffsetDateTime,
     label: &str,
     leaf: &Leaf,
     (name, authority): (&'static str, &OpenAuthority),
 ) -> Result<Issued, Error> {
     let key = authorities.keys.key(label);
     let mut params = leaf.params(label)?;
-    (params.not_before, params.not_after) = validity(plan, bundle, leaf, name, authority)?;
+    (params.not_before, params.not_after) = validity(plan, issued_at, leaf, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.keys.serial(label, &content)));
     complete(params, &key, label, authority)
@@ -172,22 +172,21 @@ fn complete(
 /// renews lasts as long as the CA, unless the spec says how long leaves live: otherwise etcd would stop after a year.
 fn validity(
     plan: &Plan,
-    bundle: &Bundle,
+    issued_at: OffsetDateTime,
     leaf: &Leaf,
     name: &'static str,
     authority: &OpenAuthority,
 ) -> Result<(OffsetDateTime, OffsetDateTime), Error> {
-    if authority.not_after <= bundle.issued_at {
+    if authority.not_after <= issued_at {
         let ended = authority.not_after.format(&Rfc3339).unwrap_or_default();
         return Err(Error::Ended(name, ended));
     }
-    let not_before = bundle
-        .issued_at
+    let not_before = issued_at
         .checked_sub(plan.pki.backdate)
         .filter(|moment| moment.year() >= 1950);
     let end = match plan.pki.unrenewed_last && !leaf.is_renewed(plan) {
         true => authority.not_after,
-        false => bundle.issued_at.saturating_add(plan.pki.leaf_validity),
+        false => issued_at.saturating_add(plan.pki.leaf_validity),
     };
     Ok((not_before.ok_or(Error::Validity)?, end.min(authority.not_after)))
 }

@@ -1,14 +1,22 @@
 //! Which files which node gets.
 
+use time::OffsetDateTime;
+
 use super::{Authorities, Error, NodePki, builder::PkiBuilder, control_plane, etcd, kubelet};
 use crate::{
     plan::{NodePlan, Plan},
     secrets::Bundle,
 };
 
-/// Everything of one node. Pure: it does not depend on other nodes.
-pub fn issue(plan: &Plan, authorities: &Authorities, bundle: &Bundle, node: &NodePlan) -> Result<NodePki, Error> {
-    let mut builder = PkiBuilder::new(plan, authorities, bundle, node);
+/// Everything of one node, with certificates of a date. Pure: it does not depend on other nodes.
+pub fn issue(
+    plan: &Plan,
+    authorities: &Authorities,
+    bundle: &Bundle,
+    node: &NodePlan,
+    issued_at: OffsetDateTime,
+) -> Result<NodePki, Error> {
+    let mut builder = PkiBuilder::new(plan, authorities, bundle, node, issued_at);
     if node.roles.kubernetes() {
         builder.certificate("pki/ca.crt", &bundle.kubernetes.certificate);
         kubelet::issue(&mut builder)?;

@@ -13,8 +13,9 @@ const OF_ONE_VALUE: &[&str] = &[
     "FL0011", "FL0101", "FL0102", "FL0106", "FL0112", "FL0114", "FL0117", "FL0201", "FL0202", "FL0206", "FL0211",
     "FL0214", "FL0216", "FL0217", "FL0221", "FL0301", "FL0302", "FL0305", "FL0306", "FL0307", "FL0308", "FL0309",
     "FL0310", "FL0311", "FL0312", "FL0313", "FL0314", "FL0401", "FL0403", "FL0404", "FL0502", "FL0503", "FL0505",
-    "FL0506", "FL0507", "FL0508", "FL0509", "FL0512", "FL0513", "FL0514", "FL0601", "FL0602", "FL0603", "FL0604",
-    "FL0606", "FL0608", "FL0611", "FL0613", "FL0614", "FL0615", "FL0616", "FL0630", "FL0701", "FL0705", "FL0901",
+    "FL0506", "FL0507", "FL0508", "FL0509", "FL0512", "FL0513", "FL0514", "FL0541", "FL0601", "FL0602", "FL0603",
+    "FL0604", "FL0606", "FL0608", "FL0611", "FL0613", "FL0614", "FL0615", "FL0616", "FL0630", "FL0701", "FL0705",
+    "FL0901",
 ];
 
 /// Resolves a composed spec: the plan with its warnings, or all errors, in the order of the text. No finding shows a value of

@@ -52,6 +52,7 @@ mod sources;
 mod swap;
 mod unknown_name;
 mod unused;
+mod update;
 mod vip;
 
 pub use addons::{context, of as context_of};

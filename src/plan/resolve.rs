@@ -20,7 +20,7 @@ use super::{
     report::Report,
     runtime, security,
     swap::SwapUse,
-    unused,
+    unused, update,
 };
 use crate::{profile::Profiles, spec::Spec};
 
@@ -146,6 +146,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         security,
         nodes,
         beside,
+        max_unavailable: update::max_unavailable(spec, report),
         pxe,
         patches,
     };

@@ -41,7 +41,7 @@ echo "--- $((SECONDS < 20))"
 
 fn render(example: &Example, set: &[&str], more: &[&str], out: &Path) {
     let directory = tempfile::tempdir().unwrap();
-    let bundle = directory.path().join("bundle.yaml");
+    let bundle = directory.path().join("bundle.secrets.yaml");
     example.lay_bundle(&bundle);
     let mut command = firelay(&["render"]);
     command

@@ -76,7 +76,7 @@ fn a_member_whose_disk_is_new_takes_the_place_of_its_former_self() {
     let spec = example("external-etcd").spec;
     render.arg("render").arg(spec).args(["--new-secrets", "--secrets"]);
     render
-        .arg(directory.path().join("bundle"))
+        .arg(directory.path().join("bundle.secrets.yaml"))
         .arg("--out")
         .arg(directory.path().join("out"));
     support::succeed(&mut render, "firelay");

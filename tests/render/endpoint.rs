@@ -79,7 +79,9 @@ impl Cluster {
             .arg("render")
             .arg(example("local-endpoint").spec)
             .arg("--new-secrets");
-        render.arg("--secrets").arg(directory.path().join("bundle.yaml"));
+        render
+            .arg("--secrets")
+            .arg(directory.path().join("bundle.secrets.yaml"));
         succeed(render.arg("--out").arg(directory.path().join("out")), "firelay");
         Self {
             directory,
@@ -273,7 +275,7 @@ fn vip_with(more: &str) -> (Value, Files) {
     let spec = directory.path().join("cluster.yaml");
     let text = fs::read_to_string(root().join("examples/kube-vip.yaml")).unwrap();
     fs::write(&spec, text.replace("interface: eth0 }", &format!("{more} }}"))).unwrap();
-    let bundle = directory.path().join("bundle.yaml");
+    let bundle = directory.path().join("bundle.secrets.yaml");
     example("kube-vip").lay_bundle(&bundle);
     let out = directory.path().join("out");
     let mut render = support::firelay(&["render"]);
@@ -418,7 +420,7 @@ fn images_are_rewritten() {
             fs::read_to_string(root().join(format!("examples/{name}.yaml"))).unwrap() + rewrites,
         )
         .unwrap();
-        let bundle = directory.path().join("bundle.yaml");
+        let bundle = directory.path().join("bundle.secrets.yaml");
         example(name).lay_bundle(&bundle);
         let out = directory.path().join("out");
         let mut render = support::firelay(&["render"]);

@@ -357,14 +357,16 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
         ))
     })
     .map_err(|failure| format!("{failure:?}"))?;
-    let made = format!("{} {} {:?}", plan.name, plan.pki.algorithm, plan.pki.ca_validity);
+    // What makes the bundle, and what orders the steps of `plan`.
+    let (pki, update) = (&plan.pki, plan.max_unavailable);
+    let made = format!("{} {} {:?} {update:?}", plan.name, pki.algorithm, pki.ca_validity);
     Ok(format!("{:x?}", Sha256::digest(format!("{made} {nodes:?}"))))
 }
 
 fn bundle() -> Bundle {
     let path = support::example("single-node").bundle;
     let directory = tempfile::tempdir().unwrap();
-    let own = directory.path().join("bundle.yaml");
+    let own = directory.path().join("bundle.secrets.yaml");
     fs::copy(path, &own).unwrap();
     fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     firelay::secrets::BundleText::read(&own).unwrap().open(&[]).unwrap()

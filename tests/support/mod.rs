@@ -90,7 +90,7 @@ pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
 /// Renders an example into a directory.
 pub fn render(example: &Example, out: &Path) {
     let directory = tempfile::tempdir().unwrap();
-    let bundle = directory.path().join("bundle.yaml");
+    let bundle = directory.path().join("bundle.secrets.yaml");
     example.lay_bundle(&bundle);
     let mut command = firelay(&["render"]);
     command

@@ -16,7 +16,7 @@ mod writer;
 
 pub use error::Error;
 pub use machines::{Document, Machine, machines};
-pub use manifest::{Manifest, ManifestFile, ManifestPort};
+pub use manifest::{Generation, Manifest, ManifestFile, ManifestPort};
 pub use reader::TreeReader;
 pub use vocabulary::{DeliveryForm, DocumentFormat, Encoding, Exposure, Place, Role};
 pub use writer::{Report, TreeWriter, gitignore};

@@ -1,5 +1,7 @@
 //! `manifest.json`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -24,11 +26,33 @@ pub struct Manifest {
     /// The cluster stands: no document founds it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub founded: bool,
+    /// Machines and pools that were rendered anew since the bundle was made, by name. All others are of generation 1, and
+    /// their certificates have the bundle's date.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub generations: BTreeMap<String, Generation>,
+    /// Date of the administrator's certificate, where it is not the bundle's.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub administrator_issued_at: Option<OffsetDateTime>,
     /// Ports that machines must reach on each other, for firewalls and security groups.
     #[serde(default)]
     pub ports: Vec<ManifestPort>,
     /// Every file, by path.
     pub files: Vec<ManifestFile>,
+}
+
+/// How often the document of a machine has changed, and when its certificates were dated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Generation {
+    /// 1 for the first document, one more for each change.
+    pub generation: u32,
+    /// The date of its certificates.
+    #[serde(with = "time::serde::rfc3339")]
+    pub issued_at: OffsetDateTime,
 }
 
 /// A port that machines of the cluster must reach.
@@ -62,6 +86,8 @@ impl Manifest {
             kubernetes_version: kubernetes_version.to_owned(),
             bundle_fingerprint: bundle_fingerprint.to_owned(),
             founded: false,
+            generations: BTreeMap::new(),
+            administrator_issued_at: None,
             ports: Vec::new(),
             files: Vec::new(),
         }

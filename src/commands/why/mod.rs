@@ -55,6 +55,22 @@ pub fn run(args: &Why) -> Result<(), Failure> {
     report::print(&answer, args.output)
 }
 
+/// The lines of the spec and of patches that a part of a machine's file comes from, as `cluster.yaml:12`. Nothing is said of
+/// files that only root may read.
+pub(super) fn spec_places(project: &Project, node: &NodePlan, address: &str) -> Result<Vec<String>, Failure> {
+    let address = Address::parse(address).map_err(Failure::Usage)?;
+    let patched = preview(project, node, FAKE_SECRETS[0])?;
+    if is_closed(&address.thing, node, &patched) {
+        return Ok(Vec::new());
+    }
+    let Ok(subject) = Subject::find(&address, &patched) else {
+        return Ok(Vec::new());
+    };
+    let (spec, reading) = (redact_spec(&project.spec), subject.read(&patched));
+    let context = VariantContext::new(project, node, &subject, &reading);
+    Ok(context.spec_lines(&spec).iter().map(Line::place).collect())
+}
+
 fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> Result<Answer, Failure> {
     let patched = preview(project, node, FAKE_SECRETS[0])?;
     let closed = is_closed(&address.thing, node, &patched);

@@ -28,6 +28,13 @@ pub(super) struct Line {
     guess: bool,
 }
 
+impl Line {
+    /// `cluster.yaml:12`.
+    pub(super) fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
 /// The lines at some places, each once.
 pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>) -> Vec<Line> {
     let mut all: Vec<Line> = Vec::new();

@@ -27,6 +27,24 @@ pub use trust::*;
 use super::{ScopedPatch, images::Images, ports};
 use crate::spec::{Access, Beside};
 
+/// How many of some machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Number(usize),
+    Percent(usize),
+}
+
+impl Limit {
+    /// Of so many machines, one at least.
+    pub fn of(self, machines: usize) -> usize {
+        let most = match self {
+            Self::Number(number) => number,
+            Self::Percent(percent) => machines * percent / 100,
+        };
+        most.max(1)
+    }
+}
+
 /// A cluster, resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -53,6 +71,8 @@ pub struct Plan {
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
     pub beside: BTreeSet<Beside>,
+    /// Workers that may be away at a time while the cluster takes a change.
+    pub max_unavailable: Limit,
     /// Where machines that boot from the network find things; absent when none does.
     pub pxe: Option<PxePlan>,
     /// Changes of rendered files, in the order in which they are applied.

@@ -21,6 +21,7 @@ mod runtime;
 mod security;
 mod settings;
 mod trust;
+mod update;
 
 use std::collections::BTreeMap;
 
@@ -50,6 +51,7 @@ pub use runtime::*;
 pub use security::*;
 pub use settings::HostSettings;
 pub use trust::*;
+pub use update::*;
 
 use settings::{host_settings, level};
 
@@ -102,6 +104,9 @@ host_settings!(level! {
         /// How documents come to the machines.
         #[serde(default)]
         pub delivery: Delivery,
+        /// How a running cluster takes changes: what `firelay plan` orders.
+        #[serde(default)]
+        pub update: Update,
         /// OS profile of every node that names none.
         pub os: Option<Spanned<String>>,
         /// Platform profile of every node that names none.

@@ -73,7 +73,7 @@ class Lab:
         path.write_text(json.dumps(spec))
         return real.archives(path)
 
-    def render(self, spec, *arguments, secrets="secrets.yaml", out="out"):
+    def render(self, spec, *arguments, secrets="lab.secrets.yaml", out="out"):
         """Writes the documents; the bundle is made the first time."""
         self.last = spec
         path = self.directory / "cluster.yaml"

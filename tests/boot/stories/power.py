@@ -16,7 +16,7 @@ EMPTY = f"find {PLACES} -type f -empty -not -name '*.done' -not -name images 2>/
 
 
 def tell(lab):
-    lab.render(lab.spec(["cp3", "w2", "etcd1"]), secrets="others.yaml", out="others")
+    lab.render(lab.spec(["cp3", "w2", "etcd1"]), secrets="others.secrets.yaml", out="others")
     cp1, cp2, _, w1 = lab.cluster(["cp1", "cp2", "cp3", "w1"])
     etcd1 = lab.machine("etcd1")
     etcd1.document = lab.directory / "others/nodes/etcd1"

@@ -59,7 +59,7 @@ def prepare(lab):
     pools = [{"name": "pool", "roles": ["worker"]}]
     lab.render(lab.spec(nodes, join=join, pools=pools))
     lab.render(lab.spec(["cp1", "w5"], join=join, endpoint={"host": "nowhere.lab"}), out="nowhere")
-    lab.render(lab.spec(["cp1", "w6", "w7"], join=join, pools=pools), secrets="others.yaml", out="others")
+    lab.render(lab.spec(["cp1", "w6", "w7"], join=join, pools=pools), secrets="others.secrets.yaml", out="others")
     for name, *_ in CASES:
         lab.machine(name)
     lab.w4.inject("/etc/systemd/system/lab-swap.service", SWAP)

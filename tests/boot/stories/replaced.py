@@ -31,7 +31,7 @@ def replace_founder(lab, machines):
         assert clusters(machines) == cluster
         assert members(cp1) == NAMES, members(cp1)
         assert len(lab.recorded("kubeadm init begins")) == begun, "the founder founded again"
-        lab.render(lab.last, "--founded", out="founded")
+        lab.render(lab.last, "--founded", "--state", lab.directory / "founded.state.yaml", out="founded")
         text = lab.text("founded/nodes/cp1")
         assert "kubeadm/join.yaml" in text and "init.yaml" not in text and "InitConfiguration" not in text
 

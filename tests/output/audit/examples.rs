@@ -103,7 +103,7 @@ fn a_report_tells_who_opens_what() {
 #[test]
 fn a_tree_of_other_secrets_is_not_audited_with_these() {
     let tree = Rendered::of("mixed");
-    example("ha-ubuntu").lay_bundle(&tree.at("bundle.yaml"));
+    example("ha-ubuntu").lay_bundle(&tree.at("bundle.secrets.yaml"));
     let audited = tree.audit(true, &[]);
     assert_eq!(audited.status.code(), Some(4));
     assert!(

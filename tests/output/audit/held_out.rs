@@ -15,7 +15,7 @@ use super::{
 fn search(tree: &Rendered) -> Value {
     let mut python = Command::new("/usr/bin/python3");
     python.arg(root().join("tests/held-out/secrets.py"));
-    python.arg(tree.at("out")).arg(tree.at("bundle.yaml"));
+    python.arg(tree.at("out")).arg(tree.at("bundle.secrets.yaml"));
     let searched = output(&mut python, "python3-yaml");
     assert!(searched.status.success(), "{}", said(&searched));
     serde_json::from_slice(&searched.stdout).unwrap()

@@ -37,7 +37,7 @@ impl Rendered {
             copy.arg("-r").arg(&*tree).arg(directory.path().join("out")),
             "coreutils",
         );
-        example(name).lay_bundle(&directory.path().join("bundle.yaml"));
+        example(name).lay_bundle(&directory.path().join("bundle.secrets.yaml"));
         Self { directory }
     }
 
@@ -46,7 +46,7 @@ impl Rendered {
     }
 
     pub fn bundle(&self) -> Bundle {
-        Bundle::parse("bundle", &fs::read_to_string(self.at("bundle.yaml")).unwrap()).unwrap()
+        Bundle::parse("bundle", &fs::read_to_string(self.at("bundle.secrets.yaml")).unwrap()).unwrap()
     }
 
     /// Writes behind what is in a file.
@@ -60,7 +60,7 @@ impl Rendered {
         let mut command = firelay(&["audit", "out"]);
         command.args(arguments).current_dir(self.directory.path());
         if with_bundle {
-            command.args(["--secrets", "bundle.yaml"]);
+            command.args(["--secrets", "bundle.secrets.yaml"]);
         }
         output(&mut command, "firelay")
     }

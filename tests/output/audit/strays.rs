@@ -40,7 +40,7 @@ fn a_name_need_not_be_text() {
 #[test]
 fn links_are_looked_at() {
     let tree = Rendered::of("mixed");
-    symlink(tree.at("bundle.yaml"), tree.at("out/nodes/arm1/secrets")).unwrap();
+    symlink(tree.at("bundle.secrets.yaml"), tree.at("out/nodes/arm1/secrets")).unwrap();
     assert!(
         places(&tree).contains(&place("FL1081", "nodes/arm1/secrets")),
         "{:?}",

@@ -289,7 +289,10 @@ fn render_says_that_the_cluster_stands() {
         .find(|example| example.name == "kube-vip")
         .unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let (bundle, out) = (directory.path().join("bundle.yaml"), directory.path().join("out"));
+    let (bundle, out) = (
+        directory.path().join("bundle.secrets.yaml"),
+        directory.path().join("out"),
+    );
     example.lay_bundle(&bundle);
     let render = |more: &[&str]| {
         let mut command = support::firelay(&["render"]);

@@ -41,7 +41,14 @@ pub fn bundle() -> Bundle {
 
 pub fn issue(plan: &Plan, bundle: &Bundle, name: &str) -> NodePki {
     let node = plan.nodes.iter().find(|node| node.name == name).unwrap();
-    pki::issue(plan, &Authorities::open(bundle).unwrap(), bundle, node).unwrap()
+    pki::issue(
+        plan,
+        &Authorities::open(bundle).unwrap(),
+        bundle,
+        node,
+        bundle.issued_at,
+    )
+    .unwrap()
 }
 
 /// One control plane `cp1` and one worker `worker-1`.

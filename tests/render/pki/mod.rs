@@ -250,7 +250,14 @@ fn extra_names_reach_the_certificates_they_are_for() {
     assert!(tree.describe("pki/etcd/peer.crt").ends_with("IP Address:203.0.113.10"));
     plan.pki.extra_sans = vec!["münchen.example.com".into()];
     let bundle = bundle();
-    let refused = pki::issue(&plan, &Authorities::open(&bundle).unwrap(), &bundle, &plan.nodes[0]).unwrap_err();
+    let refused = pki::issue(
+        &plan,
+        &Authorities::open(&bundle).unwrap(),
+        &bundle,
+        &plan.nodes[0],
+        bundle.issued_at,
+    )
+    .unwrap_err();
     assert!(
         matches!(&refused, Error::Name(label, _) if label == "node/cp1/pki/apiserver"),
         "{refused}"
@@ -594,7 +601,14 @@ fn a_ca_that_ended_signs_nothing() {
 }
 
 fn refusal(plan: &Plan, bundle: &Bundle) -> Error {
-    pki::issue(plan, &Authorities::open(bundle).unwrap(), bundle, &plan.nodes[0]).unwrap_err()
+    pki::issue(
+        plan,
+        &Authorities::open(bundle).unwrap(),
+        bundle,
+        &plan.nodes[0],
+        bundle.issued_at,
+    )
+    .unwrap_err()
 }
 
 #[test]

@@ -172,7 +172,15 @@ fn a_lost_bundle_is_restored_and_not_made_anew() {
         assert!(before == desk.everything());
     }
     assert_eq!(desk.run(&["render", "--secrets", "backup.yaml"]).code, 0);
-    let elsewhere = desk.run(&["render", "--new-secrets", "--out", "other"]);
+    // The record is that of the lost cluster.
+    let elsewhere = desk.run(&[
+        "render",
+        "--new-secrets",
+        "--out",
+        "other",
+        "--state",
+        "other.state.yaml",
+    ]);
     assert_eq!(elsewhere.code, 0, "{elsewhere:?}");
 }
 

@@ -376,6 +376,11 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/day-two.md",
+        Rendered("ha-ubuntu"),
+        &[("firelay plan", RUN), ("cluster prod, founded", Text)],
+    ),
+    page(
         "docs/verify.md",
         Rendered("ha-ubuntu"),
         &[

@@ -9,7 +9,7 @@ use std::{
     fs::{self, File, Permissions},
     io::{self, Write},
     os::unix::fs::{MetadataExt, PermissionsExt, fchown},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -71,6 +71,37 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
         file.persist(path).map(drop).map_err(|error| error.error)
     })?;
     sync_directory(directory(path))
+}
+
+/// A file that lies beside its place until [`Prepared::place`] puts it there. Dropping it removes it.
+#[derive(Debug)]
+pub struct Prepared {
+    file: NamedTempFile,
+    path: PathBuf,
+    _unfinished: Unfinished,
+}
+
+/// Writes a file beside its place: only the renaming can fail later. A link is replaced, not followed.
+pub fn prepare(path: &Path, bytes: &[u8], access: Access) -> io::Result<Prepared> {
+    let owner = fs::symlink_metadata(path).ok();
+    sweep(directory(path));
+    undisturbed(|| {
+        let file = named(path, bytes, access, owner.as_ref())?;
+        Ok(Prepared {
+            _unfinished: Unfinished::new(file.path(), |path| fs::remove_file(path)),
+            path: path.to_owned(),
+            file,
+        })
+    })
+}
+
+impl Prepared {
+    /// Puts the file in its place.
+    pub fn place(self) -> io::Result<()> {
+        let Self { file, path, .. } = self;
+        undisturbed(|| file.persist(&path).map(drop).map_err(|error| error.error))?;
+        sync_directory(directory(&path))
+    }
 }
 
 /// Makes the names in a directory survive a power cut.

@@ -1,0 +1,299 @@
+//! Files of a machine in two renders, as firelay-verify unpacks them from its documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use firelay_verify::{Entry, Machine, What};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Handler, handler};
+
+/// Fields of one file that are listed.
+const FIELDS: usize = 6;
+/// Characters of a value that are shown.
+const LONGEST: usize = 80;
+/// Hexadecimal digits of a SHA-256.
+const DIGEST: usize = 64;
+/// The permission of everybody to read.
+const OTHERS: u32 = 0o004;
+/// firelay's own YAML, which root alone reads, and in which single values are secret.
+const OWN_YAML: &str = "/etc/firelay/kubeadm/";
+/// Parts of names whose values are secrets.
+const SECRET: [&str; 6] = ["token", "key", "password", "secret", "data", "environment"];
+/// Keys of a document whose content is files.
+const LAID: [&str; 3] = ["write_files", "storage", "systemd"];
+
+/// A file that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// Its path on the machine; `user-data` for a setting of the document itself.
+    pub path: String,
+    /// `added`, `removed` or `changed`.
+    pub kind: &'static str,
+    /// What a running machine does.
+    pub handler: Handler,
+    /// Fields or lines that differ, the first of many.
+    pub fields: Vec<FieldChange>,
+    /// First line of the new file that differs, from 1.
+    #[serde(skip)]
+    pub line: Option<usize>,
+    /// Lines of the spec that the change comes from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spec: Vec<String>,
+}
+
+/// A field or line that differs. A value that may be secret is absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldChange {
+    /// `KubeletConfiguration/maxPods`, or `line 3`.
+    pub field: String,
+    /// Its value before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// Its value now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+    /// The values are not shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+}
+
+/// The files of a machine that differ. `is_secret` knows the secrets of bundle and spec.
+pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str) -> bool) -> Vec<FileChange> {
+    let (before, after) = (&old.root.entries, &new.root.entries);
+    let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let entries = paths
+        .into_iter()
+        .filter_map(|path| match (before.get(path), after.get(path)) {
+            (Some(old), Some(new)) => changed(path, old, new, is_secret),
+            (None, Some(_)) => Some(change(path, "added")),
+            _ => Some(change(path, "removed")),
+        });
+    entries.chain(settings(old, new)).collect()
+}
+
+fn change(path: &str, kind: &'static str) -> FileChange {
+    // The founder's document loses its manifests with the founding; what was applied stays.
+    let handler = match (handler(path), kind) {
+        (Handler::Apply, "removed") => Handler::Boot,
+        (handler, _) => handler,
+    };
+    FileChange {
+        path: path.to_owned(),
+        kind,
+        handler,
+        fields: Vec::new(),
+        line: None,
+        spec: Vec::new(),
+    }
+}
+
+fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bool) -> Option<FileChange> {
+    let mut fields = Vec::new();
+    let mut line = None;
+    match (&old.what, &new.what) {
+        (What::File(before), What::File(after)) if before != after => {
+            let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
+            let closed = (old.mode | new.mode) & OTHERS == 0 && !path.starts_with(OWN_YAML);
+            if let Some((before, after)) = texts {
+                line = after
+                    .lines()
+                    .zip(before.lines())
+                    .position(|(one, other)| one != other)
+                    .map(|line| line + 1);
+                fields = content(path, before, after);
+            }
+            let hides = |change: &FieldChange| {
+                let named = change.field.to_lowercase();
+                let values = change.old.iter().chain(&change.new);
+                closed || SECRET.iter().any(|word| named.contains(word)) || { values }
+                    .any(|value| is_secret(value) || has_user(value))
+            };
+            for field in &mut fields {
+                if hides(field) {
+                    (field.old, field.new, field.hidden) = (None, None, true);
+                }
+            }
+        }
+        (one, other) if one != other => fields.push(plain("kind", "", "")),
+        _ => {}
+    }
+    if old.mode != new.mode {
+        fields.push(plain(
+            "mode",
+            &format!("{:04o}", old.mode),
+            &format!("{:04o}", new.mode),
+        ));
+    }
+    if old.owner != new.owner {
+        fields.push(plain("owner", &old.owner, &new.owner));
+    }
+    let same = old.what == new.what && old.mode == new.mode && old.owner == new.owner;
+    (!same).then(|| FileChange {
+        fields,
+        line,
+        ..change(path, "changed")
+    })
+}
+
+/// A user and a password in a URL.
+fn has_user(value: &str) -> bool {
+    value
+        .split_once("://")
+        .is_some_and(|(_, rest)| rest.split('/').next().unwrap_or_default().contains('@'))
+}
+
+fn plain(field: &str, old: &str, new: &str) -> FieldChange {
+    FieldChange {
+        field: field.to_owned(),
+        old: Some(shown(old)),
+        new: Some(shown(new)),
+        hidden: false,
+    }
+}
+
+fn shown(value: &str) -> String {
+    // A digest says less than what stands behind it.
+    let is_digest = |word: &str| word.len() >= DIGEST && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = value.split(' ').map(|word| match is_digest(word) {
+        true => format!("{}…", &word[..8]),
+        false => word.to_owned(),
+    });
+    let value = &words.collect::<Vec<_>>().join(" ");
+    match value.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// Fields of YAML and JSON, and lines of everything else.
+fn content(path: &str, old: &str, new: &str) -> Vec<FieldChange> {
+    let fields = fields(path, old)
+        .zip(fields(path, new))
+        .map(|(old, new)| differing(&old, &new));
+    let mut fields = fields
+        .filter(|fields| !fields.is_empty())
+        .unwrap_or_else(|| lines(old, new));
+    fields.truncate(FIELDS);
+    fields
+}
+
+/// The scalars of a structured file by `Kind/key/0/key`.
+fn fields(path: &str, text: &str) -> Option<BTreeMap<String, String>> {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
+    let mut found = BTreeMap::new();
+    if ends(&[".json", ".ign"]) {
+        collect(&serde_json::from_str(text).ok()?, String::new(), &mut found);
+        return Some(found);
+    }
+    if !ends(&[".yaml", ".yml"]) {
+        return None;
+    }
+    for range in firelay_yaml::split(text) {
+        let value: Value = firelay_yaml::parse(path, &text[range]).ok()?;
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        collect(&value, kind, &mut found);
+    }
+    Some(found)
+}
+
+fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
+    let below = |key: &str| {
+        if at.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{at}/{key}")
+        }
+    };
+    match value {
+        Value::Object(entries) => entries
+            .iter()
+            .for_each(|(key, value)| collect(value, below(key), found)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
+        Value::String(text) => drop(found.insert(at, text.clone())),
+        value => drop(found.insert(at, value.to_string())),
+    }
+}
+
+fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<FieldChange> {
+    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
+    let change = |key: &String| FieldChange {
+        field: key.clone(),
+        old: old.get(key).map(|value| shown(value)),
+        new: new.get(key).map(|value| shown(value)),
+        hidden: false,
+    };
+    differ.map(change).collect()
+}
+
+/// Lines that only one of the texts has, in their order.
+fn lines(old: &str, new: &str) -> Vec<FieldChange> {
+    let (had, has): (BTreeSet<_>, BTreeSet<_>) = (old.lines().collect(), new.lines().collect());
+    let gone = old.lines().filter(|line| !has.contains(line));
+    let come = new.lines().enumerate().filter(|(_, line)| !had.contains(line));
+    let (mut gone, mut come) = (gone.fuse(), come.fuse());
+    let mut changes = Vec::new();
+    loop {
+        let (old, new) = (gone.next(), come.next());
+        if old.is_none() && new.is_none() {
+            return changes;
+        }
+        let name = |text: &str| {
+            text.split_once('=')
+                .map(|(name, _)| name.trim().to_owned())
+                .filter(|name| !name.contains(' '))
+        };
+        let line = new.map_or_else(|| "line".to_owned(), |(at, _)| format!("line {}", at + 1));
+        changes.push(FieldChange {
+            field: new.map(|(_, text)| text).or(old).and_then(name).unwrap_or(line),
+            old: old.map(shown),
+            new: new.map(|(_, text)| shown(text)),
+            hidden: false,
+        });
+    }
+}
+
+/// Settings of the documents beside the files that they lay: users, the host name, disks.
+fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
+    let keys = |machine: &Machine| {
+        let mut found = BTreeMap::new();
+        for layer in &machine.layers {
+            for (key, value) in layer
+                .config
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(key, _)| !LAID.contains(&key.as_str()))
+            {
+                found.insert(key.clone(), value.to_string());
+            }
+        }
+        found
+    };
+    // A pointer names its payload by digest, and another form wraps the same document.
+    let own = |(key, _): &(&String, &String)| !["ignition", "bootcmd"].contains(&key.as_str());
+    let (before, after) = (keys(old), keys(new));
+    let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (before.iter().filter(own).collect(), after.iter().filter(own).collect());
+    let differ = one
+        .keys()
+        .chain(other.keys())
+        .filter(|key| one.get(**key) != other.get(**key));
+    let fields: BTreeSet<_> = differ.map(|key| (*key).clone()).collect();
+    let hidden = |field: String| FieldChange {
+        field,
+        old: None,
+        new: None,
+        hidden: true,
+    };
+    (!fields.is_empty()).then(|| FileChange {
+        fields: fields.into_iter().map(hidden).collect(),
+        handler: Handler::Replace,
+        ..change("user-data", "changed")
+    })
+}

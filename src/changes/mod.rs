@@ -1,0 +1,166 @@
+//! Changes between the documents of two renders: of each machine the files, and the steps in which a cluster takes them.
+//!
+//! A file's handler, what a running machine does when the file changes, is data: `templates/update.yaml`.
+
+mod files;
+mod handlers;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+pub use files::{FieldChange, FileChange, compare};
+pub use handlers::{Handler, handler};
+pub use steps::{Member, Step, steps};
+
+use crate::tree::Role;
+
+/// What happens to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Its files are the same bytes.
+    None,
+    /// A running machine can take the change.
+    InPlace,
+    /// Only a new machine can.
+    Replace,
+    /// The record does not have it.
+    Add,
+    /// The spec no longer has it.
+    Remove,
+}
+
+/// The change of one machine or pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineChange {
+    /// Its name.
+    pub name: String,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// It is a pool.
+    pub pool: bool,
+    /// What happens to it.
+    pub action: Action,
+    /// It has to be created anew today: firelay does not change running machines yet.
+    pub replaced_today: bool,
+    /// What a running machine would do, in this order: `restart kubelet.service`.
+    pub actions: Vec<String>,
+    /// Files that differ. Empty where nothing is known but that they do.
+    pub files: Vec<FileChange>,
+    /// Why, where no file says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl MachineChange {
+    /// A machine whose files are the same bytes.
+    pub fn none(name: &str, roles: &[Role], pool: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            roles: roles.to_vec(),
+            pool,
+            action: Action::None,
+            replaced_today: false,
+            actions: Vec::new(),
+            files: Vec::new(),
+            reason: None,
+        }
+    }
+
+    /// A machine that is added, removed or replaced as a whole.
+    #[must_use]
+    pub fn whole(self, action: Action, reason: impl Into<Option<String>>) -> Self {
+        Self {
+            action,
+            replaced_today: action == Action::Replace,
+            reason: reason.into(),
+            ..self
+        }
+    }
+
+    /// A machine with these changed files.
+    #[must_use]
+    pub fn with_files(self, files: Vec<FileChange>) -> Self {
+        let handlers: BTreeSet<_> = files.iter().map(|file| file.handler.clone()).collect();
+        let action = match handlers.contains(&Handler::Replace) {
+            true => Action::Replace,
+            false => Action::InPlace,
+        };
+        let reason = files
+            .is_empty()
+            .then(|| "the document has another form; every file on the machine stays".to_owned());
+        Self {
+            action,
+            replaced_today: handlers.iter().any(|handler| *handler != Handler::Boot),
+            actions: handlers.iter().filter_map(Handler::action).collect(),
+            files,
+            reason,
+            ..self
+        }
+    }
+}
+
+/// How many machines have which change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// To add.
+    pub add: usize,
+    /// To create anew, also those that could take the change in place.
+    pub replace: usize,
+    /// To remove.
+    pub remove: usize,
+    /// Of those to create anew, the ones that a running machine could take in place.
+    pub in_place: usize,
+    /// Whose document differs, and on which nothing has to be done.
+    pub document: usize,
+    /// Of which nothing differs.
+    pub none: usize,
+}
+
+impl Counts {
+    /// Counts changes.
+    pub fn of(changes: &[MachineChange]) -> Self {
+        let mut counts = Self::default();
+        for change in changes {
+            match (change.action, change.replaced_today) {
+                (Action::None, _) => counts.none += 1,
+                (Action::Add, _) => counts.add += 1,
+                (Action::Remove, _) => counts.remove += 1,
+                (_, false) => counts.document += 1,
+                (action, true) => {
+                    counts.replace += 1;
+                    counts.in_place += usize::from(action == Action::InPlace);
+                }
+            }
+        }
+        counts
+    }
+
+    /// Whether any document differs.
+    pub fn is_empty(&self) -> bool {
+        self.add + self.replace + self.remove + self.document == 0
+    }
+}
+
+/// Machines with the same change, in the order of the first of each.
+pub fn alike(changes: &[MachineChange]) -> Vec<(&MachineChange, Vec<&str>)> {
+    let mut groups: Vec<(&MachineChange, Vec<&str>)> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.action != Action::None) {
+        let own = MachineChange {
+            name: String::new(),
+            ..change.clone()
+        };
+        let key = format!("{own:?}");
+        let index = *known.entry(key).or_insert_with(|| {
+            groups.push((change, Vec::new()));
+            groups.len() - 1
+        });
+        groups[index].1.push(&change.name);
+    }
+    groups
+}

@@ -1,0 +1,55 @@
+//! `founded`: records that the cluster stands.
+
+use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{
+    failure::Failure,
+    state::{State, whole_second},
+    streams,
+};
+use crate::cli::{Founded, IdentityArg, Inputs, SpecArgs};
+
+/// Clocks of two machines may differ by this.
+const AHEAD: Duration = Duration::hours(1);
+
+/// Runs the verb.
+pub fn run(args: &Founded) -> Result<(), Failure> {
+    let now = OffsetDateTime::now_utc();
+    let at = args.at.as_ref().map(|text| parse(text, now)).transpose()?;
+    let state = State::open(args.file.as_deref(), &inputs(args))?;
+    let path = state.path.display();
+    let Some(record) = state.record() else {
+        return Err(Failure::Refused(format!(
+            "there is no record {path}\n  = help: `firelay render` writes it; name another file with --state"
+        )));
+    };
+    let founded_at = at.or(record.founded_at).unwrap_or_else(|| whole_second(now));
+    let prepared = state.prepare(&record.founded(founded_at))?;
+    let unchanged = prepared.is_none();
+    state.place(prepared)?;
+    streams::tell(match unchanged {
+        true => format!("{path} has it already: founded {}", founded_at.format(&Rfc3339)?),
+        false => format!(
+            "{path}: founded {}; commit it. The next render writes no kubeadm init",
+            founded_at.format(&Rfc3339)?
+        ),
+    });
+    Ok(())
+}
+
+fn inputs(args: &Founded) -> Inputs {
+    Inputs {
+        spec: SpecArgs::from(args.spec.as_path()),
+        secrets: args.secrets.clone(),
+        identity: IdentityArg::default(),
+    }
+}
+
+fn parse(text: &str, now: OffsetDateTime) -> Result<OffsetDateTime, Failure> {
+    let parsed = OffsetDateTime::parse(text, &Rfc3339);
+    let at = parsed.map_err(|_| Failure::Usage(format!("--at {text} is no time: write it as 2026-11-22T12:00:00Z")))?;
+    if at > now + AHEAD {
+        return Err(Failure::Usage(format!("--at {text} is in the future")));
+    }
+    Ok(whole_second(at))
+}

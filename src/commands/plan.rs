@@ -1,0 +1,60 @@
+//! `plan`: what a render would change, machine by machine, and the order in which a cluster takes it.
+
+mod compare;
+mod report;
+
+use time::OffsetDateTime;
+
+use self::report::Report;
+use super::{
+    failure::Failure,
+    project::Project,
+    render::same_cluster,
+    state::{Rendering, State, Update},
+};
+use crate::{
+    changes::Counts,
+    cli::Plan,
+    tree::{self, TreeReader},
+};
+
+pub(super) use compare::changed_members;
+
+/// Runs the verb.
+pub fn run(args: &Plan) -> Result<(), Failure> {
+    let project = Project::load(&args.inputs.spec)?;
+    let bundle = project.bundle(&args.inputs, "plan")?;
+    let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let last = last(args)?;
+    let manifest = last.as_ref().map(|last| &last.manifest);
+    same_cluster(&args.out, manifest, &project.plan.name, &bundle)?;
+    let rendering = Rendering {
+        args: &args.state,
+        out: &args.out,
+        project: &project,
+        bundle: &bundle,
+        nodes: &project.plan.nodes,
+        whole: true,
+        now: OffsetDateTime::now_utc(),
+    };
+    let mut update = Update::begin(rendering, &state, manifest)?;
+    let changes = compare::changes(&project, &update, last.as_ref())?;
+    update.check_members(&changes);
+    update.accept();
+    let counts = Counts::of(&changes);
+    Report::new(&project, &update, &changes, counts).print(&project, &update, args.output)?;
+    update.verdict(&update.findings)?;
+    match args.detailed_exitcode && !counts.is_empty() {
+        true => Err(Failure::Changes),
+        false => Ok(()),
+    }
+}
+
+/// The tree of the last render, if there is one.
+fn last(args: &Plan) -> Result<Option<TreeReader>, Failure> {
+    match TreeReader::open(&args.out) {
+        Ok(tree) => Ok(Some(tree)),
+        Err(tree::Error::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

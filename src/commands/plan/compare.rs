@@ -1,0 +1,182 @@
+//! The documents of the last render compared with those that the spec makes now.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use firelay_verify::{Fetch, Machine, Tree};
+
+use super::super::{
+    assembly::for_each_node, documents::Documents, failure::Failure, project::Project, state::Update, why,
+};
+use crate::{
+    changes::{self, FileChange, MachineChange},
+    encoding::sha256_hex,
+    plan::NodePlan,
+    record,
+    redact::secret_values,
+    secrets::Bundle,
+    tree::{Manifest, ManifestFile, TreeReader, TreeWriter},
+};
+
+/// Questions for lines of the spec; each costs as much as some renders.
+const QUESTIONS: usize = 8;
+/// With more machines a question costs too much.
+const FEW: usize = 300;
+/// Lines of the spec for one file.
+const LINES: usize = 3;
+/// Shorter texts occur by chance.
+const SHORTEST: usize = 4;
+
+/// The change of every machine, in the order of the spec, removed ones last.
+pub(super) fn changes(
+    project: &Project,
+    update: &Update<'_>,
+    last: Option<&TreeReader>,
+) -> Result<Vec<MachineChange>, Failure> {
+    let assembly = update.assembly()?;
+    let bundle = assembly.bundle();
+    let secrets = Secrets::of(project, bundle);
+    let mut changes = for_each_node(&project.plan.nodes, |node| {
+        let documents = Documents::of(&assembly, node)?;
+        let files: Vec<_> = documents.files().into_iter().map(described).collect();
+        let described: Vec<_> = files.iter().map(|(file, _)| file).collect();
+        let digest = record::machine_digest(bundle, &node.name, update.issued_at(node), &described);
+        if let Some(change) = update.change_of(node, &digest) {
+            return Ok(change);
+        }
+        let old = last.map(|last| unpacked(&last.manifest, node, &|path| fs::read(last.root.join(path)), &last.root));
+        let by_path: BTreeMap<_, _> = files.iter().map(|(file, bytes)| (file.path.as_str(), *bytes)).collect();
+        let manifest = Manifest {
+            files: files.iter().map(|(file, _)| file.clone()).collect(),
+            ..Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), "")
+        };
+        let fetch = |path: &str| {
+            by_path
+                .get(path)
+                .map(|bytes| bytes.to_vec())
+                .ok_or(io::ErrorKind::NotFound.into())
+        };
+        let new = unpacked(&manifest, node, &fetch, Path::new("the new tree"))?;
+        Ok(changed(
+            node,
+            old.transpose()?.flatten().as_ref(),
+            new.as_ref(),
+            &secrets,
+        ))
+    })?;
+    changes.extend(update.removed());
+    explain(project, &mut changes)?;
+    Ok(changes)
+}
+
+/// The changes of members of etcd that a render is about to put in place, where the loss of one matters.
+pub(in super::super) fn changed_members(
+    project: &Project,
+    update: &Update<'_>,
+    (out, tree, manifest): (&Path, &TreeWriter, &Manifest),
+) -> Result<Vec<MachineChange>, Failure> {
+    let bundle = update.bundle();
+    let secrets = Secrets::of(project, bundle);
+    let rendered = record::machines_of_tree(bundle, manifest);
+    let one = |node: &NodePlan| {
+        let digest = rendered.get(&node.name).map_or("", |own| own.digest.as_str());
+        if let Some(change) = update.change_of(node, digest) {
+            return Ok(change);
+        }
+        let old = tree
+            .last()
+            .map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
+        let new = unpacked(manifest, node, &|path| tree.content(path), out)?;
+        Ok(changed(
+            node,
+            old.transpose()?.flatten().as_ref(),
+            new.as_ref(),
+            &secrets,
+        ))
+    };
+    update.endangered().into_iter().map(one).collect()
+}
+
+fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {
+    file.bytes = bytes.len() as u64;
+    file.sha256 = sha256_hex(bytes);
+    (file, bytes)
+}
+
+fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secrets: &Secrets) -> MachineChange {
+    let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+    let is_secret = |value: &str| secrets.are_in(value);
+    match (old, new) {
+        (Some(old), Some(new)) => change.with_files(changes::compare(old, new, &is_secret)),
+        _ => change.whole(changes::Action::Replace, "its document cannot be unpacked".to_owned()),
+    }
+}
+
+/// The machine that a node's documents make.
+fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path) -> Result<Option<Machine>, Failure> {
+    let own = manifest
+        .files
+        .iter()
+        .filter(|file| file.node.as_ref() == Some(&node.name));
+    let manifest = Manifest {
+        files: own.cloned().collect(),
+        ..Manifest::new(
+            &manifest.cluster,
+            &manifest.kubernetes_version,
+            &manifest.bundle_fingerprint,
+        )
+    };
+    Ok(Tree::read(manifest.to_json().as_bytes(), fetch, out)?.machines.pop())
+}
+
+/// Secrets that no output shows.
+struct Secrets(Vec<String>);
+
+impl Secrets {
+    fn of(project: &Project, bundle: &Bundle) -> Self {
+        let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
+        let mut all: Vec<_> = secret_values(&project.spec).into_iter().chain(inserted).collect();
+        all.extend(
+            [&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key]
+                .map(|secret| secret.expose().clone()),
+        );
+        all.retain(|value| value.len() >= SHORTEST);
+        Self(all)
+    }
+
+    fn are_in(&self, value: &str) -> bool {
+        self.0.iter().any(|secret| value.contains(secret.as_str()))
+    }
+}
+
+/// Adds the lines of the spec that changes come from, a question for each kind of change.
+fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
+    if project.plan.nodes.len() > FEW {
+        return Ok(());
+    }
+    let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for change in changes {
+        let Some(node) = project.plan.nodes.iter().find(|node| node.name == change.name) else {
+            continue;
+        };
+        for file in &mut change.files {
+            let Some(part) = part(file) else { continue };
+            let key = format!("{:?} {part}", change.roles);
+            if !answers.contains_key(&key) && answers.len() < QUESTIONS {
+                let mut lines = why::spec_places(project, node, &format!("{}:{part}", node.name))?;
+                lines.truncate(LINES);
+                answers.insert(key.clone(), lines);
+            }
+            file.spec = answers.get(&key).cloned().unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
+/// The part of a file to ask for: the first field of YAML, the first line of others.
+fn part(file: &FileChange) -> Option<String> {
+    if file.path.ends_with(".yaml") {
+        let (kind, pointer) = file.fields.first()?.field.split_once('/')?;
+        return Some(format!("{}#{kind}/{pointer}", file.path));
+    }
+    file.line.map(|line| format!("{}#{line}", file.path))
+}

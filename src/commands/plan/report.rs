@@ -1,0 +1,205 @@
+//! The plan for people, as JSON, and as SARIF.
+
+use firelay_yaml::diagnostic::{self, Source};
+use serde::Serialize;
+use serde_json::Value;
+use time::OffsetDateTime;
+
+use super::super::{
+    failure::Failure,
+    project::{Project, print_findings},
+    state::Update,
+    streams::{self, counted},
+};
+use crate::{
+    changes::{self, Action, Counts, FieldChange, FileChange, MachineChange, Step},
+    cli::Findings,
+    record::listed,
+    redact::redact_spec,
+};
+
+/// Steps that are listed for people.
+const STEPS: usize = 30;
+/// Files of a machine that are listed for people.
+const FILES: usize = 12;
+
+/// The plan for machines.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Report<'a> {
+    cluster: &'a str,
+    #[serde(with = "time::serde::rfc3339::option")]
+    founded_at: Option<OffsetDateTime>,
+    kubernetes: Versions,
+    counts: Counts,
+    machines: &'a [MachineChange],
+    steps: Vec<Step>,
+    findings: Value,
+}
+
+#[derive(Serialize)]
+struct Versions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<String>,
+    new: String,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(project: &'a Project, update: &Update<'_>, changes: &'a [MachineChange], counts: Counts) -> Self {
+        let plan = &project.plan;
+        Self {
+            cluster: &plan.name,
+            founded_at: update.next.founded_at,
+            kubernetes: Versions {
+                old: update.base().map(|base| base.kubernetes.to_string()),
+                new: plan.kubernetes.version.to_string(),
+            },
+            counts,
+            machines: changes,
+            steps: changes::steps(changes, plan.max_unavailable),
+            findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
+        }
+    }
+
+    pub(super) fn print(&self, project: &Project, update: &Update<'_>, output: Findings) -> Result<(), Failure> {
+        let source: &Source = &redact_spec(&project.spec);
+        match output {
+            Findings::Json => streams::json(self),
+            Findings::Sarif => streams::json(&diagnostic::to_sarif(source, &update.findings)),
+            Findings::Text => {
+                print_findings(source, &update.findings);
+                streams::data(&self.text())
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut lines = vec![self.head()];
+        for (change, names) in changes::alike(self.machines) {
+            lines.push(String::new());
+            lines.push(machine(change, &names));
+            lines.extend(change.reason.iter().map(|reason| format!("        {reason}")));
+            lines.extend(change.files.iter().take(FILES).flat_map(file));
+            if let Some(more) = change.files.len().checked_sub(FILES + 1) {
+                lines.push(format!("        and {} more files", more + 1));
+            }
+        }
+        lines.extend(self.order());
+        lines.push(String::new());
+        lines.push(self.summary());
+        lines.join("\n") + "\n"
+    }
+
+    fn head(&self) -> String {
+        let founded = match self.founded_at {
+            Some(at) => format!("founded {}", at.date()),
+            None => "not founded yet".to_owned(),
+        };
+        let Versions { old, new } = &self.kubernetes;
+        let version = match old.as_ref().filter(|old| *old != new) {
+            Some(old) => format!("{old} → {new}"),
+            None => new.clone(),
+        };
+        format!("cluster {}, {founded}, Kubernetes {version}", self.cluster)
+    }
+
+    fn order(&self) -> Vec<String> {
+        if self.steps.is_empty() || self.founded_at.is_none() {
+            return Vec::new();
+        }
+        let step = |(number, step): (usize, &Step)| {
+            let names: Vec<_> = step.machines.iter().map(String::as_str).collect();
+            let of = counted(names.len(), step.of.name());
+            let of = of.strip_prefix("1 ").unwrap_or(&of);
+            format!("  {}. {} {of} {}", number + 1, verb(step.action), listed(&names))
+        };
+        let steps = self.steps.iter().enumerate().take(STEPS).map(step);
+        let more = self
+            .steps
+            .len()
+            .checked_sub(STEPS + 1)
+            .map(|more| format!("  and {} more steps", more + 1));
+        let head = "Order; go on when all machines of a step are Ready:".to_owned();
+        [String::new(), head].into_iter().chain(steps).chain(more).collect()
+    }
+
+    fn summary(&self) -> String {
+        let Counts {
+            add,
+            replace,
+            remove,
+            in_place,
+            document,
+            ..
+        } = self.counts;
+        if self.counts.is_empty() {
+            return "No changes: the documents are the same bytes.".to_owned();
+        }
+        let in_place = match in_place {
+            0 => String::new(),
+            count => format!(" ({count} only because firelay does not change running machines yet)"),
+        };
+        let document = match document {
+            0 => String::new(),
+            count => format!(
+                " {} of {} on which nothing has to be done.",
+                "New documents",
+                counted(count, "machine")
+            ),
+        };
+        format!("Plan: {add} to add, {replace} to replace{in_place}, {remove} to remove.{document}")
+    }
+}
+
+fn verb(action: Action) -> &'static str {
+    match action {
+        Action::Add => "add",
+        Action::Remove => "remove",
+        _ => "replace",
+    }
+}
+
+fn machine(change: &MachineChange, names: &[&str]) -> String {
+    let names = listed(names);
+    let in_place = change.actions.join(", ");
+    let (sign, words) = match (change.action, change.replaced_today) {
+        (Action::Add, _) => ("  +", "to add".to_owned()),
+        (Action::Remove, _) => ("  -", "to remove".to_owned()),
+        (Action::InPlace, true) => ("-/+", format!("to replace; in place it would be: {in_place}")),
+        (Action::InPlace, false) => ("  ~", "nothing to do on the machine".to_owned()),
+        _ => ("-/+", "to replace".to_owned()),
+    };
+    format!("{sign} {names}: {words}")
+}
+
+fn file(file: &FileChange) -> Vec<String> {
+    let from = match file.spec.is_empty() {
+        true => String::new(),
+        false => format!("{} → ", file.spec.join(", ")),
+    };
+    let kind = match file.kind {
+        "changed" => String::new(),
+        kind => format!(" ({kind})"),
+    };
+    let mut lines = vec![format!("        {from}{}{kind}", file.path)];
+    lines.extend(file.fields.iter().map(field));
+    lines
+}
+
+fn field(change: &FieldChange) -> String {
+    let FieldChange {
+        field,
+        old,
+        new,
+        hidden,
+    } = change;
+    if *hidden {
+        return format!("          {field}: (not shown)");
+    }
+    let shown = |value: &Option<String>| {
+        value
+            .as_ref()
+            .map_or_else(|| "(none)".to_owned(), |value| format!("{value:?}"))
+    };
+    format!("          {field}: {} → {}", shown(old), shown(new))
+}

@@ -1,0 +1,346 @@
+//! The record of a cluster, `firelay.state.yaml`: the facts that a later render must know of earlier ones.
+//!
+//! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
+//! guess of a document's content.
+
+mod document;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use semver::Version;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+pub use document::{RecordText, Refused};
+pub use rules::{Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
+
+use crate::{
+    encoding::{base64, unhex},
+    node::NodeFile,
+    plan::{NodePlan, Plan},
+    secrets::{Authority, Bundle, Derivation},
+    tree::{Generation, Manifest, ManifestFile, Role},
+};
+
+/// Name of a record beside a spec whose bundle has no name of its own.
+pub const FILE: &str = "firelay.state.yaml";
+
+/// Settings that only the founder applies, and the files that hold them.
+pub const FOUNDING: [(&str, &str); 2] = [
+    ("kubeadm", "/etc/firelay/kubeadm/init.yaml"),
+    ("manifests", "/etc/firelay/addons/"),
+];
+
+/// What is known of a cluster between two renders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Record {
+    api_version: String,
+    kind: String,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Fingerprint of its bundle.
+    pub bundle: String,
+    /// When the founding was recorded; absent until then.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub founded_at: Option<OffsetDateTime>,
+    /// Version of Kubernetes in the documents.
+    pub kubernetes: Version,
+    /// Version of etcd in the documents.
+    pub etcd: Version,
+    /// Version of containerd in the documents.
+    pub containerd: Version,
+    /// Values that a running cluster cannot change.
+    pub fixed: Fixed,
+    /// Keyed digests of what the founder alone applies, by [`FOUNDING`]: no document carries it after the founding.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub founding: BTreeMap<String, String>,
+    /// Date of the administrator's certificate, where it is not the bundle's.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub administrator: Option<OffsetDateTime>,
+    /// Machines and pools by name.
+    pub machines: BTreeMap<String, MachineRecord>,
+    /// Findings that somebody overrode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
+}
+
+/// Values that a running cluster cannot change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fixed {
+    /// The cluster's DNS domain.
+    pub domain: String,
+    /// Pod ranges.
+    pub pods: Vec<String>,
+    /// Service ranges.
+    pub services: Vec<String>,
+    /// Mask of a node's IPv4 pod range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_mask_ipv4: Option<u8>,
+    /// Mask of a node's IPv6 pod range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_mask_ipv6: Option<u8>,
+    /// Where etcd's members run.
+    pub etcd: Topology,
+    /// SHA-256 of each CA's certificate.
+    pub authorities: BTreeMap<String, String>,
+    /// Keyed digest of these values and of the cluster's name: a value that was edited by hand does not go with it.
+    pub digest: String,
+}
+
+/// Where etcd's members run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Topology {
+    /// On the control planes.
+    Stacked,
+    /// On machines of their own.
+    External,
+}
+
+impl Topology {
+    /// As the record writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stacked => "stacked",
+            Self::External => "external",
+        }
+    }
+}
+
+/// A machine or pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MachineRecord {
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// 1 for its first document, one more for each change.
+    pub generation: u32,
+    /// The date of its certificates.
+    #[serde(with = "time::serde::rfc3339")]
+    pub issued_at: OffsetDateTime,
+    /// Keyed digest of its files in the tree, and of the date.
+    pub digest: String,
+}
+
+/// A finding that somebody overrode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Accepted {
+    /// Its code.
+    pub code: String,
+    /// When.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// Its message.
+    pub finding: String,
+}
+
+impl Record {
+    const API_VERSION: &str = "firelay.dev/v1alpha1";
+    const KIND: &str = "ClusterState";
+
+    /// The record of a plan, without machines.
+    pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
+        Self {
+            api_version: Self::API_VERSION.to_owned(),
+            kind: Self::KIND.to_owned(),
+            cluster: plan.name.clone(),
+            bundle: bundle.fingerprint(),
+            founded_at: None,
+            kubernetes: plan.kubernetes.version.clone(),
+            etcd: plan.etcd.version.clone(),
+            containerd: plan.runtime.version.clone(),
+            fixed: Fixed::of(plan, bundle),
+            founding: BTreeMap::new(),
+            administrator: None,
+            machines: BTreeMap::new(),
+            accepted: Vec::new(),
+        }
+    }
+
+    /// The same record of a cluster that was founded.
+    #[must_use]
+    pub fn founded(&self, at: OffsetDateTime) -> Self {
+        let founded_at = Some(at);
+        Self {
+            founded_at,
+            ..self.clone()
+        }
+    }
+
+    /// The record of a tree whose own was lost. The plan is that of today's spec.
+    pub fn of_tree(plan: &Plan, bundle: &Bundle, tree: &Manifest, now: OffsetDateTime) -> Self {
+        let machines = machines_of_tree(bundle, tree);
+        let version = tree.kubernetes_version.parse();
+        Self {
+            founded_at: tree.founded.then_some(now),
+            kubernetes: version.unwrap_or_else(|_| plan.kubernetes.version.clone()),
+            administrator: tree.administrator_issued_at,
+            machines,
+            ..Self::new(plan, bundle)
+        }
+    }
+
+    /// Machines that are not what the first render makes of them: those with a date of their own or a changed document.
+    pub fn generations(&self, bundle_issued_at: OffsetDateTime) -> BTreeMap<String, Generation> {
+        let machines = self.machines.iter().map(|(name, machine)| {
+            let generation = Generation {
+                generation: machine.generation,
+                issued_at: machine.issued_at,
+            };
+            (name.clone(), generation)
+        });
+        let is_first = |own: &Generation| own.generation <= 1 && own.issued_at == bundle_issued_at;
+        machines.filter(|(_, own)| !is_first(own)).collect()
+    }
+
+    /// Whether a bundle is the one that the record names.
+    pub fn is_of(&self, bundle: &Bundle) -> bool {
+        self.cluster == bundle.cluster && bundle.has_fingerprint(&self.bundle)
+    }
+
+    /// Whether the values that must not change are as they were written.
+    pub fn is_genuine(&self, bundle: &Bundle) -> bool {
+        self.fixed.digest == self.fixed.digest(&self.cluster, bundle)
+    }
+}
+
+/// The machines of a tree, as a record has them.
+pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, MachineRecord> {
+    let mut files: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
+    for file in &tree.files {
+        if let Some(node) = &file.node {
+            files.entry(node).or_default().push(file);
+        }
+    }
+    let machine = |(name, files): (&str, Vec<&ManifestFile>)| {
+        let own = tree.generations.get(name).copied();
+        let own = own.unwrap_or(Generation {
+            generation: 1,
+            issued_at: bundle.issued_at,
+        });
+        let roles = files.iter().find(|file| !file.roles.is_empty());
+        let machine = MachineRecord {
+            roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
+            generation: own.generation,
+            issued_at: own.issued_at,
+            digest: machine_digest(bundle, name, own.issued_at, &files),
+        };
+        (name.to_owned(), machine)
+    };
+    files.into_iter().map(machine).collect()
+}
+
+/// The first names of many.
+pub fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 8;
+    match names.len().checked_sub(SHOWN + 1) {
+        Some(more) => format!("{} and {} more", names[..SHOWN].join(", "), more + 1),
+        None => names.join(", "),
+    }
+}
+
+/// A machine before its document is rendered: without a digest.
+pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
+    MachineRecord {
+        roles: crate::delivery::roles(node),
+        generation: 1,
+        issued_at,
+        digest: String::new(),
+    }
+}
+
+impl Fixed {
+    fn of(plan: &Plan, bundle: &Bundle) -> Self {
+        let texts = |ranges: &[ipnet::IpNet]| ranges.iter().map(ToString::to_string).collect();
+        let authority = |name: &str, authority: &Authority| (name.to_owned(), fingerprint(authority));
+        let network = &plan.network;
+        let mut fixed = Self {
+            domain: plan.kubernetes.dns.domain.clone(),
+            pods: texts(&network.pods),
+            services: texts(&network.services),
+            node_mask_ipv4: network.node_mask_ipv4,
+            node_mask_ipv6: network.node_mask_ipv6,
+            etcd: match plan.etcd.external {
+                true => Topology::External,
+                false => Topology::Stacked,
+            },
+            authorities: BTreeMap::from([
+                authority("kubernetes", &bundle.kubernetes),
+                authority("etcd", &bundle.etcd),
+                authority("frontProxy", &bundle.front_proxy),
+            ]),
+            digest: String::new(),
+        };
+        fixed.digest = fixed.digest(&plan.name, bundle);
+        fixed
+    }
+
+    fn digest(&self, cluster: &str, bundle: &Bundle) -> String {
+        let values = Self {
+            digest: String::new(),
+            ..self.clone()
+        };
+        let text = serde_json::to_string(&values).unwrap_or_default();
+        keyed(
+            bundle,
+            b"fixed values\0",
+            [cluster.as_bytes(), text.as_bytes()].into_iter(),
+        )
+    }
+}
+
+/// The SHA-256 of a CA's certificate (DER), as the record writes it.
+fn fingerprint(authority: &Authority) -> String {
+    let der = x509_parser::pem::parse_x509_pem(authority.certificate.as_bytes());
+    let der = der.map(|(_, block)| block.contents).unwrap_or_default();
+    format!("SHA256:{}", crate::encoding::sha256_hex(&der))
+}
+
+/// The digests of what the founder applies, by the files of its document.
+pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
+    let digest = |(name, path): &(&str, &str)| {
+        let own = files.iter().filter(|file| file.path.starts_with(path));
+        let parts = own.flat_map(|file| [file.path.as_bytes(), file.content.as_bytes()]);
+        (name.to_string(), keyed(bundle, b"founding\0", parts))
+    };
+    FOUNDING.iter().map(digest).collect()
+}
+
+/// The digest of a machine: of its name, date and files, each by path and SHA-256.
+pub fn machine_digest<'f>(
+    bundle: &Bundle,
+    name: &str,
+    issued_at: OffsetDateTime,
+    files: impl IntoIterator<Item = &'f &'f ManifestFile>,
+) -> String {
+    let issued_at = issued_at.unix_timestamp().to_be_bytes();
+    let mut files: Vec<_> = files
+        .into_iter()
+        .map(|file| (file.path.as_bytes(), unhex(&file.sha256).unwrap_or_default()))
+        .collect();
+    files.sort();
+    let parts = files.iter().flat_map(|(path, digest)| [*path, digest.as_slice()]);
+    let parts = [name.as_bytes(), issued_at.as_slice()].into_iter().chain(parts);
+    keyed(bundle, b"machine\0", parts)
+}
+
+/// `HMAC-SHA256:` and 16 bytes in base64 over parts with their lengths. An expansion of one block is an HMAC (RFC 5869 §2.3).
+fn keyed<'p>(bundle: &Bundle, purpose: &[u8], parts: impl Iterator<Item = &'p [u8]>) -> String {
+    let parts: Vec<_> = parts.map(|part| ((part.len() as u64).to_be_bytes(), part)).collect();
+    let parts = parts.iter().flat_map(|(length, part)| [length.as_slice(), *part]);
+    let info: Vec<_> = [b"record of ".as_slice(), purpose].into_iter().chain(parts).collect();
+    let digest = Derivation::new(bundle.seed.expose()).expand::<16>(&info);
+    format!("HMAC-SHA256:{}", base64(*digest))
+}

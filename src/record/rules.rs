@@ -1,0 +1,385 @@
+//! Changes that a running cluster cannot take: the record compared with the plan of today's spec.
+//!
+//! Sources: kubeadm's version policy (cmd/kubeadm/app/phases/upgrade/policy.go), the Kubernetes version skew policy, and
+//! etcd's upgrade guides, each of which goes over one minor.
+
+use std::collections::BTreeMap;
+
+use firelay_yaml::{
+    Node,
+    diagnostic::{Diagnostic, Span},
+};
+use semver::Version;
+use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
+
+use super::{Fixed, MachineRecord, Record, RecordText};
+use crate::{
+    plan::{NodePlan, Plan},
+    profile::KubernetesProfile,
+    spec::JoinIdentity,
+    tree::Role,
+};
+
+/// Minors by which Kubernetes and etcd are upgraded at a time.
+pub const MINOR_STEPS: u64 = 1;
+
+/// Values that a running cluster cannot change and that differ, each as `the pod range: 10.244.0.0/16 → 10.99.0.0/16`.
+pub fn changed_values(change: &Change<'_>) -> Vec<String> {
+    let changed = change.changed_values().into_iter();
+    changed
+        .map(|FixedValue { title, old, new, .. }| format!("{title}: {old} → {new}"))
+        .collect()
+}
+
+/// Codes of findings that a person may override.
+pub const OVERRIDABLE: [&str; 8] = [
+    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218",
+];
+
+/// A record and the spec of a later render.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    /// The record as it is on the disk.
+    pub text: &'a RecordText,
+    /// The record with newer machines of the tree.
+    pub record: &'a Record,
+    /// The values of today's spec and bundle.
+    pub fixed: &'a Fixed,
+    /// The digests of what a founder would apply today.
+    pub founding: &'a BTreeMap<String, String>,
+    /// Today's plan.
+    pub plan: &'a Plan,
+    /// The spec, for places.
+    pub spec: Option<&'a Node<'static>>,
+    /// The profile of the running minor, if firelay still has it.
+    pub running: Option<&'a KubernetesProfile>,
+    /// When the cluster was founded.
+    pub founded_at: OffsetDateTime,
+    /// The present.
+    pub now: OffsetDateTime,
+}
+
+/// The findings about a change of a cluster that was founded.
+pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
+    let mut findings = change.fixed_values();
+    findings.extend(change.kubernetes());
+    findings.extend(change.etcd());
+    findings.extend(change.members("control plane", Role::ControlPlane));
+    findings.extend(change.members("etcd member", Role::Etcd));
+    findings.extend(change.removed());
+    findings.extend(change.token());
+    findings.extend(change.uncarried());
+    findings
+}
+
+impl<'a> Change<'a> {
+    /// The place of the value at a path of the spec, if it has it.
+    fn place(&self, path: &[&str]) -> Option<Span> {
+        let found = path.iter().try_fold(self.spec?, |node, key| node.get(key));
+        found.map(|node| node.span)
+    }
+
+    fn fixed_values(&self) -> Vec<Diagnostic> {
+        let changed = self.changed_values();
+        changed.iter().map(|value| self.fixed_value(value)).collect()
+    }
+
+    fn changed_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        let mask = |mask: Option<u8>| mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"));
+        let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
+        let value = |title, spec: &'static [&'static str], key: &'static str, old: String, new: String| FixedValue {
+            title,
+            spec,
+            record: ["fixed", key],
+            old,
+            new,
+        };
+        let values = [
+            value(
+                "the DNS domain",
+                &["kubernetes", "dns", "domain"],
+                "domain",
+                old.domain.clone(),
+                new.domain.clone(),
+            ),
+            value(
+                "the pod range",
+                &["network", "pods"],
+                "pods",
+                old.pods.join(", "),
+                new.pods.join(", "),
+            ),
+            value(
+                "the service range",
+                &["network", "services"],
+                "services",
+                old.services.join(", "),
+                new.services.join(", "),
+            ),
+            value(
+                "the mask of a node's IPv4 pods",
+                &["network", "nodeMaskIpv4"],
+                "nodeMaskIpv4",
+                mask(old.node_mask_ipv4),
+                mask(new.node_mask_ipv4),
+            ),
+            value(
+                "the mask of a node's IPv6 pods",
+                &["network", "nodeMaskIpv6"],
+                "nodeMaskIpv6",
+                mask(old.node_mask_ipv6),
+                mask(new.node_mask_ipv6),
+            ),
+            value(
+                "etcd's topology",
+                &["nodes"],
+                "etcd",
+                old.etcd.name().to_owned(),
+                new.etcd.name().to_owned(),
+            ),
+            value(
+                "the CA of Kubernetes",
+                &[],
+                "authorities",
+                ca(old, "kubernetes"),
+                ca(new, "kubernetes"),
+            ),
+            value("the CA of etcd", &[], "authorities", ca(old, "etcd"), ca(new, "etcd")),
+            value(
+                "the CA of the front proxy",
+                &[],
+                "authorities",
+                ca(old, "frontProxy"),
+                ca(new, "frontProxy"),
+            ),
+        ];
+        values.into_iter().filter(|value| value.old != value.new).collect()
+    }
+
+    fn fixed_value(&self, value: &FixedValue) -> Diagnostic {
+        let FixedValue { title, old, new, .. } = value;
+        let line = self.text.line(&value.record);
+        let message = match self.place(value.spec).filter(|_| !value.spec.is_empty()) {
+            Some(_) => format!("{title} of a running cluster cannot change"),
+            None => format!("{title} of a running cluster cannot change from {old} ({line}) to {new}"),
+        };
+        let label = format!("it is {old} in {}, and {new} here", self.text.line(&value.record));
+        let at = self.place(value.spec).filter(|_| !value.spec.is_empty());
+        let finding = Diagnostic::error("FL1211", message).at(at).label(label);
+        finding.help(format!(
+            "write {old} again; another value needs a new cluster: another name, bundle and --out"
+        ))
+    }
+
+    fn kubernetes(&self) -> Option<Diagnostic> {
+        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
+        self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
+    }
+
+    fn etcd(&self) -> Vec<Diagnostic> {
+        if !self.plan.etcd.external {
+            return Vec::new();
+        }
+        let (old, new) = (&self.record.etcd, &self.plan.etcd.version);
+        let mut findings: Vec<_> = self
+            .version("etcd", old, new, &["etcd", "version"], "etcd")
+            .into_iter()
+            .collect();
+        if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {
+            let message = format!(
+                "etcd {new} does not go with the running Kubernetes {}",
+                self.record.kubernetes
+            );
+            let finding = Diagnostic::error("FL1214", message)
+                .at(self
+                    .place(&["etcd", "version"])
+                    .or_else(|| self.place(&["kubernetes", "version"])))
+                .label(format!(
+                    "Kubernetes {} ({}) goes with etcd {}",
+                    running.minor,
+                    self.text.line(&["kubernetes"]),
+                    running.etcd
+                ));
+            findings.push(finding.help(format!(
+                "members are replaced first: keep etcd {old} until Kubernetes is upgraded"
+            )));
+        }
+        findings
+    }
+
+    /// A version that goes back, or over a minor.
+    fn version(&self, program: &str, old: &Version, new: &Version, path: &[&str], key: &str) -> Option<Diagnostic> {
+        let (at, line) = (self.place(path), self.text.line(&[key]));
+        if new < old {
+            let message = format!("{program} cannot go back from {old} to {new}");
+            let finding = Diagnostic::error("FL1213", message).at(at);
+            let finding = finding.label(format!("the cluster runs {old} ({line})"));
+            return Some(finding.help(format!(
+                "write {old}; data that a newer version stored may be unreadable for an older one"
+            )));
+        }
+        let skipped = new.major != old.major || new.minor > old.minor + MINOR_STEPS;
+        skipped.then(|| {
+            let next = format!("{}.{}", old.major, old.minor + 1);
+            let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
+            let finding = finding.label(format!(
+                "the cluster runs {old} ({line}), and {new} is more than one minor on"
+            ));
+            finding.help(format!(
+                "go to a version of {next} first, and on when every machine runs it"
+            ))
+        })
+    }
+
+    /// Machines of a role in the record.
+    fn recorded(&self, role: Role) -> impl Iterator<Item = (&'a String, &'a MachineRecord)> {
+        let machines = self.record.machines.iter();
+        machines.filter(move |(_, machine)| machine.roles.contains(&role))
+    }
+
+    fn has(&self, name: &str, role: Role) -> bool {
+        let is = |node: &&NodePlan| match role {
+            Role::ControlPlane => node.roles.control_plane,
+            Role::Worker => node.roles.worker,
+            Role::Etcd => node.roles.etcd,
+        };
+        let mut nodes = self.plan.nodes.iter().filter(is);
+        nodes.any(|node| node.name == name)
+    }
+
+    /// Machines of a role that hold etcd's data: some have to stay, and a quorum of them.
+    fn members(&self, title: &str, role: Role) -> Option<Diagnostic> {
+        let names: Vec<_> = self.recorded(role).map(|(name, _)| name.as_str()).collect();
+        let (stay, go): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| self.has(name, role));
+        let first = go.first()?;
+        let line = self.text.line(&["machines", first]);
+        let at = self.place(&["nodes"]);
+        if stay.is_empty() {
+            let message = format!("no {title} of the running cluster would stay");
+            let finding = Diagnostic::error("FL1215", message).at(at);
+            let finding = finding.label(format!(
+                "the record has {} ({line}), the spec has none of them",
+                go.join(", ")
+            ));
+            return Some(
+                finding.help("add the new machines first, and take the old ones away when the new ones are ready"),
+            );
+        }
+        let holds_data = role == Role::Etcd || !self.plan.etcd.external;
+        let quorum = names.len() / 2 + 1;
+        (holds_data && stay.len() < quorum).then(|| {
+            let message = format!(
+                "etcd would lose its quorum: {} of {} members go at once",
+                go.len(),
+                names.len()
+            );
+            let finding = Diagnostic::error("FL1216", message).at(at);
+            let finding = finding.label(format!(
+                "the record has {} ({line}), and {quorum} have to stay",
+                go.join(", ")
+            ));
+            finding.help(
+                "take one member away at a time: remove it from etcd, render, and go on when the others are healthy",
+            )
+        })
+    }
+
+    /// Machines that the spec no longer has.
+    fn removed(&self) -> Vec<Diagnostic> {
+        let names: std::collections::BTreeSet<_> = self.plan.nodes.iter().map(|node| node.name.as_str()).collect();
+        let gone = self
+            .record
+            .machines
+            .keys()
+            .filter(|name| !names.contains(name.as_str()));
+        let gone: Vec<_> = gone.map(String::as_str).collect();
+        let Some(first) = gone.first() else { return Vec::new() };
+        let (count, list) = (gone.len(), super::listed(&gone));
+        let message = match count {
+            1 => format!("the spec no longer has the machine {list}"),
+            count => format!("the spec no longer has {count} machines: {list}"),
+        };
+        let line = self.text.line(&["machines", first]);
+        let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
+        let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
+        vec![finding.help(
+            "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
+             --accept FL1218",
+        )]
+    }
+
+    /// Settings that only the founder applied, which no document carries to a running cluster.
+    fn uncarried(&self) -> Vec<Diagnostic> {
+        let titles = [
+            (
+                "kubeadm",
+                "kubeadm's configuration of the cluster",
+                "kubectl -n kube-system edit configmap kubeadm-config",
+            ),
+            (
+                "manifests",
+                "a manifest of an add-on, of the network plugin or of yours",
+                "kubectl apply -f FILE",
+            ),
+        ];
+        let differs = |name: &str| {
+            let last = self.record.founding.get(name);
+            last.is_some_and(|last| Some(last) != self.founding.get(name))
+        };
+        let changed = titles.into_iter().filter(|(name, ..)| differs(name));
+        let finding = |(name, title, command): (&str, &str, &str)| {
+            let line = self.text.line(&["founding", name]);
+            let message = format!("{title} is not that of {line}, and no document carries the change");
+            let finding = Diagnostic::warning("FL1221", message);
+            finding.help(format!(
+                "only the founder applies it: change the running cluster by hand, as with {command}"
+            ))
+        };
+        changed.map(finding).collect()
+    }
+
+    /// Machines that need the bootstrap token, after it has ended.
+    fn token(&self) -> Option<Diagnostic> {
+        let ttl = self.plan.join.token_ttl;
+        let end = self.founded_at.checked_add(ttl)?;
+        if ttl == Duration::ZERO || self.now < end {
+            return None;
+        }
+        let needs = |node: &&NodePlan| {
+            node.roles.kubernetes()
+                && (node.pool
+                    || (node.identity == JoinIdentity::Token && !self.record.machines.contains_key(&node.name)))
+        };
+        let names: Vec<_> = self
+            .plan
+            .nodes
+            .iter()
+            .filter(needs)
+            .map(|node| node.name.as_str())
+            .collect();
+        let list = (!names.is_empty()).then(|| super::listed(&names))?;
+        let message = format!("the bootstrap token has ended, with which {list} would join");
+        let finding = Diagnostic::warning("FL1219", message);
+        let finding = finding.at(self.place(&["join"]).or_else(|| self.place(&["pools"])));
+        let finding = finding.label(format!(
+            "the token lasted {} after the founding ({})",
+            format_args!("{}h", ttl.whole_hours()),
+            self.text.line(&["foundedAt"])
+        ));
+        Some(finding.help(format!(
+            "it ended on {}; make it known again with `kubeadm token create TOKEN --ttl 24h` on a control plane, where TOKEN is \
+             in /etc/firelay/kubeadm/join.yaml; named machines need none with join: {{ identity: certificate }}",
+            end.format(&Rfc3339).unwrap_or_default()
+        )))
+    }
+}
+
+/// A value that a running cluster cannot change, in the record and in the spec.
+struct FixedValue {
+    title: &'static str,
+    spec: &'static [&'static str],
+    record: [&'static str; 2],
+    old: String,
+    new: String,
+}

@@ -1,0 +1,167 @@
+//! `plan`: empty exactly when bytes are equal, and gone when it was applied.
+
+use super::desk::Desk;
+use crate::support::tree;
+
+fn founded(example: &str) -> Desk {
+    let desk = Desk::of(example);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    desk
+}
+
+/// Values, and whether they change a document.
+const CHANGES: [(&str, &[&str]); 6] = [
+    ("nothing", &[]),
+    ("a default that is written out", &["--set", "update.maxUnavailable=1"]),
+    ("the order alone", &["--set", "update.maxUnavailable=50%"]),
+    ("a label of workers", &["--set", "nodes[cp1].labels.tier=app"]),
+    (
+        "a flag of all kubelets",
+        &["--set", "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]"],
+    ),
+    (
+        "a key of people",
+        &[
+            "--set",
+            "access.sshAuthorizedKeys=[ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0pQ1Kq6yq8pUoQm1l2h3X9w0e4r5t6y7u8i9o0p1a2 a@b]",
+        ],
+    ),
+];
+
+#[test]
+fn a_plan_is_empty_exactly_when_bytes_are_equal_and_when_it_was_applied() {
+    for (title, set) in CHANGES {
+        let desk = founded("ha-ubuntu");
+        let before = tree(&desk.at("out/nodes"));
+        let plan = |further: &[&str]| desk.run(&[&["plan", "--detailed-exitcode"], further, set].concat());
+        let (everything, planned) = (desk.everything(), plan(&[]));
+        assert_eq!(desk.everything(), everything, "{title}: plan writes nothing");
+        let json = plan(&["--output", "json"]).json();
+        assert_eq!(desk.run(&[&["render"], set].concat()).code, 0, "{title}");
+        let after = tree(&desk.at("out/nodes"));
+        let differs = before != after;
+        assert_eq!(planned.code, if differs { 6 } else { 0 }, "{title}: {planned:?}");
+        assert_eq!(
+            planned.stdout.contains("No changes: "),
+            !differs,
+            "{title}: {planned:?}"
+        );
+        // Machine by machine.
+        for machine in json["machines"].as_array().unwrap() {
+            let prefix = format!("{}/", machine["name"].as_str().unwrap());
+            let own = |files: &std::collections::BTreeMap<String, _>| {
+                let files = files.iter().filter(|(path, _)| path.starts_with(&prefix));
+                format!("{:?}", files.collect::<Vec<_>>())
+            };
+            assert_eq!(
+                machine["action"] == "none",
+                own(&before) == own(&after),
+                "{title}: {machine}"
+            );
+        }
+        let again = plan(&[]);
+        assert!(
+            again.code == 0 && again.stdout.contains("No changes: "),
+            "{title}: {again:?}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_names_line_file_and_field_and_orders_the_steps() {
+    let desk = founded("ha-ubuntu");
+    let arguments = [
+        "plan",
+        "--set",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
+        "--set",
+        "update.maxUnavailable=2",
+    ];
+    let ran = desk.run(&arguments);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for text in [
+        "-/+ cp1, cp2, cp3: to replace; in place it would be: kubeadm upgrade\n",
+        "--set:1 → /etc/firelay/kubeadm/join.yaml\n",
+        "kubeletExtraArgs/1/value: (none) → \"3\"\n",
+        "  1. replace control plane cp1\n  2. replace control plane cp2\n  3. replace control plane cp3\n",
+        "  4. replace 2 workers worker-1, worker-2\n  5. replace worker worker-3\n",
+        "Plan: 0 to add, 6 to replace (6 only because firelay does not change running machines yet), 0 to remove.\n",
+    ] {
+        assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn machines_that_come_and_go_are_planned() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml").replace("worker-{1..3}", "worker-{2..4}");
+    desk.write(
+        "cluster.yaml",
+        &spec.replace("10.0.0.21-10.0.0.23", "10.0.0.22-10.0.0.24"),
+    );
+    let ran = desk.run(&["plan"]);
+    assert!(ran.code == 3 && ran.stderr.contains("FL1218"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("  + worker-4: to add\n") && ran.stdout.contains("  - worker-1: to remove\n"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout.contains("firelay.state.yaml:") && ran.stdout.contains("Plan: 1 to add, 0 to replace, 1 to remove."),
+        "{ran:?}"
+    );
+    let sarif = desk.run(&["plan", "--output", "sarif"]).json();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "FL1218");
+    let accepted = desk.run(&["plan", "--accept", "FL1218", "--detailed-exitcode"]);
+    assert_eq!(accepted.code, 6, "{accepted:?}");
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let desk = founded("ha-ubuntu");
+    let registry = |password: &str| {
+        format!(
+            "runtime.registries=[{{ host: r.lan, mirrors: [{{ url: \"https://r.lan\", auth: {{ username: u, password: {password} }} }}] }}]"
+        )
+    };
+    let (old, new) = (registry("hunter2-is-old"), registry("hunter2-is-new"));
+    let rendered = desk.run(&["render", "--set", &old]);
+    assert_eq!(rendered.code, 0, "{rendered:?}");
+    for output in ["text", "json"] {
+        let ran = desk.run(&["plan", "--set", &new, "--output", output, "--detailed-exitcode"]);
+        assert_eq!(ran.code, 6, "{ran:?}");
+        assert!(
+            !ran.stdout.contains("hunter2") && !ran.stderr.contains("hunter2-is-old"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
+    let desk = founded("ha-ubuntu");
+    std::fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+    let ran = desk.run(&["plan", "--set", "nodes[cp1].labels.tier=app"]);
+    assert!(ran.stdout.contains("the files that differ are not known"), "{ran:?}");
+    let first = Desk::of("ha-ubuntu");
+    let ran = first.run(&["plan"]);
+    assert!(
+        ran.stdout.contains("Plan: 6 to add, 0 to replace, 0 to remove."),
+        "{ran:?}"
+    );
+}
+
+/// The kubelets' common fields go through the founder to the cluster.
+#[test]
+fn a_change_that_no_document_carries_is_told_once() {
+    let desk = founded("ha-ubuntu");
+    let set = ["--set", "kubernetes.kubelet.config.maxPods=80"];
+    let told = |verb: &str| {
+        let ran = desk.run(&[&[verb], &set[..]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stderr
+            .contains("warning[FL1221]: kubeadm's configuration of the cluster is not that of firelay.state.yaml:")
+    };
+    assert!(told("plan") && told("render") && !told("plan") && !told("render"));
+}

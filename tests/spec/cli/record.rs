@@ -1,0 +1,428 @@
+//! The record of a cluster: what is written, what is refused, and that nothing is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use super::desk::{Desk, Ran};
+use crate::support::{firelay_at, read_tree, succeed, tree};
+
+const RECORD: &str = "firelay.state.yaml";
+
+/// A cluster that was rendered and founded.
+fn founded(example: &str) -> Desk {
+    let desk = Desk::of(example);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.run(&["founded", "--at", "2026-11-25T12:00:00Z"]).code, 0);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk
+}
+
+fn run_at(desk: &Desk, time: &str, arguments: &[&str]) -> Ran {
+    Ran::of(
+        &firelay_at(time, arguments)
+            .current_dir(desk.directory.path())
+            .output()
+            .unwrap(),
+    )
+}
+
+/// A run that is refused with these texts and writes nothing.
+fn refused(desk: &Desk, arguments: &[&str], texts: &[&str]) {
+    let before = desk.everything();
+    let ran = desk.run(arguments);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for text in texts {
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+    }
+    assert!(ran.stderr.contains("= help: "), "{ran:?}");
+    assert_eq!(desk.everything(), before, "{arguments:?}");
+}
+
+/// The bytes of a tree, without times.
+fn contents(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let files = tree(root).into_iter();
+    files.map(|(path, entry)| (path, entry.content)).collect()
+}
+
+/// Replaces a text that the record has.
+fn edit(desk: &Desk, from: &str, to: &str) {
+    let record = desk.read(RECORD);
+    assert!(record.contains(from), "{from}: {record}");
+    desk.write(RECORD, &record.replacen(from, to, 1));
+}
+
+#[test]
+fn a_record_is_written_once_and_holds_no_secret() {
+    let desk = Desk::of("ha-ubuntu");
+    let first = desk.run(&["render"]);
+    assert!(
+        first
+            .stderr
+            .contains("wrote firelay.state.yaml: commit it with the spec"),
+        "{first:?}"
+    );
+    let (record, written) = (
+        desk.read(RECORD),
+        fs::metadata(desk.at(RECORD)).unwrap().modified().unwrap(),
+    );
+    let again = desk.run(&["render"]);
+    assert!(!again.stderr.contains("firelay.state.yaml"), "{again:?}");
+    assert_eq!(fs::metadata(desk.at(RECORD)).unwrap().modified().unwrap(), written);
+    for line in desk.read("firelay.secrets.yaml").lines() {
+        let words = line.split([' ', ':', '"']).filter(|word| word.len() >= 16);
+        for word in words.filter(|word| !word.starts_with("firelay.dev")) {
+            assert!(!record.contains(word), "{word}");
+        }
+    }
+    // Whoever has the documents and no bundle cannot confirm them.
+    for content in contents(&desk.at("out")).into_values().flatten() {
+        let digest = Sha256::digest(content);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(
+            !record.contains(&hex) && !record.contains(&STANDARD.encode(digest)[..16]),
+            "a plain digest"
+        );
+    }
+}
+
+#[test]
+fn the_record_lies_beside_its_bundle_and_is_named_like_it() {
+    let desk = Desk::with_spec("single-node");
+    let render = |arguments: &[&str]| desk.run(&[&["render"], arguments].concat());
+    fs::create_dir(desk.at("keys")).unwrap();
+    assert_eq!(
+        render(&["--new-secrets", "--secrets", "keys/home.secrets.yaml"]).code,
+        0
+    );
+    assert!(desk.at("keys/home.state.yaml").exists() && !desk.at(RECORD).exists());
+    let named = render(&[
+        "--new-secrets",
+        "--secrets",
+        "keys/other",
+        "--out",
+        "other",
+        "--state",
+        "own.yaml",
+    ]);
+    assert_eq!(named.code, 0, "{named:?}");
+    assert!(desk.at("own.yaml").exists() && !desk.at(RECORD).exists());
+    assert_eq!(
+        render(&["--new-secrets", "--secrets", "keys/third", "--out", "third"]).code,
+        0
+    );
+    assert!(desk.at(RECORD).exists());
+}
+
+#[test]
+fn no_render_after_the_founding_founds_again() {
+    let desk = Desk::of("ha-ubuntu");
+    let none = desk.run(&["founded"]);
+    assert!(none.code == 3 && none.stderr.contains("there is no record"), "{none:?}");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    for (at, code) in [
+        ("yesterday", 2),
+        ("2031-01-01T00:00:00Z", 2),
+        ("2026-11-25T12:00:00Z", 0),
+    ] {
+        assert_eq!(desk.run(&["founded", "--at", at]).code, code, "{at}");
+    }
+    assert!(desk.read(RECORD).contains("foundedAt: \"2026-11-25T12:00:00Z\""));
+    let founds = |out: &str| {
+        let nodes = read_tree(&desk.at(out));
+        nodes
+            .values()
+            .any(|files| files.values().any(|(_, text)| text.contains("InitConfiguration")))
+    };
+    assert_eq!(desk.run(&["render", "--out", "elsewhere"]).code, 0);
+    assert!(!founds("elsewhere"));
+    let again = desk.run(&["founded"]);
+    assert!(again.code == 0 && again.stderr.contains("has it already"), "{again:?}");
+    assert_eq!(desk.run(&["render", "--refound", "--out", "elsewhere"]).code, 0);
+    assert!(founds("elsewhere") && !desk.read(RECORD).contains("foundedAt"));
+}
+
+/// The dates of the serving certificate of a machine's kubelet, as OpenSSL reads them.
+fn dates(out: &Path, node: &str) -> String {
+    let nodes = read_tree(out);
+    let (_, certificate) = &nodes[node]["/etc/firelay/kubelet/kubelet.crt"];
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("certificate");
+    fs::write(&path, certificate).unwrap();
+    let mut openssl = Command::new("openssl");
+    openssl
+        .args(["x509", "-noout", "-startdate", "-enddate", "-in"])
+        .arg(path);
+    String::from_utf8(openssl.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_worker_joins_after_three_years_and_no_other_byte_changes() {
+    let desk = founded("ha-ubuntu");
+    let before = contents(&desk.at("out/nodes"));
+    let spec = desk.read("cluster.yaml") + "  - { name: late, roles: [worker], addresses: [10.0.0.99] }\n";
+    desk.write("cluster.yaml", &spec);
+    let ran = run_at(&desk, "2029-12-01 00:00:00", &["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning[FL1220]") && ran.stderr.contains("cp1, cp2, cp3"),
+        "{ran:?}"
+    );
+    let mut after = contents(&desk.at("out/nodes"));
+    assert!(
+        dates(&desk.at("out"), "late").starts_with("notBefore=Nov 30"),
+        "{}",
+        dates(&desk.at("out"), "late")
+    );
+    assert!(
+        dates(&desk.at("out"), "late").contains("2029"),
+        "{}",
+        dates(&desk.at("out"), "late")
+    );
+    after.retain(|path, _| !path.starts_with("late"));
+    assert_eq!(before, after);
+    // Later renders repeat the bytes, by the date in the record.
+    let (written, record) = (contents(&desk.at("out")), desk.read(RECORD));
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(run_at(&desk, "2030-03-01 00:00:00", &["render"]).code, 0);
+    assert_eq!(record, desk.read(RECORD));
+    let again = contents(&desk.at("out"));
+    assert_eq!(written, again);
+    let against = run_at(&desk, "2030-03-01 00:00:00", &["verify", "--against", "cluster.yaml"]);
+    assert!(
+        !against.stdout.contains("FL109") && !against.stderr.contains("FL109"),
+        "{against:?}"
+    );
+    // A machine that is created anew gets the date of that day.
+    assert_eq!(
+        run_at(&desk, "2030-03-01 00:00:00", &["render", "--replace", "worker-1"]).code,
+        0
+    );
+    assert!(
+        dates(&desk.at("out"), "worker-1").contains("2030"),
+        "{}",
+        dates(&desk.at("out"), "worker-1")
+    );
+}
+
+#[test]
+fn a_record_that_does_not_belong_is_refused_with_both_sides() {
+    let desk = founded("ha-ubuntu");
+    let genuine = desk.read(RECORD);
+    let cases: [(&str, &str, &[&str]); 6] = [
+        (
+            "cluster: prod",
+            "cluster: home",
+            &["FL1202", "it is of home, the secrets are of prod"],
+        ),
+        ("- 10.244.0.0/16", "- 10.99.0.0/16", &["FL1203"]),
+        ("kind: ClusterState", "kind: Secrets", &["FL1201", "`kind` is Secrets"]),
+        ("machines:\n", "<<<<<<< ours\nmachines:\n", &["FL1201", "merge of git"]),
+        ("generation: 1", "generation: many", &["FL0010", "firelay.state.yaml:"]),
+        ("kubernetes: ", "kubernets: ", &["did you mean `kubernetes`?"]),
+    ];
+    for (from, to, texts) in cases {
+        edit(&desk, from, to);
+        refused_or_help(&desk, texts);
+        desk.write(RECORD, &genuine);
+    }
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+/// Findings of form have their help at the place, or none.
+fn refused_or_help(desk: &Desk, texts: &[&str]) {
+    for verb in ["render", "plan"] {
+        let before = desk.everything();
+        let ran = desk.run(&[verb]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        for text in texts {
+            assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+        }
+        assert_eq!(desk.everything(), before);
+    }
+}
+
+#[test]
+fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
+    let desk = founded("ha-ubuntu");
+    let (record, spec) = (desk.read(RECORD), desk.read("cluster.yaml"));
+    fs::remove_file(desk.at(RECORD)).unwrap();
+    refused(&desk, &["render"], &["FL1204", "--adopt-tree", "version control"]);
+    let adopted = desk.run(&["render", "--adopt-tree"]);
+    assert_eq!(adopted.code, 0, "{adopted:?}");
+    let machines = |text: &str| text.split_once("machines:").unwrap().1.to_owned();
+    assert_eq!(machines(&desk.read(RECORD)), machines(&record));
+    desk.write(RECORD, &record);
+    // Another person has rendered a change: the tree is older than the record, and today's change is a third.
+    succeed(
+        Command::new("cp").arg("-r").args([desk.at("out"), desk.at("old")]),
+        "coreutils",
+    );
+    let label = |value: &str| {
+        spec.replace(
+            "roles: [worker]",
+            &format!("roles: [worker], labels: {{ tier: {value} }}"),
+        )
+    };
+    desk.write("cluster.yaml", &label("one"));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    fs::rename(desk.at("old"), desk.at("out")).unwrap();
+    desk.write("cluster.yaml", &label("two"));
+    refused(
+        &desk,
+        &["render"],
+        &[
+            "FL1205",
+            "worker-1 is of generation 1 there, and of 2 here",
+            "firelay.state.yaml:",
+        ],
+    );
+    // The same change as the record's brings the tree up to it.
+    desk.write("cluster.yaml", &label("one"));
+    let caught_up = desk.read(RECORD);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), caught_up);
+    // One digest was edited.
+    let digest = caught_up
+        .rsplit_once("digest: HMAC-SHA256:")
+        .unwrap()
+        .1
+        .trim()
+        .to_owned();
+    edit(&desk, &digest, &"A".repeat(digest.len()));
+    refused(&desk, &["render"], &["FL1206", "both of generation 2"]);
+}
+
+/// The program ended between the tree and the record.
+#[test]
+fn a_record_that_is_behind_its_tree_catches_up() {
+    let desk = founded("ha-ubuntu");
+    let before = desk.read(RECORD);
+    let spec = desk.read("cluster.yaml") + "  - { name: late, roles: [worker], addresses: [10.0.0.99] }\n";
+    desk.write("cluster.yaml", &spec);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let (record, written) = (desk.read(RECORD), contents(&desk.at("out")));
+    desk.write(RECORD, &before);
+    let ran = run_at(&desk, "2027-05-01 00:00:00", &["render"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("out is newer than the record (late)"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.read(RECORD), record);
+    assert_eq!(contents(&desk.at("out")), written);
+}
+
+#[test]
+fn a_record_that_cannot_be_written_leaves_the_tree() {
+    let desk = Desk::of("ha-ubuntu");
+    let ran = desk.run(&["render", "--state", "nowhere/prod.state.yaml"]);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("nowhere/prod.state.yaml"),
+        "{ran:?}"
+    );
+    assert!(!desk.at("out/manifest.json").exists());
+}
+
+#[test]
+fn what_a_running_cluster_cannot_take_is_refused() {
+    let desk = founded("ha-ubuntu");
+    let set = |value: &'static str| ["render", "--set", value];
+    for (value, texts) in [
+        (
+            "network.pods=[10.245.0.0/16]",
+            ["FL1211", "10.244.0.0/16 in firelay.state.yaml:"],
+        ),
+        (
+            "kubernetes.dns.domain=lab.local",
+            ["FL1211", "cluster.local in firelay.state.yaml:"],
+        ),
+        (
+            "kubernetes.version=1.36.3",
+            ["FL1213", "the cluster runs 1.36.4 (firelay.state.yaml:"],
+        ),
+        ("nodes[cp2]=null", ["FL1218", "has cp2"]),
+        (
+            "nodes[worker-{1..3}]=null",
+            ["FL1218", "3 machines: worker-1, worker-2, worker-3"],
+        ),
+    ] {
+        refused(&desk, &set(value), &texts);
+    }
+    refused(
+        &desk,
+        &["render", "--set", "nodes[cp2]=null", "--set", "nodes[cp3]=null"],
+        &["FL1216", "2 of 3 members go at once"],
+    );
+    let spec = desk.read("cluster.yaml");
+    desk.write("cluster.yaml", &spec.replace("name: cp", "name: server"));
+    refused(&desk, &["render"], &["FL1215", "the record has cp1, cp2, cp3"]);
+    desk.write("cluster.yaml", &spec);
+    edit(&desk, "kubernetes: \"1.36.4\"", "kubernetes: \"1.34.9\"");
+    refused(&desk, &["render"], &["FL1212", "go to a version of 1.35 first"]);
+    edit(&desk, "kubernetes: \"1.34.9\"", "kubernetes: \"1.36.4\"");
+    // Somebody knows better.
+    let accepted = desk.run(&["render", "--set", "nodes[worker-{1..3}]=null", "--accept", "FL1218"]);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("accepted:\n- code: FL1218\n") && !record.contains("worker-1:"),
+        "{record}"
+    );
+    assert_eq!(desk.run(&["render", "--accept", "FL1202"]).code, 2);
+}
+
+#[test]
+fn members_of_etcd_are_not_lost() {
+    let desk = founded("single-node");
+    let changed = [
+        "render",
+        "--set",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
+    ];
+    refused(
+        &desk,
+        &changed,
+        &["FL1217", "home1 would be replaced, and it is the only member of etcd"],
+    );
+    let external = founded("external-etcd");
+    edit(&external, "kubernetes: \"1.35.8\"", "kubernetes: \"1.33.13\"");
+    edit(&external, "etcd: \"3.6.14\"", "etcd: \"3.5.24\"");
+    refused(
+        &external,
+        &["render", "--set", "kubernetes.version=1.34.11"],
+        &["FL1214", "Kubernetes 1.33"],
+    );
+}
+
+#[test]
+fn a_pool_is_told_when_its_token_has_ended() {
+    let desk = founded("mixed");
+    let ran = run_at(&desk, "2027-11-01 00:00:00", &["plan"]);
+    let ends = ran.stderr.contains("warning[FL1219]");
+    let ttl = desk.read("cluster.yaml").contains("tokenTtl");
+    assert!(ran.code == 0 && ends != ttl, "{ran:?}");
+}
+
+/// Machines of others are not looked at, and stay in the record.
+#[test]
+fn a_render_of_one_machine_changes_its_entry_alone() {
+    let desk = founded("ha-ubuntu");
+    let entries = |text: &str| {
+        let machines = text.split_once("machines:\n").unwrap().1.to_owned();
+        machines.split("\n  worker-2:").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = entries(&desk.read(RECORD));
+    let spec = desk
+        .read("cluster.yaml")
+        .replace("roles: [worker]", "roles: [worker], labels: { tier: one }");
+    desk.write("cluster.yaml", &spec);
+    let ran = desk.run(&["render", "--node", "worker-1"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let after = entries(&desk.read(RECORD));
+    assert!(before[0] != after[0] && before[1] == after[1], "{after:?}");
+}
