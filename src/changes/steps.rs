@@ -157,7 +157,9 @@ mod tests {
             for name in &away {
                 match step.action {
                     Action::Remove => {
-                        [&mut self.etcd, &mut self.servers, &mut self.workers].map(|set| set.remove(name));
+                        for set in [&mut self.etcd, &mut self.servers, &mut self.workers] {
+                            set.remove(name);
+                        }
                     }
                     _ => self.join(step.of, name),
                 }
