@@ -1,6 +1,6 @@
 //! docs/sizes.md: what each plugin and add-on takes of a document, beside upstream's manifests.
 
-use std::{fs, thread};
+use std::{fs, sync::Arc, thread};
 
 use firelay::declaration::{self, Declaration, Kind};
 use regex_lite::Regex;
@@ -122,7 +122,7 @@ fn founders() -> String {
         .filter(|it| it.kind == Kind::Cni && it.manifests.is_none());
     let names = LIMITED.map(|(platform, limit)| format!("{platform} ({limit})"));
     let head = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(LIMITED.len()));
-    let row = |plugin: &Declaration| {
+    let row = |plugin: &Arc<Declaration>| {
         let key = plugin.key.as_str();
         let sizes = thread::scope(|scope| {
             let running = LIMITED.map(|(platform, _)| scope.spawn(move || founder(platform, key)));

@@ -163,7 +163,7 @@ fn the_administrators_kubeconfig_has_a_certificate_of_its_own() {
     let pki = issue(&plan, &bundle, "cp1");
     let tree = Tree::of(&pki);
     let authorities = Authorities::open(&bundle).unwrap();
-    let config = pki::admin_kubeconfig(&plan, &authorities, &bundle).unwrap();
+    let config = pki::admin_kubeconfig(&plan, &authorities, &bundle, bundle.issued_at).unwrap();
     let found = lay_credentials(&tree, "own", config.expose());
     assert_eq!(found["server"], "https://api.lab.test:6443");
     tree.verify("pki/ca.crt", "own.crt", "sslclient");
@@ -219,7 +219,7 @@ fn an_api_server_is_named_by_every_address() {
     plan.endpoint.host = "fd00::100".into();
     let pki = issue(&plan, &bundle(), "cp1");
     let authorities = Authorities::open(&bundle()).unwrap();
-    let admin = pki::admin_kubeconfig(&plan, &authorities, &bundle()).unwrap();
+    let admin = pki::admin_kubeconfig(&plan, &authorities, &bundle(), bundle().issued_at).unwrap();
     assert!(admin.expose().contains("https://[fd00::100]:6443"));
     let names = Tree::of(&pki).describe("pki/apiserver.crt");
     let addresses = "IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:11, IP Address:10.77.0.11, \
