@@ -90,7 +90,12 @@ fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Fa
     let mut tight = Vec::new();
     for alike in alike(&project.plan) {
         let longest = alike.iter().max_by_key(|(_, node)| node.name.len());
-        if longest.map(|(_, node)| measured(&assembly, node)).transpose()?.flatten().is_some() {
+        if longest
+            .map(|(_, node)| measured(&assembly, node))
+            .transpose()?
+            .flatten()
+            .is_some()
+        {
             tight.extend(alike);
         }
     }

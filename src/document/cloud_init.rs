@@ -282,7 +282,11 @@ fn is_literal(content: &str) -> bool {
 fn mentions_mime_version(content: &str) -> bool {
     const MARK: &[u8] = b"mime-version:";
     let bytes = content.as_bytes();
-    let is_mark = |at: usize| bytes.get(at..at + MARK.len()).is_some_and(|mark| mark.eq_ignore_ascii_case(MARK));
+    let is_mark = |at: usize| {
+        bytes
+            .get(at..at + MARK.len())
+            .is_some_and(|mark| mark.eq_ignore_ascii_case(MARK))
+    };
     let mut colons = bytes.iter().enumerate().filter(|(_, byte)| **byte == b':');
     // The colon ends the mark and is rarer than its letters.
     colons.any(|(at, _)| (at + 1).checked_sub(MARK.len()).is_some_and(is_mark))
