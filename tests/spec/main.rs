@@ -12,7 +12,6 @@ mod errors;
 mod from_kubespray;
 mod golden;
 mod patches;
-mod performance;
 mod plan;
 mod platforms;
 mod profiles;

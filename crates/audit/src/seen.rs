@@ -32,9 +32,9 @@ impl SearchedPieces {
     /// The result for a piece, from before if these very bytes were searched.
     pub(crate) fn of(&self, piece: Piece<'_>, search: impl FnOnce() -> (Contents, usize)) -> Searched {
         let hash = self.hasher.hash_one((piece.with_margin, piece.length));
-        let is_same = |kept: &&Box<Kept>| *kept.with_margin == piece.with_margin && kept.length == piece.length;
+        let is_same = |kept: &&Kept| *kept.with_margin == piece.with_margin && kept.length == piece.length;
         let kept = self.by_hash.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = kept.get(&hash).and_then(Option::as_ref).filter(is_same) {
+        if let Some(kept) = kept.get(&hash).and_then(Option::as_deref).filter(is_same) {
             return kept.searched.clone();
         }
         drop(kept);

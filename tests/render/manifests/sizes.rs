@@ -130,7 +130,7 @@ fn founders() -> String {
         });
         format!("| {key} | {} |\n", sizes.join(" | "))
     };
-    head + &plugins.map(row).collect::<String>()
+    head + &plugins.map(|plugin| row(plugin)).collect::<String>()
 }
 
 #[test]

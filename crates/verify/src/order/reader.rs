@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{
-    super::{Config, Machine},
+    super::Machine,
     chain::{Act, Chain, Event, Step, Wait, hosts, urls},
     table::{ActRule, Estimate, EventRule, Limit, StepRule, TABLE, WaitRule, step_name},
 };
@@ -161,14 +163,14 @@ impl<'a> Reader<'a> {
     }
 
     fn act(&self, rule: &'static ActRule) -> Option<Act> {
-        let own = |config: &&Config| rule.config.as_ref() == Some(&config.path);
-        if let Some(path) = &rule.config {
-            self.machine.text(path)?;
-        }
+        let config = match &rule.config {
+            Some(path) => self.machine.text(path)?,
+            None => "",
+        };
         Some(Act {
             seconds: self.seconds(&rule.takes),
             rule,
-            deadlines: deadlines(self.machine.configs.iter().filter(own), &rule.deadlines),
+            deadlines: deadlines(config, &rule.deadlines),
         })
     }
 
@@ -183,9 +185,17 @@ impl<'a> Reader<'a> {
 }
 
 /// Keys below `timeouts`, of the first document that has it.
-fn deadlines<'c>(mut configs: impl Iterator<Item = &'c Config>, keys: &'static [String]) -> Vec<(&'static str, u64)> {
-    let timeouts = configs.find_map(|config| config.value.get("timeouts"));
-    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts?.get(key)?.as_str()?)));
+fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    let documents = firelay_yaml::split(config).into_iter();
+    let values = documents.filter_map(|part| firelay_yaml::parse::<Value>("config", &config[part]).ok());
+    let timeouts = values
+        .into_iter()
+        .find_map(|value| value.get("timeouts").cloned())
+        .unwrap_or_default();
+    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts.get(key)?.as_str()?)));
     keys.iter().filter_map(seconds).collect()
 }
 

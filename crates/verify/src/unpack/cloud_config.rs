@@ -40,10 +40,9 @@ const OWNER: &str = "root:root";
 
 /// Lays what a document says.
 pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
-    let read = match CloudConfig::deserialize(config) {
-        Ok(read) => read,
-        // serde's words repeat the value, which may be secret; the check against the schema says which it is.
-        Err(_) => return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes"),
+    // serde's words repeat the value, which may be secret; the check against the schema says which it is.
+    let Ok(read) = CloudConfig::deserialize(config) else {
+        return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes");
     };
     for (number, command) in read.bootcmd.iter().enumerate() {
         run(building, document, &format!("bootcmd[{number}]"), command);
