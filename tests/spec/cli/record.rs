@@ -345,7 +345,6 @@ fn what_a_running_cluster_cannot_take_is_refused() {
             "kubernetes.version=1.36.3",
             ["FL1213", "the cluster runs 1.36.4 (firelay.state.yaml:"],
         ),
-        ("nodes[cp2]=null", ["FL1218", "has cp2"]),
         (
             "nodes[worker-{1..3}]=null",
             ["FL1218", "3 machines: worker-1, worker-2, worker-3"],
@@ -394,7 +393,13 @@ fn members_of_etcd_are_not_lost() {
     edit(&external, "etcd: \"3.6.14\"", "etcd: \"3.5.24\"");
     refused(
         &external,
-        &["render", "--set", "kubernetes.version=1.34.11"],
+        &[
+            "render",
+            "--set",
+            "kubernetes.version=1.34.11",
+            "--set",
+            "etcd.version=3.6.14",
+        ],
         &["FL1214", "Kubernetes 1.33"],
     );
 }

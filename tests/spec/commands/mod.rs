@@ -88,7 +88,7 @@ case " $* " in *" @- "*) cat >/dev/null ;; esac
 /// What stands before a block: `example NAME` begins anew with an example and its bundle.
 const PRELUDE: &str = r#"set -euo pipefail
 example() {
-  rm -rf out firelay.secrets.yaml
+  rm -rf out firelay.secrets.yaml firelay.state.yaml
   cp "$ROOT/examples/$1.yaml" cluster.yaml
   install -m 0600 "$ROOT/tests/fixtures/bundles/$1.yaml" firelay.secrets.yaml
 }
