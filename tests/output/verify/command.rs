@@ -102,7 +102,7 @@ fn a_warning_is_no_failure() {
 #[test]
 fn scripts_of_another_version_are_warnings() {
     let mut tree = Tampered::of("single-node");
-    tree.edit_file("home1", "/usr/local/bin/firelay-status", |text| format!("{text}true\n"));
+    tree.edit_file("home1", "/usr/local/lib/firelay/driver", |text| format!("{text}true\n"));
     assert_eq!(run(laid(&tree).path(), &[]).0, 5);
     tree.manifest["firelayVersion"] = "0.0.9".into();
     let (code, _, stderr) = run(laid(&tree).path(), &[]);
