@@ -128,7 +128,7 @@ pub(super) fn sign_by(
     (params.not_before, params.not_after) = validity(plan, issued_at, leaf, name, authority)?;
     let content = leaf.digest(authority, &key, &params);
     params.serial_number = Some(SerialNumber::from(authorities.keys.serial(label, &content)));
-    complete(params, &key, label, authority)
+    complete(&params, &key, label, authority)
 }
 
 /// A key and a serial that do not follow from the bundle.
@@ -149,11 +149,11 @@ pub(super) fn sign_fresh(
     let mut params = leaf.params(&leaf.common_name)?;
     (params.not_before, params.not_after) = (begin, end);
     params.serial_number = Some(SerialNumber::from(fresh.serial));
-    complete(params, &fresh.key, &leaf.common_name, authorities.get(leaf.ca))
+    complete(&params, &fresh.key, &leaf.common_name, authorities.get(leaf.ca))
 }
 
 fn complete(
-    params: CertificateParams,
+    params: &CertificateParams,
     key: &PrivateKey,
     label: &str,
     authority: &OpenAuthority,

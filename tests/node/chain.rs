@@ -845,11 +845,12 @@ fn the_handbook_has_every_message() {
 #[test]
 fn a_cluster_without_a_network_plugin_does_not_wait_for_one() {
     let directory = tempfile::tempdir().unwrap();
-    let (spec, out) = (directory.path().join("cluster.yaml"), directory.path().join("out"));
+    let spec = directory.path().join("cluster.yaml");
     let ours = support::example("single-node");
     let text = std::fs::read_to_string(&ours.spec).unwrap();
     for (plugin, waits) in [("{ flannel: {} }", true), ("none", false)] {
         std::fs::write(&spec, format!("{text}\nnetwork: {{ cni: {plugin} }}\n")).unwrap();
+        let out = directory.path().join(waits.to_string());
         let ours = support::example("single-node");
         support::render(
             &support::Example {

@@ -130,7 +130,7 @@ fn founders() -> String {
         });
         format!("| {key} | {} |\n", sizes.join(" | "))
     };
-    head + &plugins.map(|plugin| row(plugin)).collect::<String>()
+    head + &plugins.map(row).collect::<String>()
 }
 
 #[test]

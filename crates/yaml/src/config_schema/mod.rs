@@ -121,11 +121,12 @@ impl ConfigSchema {
         }
     }
 
-    /// The names of kinds and feature gates that fields refer to, and those of the documents among the kinds.
-    pub fn references(&self) -> (Vec<&str>, Vec<&str>) {
+    /// The names of kinds and feature gates that fields of a minor refer to, and those of the documents among the kinds.
+    pub fn references(&self, minor: Minor) -> (Vec<&str>, Vec<&str>) {
         let (mut kinds, mut gates) = (self.documents.keys().map(String::as_str).collect(), Vec::new());
         let fields = self.kinds.values().flat_map(BTreeMap::values);
-        fields.for_each(|field| field.references(&mut kinds, &mut gates));
+        let of_minor = fields.filter(|field| field.is_of(minor));
+        of_minor.for_each(|field| field.references(minor, &mut kinds, &mut gates));
         (kinds, gates)
     }
 }
@@ -136,7 +137,7 @@ impl Field {
         self.since.is_none_or(|since| since <= minor) && self.until.is_none_or(|until| minor <= until)
     }
 
-    fn references<'k>(&'k self, kinds: &mut Vec<&'k str>, gates: &mut Vec<&'k str>) {
+    fn references<'k>(&'k self, minor: Minor, kinds: &mut Vec<&'k str>, gates: &mut Vec<&'k str>) {
         gates.extend(self.gate.iter().map(|gate| gate.name.as_str()));
         let mut of = &self.of;
         while let FieldType::List(inner) | FieldType::Map(_, inner) = of {
@@ -144,7 +145,10 @@ impl Field {
         }
         match of {
             FieldType::Kind(name) => kinds.push(name),
-            FieldType::Fields(fields) => fields.values().for_each(|field| field.references(kinds, gates)),
+            FieldType::Fields(fields) => {
+                let of_minor = fields.values().filter(|field| field.is_of(minor));
+                of_minor.for_each(|field| field.references(minor, kinds, gates));
+            }
             _ => {}
         }
     }
