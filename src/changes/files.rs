@@ -19,7 +19,9 @@ const OTHERS: u32 = 0o004;
 /// firelay's own YAML, which root alone reads, and in which single values are secret.
 const OWN_YAML: &str = "/etc/firelay/kubeadm/";
 /// Parts of names whose values are secrets.
-const SECRET: [&str; 6] = ["token", "key", "password", "secret", "data", "environment"];
+const SECRET: [&str; 7] = ["token", "key", "password", "secret", "data", "environment", "auth"];
+/// Folders of the user's files and commands, which firelay does not parse.
+const USERS: [&str; 2] = ["/etc/firelay/files/", "/etc/firelay/commands/"];
 /// Keys of a document whose content is files.
 const LAID: [&str; 3] = ["write_files", "storage", "systemd"];
 
@@ -31,7 +33,7 @@ pub struct FileChange {
     pub path: String,
     /// `added`, `removed` or `changed`.
     pub kind: &'static str,
-    /// What a running machine does.
+    /// The answer of a running machine.
     pub handler: Handler,
     /// Fields or lines that differ, the first of many.
     pub fields: Vec<FieldChange>,
@@ -59,8 +61,8 @@ pub struct FieldChange {
     pub hidden: bool,
 }
 
-/// The files of a machine that differ. `is_secret` knows the secrets of bundle and spec.
-pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str) -> bool) -> Vec<FileChange> {
+/// The files of a machine that differ. `is_secret` judges a value of the file at a path by bundle and spec.
+pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &str) -> bool) -> Vec<FileChange> {
     let (before, after) = (&old.root.entries, &new.root.entries);
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     let entries = paths
@@ -89,13 +91,14 @@ fn change(path: &str, kind: &'static str) -> FileChange {
     }
 }
 
-fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bool) -> Option<FileChange> {
+fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str) -> bool) -> Option<FileChange> {
     let mut fields = Vec::new();
     let mut line = None;
     match (&old.what, &new.what) {
         (What::File(before), What::File(after)) if before != after => {
             let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
-            let closed = (old.mode | new.mode) & OTHERS == 0 && !path.starts_with(OWN_YAML);
+            let closed = (old.mode | new.mode) & OTHERS == 0 && !path.starts_with(OWN_YAML)
+                || USERS.iter().any(|folder| path.starts_with(folder));
             if let Some((before, after)) = texts {
                 line = after
                     .lines()
@@ -108,7 +111,7 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str) -> bo
                 let named = change.field.to_lowercase();
                 let values = change.old.iter().chain(&change.new);
                 closed || SECRET.iter().any(|word| named.contains(word)) || { values }
-                    .any(|value| is_secret(value) || has_user(value))
+                    .any(|value| is_secret(path, value) || has_user(value))
             };
             for field in &mut fields {
                 if hides(field) {

@@ -1,6 +1,10 @@
 //! The documents of the last render compared with those that the spec makes now.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+};
 
 use firelay_verify::{Fetch, Machine, Tree};
 
@@ -10,7 +14,7 @@ use super::super::{
 use crate::{
     changes::{self, FileChange, MachineChange},
     encoding::sha256_hex,
-    plan::NodePlan,
+    plan::{ManifestPlan, NodePlan},
     record,
     redact::secret_values,
     secrets::Bundle,
@@ -104,7 +108,9 @@ fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) 
 
 fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secrets: &Secrets) -> MachineChange {
     let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
-    let is_secret = |value: &str| secrets.are_in(value);
+    let own: BTreeSet<_> = node.host.files.iter().map(|file| file.path.as_str()).collect();
+    let is_own = |path: &str| own.contains(path) || secrets.manifests.contains(path);
+    let is_secret = |path: &str, value: &str| is_own(path) || secrets.are_in(value);
     match (old, new) {
         (Some(old), Some(new)) => change.with_files(changes::compare(old, new, &is_secret)),
         _ => change.whole(changes::Action::Replace, "its document cannot be unpacked".to_owned()),
@@ -128,8 +134,11 @@ fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path)
     Ok(Tree::read(manifest.to_json().as_bytes(), fetch, out)?.machines.pop())
 }
 
-/// Secrets that no output shows.
-struct Secrets(Vec<String>);
+/// Secrets that no output shows: values, and the user's manifests, which may hold any.
+struct Secrets {
+    values: Vec<String>,
+    manifests: BTreeSet<String>,
+}
 
 impl Secrets {
     fn of(project: &Project, bundle: &Bundle) -> Self {
@@ -140,11 +149,17 @@ impl Secrets {
                 .map(|secret| secret.expose().clone()),
         );
         all.retain(|value| value.len() >= SHORTEST);
-        Self(all)
+        let manifests = project.plan.manifest_files();
+        let path =
+            |(file, own): (String, &ManifestPlan)| format!("/etc/firelay/addons/{}/{file}", own.phase.directory());
+        Self {
+            values: all,
+            manifests: manifests.map(path).collect(),
+        }
     }
 
     fn are_in(&self, value: &str) -> bool {
-        self.0.iter().any(|secret| value.contains(secret.as_str()))
+        self.values.iter().any(|secret| value.contains(secret.as_str()))
     }
 }
 

@@ -116,24 +116,31 @@ fn machines_that_come_and_go_are_planned() {
     assert_eq!(accepted.code, 6, "{accepted:?}");
 }
 
+/// The registry's password is a secret of the spec's type; files, commands and manifests are texts that firelay does not parse.
 #[test]
 fn secrets_are_not_shown() {
-    let desk = founded("ha-ubuntu");
-    let registry = |password: &str| {
-        format!(
-            "runtime.registries=[{{ host: r.lan, mirrors: [{{ url: \"https://r.lan\", auth: {{ username: u, password: {password} }} }}] }}]"
-        )
-    };
-    let (old, new) = (registry("hunter2-is-old"), registry("hunter2-is-new"));
-    let rendered = desk.run(&["render", "--set", &old]);
-    assert_eq!(rendered.code, 0, "{rendered:?}");
-    for output in ["text", "json"] {
-        let ran = desk.run(&["plan", "--set", &new, "--output", output, "--detailed-exitcode"]);
-        assert_eq!(ran.code, 6, "{ran:?}");
-        assert!(
-            !ran.stdout.contains("hunter2") && !ran.stderr.contains("hunter2-is-old"),
-            "{ran:?}"
+    let settings = [
+        r#"runtime.registries=[{ host: r.lan, mirrors: [{ url: "https://r.lan", auth: { username: u, password: SECRET } }] }]"#,
+        r#"files=[{ path: /etc/own/app.conf, mode: "0644", content: "dsn postgres://app;SECRET\n" }]"#,
+        r#"commands.after=["curl -H 'X-Own: SECRET' https://own.lan"]"#,
+        r#"manifests=[{ name: own, phase: core, content: "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: own, annotations: { dsn: SECRET } }\n" }]"#,
+    ];
+    for setting in settings {
+        let desk = Desk::of("ha-ubuntu");
+        let (old, new) = (
+            setting.replace("SECRET", "hunter2-is-old"),
+            setting.replace("SECRET", "hunter2-is-new"),
         );
+        let rendered = desk.run(&["render", "--set", &old]);
+        assert_eq!(rendered.code, 0, "{rendered:?}");
+        for output in ["text", "json"] {
+            let ran = desk.run(&["plan", "--set", &new, "--output", output, "--detailed-exitcode"]);
+            assert_eq!(ran.code, 6, "{ran:?}");
+            assert!(
+                !ran.stdout.contains("hunter2") && !ran.stderr.contains("hunter2-is-old"),
+                "{ran:?}"
+            );
+        }
     }
 }
 
