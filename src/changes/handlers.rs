@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// The answer of a running machine to a changed file, in the order in which they are carried out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// The answer of a running machine to a changed file, in the order in which answers are carried out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "unit")]
 pub enum Handler {
     /// Nothing: the file is read at the first boot alone.
@@ -25,7 +25,7 @@ pub enum Handler {
 }
 
 impl Handler {
-    /// In words, for what a running machine does.
+    /// The action of a running machine, in words.
     pub fn action(&self) -> Option<String> {
         match self {
             Self::Boot | Self::Replace => None,
@@ -48,21 +48,7 @@ struct Table {
 #[serde(deny_unknown_fields)]
 struct Row {
     paths: Vec<String>,
-    handler: Kind,
-    #[serde(default)]
-    unit: String,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Kind {
-    Boot,
-    None,
-    Reload,
-    Restart,
-    Kubeadm,
-    Apply,
-    Replace,
+    handler: Handler,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -72,20 +58,26 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// The handler of a file on a machine.
 pub fn handler(path: &str) -> Handler {
-    let row = TABLE
-        .handlers
-        .iter()
-        .find(|row| row.paths.iter().any(|pattern| fits(pattern, path)));
-    let Some(row) = row else { return Handler::Replace };
-    match row.handler {
-        Kind::Boot => Handler::Boot,
-        Kind::None => Handler::None,
-        Kind::Reload => Handler::Reload(row.unit.clone()),
-        Kind::Restart => Handler::Restart(row.unit.clone()),
-        Kind::Kubeadm => Handler::Kubeadm,
-        Kind::Apply => Handler::Apply,
-        Kind::Replace => Handler::Replace,
-    }
+    find(path).map_or(Handler::Replace, |(handler, _)| handler.clone())
+}
+
+/// The pattern that a path fits, if there is one.
+pub fn pattern(path: &str) -> Option<&'static str> {
+    find(path).map(|(_, pattern)| pattern)
+}
+
+/// Every pattern of the table.
+pub fn patterns() -> impl Iterator<Item = &'static str> {
+    rows().map(|(_, pattern)| pattern)
+}
+
+fn find(path: &str) -> Option<(&'static Handler, &'static str)> {
+    rows().find(|(_, pattern)| fits(pattern, path))
+}
+
+fn rows() -> impl Iterator<Item = (&'static Handler, &'static str)> {
+    let paths = |row: &'static Row| row.paths.iter().map(|path| (&row.handler, path.as_str()));
+    TABLE.handlers.iter().flat_map(paths)
 }
 
 /// Whether a path fits a pattern: `*` is anything without `/`, `**` anything.
@@ -116,10 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_is_named_where_one_is_needed() {
+    fn units_are_named_with_their_type() {
         for row in &TABLE.handlers {
-            let needs = matches!(row.handler, Kind::Reload | Kind::Restart);
-            assert_eq!(needs, row.unit.ends_with(".service"), "{:?}", row.paths);
+            if let Handler::Reload(unit) | Handler::Restart(unit) = &row.handler {
+                assert!(unit.contains('.'), "{:?}: {unit}", row.paths);
+            }
         }
     }
 

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use files::{FieldChange, FileChange, compare};
-pub use handlers::{Handler, handler};
+pub use handlers::{Handler, handler, pattern, patterns};
 pub use steps::{Member, Step, steps};
 
 use crate::tree::Role;
 
-/// What happens to a machine.
+/// The kind of a machine's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
@@ -42,11 +42,11 @@ pub struct MachineChange {
     pub roles: Vec<Role>,
     /// It is a pool.
     pub pool: bool,
-    /// What happens to it.
+    /// The kind of its change.
     pub action: Action,
     /// It has to be created anew today: firelay does not change running machines yet.
     pub replaced_today: bool,
-    /// What a running machine would do, in this order: `restart kubelet.service`.
+    /// Actions that a running machine would take, in this order: `restart kubelet.service`.
     pub actions: Vec<String>,
     /// Files that differ. Empty where nothing is known but that they do.
     pub files: Vec<FileChange>,

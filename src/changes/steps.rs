@@ -12,7 +12,7 @@ use crate::{plan::Limit, tree::Role};
 pub struct Step {
     /// `add`, `replace` or `remove`.
     pub action: Action,
-    /// What the machines are.
+    /// The kind of the machines.
     pub of: Member,
     /// Their names.
     pub machines: Vec<String>,
@@ -79,7 +79,7 @@ pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
     steps
 }
 
-/// What is done with a machine today: one that could take a change in place is replaced.
+/// The action on a machine today: one that could take a change in place is replaced.
 fn today(change: &MachineChange) -> Option<Action> {
     match change.action {
         Action::Add | Action::Remove => Some(change.action),

@@ -7,4 +7,5 @@ mod support;
 mod audit;
 mod mirror;
 mod serve;
+mod update;
 mod verify;

@@ -1,0 +1,31 @@
+//! `templates/update.yaml` and the files that machines have.
+
+use std::collections::BTreeSet;
+
+use firelay::changes::{Handler, handler, pattern, patterns};
+use firelay_verify::Tree;
+
+use super::support::{self, examples};
+
+/// Steps that apply no setting of the machine: a change of another one is not for the first boot alone.
+const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", "90-ready"];
+
+#[test]
+fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
+    let mut paths = BTreeSet::new();
+    for example in examples() {
+        let out = tempfile::tempdir().unwrap();
+        support::render(&example, out.path());
+        let machines = Tree::open(out.path()).unwrap().machines;
+        paths.extend(machines.iter().flat_map(|machine| machine.root.entries.keys().cloned()));
+    }
+    let used: BTreeSet<_> = paths.iter().filter_map(|path| pattern(path)).collect();
+    let unused: Vec<_> = patterns().filter(|pattern| !used.contains(pattern)).collect();
+    assert!(unused.is_empty(), "{unused:?}");
+    let steps = paths
+        .iter()
+        .filter_map(|path| Some((path, path.split_once("/firelay/steps/")?.1)));
+    for (path, step) in steps {
+        assert_eq!(handler(path) == Handler::Boot, RUN_ONCE.contains(&step), "{path}");
+    }
+}
