@@ -36,7 +36,7 @@ pub use tree::*;
     max_term_width = 100
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -172,7 +172,7 @@ pub enum Findings {
                         --worker 'w{1..3}=10.0.0.21-10.0.0.23' --endpoint-provider local lab.yaml"
 )]
 pub struct Init {
-    /// What the spec says.
+    /// The values of the spec.
     #[command(flatten)]
     pub answers: InitAnswers,
     /// Write to a file that must not exist yet, and the schema for editors beside it, instead of to stdout
@@ -204,7 +204,7 @@ pub struct InitAnswers {
     /// A worker, or a row; may be repeated. Without any, pods run on the control planes that are named
     #[arg(long = "worker", value_name = "NAME=ADDRESS")]
     pub workers: Vec<String>,
-    /// Who leads to the API servers: external, local or kubeVip=ADDRESS [default: external]
+    /// Provider of the endpoint: external, local or kubeVip=ADDRESS [default: external]
     #[arg(long, value_name = "PROVIDER")]
     pub endpoint_provider: Option<String>,
     /// Name under which everybody reaches the API [default: api.NAME.example.com]
@@ -360,7 +360,7 @@ pub struct Founded {
     pub at: Option<String>,
 }
 
-/// What reads a document before the machine does.
+/// A template engine that reads a document before the machine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TemplateEngine {
     /// Terraform's templatefile()

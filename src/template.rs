@@ -31,7 +31,7 @@ pub struct Error {
     pub template: String,
     /// Line in the template, 0 when the mistake is in none.
     pub line: usize,
-    /// What is wrong.
+    /// The mistake.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the founder applies after `kubeadm init`, by phase.
+//! The manifests that the founder applies after `kubeadm init`, by phase.
 //!
 //! A plugin or add-on is a folder under `templates/` with its manifests and a [declaration](crate::declaration). Nothing
 //! outside of that folder knows one by name.
@@ -103,8 +103,8 @@ fn name(addon: &str, file: &str) -> String {
     }
 }
 
-/// What every cluster gets. kubeadm makes the binding only in `init` and `upgrade apply` (kubernetes#138957); without
-/// it the API server may not ask kubelets for logs and exec, so it must not depend on how the cluster came to be.
+/// The manifest of every cluster. kubeadm creates this binding only in `init` and `upgrade apply` (kubernetes#138957). Without
+/// it the API server may not ask kubelets for logs and exec.
 fn core() -> Result<PhaseFile, Error> {
     let binding = template::render("addons/apiserver-kubelet-client.yaml.j2", &())?;
     Ok(("apiserver-kubelet-client.yaml".to_owned(), binding))

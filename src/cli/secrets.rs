@@ -26,12 +26,12 @@ pub struct Inputs {
     /// The secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// What opens it.
+    /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
 }
 
-/// What opens a sealed bundle.
+/// The identity that opens a sealed bundle.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArg {
     /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
@@ -70,10 +70,10 @@ pub struct SecretsSeal {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
-    /// Who can open it, as often as needed: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
+    /// A recipient who can open it; may be repeated: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
     #[arg(short, long = "recipient", value_name = "RECIPIENT", required = true)]
     pub recipients: Vec<String>,
-    /// What opens one that is sealed already.
+    /// The identity that opens a bundle that is sealed already.
     #[command(flatten)]
     pub identity: IdentityArg,
 }
@@ -90,7 +90,7 @@ pub struct SecretsShow {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
-    /// What opens it.
+    /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
     /// Only the fingerprint, which names the bundle without revealing it

@@ -38,7 +38,7 @@ pub struct Verify {
     /// For `--against`: the secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// What opens it.
+    /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
     /// Set a value over the spec, as at the render
@@ -89,7 +89,7 @@ pub struct Audit {
     /// shows by itself is found, such as keys whose certificates are in the tree
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// What opens it.
+    /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
     /// Own profiles.
@@ -192,7 +192,7 @@ pub struct Serve {
     /// A bundle from whose seed the CA is derived, so that its fingerprint stays [default: a new CA each time]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// What opens it.
+    /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
     /// A directory whose files are handed to everybody below /mirror/

@@ -112,7 +112,7 @@ fn copy(directory: &Path, place: &Place, bytes: &[u8], sealed: bool) -> Result<P
         Err(_) => {}
     }
     let failed = |error: io::Error| Failure::file("write", &path, &error);
-    // Whoever can write into it could put other documents under these names, whatever the umask says.
+    // With write access, another user could replace these documents: the mode must not depend on the umask.
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o755).create(directory).map_err(failed)?;
     let access = if sealed { Access::Everyone } else { Access::Owner };

@@ -29,7 +29,10 @@ use super::{
 use crate::{
     audit::{Catalogue, MachineFiles},
     cli::{OutputFormat, Render, TemplateEngine},
-    delivery::{Engine, Manifest, ManifestFile, escape, tree::TreeWriter},
+    delivery::{
+        Engine, Manifest, ManifestFile, escape,
+        tree::{self, TreeWriter},
+    },
     plan::{NodePlan, Plan},
     secrets::Bundle,
 };
@@ -48,16 +51,33 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     let assembly = update.assembly()?;
     let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
     let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
-    let checks = chosen_checks(args, &project.plan);
-    verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks)?;
+    verify::staged(
+        &args.out,
+        &tree,
+        &manifest,
+        secrets.bundle.issued_at,
+        &chosen_checks(args, &project.plan),
+    )?;
     refuse_members(args, &project, &mut update, &tree, &manifest)?;
+    let finished = place(&secrets, &state, &update, tree, manifest)?;
+    warn_of_leftovers(&args.out, &finished.left)?;
+    report(args, &project, &secrets.bundle, &written, &finished)
+}
+
+/// Puts bundle, tree and record in place, in this order: a record never names a document that was not written.
+fn place(
+    secrets: &SecretsFile,
+    state: &State,
+    update: &Update<'_>,
+    tree: TreeWriter,
+    manifest: Manifest,
+) -> Result<tree::Report, Failure> {
     secrets.save(&tree)?;
     let record = state.prepare(&update.next)?;
     let finished = tree.finish(manifest)?;
     state.place(record)?;
     update.tell();
-    warn_of_leftovers(&args.out, &finished.left)?;
-    report(args, &project, &secrets.bundle, &written, &finished)
+    Ok(finished)
 }
 
 /// The nodes and pools that are asked for, in the order of the spec.

@@ -1,5 +1,8 @@
 //! The record of a cluster: found, read, compared with the tree in place, and written.
 
+mod base;
+mod findings;
+mod members;
 mod update;
 
 use std::{

@@ -1,4 +1,4 @@
-//! What a plugin or add-on needs of the machines and of Kubernetes.
+//! Requirements of a plugin or add-on for the machines and Kubernetes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ pub use firelay_tree::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What follows from a choice. Texts may hold `{{ EXPRESSION }}`; one that is nothing else has the expression's own type,
+/// A requirement of a plugin or add-on. Texts may hold `{{ EXPRESSION }}`; one that is nothing else has the expression's own type,
 /// a list in a list stands for its elements, and what is undefined is left out.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -68,7 +68,7 @@ pub struct Requirement {
     /// Units of the host.
     #[serde(default)]
     pub units: Vec<Unit>,
-    /// What is fetched beside the usual, by its name in the catalog.
+    /// Additional binaries to fetch, by their names in the catalog.
     #[serde(default)]
     pub binaries: Vec<Binary>,
 }
@@ -148,7 +148,7 @@ pub struct Unit {
     pub roles: Roles,
 }
 
-/// What is fetched.
+/// A binary to fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Binary {

@@ -25,7 +25,7 @@ use crate::template;
 /// The parameter that every declaration has.
 pub const VERSION: &str = "version";
 
-/// What is declared.
+/// The kind of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A network plugin, of which a cluster has one.
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// What is applied together; each when all of the one before is accepted.
+/// A group of manifests that is applied together, when the API server has accepted the group before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PhaseName {
@@ -60,13 +60,13 @@ pub enum PhaseName {
     Crds,
     /// The network plugin.
     Cni,
-    /// What others rely on: DNS, cloud controller managers.
+    /// Services that others rely on: DNS, cloud controller managers.
     Core,
     /// Add-ons.
     Addons,
     /// Objects of kinds that the phases before define.
     Resources,
-    /// What stands for itself.
+    /// Independent objects.
     Manifests,
 }
 
@@ -104,7 +104,7 @@ pub struct Declaration {
     /// The key of the spec, `kubeRouter`.
     #[serde(skip)]
     pub key: String,
-    /// What it is; a plugin unless it lies among the add-ons.
+    /// Plugin or add-on, by its folder.
     #[serde(skip, default = "Declaration::cni")]
     pub kind: Kind,
     /// One line.
@@ -126,13 +126,13 @@ pub struct Declaration {
     /// API groups whose kinds it defines, by its manifests or when its programs start.
     #[serde(default)]
     pub defines: Vec<String>,
-    /// What must hold.
+    /// Checks of parameters and cluster.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// What it needs elsewhere.
+    /// Requirements for machines and Kubernetes.
     #[serde(default)]
     pub implies: Vec<Requirement>,
-    /// What it takes of each packet between nodes; the first that holds.
+    /// Bytes of each packet between nodes; the first entry whose condition holds.
     #[serde(default)]
     pub overhead: Vec<Overhead>,
     /// Certificates by name.
@@ -190,7 +190,7 @@ pub struct ManifestFile {
     pub when: Option<String>,
 }
 
-/// What must not hold.
+/// A condition that must not hold.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Check {
@@ -203,9 +203,9 @@ pub struct Check {
     pub needs: Vec<String>,
     /// The parameter concerned, with dots between keys; the plugin as a whole if absent.
     pub at: Option<String>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to write instead.
+    /// The correct form.
     pub help: Option<String>,
 }
 
@@ -245,11 +245,11 @@ pub struct Leaf {
     /// Addresses.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// What it may be used for.
+    /// Permitted uses.
     pub usages: Vec<Usage>,
 }
 
-/// What a certificate may be used for.
+/// A permitted use of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

@@ -20,7 +20,7 @@ use crate::{
 /// Where firelay lays what is secret; every other directory keeps the system's mode.
 const STAGING: &str = "/etc/firelay";
 
-/// What every node of a cluster is assembled from.
+/// Inputs of every node of a cluster.
 #[derive(Debug)]
 pub struct Shared<'a> {
     /// The plan.

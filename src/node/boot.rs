@@ -34,7 +34,7 @@ pub struct Validity {
     pub not_after: OffsetDateTime,
 }
 
-/// What the templates under `templates/boot/` take.
+/// Values for the templates under `templates/boot/`.
 #[derive(Debug, Serialize)]
 struct Context<'a> {
     lib: &'a str,
@@ -94,7 +94,7 @@ struct Context<'a> {
     audit: &'a str,
 }
 
-/// What the template of a step takes.
+/// Values for the template of a step.
 #[derive(Debug, Serialize)]
 struct StepContext<'a> {
     #[serde(flatten)]
@@ -131,7 +131,7 @@ impl<'a> Sources<'a> {
 struct Kernel {
     major: u32,
     minor: u32,
-    /// What needs it.
+    /// The plugin or add-on that needs it.
     of: String,
 }
 
@@ -215,7 +215,7 @@ pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
     })
 }
 
-/// What brings an Ignition document to the disk; cloud-init's documents do it by themselves.
+/// The unit that syncs the files of an Ignition document. Documents for cloud-init sync by a command.
 pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     if node.os.document != DocumentFormat::Ignition {
         return Ok(None);
@@ -293,7 +293,7 @@ pub(super) fn enforcing(plan: &Plan, node: &NodePlan) -> bool {
     node.os.enforcing && plan.security.enforcing
 }
 
-/// What is fetched has every CNI plugin; an image may lack one, and no pod would start on its machine.
+/// The CNI plugins that an image must bring. The release that firelay fetches has all; without one, no pod starts.
 fn brought(plan: &Plan, node: &NodePlan) -> Vec<String> {
     let wanted = plan.requirements.cni_plugins.iter();
     let wanted = wanted.filter(|_| node.preinstalled && node.roles.kubernetes());
@@ -357,7 +357,7 @@ fn defines_kinds(plan: &Plan) -> bool {
         .any(|phase| phase == PhaseName::Crds)
 }
 
-/// What the node fetches; on the founder also manifests of the user, which are put where the others are.
+/// The artifacts that the node fetches. The founder also fetches the user's manifests into the folders of the others.
 fn fetched(plan: &Plan, node: &NodePlan, founder: bool) -> String {
     let mut list = artifact_list(&node.artifacts);
     for (file, manifest) in plan.manifest_files().filter(|_| founder) {

@@ -44,7 +44,7 @@ fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFil
     Ok(NodeFile::new(path, 0o600, content))
 }
 
-/// What is encrypted with the key; `identity` reads what was written before.
+/// The encrypted resources. The provider `identity` reads values that were written unencrypted.
 fn encryption(plan: &EncryptionPlan, key: &Secret<String>) -> Value {
     let mut document = plan.head.clone();
     let secretbox = json!({ "keys": [{ "name": ENCRYPTION_KEY, "secret": key.expose() }] });

@@ -1,4 +1,4 @@
-//! What leads the endpoint's name to an API server, staged below `/etc/firelay/endpoint` until the node has joined.
+//! The proxy or kube-vip for the endpoint's name, staged below `/etc/firelay/endpoint` until the node has joined.
 
 use std::net::IpAddr;
 

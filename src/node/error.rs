@@ -1,4 +1,4 @@
-//! What can go wrong while a node's files are written.
+//! Errors while a node's files are assembled.
 
 /// An error of this stage. All of them are faults of firelay or of a profile, not of the spec.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What the spec sets on the machine itself, as files; the boot chain puts into effect what needs more than a file.
+//! The spec's settings of the machine itself, as files. The boot chain applies settings that need more than a file.
 
 use serde::Serialize;
 

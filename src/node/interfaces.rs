@@ -65,7 +65,7 @@ struct Vlan<'a> {
     link: &'a str,
 }
 
-/// What an interface is, in words that both daemons have.
+/// The kind of an interface, in terms of both daemons.
 #[derive(Serialize)]
 struct Kind<'a> {
     name: &'a str,
@@ -173,7 +173,7 @@ fn keyfile(node: &NodePlan, interface: &InterfacePlan) -> Result<NodeFile, Error
         mtu: Option<u16>,
         families: Vec<Family<'a>>,
     }
-    // Who is in a bond has no addresses, not even none.
+    // A port of a bond has no section for addresses, not even an empty one.
     let families = match &interface.controller {
         Some(_) => Vec::new(),
         None => vec![Family::new(interface, true), Family::new(interface, false)],
@@ -194,7 +194,7 @@ fn keyfile(node: &NodePlan, interface: &InterfacePlan) -> Result<NodeFile, Error
     })
 }
 
-/// What systemd-networkd makes; `None` for what is there.
+/// The `.netdev` file of a device that systemd-networkd creates; `None` for an existing device.
 fn netdev(node: &NodePlan, interface: &InterfacePlan) -> Result<Option<NodeFile>, Error> {
     let path = systemd_path(interface, "netdev");
     let file = match &interface.device {

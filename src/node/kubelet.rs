@@ -13,7 +13,7 @@ use crate::{
 /// kubelet's own `volumePluginDir`.
 const VOLUME_PLUGINS: &str = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec";
 
-/// What firelay says. kubeadm itself adds the DNS domain, the CA file, the static pod path, certificate rotation,
+/// The fields that firelay sets. kubeadm itself adds the DNS domain, the CA file, the static pod path, certificate rotation,
 /// the runtime's socket and, on each node, `resolvConf`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

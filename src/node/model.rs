@@ -43,7 +43,7 @@ pub struct NodeDirectory {
 pub struct NodeLink {
     /// Absolute path of the link.
     pub path: String,
-    /// What it points to.
+    /// Target of the link.
     pub target: String,
 }
 
@@ -77,7 +77,7 @@ pub struct NodeUser {
     pub shell: String,
 }
 
-/// What a node is made of.
+/// The files, links and units of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFiles {
     /// Host name to set; `None` for pools.

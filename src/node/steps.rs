@@ -32,7 +32,7 @@ pub(super) struct Step {
     events: Vec<Event>,
 }
 
-/// What the plan needs for a machine to have a step.
+/// The condition under which a machine has a step.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Condition {

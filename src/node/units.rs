@@ -86,7 +86,7 @@ pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
         .collect()
 }
 
-/// What the templates of sandboxes take.
+/// Values for the templates of sandboxes.
 #[derive(Serialize)]
 struct Sandbox<'a> {
     etcd_data: &'a str,

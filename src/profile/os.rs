@@ -134,7 +134,7 @@ pub struct OsProfile {
     pub cloud_init: Option<String>,
     /// Ignition specification to emit; only with `document: ignition`.
     pub ignition_version: Option<String>,
-    /// What Butane calls this system, for who merges documents of his own; only with `document: ignition`.
+    /// Butane's name of this system, for users who merge their own documents; only with `document: ignition`.
     pub butane: Option<Butane>,
     /// Architectures with images.
     pub architectures: Vec<Arch>,
@@ -178,7 +178,7 @@ pub struct OsProfile {
 }
 
 impl OsProfile {
-    /// What a platform takes of this OS's kind of document; `None` when it cannot carry it.
+    /// The platform's limits for this OS's document format; `None` when it cannot carry that format.
     pub fn user_data<'a>(&self, platform: &'a PlatformProfile) -> Option<&'a UserData> {
         match self.document {
             DocumentFormat::CloudInit => platform.cloud_init.as_ref(),

@@ -11,9 +11,9 @@ use crate::spec::DeliveryForm;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
-    /// What the instance will read: before base64, after gzip.
+    /// The bytes that the instance reads: before base64, after gzip.
     Decoded,
-    /// What is sent over the API: after base64, which somebody puts on in any case.
+    /// The bytes of the API's request: always after base64.
     Encoded,
     /// The text that is handed over, as it is: with base64 only if that is the encoding.
     Sent,
@@ -27,7 +27,7 @@ pub struct UserData {
     pub attribute: String,
     /// Terraform resource with that attribute; absent where no provider has one.
     pub terraform: Option<String>,
-    /// What takes it without Terraform, for people: a call of the API and its field, a client's option, a kernel argument.
+    /// The way without Terraform, for people: a call of the API and its field, a client's option, a kernel argument.
     pub api: Option<String>,
     /// Encodings to try, in order; those without gzip first.
     pub encodings: Vec<Encoding>,
@@ -154,7 +154,7 @@ pub struct PlatformProfile {
     pub pxe: bool,
     /// Others who can read the user-data, for people.
     pub readable_by: String,
-    /// What keeps others from reading it, for people: a setting of the machine, of its image or of who may do what.
+    /// Measures that keep others from reading it, for people: a setting of the machine, its image or its permissions.
     #[serde(default)]
     pub narrowed_by: Vec<String>,
     /// Terraform's state has a hash of the document, not the document.

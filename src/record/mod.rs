@@ -32,7 +32,7 @@ pub const FOUNDING: [(&str, &str); 2] = [
     ("manifests", "/etc/firelay/addons/"),
 ];
 
-/// What is known of a cluster between two renders.
+/// The state of a cluster between two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Record {

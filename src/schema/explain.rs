@@ -34,8 +34,8 @@ pub struct Known<'a> {
     pub keys: Vec<(&'a str, Vec<&'a str>)>,
 }
 
-/// What a path means: `nodes.taints`, `kubernetes.apiServer.extraArgs`; the empty path is the whole spec. `recursive` lists
-/// the keys below the keys. Below a mapping that takes any key it means that mapping, and of one of `known` its key.
+/// Explains a path such as `nodes.taints`; the empty path is the whole spec. `recursive` lists all keys below it. A path below
+/// a mapping with free keys means that mapping; below one of `known` it means the key.
 pub fn explain(root: &Field, path: &str, recursive: bool, known: &[Known<'_>]) -> Result<String, Unknown> {
     let (field, rest) = find(root, path)?;
     if !rest.is_empty() {

@@ -1,12 +1,14 @@
 //! Private keys: roots that are random, leaves that are derived, all of them signing the same bytes each time.
 
-use aws_lc_rs::agreement::ECDH_P256;
-use p256::pkcs8::der::pem;
+use aws_lc_rs::agreement::{self, ECDH_P256};
+use ecdsa::hazmat::sign_prehashed_rfc6979;
+use p256::{NistP256, pkcs8::der::pem};
 use p384::ecdsa::signature::Signer;
 use rcgen::{KeyPair, PublicKeyData, RsaKeySize, SignatureAlgorithm};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{Error, Random, ecdsa};
+use super::{Error, Random};
 use crate::{secret::Secret, spec::Algorithm};
 
 /// `ECPrivateKey` (RFC 5915 §3) on P-256 up to the scalar: SEQUENCE of 49 bytes, version 1, OCTET STRING of 32.
@@ -81,9 +83,12 @@ impl PrivateKey {
     }
 
     fn from_p256(key: p256::SecretKey) -> Option<Self> {
-        let public = ecdsa::public_key(&ECDH_P256, &Zeroizing::new(key.to_bytes()))?;
-        let kind = Kind::P256(key);
-        Some(Self { kind, public })
+        // Several times as fast as p256.
+        let twin = agreement::PrivateKey::from_private_key(&ECDH_P256, &Zeroizing::new(key.to_bytes())).ok()?;
+        Some(Self {
+            public: twin.compute_public_key().ok()?.as_ref().to_vec(),
+            kind: Kind::P256(key),
+        })
     }
 
     fn from_p384(key: p384::ecdsa::SigningKey) -> Self {
@@ -168,8 +173,9 @@ impl rcgen::SigningKey for PrivateKey {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
         match &self.kind {
             Kind::P256(key) => {
-                let signature = ecdsa::sign(key, message).ok_or_else(unsigned)?;
-                Ok(signature.as_bytes().to_vec())
+                let scalar = key.to_nonzero_scalar();
+                let (signature, _) = sign_prehashed_rfc6979::<NistP256, Sha256>(&scalar, &Sha256::digest(message), &[]);
+                Ok(signature.to_der().as_bytes().to_vec())
             }
             Kind::P384(key) => {
                 let signature: p384::ecdsa::DerSignature = key.try_sign(message).map_err(|_| unsigned())?;

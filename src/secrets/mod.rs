@@ -4,7 +4,6 @@ mod authority;
 mod bundle;
 mod check;
 mod document;
-mod ecdsa;
 mod error;
 mod file;
 mod key;

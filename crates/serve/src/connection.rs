@@ -84,7 +84,7 @@ pub(crate) fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
         }
         return;
     };
-    // Whoever hung up before the answer began has nothing of it, with TLS whatever was written into the connection.
+    // A client that hung up before the answer began received nothing, even if TLS wrote into the connection.
     if sent.is_err() && wire.taken() == before && server.give_back(&turn) {
         (said.bytes, said.outcome) = (0, Outcome::Returned);
     } else if sent.and_then(|()| wire.end()).is_err() {

@@ -42,7 +42,7 @@ pub fn listen(server: &Arc<Server>, listeners: Vec<Listener>, stop: &impl AsFd, 
             accept(server, listener, &slots);
         }
     }
-    // Whoever comes now is to find nobody, and not to wait for someone who will not answer.
+    // A new client is refused at once instead of waiting for an answer that never comes.
     drop(listeners);
     slots.wait_below(1, LAST_CALL);
     Ok(())

@@ -42,7 +42,7 @@ impl DeliveryForm {
     }
 }
 
-/// What who reads a document can do with what is in it, the least first.
+/// The power that a document gives to its reader, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Exposure {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, Span};
 
-/// What an operation does (RFC 6902 §4).
+/// The verb of an operation (RFC 6902 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -34,13 +34,13 @@ pub enum Verb {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Operation {
-    /// What is done: `add`, `remove`, `replace`, `move`, `copy` or `test`.
+    /// The operation: `add`, `remove`, `replace`, `move`, `copy` or `test`.
     pub op: Spanned<Verb>,
     /// Where: a JSON pointer, `/networking/podSubnet`; in a list an index, or `-` for its end.
     pub path: Spanned<String>,
     /// Where `move` and `copy` take from: a JSON pointer.
     pub from: Option<Spanned<String>>,
-    /// What `add`, `replace` and `test` work with.
+    /// The value for `add`, `replace` and `test`.
     #[serde(default, deserialize_with = "present")]
     pub value: Option<OwnedNode>,
 }

@@ -192,8 +192,8 @@ fn feature_gates(gates: &BTreeMap<String, bool>) -> Vec<NameValue> {
     }
 }
 
-/// What kube-controller-manager needs beside kubeadm's arguments. The flags that take its signing key away when
-/// control planes hold no ca.key are kubeadm's own doing.
+/// Arguments of kube-controller-manager that kubeadm does not set. Without ca.key on control planes, kubeadm itself
+/// removes the flags of the signing key.
 fn controller_manager(plan: &Plan, gates: &[NameValue]) -> Vec<NameValue> {
     let mask = |family, mask: Option<u8>, default| {
         let mask = mask.filter(|mask| *mask != default)?;

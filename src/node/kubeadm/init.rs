@@ -1,4 +1,4 @@
-//! What the founder's `kubeadm init` reads.
+//! The configuration of the founder's `kubeadm init`.
 
 use serde::Serialize;
 use time::Duration;

@@ -1,4 +1,4 @@
-//! What `kubeadm join` reads.
+//! The configuration of `kubeadm join`.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ const KUBELET_CONF: &str = "FileAvailable--etc-kubernetes-kubelet.conf";
 /// ca.crt is laid before kubeadm runs; only a worker's join minds.
 const CA_CRT: &str = "FileAvailable--etc-kubernetes-pki-ca.crt";
 
-/// What a node shows to be let in.
+/// The credential with which a node joins.
 #[derive(Clone, Debug)]
 pub struct JoinCredentials {
     /// The bundle's bootstrap token. Written only into the configuration of a node that joins by token.

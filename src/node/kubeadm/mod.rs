@@ -1,6 +1,6 @@
 //! kubeadm's configuration files (`cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go`).
 //!
-//! What kubeadm would set by itself is left out: a control plane's document has 16 KB on some platforms.
+//! Values that kubeadm sets by itself are left out: some platforms limit a control plane's document to 16 KB.
 //! Unknown fields are only a warning to kubeadm, so every field here is one that `types.go` has.
 
 mod cluster;

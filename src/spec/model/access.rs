@@ -17,7 +17,7 @@ pub struct Manifest {
     pub content: Option<Spanned<String>>,
     /// A file with them, in the place of `content`. The path is relative to the spec that it stands in.
     pub source: Option<Spanned<String>>,
-    /// What `source` names.
+    /// The file that `source` names.
     #[serde(skip)]
     pub loaded: Option<Loaded>,
     /// Or where the founder fetches them; the mirror does not apply.
@@ -46,7 +46,7 @@ pub struct Access {
 pub struct User {
     /// Login name.
     pub name: Spanned<String>,
-    /// Who it is, for people: the comment of passwd(5).
+    /// The user's full name: the comment of passwd(5).
     pub gecos: Option<Spanned<String>>,
     /// Home directory; `/home/NAME` if absent.
     pub home_dir: Option<Spanned<String>>,

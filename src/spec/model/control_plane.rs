@@ -30,7 +30,7 @@ macro_rules! static_pod {
         }
 
         impl $name {
-            /// What every static pod has, borrowed.
+            /// The settings of a static pod, borrowed.
             pub fn pod(&self) -> StaticPod<'_> {
                 StaticPod {
                     extra_args: &self.extra_args,
@@ -42,7 +42,7 @@ macro_rules! static_pod {
     };
 }
 
-/// What every static pod of the control plane has.
+/// The settings of every static pod of the control plane.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct StaticPod<'a> {
@@ -54,7 +54,7 @@ pub struct StaticPod<'a> {
 static_pod! {
     /// kube-apiserver.
     pub struct ApiServer {
-        /// What is recorded of requests, and where to; nothing if absent.
+        /// The audit log of requests; none if absent.
         pub audit: Option<Spanned<Audit>>,
         /// Which objects are encrypted in etcd, with the bundle's key; none if absent.
         pub encryption: Option<Encryption>,

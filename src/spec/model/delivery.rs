@@ -46,10 +46,10 @@ pub struct Pointer {
     pub base: Spanned<String>,
     /// Region of an S3 bucket; the machine's own if absent. Ignition finds it out by itself.
     pub region: Option<Spanned<String>>,
-    /// What a machine shows to a web server.
+    /// The credential with which a machine authenticates to a web server.
     #[serde(default)]
     pub auth: PointerAuth,
-    /// Payloads are encrypted (age, X25519): who reads them where they lie sees nothing. The key is in the small document.
+    /// Encrypts payloads (age, X25519), so that readers of the storage learn nothing. The key is in the small document.
     pub sealed: Option<Spanned<bool>>,
 }
 
@@ -60,6 +60,6 @@ pub struct PointerAuth {
     /// Headers of each request by name; values are redacted in every output for people.
     #[serde(default)]
     pub headers: BTreeMap<Spanned<String>, Spanned<Secret<String>>>,
-    /// What stands behind `?` in every URL, such as a shared access signature; redacted in every output for people.
+    /// The query of every URL, such as a shared access signature; redacted in every output for people.
     pub query: Option<Spanned<Secret<String>>>,
 }

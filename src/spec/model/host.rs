@@ -1,4 +1,4 @@
-//! What the spec sets on the machines themselves, key by key; `settings` lists the keys.
+//! Settings of the machines themselves, key by key; `settings` lists the keys.
 
 use firelay_yaml::Spanned;
 use schemars::JsonSchema;
@@ -93,7 +93,7 @@ pub enum Filesystem {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mount {
-    /// What is mounted, as the first field of fstab(5): `nas.example.com:/data`, `UUID=…`, a path, or `tmpfs`.
+    /// The device or share, as the first field of fstab(5): `nas.example.com:/data`, `UUID=…`, a path, or `tmpfs`.
     pub source: Spanned<String>,
     /// Where it is mounted.
     pub mount: Spanned<String>,
@@ -110,13 +110,13 @@ pub struct Mount {
 pub struct HostFile {
     /// Absolute path.
     pub path: Spanned<String>,
-    /// What is in it, as `encoding` says.
+    /// The file's content in `encoding`.
     #[schemars(extend("x-firelay-text" = true))]
     pub content: Option<Spanned<String>>,
-    /// A file with what is in it, in the place of `content`: text or other bytes, up to 1 MiB. The path is relative to the
-    /// spec that it stands in.
+    /// A file with the content, instead of `content`: text or other bytes, up to 1 MiB. The path is relative to the
+    /// spec that names it.
     pub source: Option<Spanned<String>>,
-    /// What `source` names.
+    /// The file that `source` names.
     #[serde(skip)]
     pub loaded: Option<Loaded>,
     /// How `content` is written; `plain` if absent.

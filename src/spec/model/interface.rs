@@ -55,7 +55,7 @@ pub struct Bond {
     pub mii_monitor_ms: Option<Spanned<u16>>,
     /// How often the other side of 802.3ad is asked for a sign of life; `slow` if absent, every 30 seconds.
     pub lacp_rate: Option<Spanned<LacpRate>>,
-    /// What of a packet decides which device sends it; `layer2` if absent.
+    /// The fields of a packet that select the sending device; `layer2` if absent.
     pub hash_policy: Option<Spanned<HashPolicy>>,
     /// The device that is used whenever its link is up.
     pub primary: Option<Spanned<String>>,

@@ -155,7 +155,7 @@ pub struct Dns {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KubeadmPatch {
-    /// What is patched.
+    /// The component that is patched.
     pub target: Spanned<PatchTarget>,
     /// How the content is applied; `strategic` if absent.
     #[serde(rename = "type")]

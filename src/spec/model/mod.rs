@@ -157,7 +157,7 @@ impl Spec {
             .chain(self.pools.iter().map(|pool| pool.settings()))
     }
 
-    /// What is set on the machines themselves at every level: cluster, roles, nodes, pools.
+    /// Settings of the machines themselves at every level: cluster, roles, nodes, pools.
     pub fn levels(&self) -> impl Iterator<Item = HostSettings<'_>> {
         std::iter::once(self.host()).chain(self.below().map(|settings| settings.host))
     }

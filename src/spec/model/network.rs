@@ -15,7 +15,7 @@ pub struct Endpoint {
     pub host: Spanned<String>,
     /// Port; 6443 if absent, and always with `kubeVip` and `local`.
     pub port: Option<Spanned<u16>>,
-    /// Who makes the name lead to a live API server; `external` if absent.
+    /// Selects what routes the name to a live API server; `external` if absent.
     pub provider: Option<Spanned<EndpointProvider>>,
     /// The virtual address, with `kubeVip`.
     pub address: Option<Spanned<String>>,
@@ -64,7 +64,7 @@ pub struct VipServices {
     pub interface: Option<Spanned<String>>,
 }
 
-/// Who makes the endpoint's name lead to a live API server.
+/// Selects what routes the endpoint's name to a live API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum EndpointProvider {

@@ -15,12 +15,12 @@ pub struct Pxe {
     pub url: Spanned<String>,
     /// Where machines reach matchbox; then its profiles, groups and Ignition documents are written as well.
     pub matchbox: Option<Spanned<String>>,
-    /// What is booted, by the OS profile's name.
+    /// The systems to boot, by the OS profile's name.
     #[serde(default)]
     pub systems: BTreeMap<Spanned<String>, PxeSystem>,
 }
 
-/// What is booted. A location without `https://` or `http://` is a path in the directory of `firelay serve --mirror`. `{arch}`
+/// A system to boot. A location without `https://` or `http://` is a path in the directory of `firelay serve --mirror`. `{arch}`
 /// stands for `amd64` or `arm64`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -64,7 +64,7 @@ pub struct Mirror {
     pub auth: Option<RegistryAuth>,
 }
 
-/// What a mirror is asked for.
+/// Requests that a mirror answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

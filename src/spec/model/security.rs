@@ -15,7 +15,7 @@ pub struct Security {
     pub restrict_files: Option<Spanned<bool>>,
     /// firelay's own units may do only what they need; `false` if absent.
     pub sandbox_units: Option<Spanned<bool>>,
-    /// What to do about SELinux; `default` if absent.
+    /// The mode of SELinux; `default` if absent.
     pub selinux: Option<Spanned<SelinuxMode>>,
     /// Pods are kept from the platform's metadata service, which hands out the user-data; pods with the host's network are not.
     /// `false` if absent.
@@ -24,7 +24,7 @@ pub struct Security {
     pub max_exposure: Option<Spanned<Exposure>>,
 }
 
-/// What to do about SELinux.
+/// The mode of SELinux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SelinuxMode {

@@ -78,7 +78,7 @@ macro_rules! level {
         }
 
         impl $name {
-            /// What is set here on the machines themselves.
+            /// The settings of the machines themselves at this level.
             pub fn host(&self) -> HostSettings<'_> {
                 HostSettings { $($field: &self.$field,)* }
             }

@@ -1,0 +1,129 @@
+//! The record before a render, compared with the bundle and with the tree in place.
+
+use std::collections::BTreeMap;
+
+use firelay_yaml::diagnostic::Diagnostic;
+
+use super::{
+    super::{failure::Failure, streams},
+    Rendering, State, Update, whole_second,
+};
+use crate::{
+    record::{MachineRecord, Record},
+    secrets::Bundle,
+    tree::Manifest,
+};
+
+impl Update<'_> {
+    /// The tree in place is not what the record says, and this render is neither.
+    pub(super) fn stale(&self, machines: &[(String, u32, u32)]) -> Vec<Diagnostic> {
+        let out = self.render.out.display();
+        let text = self.state.text.as_ref();
+        let one = |(name, tree, record): &(String, u32, u32)| {
+            let at = text.map(|text| text.span(&["machines", name]));
+            let finding = match tree.cmp(record) {
+                std::cmp::Ordering::Less => {
+                    let message = format!(
+                        "{out} is older than the record: {name} is of generation {tree} there, and of {record} here"
+                    );
+                    Diagnostic::error("FL1205", message).label("somebody else rendered since").help(format!(
+                        "bring the spec to what was committed with this record, and render; or remove {out}, which holds nothing \
+                         that a render does not make again"
+                    ))
+                }
+                _ => {
+                    let message = format!(
+                        "{out} has another document of {name} than the record says, both of generation {record}"
+                    );
+                    let finding = Diagnostic::error("FL1206", message).label("this digest is not that of the tree");
+                    finding.help(format!(
+                        "bring the record back from version control; if it is right, remove {out} and render again"
+                    ))
+                }
+            };
+            finding.at(at)
+        };
+        machines.iter().take(8).map(one).collect()
+    }
+}
+
+/// A record of another cluster or bundle, or one whose fixed values were edited.
+pub(super) fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
+    let Some(text) = &state.text else { return Ok(()) };
+    let record = &text.record;
+    if !record.is_of(bundle) {
+        let (key, own, new) = match record.cluster == bundle.cluster {
+            true => ("bundle", record.bundle.clone(), bundle.fingerprint()),
+            false => ("cluster", record.cluster.clone(), bundle.cluster.clone()),
+        };
+        let finding = Diagnostic::error("FL1202", "this is the record of another cluster").at(text.span(&[key]));
+        let finding = finding.label(format!("it is of {own}, the secrets are of {new}"));
+        return Err(
+            state.refuse(&[finding.help(
+            "name the right bundle with --secrets, or the right record with --state; a new bundle is a new cluster, which gets a \
+             record of its own",
+        )])
+        );
+    }
+    if !record.is_genuine(bundle) {
+        let finding =
+            Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&["fixed"]));
+        let finding = finding.label("the digest below is not of these values");
+        return Err(
+            state.refuse(&[finding.help("bring the record back from version control; firelay alone writes it")])
+        );
+    }
+    Ok(())
+}
+
+/// The record with machines of which the tree has a newer document: a render ended before it wrote the record.
+pub(super) fn caught_up(
+    record: &Record,
+    last: Option<&Manifest>,
+    tree: &BTreeMap<String, MachineRecord>,
+    render: &Rendering<'_>,
+) -> Record {
+    let mut base = record.clone();
+    let is_newer = |(name, own): &(&String, &MachineRecord)| {
+        record
+            .machines
+            .get(*name)
+            .is_none_or(|recorded| recorded.generation < own.generation)
+    };
+    let newer: Vec<_> = tree.iter().filter(is_newer).collect();
+    if let Some((first, _)) = newer.first() {
+        streams::tell(format_args!(
+            "{} is newer than the record ({}{}): a render ended between the two; this one goes on from the tree",
+            render.out.display(),
+            first,
+            if newer.len() > 1 { " and others" } else { "" }
+        ));
+    }
+    base.machines
+        .extend(newer.into_iter().map(|(name, own)| (name.clone(), own.clone())));
+    if let Some(last) = last {
+        base.administrator = base.administrator.max(last.administrator_issued_at);
+    }
+    base
+}
+
+/// The record of a tree that has none, if that is wanted.
+pub(super) fn adopted(last: &Manifest, state: &State, render: &Rendering<'_>) -> Result<Record, Failure> {
+    let (path, out) = (state.path.display(), render.out.display());
+    if !render.args.adopt_tree {
+        return Err(Failure::Refused(format!(
+            "{out} was rendered before, and its record {path} is missing (FL1204)\n  \
+             = help: bring {path} back from version control, or name it with --state\n  \
+             = help: if there never was one, --adopt-tree makes it of this tree and of the values of today's spec"
+        )));
+    }
+    let (plan, now) = (&render.project.plan, whole_second(render.now));
+    streams::tell(format_args!(
+        "{path} is made of {out}; ranges, domain and topology are those of today's spec{}",
+        match last.founded {
+            true => ", and the founding has today's date: `firelay founded --at TIME` corrects it",
+            false => "",
+        }
+    ));
+    Ok(Record::of_tree(plan, render.bundle, last, now))
+}

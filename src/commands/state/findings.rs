@@ -1,0 +1,165 @@
+//! Findings about a change of a running cluster: which are refused, and which `--accept` overrides.
+
+use std::collections::BTreeSet;
+
+use firelay_yaml::diagnostic::{self, Diagnostic};
+use time::OffsetDateTime;
+
+use super::{
+    super::{failure::Failure, project::print_findings, streams},
+    Rendering, Update, whole_second,
+};
+use crate::{
+    plan::NodePlan,
+    record::{self, Accepted, Change, OVERRIDABLE},
+    redact::redact_spec,
+};
+
+/// Findings that concern all machines: a render of some does not touch the others.
+const OF_ALL: [&str; 3] = ["FL1215", "FL1216", "FL1218"];
+
+impl Update<'_> {
+    fn change(&self) -> Option<Change<'_>> {
+        let (base, text) = (self.base.as_ref()?, self.state.text.as_ref()?);
+        let Rendering { project, now, .. } = self.render;
+        let profile = project.profiles.kubernetes(&base.kubernetes);
+        Some(Change {
+            text,
+            record: base,
+            fixed: &self.next.fixed,
+            founding: &self.next.founding,
+            plan: &project.plan,
+            spec: project.spec.root(),
+            running: profile.map(|profile| &**profile),
+            founded_at: self.next.founded_at.unwrap_or(now),
+            now,
+        })
+    }
+
+    pub(super) fn check(&self) -> Vec<Diagnostic> {
+        let Some(change) = self.change() else {
+            return Vec::new();
+        };
+        if !self.is_founded() {
+            for value in record::changed_values(&change) {
+                streams::tell(format_args!(
+                    "warning: {value}; a machine that booted from an earlier document belongs to another cluster"
+                ));
+            }
+            return Vec::new();
+        }
+        let mut findings = record::check(&change);
+        findings.retain(|finding| self.render.whole || !OF_ALL.contains(&finding.code));
+        findings.extend(self.ended());
+        diagnostic::sort(&mut findings);
+        findings
+    }
+
+    /// The end of a machine's certificates by their own date.
+    fn end(&self, node: &NodePlan) -> OffsetDateTime {
+        self.issued_at(node) + self.render.project.plan.pki.leaf_validity
+    }
+
+    /// A node waits for a clock inside its certificates' validity: with ones that have ended it would wait for ever.
+    pub(super) fn refuse_ended(&self) -> Result<(), Failure> {
+        let Rendering { nodes, now, .. } = self.render;
+        let ends = nodes.iter().map(|node| self.end(node));
+        let ended = ends.filter(|end| *end <= now).min().filter(|_| !self.is_founded());
+        ended.map_or(Ok(()), |end| {
+            Err(Failure::Secrets(format!(
+                "the certificates of this bundle ended on {}, pki.leafValidity after it was made\n  \
+                 = help: a longer pki.leafValidity makes new ones of the same keys; every node then gets a new document",
+                end.date()
+            )))
+        })
+    }
+
+    /// Machines of a cluster that stands, in whose documents the certificates have ended.
+    fn ended(&self) -> Option<Diagnostic> {
+        let Rendering { nodes, now, .. } = self.render;
+        let ended = nodes.iter().filter(|node| !node.pool && self.end(node) <= now);
+        let ended: Vec<_> = ended.collect();
+        let names: Vec<_> = ended.iter().map(|node| node.name.as_str()).collect();
+        let first = ended.first()?;
+        let message = format!(
+            "the certificates in the documents of {} have ended, those of {} on {}",
+            record::listed(&names),
+            first.name,
+            self.end(first).date()
+        );
+        Some(Diagnostic::warning("FL1220", message).help(
+            "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
+             which dates its certificates anew",
+        ))
+    }
+
+    /// Refuses a change that the running cluster cannot take, unless somebody accepts it.
+    pub fn refuse_forbidden(&mut self) -> Result<(), Failure> {
+        self.accept();
+        let findings = std::mem::take(&mut self.findings);
+        print_findings(&redact_spec(&self.render.project.spec), &findings);
+        self.verdict(&findings)
+    }
+
+    /// Takes the findings out that `--accept` overrides, and notes them in the record.
+    pub fn accept(&mut self) {
+        let args = self.render.args;
+        let is_accepted = |finding: &Diagnostic| args.accept.iter().any(|code| code == finding.code);
+        let findings = std::mem::take(&mut self.findings);
+        let (accepted, open): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_accepted);
+        for finding in &accepted {
+            streams::tell(format_args!("accepted {}: {}", finding.code, finding.message));
+            self.next.accepted.push(Accepted {
+                code: finding.code.to_owned(),
+                at: whole_second(self.render.now),
+                finding: finding.message.clone(),
+            });
+        }
+        self.findings = open;
+    }
+
+    /// Exit code 3 for an error that nobody accepted.
+    pub fn verdict(&self, findings: &[Diagnostic]) -> Result<(), Failure> {
+        match diagnostic::refuse(findings) {
+            true => Err(Failure::Refused(self.forbidden(findings))),
+            false => Ok(()),
+        }
+    }
+
+    fn forbidden(&self, findings: &[Diagnostic]) -> String {
+        let errors = findings
+            .iter()
+            .filter(|finding| finding.severity == diagnostic::Severity::Error);
+        let codes: BTreeSet<_> = errors
+            .map(|finding| finding.code)
+            .filter(|code| OVERRIDABLE.contains(code))
+            .collect();
+        let flags: Vec<_> = codes.iter().map(|code| format!("--accept {code}")).collect();
+        let help = match flags.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\n  = help: `firelay plan` shows the whole change; {} overrides, and is written to the record",
+                flags.join(" ")
+            ),
+        };
+        let name = self.render.project.spec.name();
+        format!("{name} is refused: the running cluster cannot take this change; nothing was written{help}")
+    }
+
+    /// Refuses to print a document whose date would be in no record, since the next one would have another date.
+    pub fn refuse_undated(&self) -> Result<(), Failure> {
+        let Some(base) = self.base.as_ref().filter(|_| self.is_founded()) else {
+            return Ok(());
+        };
+        let replaced = &self.render.args.replace;
+        let is_new = |node: &&NodePlan| !base.machines.contains_key(&node.name) || replaced.contains(&node.name);
+        match self.render.nodes.iter().find(is_new) {
+            None => Ok(()),
+            Some(node) => Err(Failure::Refused(format!(
+                "{} gets certificates of today, and the record has to keep their date\n  \
+                 = help: render it into a directory first: firelay render --node {}",
+                node.name, node.name
+            ))),
+        }
+    }
+}
