@@ -94,7 +94,7 @@ pub const QUESTIONS: &[Question] = &[
     Question {
         name: "--endpoint-provider",
         words: |_| {
-            "Who leads to the API servers: `external` (your load balancer), `local` (a proxy on each worker), or \
+            "Provider of the endpoint: `external` (your load balancer), `local` (a proxy on each worker), or \
                 `kubeVip=ADDRESS` (an address of their network that no machine has):"
                 .to_owned()
         },
