@@ -56,7 +56,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         &tree,
         &manifest,
         secrets.bundle.issued_at,
-        &chosen_checks(args, &project.plan),
+        &chosen_checks(&update, &project.plan),
     )?;
     refuse_members(args, &project, &mut update, &tree, &manifest)?;
     let finished = place(&secrets, &state, &update, tree, manifest)?;
@@ -278,9 +278,10 @@ fn warn_of_leftovers(out: &Path, left: &[PathBuf]) -> Result<(), Failure> {
     seed::warn_of_stale(out)
 }
 
-/// Checks that this tree can fail. A render of some nodes keeps documents that somebody may have changed since.
-fn chosen_checks(args: &Render, plan: &Plan) -> Chosen {
-    match args.node.is_empty() {
+/// Checks that this tree can fail. A render of some nodes keeps documents of others, which somebody may have changed together
+/// with the manifest.
+fn chosen_checks(update: &Update<'_>, plan: &Plan) -> Chosen {
+    match update.knows_kept_documents() {
         true => Chosen::By(causes(plan)),
         false => Chosen::All,
     }

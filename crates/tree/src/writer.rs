@@ -15,6 +15,7 @@ use std::{
 };
 
 use firelay_base::{disk::undisturbed, encoding::sha256_hex};
+use rayon::prelude::*;
 
 use crate::{
     Error, Manifest, ManifestFile,
@@ -147,28 +148,15 @@ impl TreeWriter {
     /// manifest says cannot be vouched for, and a node without its documents would be no node for who reads the manifest:
     /// both are refused. A file of no node, such as a kubeconfig that was moved to where it is used, is left out.
     pub fn keep(&self, which: impl Fn(&ManifestFile) -> bool) -> Result<(), Error> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut changed, mut gone) = (Vec::new(), Vec::new());
-        for described in self.last.iter().flat_map(|last| &last.files).filter(|file| which(file)) {
-            let path = self.root.path.join(&described.path);
-            let bytes = match fs::read(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    gone.extend(described.node.as_ref().map(|_| described.path.clone()));
-                    continue;
-                }
-                read => read.map_err(failed("read", &path))?,
-            };
-            if sha256_hex(&bytes) != described.sha256 {
-                changed.push(described.path.clone());
-            }
-            if let btree_map::Entry::Vacant(vacant) = entries.entry(described.path.clone()) {
-                whole(self.staging.path(), || self.take(&described.path))?;
-                vacant.insert(Entry {
-                    described: described.clone(),
-                    changed: false,
-                });
-            }
-        }
+        let last = self.last.iter().flat_map(|last| &last.files);
+        let files: Vec<_> = last.filter(|file| which(file)).collect();
+        let kept = files.par_iter().map(|file| self.keep_one(file));
+        let kept = kept.collect::<Result<Vec<_>, _>>()?;
+        let of = |wanted| {
+            let found = files.iter().zip(&kept).filter(|(_, kept)| **kept == wanted);
+            found.map(|(file, _)| file.path.clone()).collect::<Vec<_>>()
+        };
+        let (gone, changed) = (of(Kept::Gone), of(Kept::Changed));
         if !gone.is_empty() {
             Err(Error::Gone { paths: gone })
         } else if !changed.is_empty() {
@@ -176,6 +164,28 @@ impl TreeWriter {
         } else {
             Ok(())
         }
+    }
+
+    fn keep_one(&self, described: &ManifestFile) -> Result<Kept, Error> {
+        let path = self.root.path.join(&described.path);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && described.node.is_some() => return Ok(Kept::Gone),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::LeftOut),
+            read => read.map_err(failed("read", &path))?,
+        };
+        if sha256_hex(&bytes) != described.sha256 {
+            return Ok(Kept::Changed);
+        }
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let btree_map::Entry::Vacant(vacant) = entries.entry(described.path.clone()) {
+            vacant.insert(Entry {
+                described: described.clone(),
+                changed: false,
+            });
+            drop(entries);
+            whole(self.staging.path(), || self.take(&described.path))?;
+        }
+        Ok(Kept::Same)
     }
 
     /// The manifest that [`TreeWriter::finish`] writes.
@@ -310,6 +320,16 @@ fn whole(directory: &Path, work: impl FnOnce() -> Result<(), Error>) -> Result<(
 fn remove_stale(directories: &[PathBuf]) -> Result<(), Error> {
     let remove = |directory: &PathBuf| fs::remove_dir_all(directory).map_err(failed("remove", directory));
     directories.iter().try_for_each(remove)
+}
+
+/// The outcome for a file of the last render that is to be kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Same,
+    Changed,
+    Gone,
+    /// A file of no node that somebody moved.
+    LeftOut,
 }
 
 #[derive(Clone, Copy)]

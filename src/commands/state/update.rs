@@ -117,6 +117,14 @@ impl<'a> Update<'a> {
         own.map_or(self.render.bundle.issued_at, |own| own.issued_at)
     }
 
+    /// Whether the record has the digest of each document that this render keeps. Only the bundle can make such a digest.
+    pub fn knows_kept_documents(&self) -> bool {
+        let is_kept = |name: &str| self.render.nodes.iter().all(|node| node.name != name);
+        let recorded = |name: &str| self.state.record()?.machines.get(name);
+        let mut kept = self.tree.iter().filter(|(name, _)| is_kept(name));
+        self.render.whole || kept.all(|(name, own)| recorded(name).is_some_and(|record| record.digest == own.digest))
+    }
+
     fn found(&mut self, last: Option<&Manifest>) {
         let Render { args, now, .. } = self.render;
         let recorded = self.base.as_ref().and_then(|base| base.founded_at);

@@ -231,6 +231,30 @@ fn a_render_of_one_node_leaves_the_others() {
     assert!(ran.code == 1 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
 }
 
+/// The manifest agrees with the changed document, so that only the record and the checks can notice.
+#[test]
+fn a_render_of_one_node_checks_documents_that_the_record_does_not_know() {
+    let desk = Desk::of("mixed");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let path = "out/nodes/gpu1/config.ign";
+    let document = desk.read(path).replace("firelay.service", "firelay2.service");
+    let mut manifest: Value = serde_json::from_str(&desk.read("out/manifest.json")).unwrap();
+    for file in manifest["files"].as_array_mut().unwrap() {
+        if file["path"] == "nodes/gpu1/config.ign" {
+            file["bytes"] = document.len().into();
+            file["sha256"] = Sha256::digest(document.as_bytes())
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+                .into();
+        }
+    }
+    desk.write(path, &document);
+    desk.write("out/manifest.json", &serde_json::to_string_pretty(&manifest).unwrap());
+    let ran = desk.run(&["render", "--node", "cp1"]);
+    assert!(ran.code == 5 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
+}
+
 /// Who reads the manifest would find no node there.
 #[test]
 fn a_render_of_one_node_misses_what_another_lacks() {
