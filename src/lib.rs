@@ -53,6 +53,8 @@ pub mod record;
 
 pub mod changes;
 
+pub mod update;
+
 pub mod cli;
 
 pub mod commands;

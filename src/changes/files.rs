@@ -6,7 +6,7 @@ use firelay_verify::{Entry, Machine, What};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Handler, handler};
+use super::{Handler, handler, registration};
 
 /// Fields of one file that are listed.
 const FIELDS: usize = 6;
@@ -33,8 +33,8 @@ pub struct FileChange {
     pub path: String,
     /// `added`, `removed` or `changed`.
     pub kind: &'static str,
-    /// The answer of a running machine.
-    pub handler: Handler,
+    /// The answers of a running machine, in the order in which it carries them out.
+    pub handlers: BTreeSet<Handler>,
     /// Fields or lines that differ, the first of many.
     pub fields: Vec<FieldChange>,
     /// First line of the new file that differs, from 1.
@@ -79,12 +79,17 @@ fn change(path: &str, kind: &'static str) -> FileChange {
     // The founder's document loses its manifests with the founding; what was applied stays.
     let handler = match (handler(path), kind) {
         (Handler::Apply, "removed") => Handler::Boot,
+        // Nothing is restarted or run again without its file.
+        (Handler::Step(_) | Handler::Pod(_), "removed") => Handler::Replace,
+        (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
+            Handler::Replace
+        }
         (handler, _) => handler,
     };
     FileChange {
         path: path.to_owned(),
         kind,
-        handler,
+        handlers: BTreeSet::from([handler]),
         fields: Vec::new(),
         line: None,
         spec: Vec::new(),
@@ -93,7 +98,7 @@ fn change(path: &str, kind: &'static str) -> FileChange {
 
 fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str) -> bool) -> Option<FileChange> {
     let mut fields = Vec::new();
-    let mut line = None;
+    let (mut line, mut handlers) = (None, None);
     match (&old.what, &new.what) {
         (What::File(before), What::File(after)) if before != after => {
             let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
@@ -106,6 +111,7 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str)
                     .position(|(one, other)| one != other)
                     .map(|line| line + 1);
                 fields = content(path, before, after);
+                handlers = registration::handlers(path, before, after);
             }
             let hides = |change: &FieldChange| {
                 let named = change.field.to_lowercase();
@@ -119,7 +125,10 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str)
                 }
             }
         }
-        (one, other) if one != other => fields.push(plain("kind", "", "")),
+        (one, other) if one != other => {
+            fields.push(plain("kind", "", ""));
+            handlers = Some(BTreeSet::from([Handler::Replace]));
+        }
         _ => {}
     }
     if old.mode != new.mode {
@@ -133,10 +142,12 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str)
         fields.push(plain("owner", &old.owner, &new.owner));
     }
     let same = old.what == new.what && old.mode == new.mode && old.owner == new.owner;
+    let change = change(path, "changed");
     (!same).then(|| FileChange {
         fields,
         line,
-        ..change(path, "changed")
+        handlers: handlers.unwrap_or_else(|| change.handlers.clone()),
+        ..change
     })
 }
 
@@ -287,7 +298,10 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
         .keys()
         .chain(other.keys())
         .filter(|key| one.get(**key) != other.get(**key));
-    let fields: BTreeSet<_> = differ.map(|key| (*key).clone()).collect();
+    let mut fields: BTreeSet<_> = differ.map(|key| (*key).clone()).collect();
+    if old.masked != new.masked {
+        fields.insert("masked units".to_owned());
+    }
     let hidden = |field: String| FieldChange {
         field,
         old: None,
@@ -296,7 +310,7 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     };
     (!fields.is_empty()).then(|| FileChange {
         fields: fields.into_iter().map(hidden).collect(),
-        handler: Handler::Replace,
+        handlers: BTreeSet::from([Handler::Replace]),
         ..change("user-data", "changed")
     })
 }

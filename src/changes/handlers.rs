@@ -1,6 +1,6 @@
 //! Handlers of files, from `templates/update.yaml`.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,20 @@ pub enum Handler {
     Reload(String),
     /// Restarts a unit.
     Restart(String),
+    /// Runs a step of the first boot again.
+    Step(String),
     /// Goes through kubeadm.
     Kubeadm,
+    /// Evicts the machine's pods first.
+    Drain,
+    /// Changes the kubelet's flags that kubeadm has written.
+    Flags,
+    /// Restarts the kubelet or containerd, which pods need.
+    RestartLate(String),
+    /// Restarts a static pod.
+    Pod(String),
+    /// Changes the labels of the Node.
+    Label,
     /// Applies manifests.
     Apply,
     /// Nothing but a new machine takes it.
@@ -31,8 +43,13 @@ impl Handler {
             Self::Boot | Self::Replace => None,
             Self::None => Some("write files".to_owned()),
             Self::Reload(unit) => Some(format!("reload {unit}")),
-            Self::Restart(unit) => Some(format!("restart {unit}")),
+            Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
+            Self::Step(step) => Some(format!("run {step} again")),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
+            Self::Drain => Some("drain".to_owned()),
+            Self::Flags => Some("change the kubelet's flags".to_owned()),
+            Self::Pod(pod) => Some(format!("restart pod {pod}")),
+            Self::Label => Some("label the Node".to_owned()),
             Self::Apply => Some("apply manifests".to_owned()),
         }
     }
@@ -42,6 +59,7 @@ impl Handler {
 #[serde(deny_unknown_fields)]
 struct Table {
     handlers: Vec<Row>,
+    artifacts: BTreeMap<String, Vec<Handler>>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +77,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// The handler of a file on a machine.
 pub fn handler(path: &str) -> Handler {
     find(path).map_or(Handler::Replace, |(handler, _)| handler.clone())
+}
+
+/// The handlers of a binary that another one replaces. Others that are fetched, such as manifests, are for the first boot.
+pub fn artifact_handlers(name: &str) -> &'static [Handler] {
+    TABLE.artifacts.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// The pattern that a path fits, if there is one.
@@ -110,7 +133,7 @@ mod tests {
     #[test]
     fn units_are_named_with_their_type() {
         for row in &TABLE.handlers {
-            if let Handler::Reload(unit) | Handler::Restart(unit) = &row.handler {
+            if let Handler::Reload(unit) | Handler::Restart(unit) | Handler::RestartLate(unit) = &row.handler {
                 assert!(unit.contains('.'), "{:?}: {unit}", row.paths);
             }
         }
@@ -122,7 +145,7 @@ mod tests {
         assert_eq!(handler("/etc/firelay/kubeadm/patches/x.yaml"), Handler::Kubeadm);
         assert_eq!(
             handler("/etc/systemd/system/kubelet.service"),
-            Handler::Restart("kubelet.service".to_owned())
+            Handler::RestartLate("kubelet.service".to_owned())
         );
         assert_eq!(handler("/etc/motd"), Handler::Replace);
     }

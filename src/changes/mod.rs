@@ -4,6 +4,7 @@
 
 mod files;
 mod handlers;
+pub mod registration;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +45,6 @@ pub struct MachineChange {
     pub pool: bool,
     /// The kind of its change.
     pub action: Action,
-    /// It has to be created anew today: firelay does not change running machines yet.
-    pub replaced_today: bool,
     /// Actions that a running machine would take, in this order: `restart kubelet.service`.
     pub actions: Vec<String>,
     /// Files that differ. Empty where nothing is known but that they do.
@@ -63,7 +62,6 @@ impl MachineChange {
             roles: roles.to_vec(),
             pool,
             action: Action::None,
-            replaced_today: false,
             actions: Vec::new(),
             files: Vec::new(),
             reason: None,
@@ -75,7 +73,6 @@ impl MachineChange {
     pub fn whole(self, action: Action, reason: impl Into<Option<String>>) -> Self {
         Self {
             action,
-            replaced_today: action == Action::Replace,
             reason: reason.into(),
             ..self
         }
@@ -84,7 +81,7 @@ impl MachineChange {
     /// A machine with these changed files.
     #[must_use]
     pub fn with_files(self, files: Vec<FileChange>) -> Self {
-        let handlers: BTreeSet<_> = files.iter().map(|file| file.handler.clone()).collect();
+        let handlers: BTreeSet<_> = files.iter().flat_map(|file| file.handlers.clone()).collect();
         let action = match handlers.contains(&Handler::Replace) {
             true => Action::Replace,
             false => Action::InPlace,
@@ -94,12 +91,21 @@ impl MachineChange {
             .then(|| "the document has another form; every file on the machine stays".to_owned());
         Self {
             action,
-            replaced_today: handlers.iter().any(|handler| *handler != Handler::Boot),
             actions: handlers.iter().filter_map(Handler::action).collect(),
             files,
             reason,
             ..self
         }
+    }
+
+    /// A running machine takes it, and has something to do for that.
+    pub fn in_place(&self) -> bool {
+        self.action == Action::InPlace && !self.actions.is_empty()
+    }
+
+    /// What the machine does, all its files together.
+    pub fn handlers(&self) -> BTreeSet<&Handler> {
+        self.files.iter().flat_map(|file| &file.handlers).collect()
     }
 }
 
@@ -109,11 +115,11 @@ impl MachineChange {
 pub struct Counts {
     /// To add.
     pub add: usize,
-    /// To create anew, also those that could take the change in place.
+    /// To create anew.
     pub replace: usize,
     /// To remove.
     pub remove: usize,
-    /// Of those to create anew, the ones that a running machine could take in place.
+    /// To update in place.
     pub in_place: usize,
     /// Whose document differs, and on which nothing has to be done.
     pub document: usize,
@@ -126,23 +132,22 @@ impl Counts {
     pub fn of(changes: &[MachineChange]) -> Self {
         let mut counts = Self::default();
         for change in changes {
-            match (change.action, change.replaced_today) {
-                (Action::None, _) => counts.none += 1,
-                (Action::Add, _) => counts.add += 1,
-                (Action::Remove, _) => counts.remove += 1,
-                (_, false) => counts.document += 1,
-                (action, true) => {
-                    counts.replace += 1;
-                    counts.in_place += usize::from(action == Action::InPlace);
-                }
-            }
+            let count = match change.action {
+                Action::None => &mut counts.none,
+                Action::Add => &mut counts.add,
+                Action::Remove => &mut counts.remove,
+                Action::Replace => &mut counts.replace,
+                Action::InPlace if change.in_place() => &mut counts.in_place,
+                Action::InPlace => &mut counts.document,
+            };
+            *count += 1;
         }
         counts
     }
 
     /// Whether any document differs.
     pub fn is_empty(&self) -> bool {
-        self.add + self.replace + self.remove + self.document == 0
+        self.add + self.in_place + self.replace + self.remove + self.document == 0
     }
 }
 

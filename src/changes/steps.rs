@@ -10,7 +10,7 @@ use crate::{plan::Limit, tree::Role};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// `add`, `replace` or `remove`.
+    /// `inPlace`, `add`, `replace` or `remove`.
     pub action: Action,
     /// The kind of the machines.
     pub of: Member,
@@ -50,25 +50,26 @@ impl Member {
     }
 }
 
-/// The steps in their order. Members are added before others are replaced, so that a quorum bears the loss of one, and removed
-/// last. New workers come after the control planes: no kubelet is newer than an API server.
+/// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
+/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. New workers come after the control planes: no kubelet is newer than an API server.
 pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
     let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
-        for action in [Action::Add, Action::Replace, Action::Remove] {
-            let names = of(member).filter(|change| today(change) == Some(action));
+        for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
+            let names = of(member).filter(|change| acts(change, action));
             steps.extend(names.map(|change| step(action, member, [change])));
         }
     }
     let workers = of(Member::Worker).filter(|change| change.action != Action::Add).count();
     for (action, most) in [
+        (Action::InPlace, limit.of(workers)),
         (Action::Add, usize::MAX),
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
         let names: Vec<_> = of(Member::Worker)
-            .filter(|change| today(change) == Some(action))
+            .filter(|change| acts(change, action))
             .collect();
         steps.extend(
             names
@@ -79,13 +80,9 @@ pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
     steps
 }
 
-/// The action on a machine today: one that could take a change in place is replaced.
-fn today(change: &MachineChange) -> Option<Action> {
-    match change.action {
-        Action::Add | Action::Remove => Some(change.action),
-        Action::Replace | Action::InPlace if change.replaced_today => Some(Action::Replace),
-        _ => None,
-    }
+/// Whether a machine has a step of this kind. Nothing is done where the document alone differs.
+fn acts(change: &MachineChange, action: Action) -> bool {
+    change.action == action && (action != Action::InPlace || change.in_place())
 }
 
 fn step<'c>(action: Action, of: Member, machines: impl IntoIterator<Item = &'c MachineChange>) -> Step {
@@ -178,7 +175,7 @@ mod tests {
         prop::collection::vec((actions, any::<bool>()), 1..=count).prop_map(move |actions| {
             let machine = |(at, (action, today)): (usize, (Action, bool))| MachineChange {
                 action,
-                replaced_today: action == Action::Replace || action == Action::InPlace && today,
+                actions: Vec::from_iter(today.then(|| "kubeadm upgrade".to_owned())),
                 ..MachineChange::none(&format!("{prefix}{at}"), &[role], false)
             };
             actions.into_iter().enumerate().map(machine).collect()
@@ -212,7 +209,7 @@ mod tests {
             let left: BTreeSet<_> = cluster.etcd.iter().chain(&cluster.servers).chain(&cluster.workers).cloned().collect();
             prop_assert_eq!(left, wanted);
             let touched: usize = sequence.iter().map(|step| step.machines.len()).sum();
-            prop_assert_eq!(touched, changes.iter().filter(|change| today(change).is_some()).count());
+            prop_assert_eq!(touched, changes.iter().filter(|change| change.action != Action::None && (change.action != Action::InPlace || change.in_place())).count());
         }
     }
 

@@ -36,8 +36,8 @@ pub struct Validity {
 
 /// Values for the templates under `templates/boot/`.
 #[derive(Debug, Serialize)]
-struct Context<'a> {
-    lib: &'a str,
+pub(super) struct Context<'a> {
+    pub(super) lib: &'a str,
     bin: &'a str,
     founder: bool,
     external_etcd: bool,
@@ -72,7 +72,7 @@ struct Context<'a> {
     served: bool,
     cluster_status: bool,
     /// Archives of images are fetched and imported.
-    archives: bool,
+    pub(super) archives: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
@@ -92,15 +92,17 @@ struct Context<'a> {
     admin_labels: bool,
     /// Directory of the API server's audit log, or nothing.
     audit: &'a str,
+    /// The scripts are those of an update in place.
+    pub(super) update: bool,
 }
 
 /// Values for the template of a step.
 #[derive(Debug, Serialize)]
-struct StepContext<'a> {
+pub(super) struct StepContext<'a> {
     #[serde(flatten)]
-    context: &'a Context<'a>,
+    pub(super) context: &'a Context<'a>,
     /// The step's calls that wait, by name.
-    waits: BTreeMap<&'a str, String>,
+    pub(super) waits: BTreeMap<&'a str, String>,
 }
 
 /// Sources of packages in the place of the image's own.
@@ -230,7 +232,7 @@ pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error
     }))
 }
 
-fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
+pub(super) fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
     let vip = match &plan.endpoint.provider {
         ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
         _ => None,
@@ -273,6 +275,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         etcd: node.roles.etcd,
         admin_labels: !node.admin_labels.is_empty(),
         audit: audit(plan, node),
+        update: false,
         cluster_status: node.roles.control_plane && !(founder && is_small(node)),
     }
 }

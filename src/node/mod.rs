@@ -24,6 +24,7 @@ pub mod network;
 pub mod registry;
 pub mod tools;
 pub mod units;
+pub mod update;
 
 pub use assembly::{Shared, assemble};
 pub use error::Error;

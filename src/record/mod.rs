@@ -20,7 +20,7 @@ use crate::{
     node::NodeFile,
     plan::{NodePlan, Plan},
     secrets::{Authority, Bundle, Derivation},
-    tree::{Generation, Manifest, ManifestFile, Role},
+    tree::{self, Generation, Manifest, ManifestFile, Role},
 };
 
 /// Name of a record beside a spec whose bundle has no name of its own.
@@ -219,7 +219,7 @@ impl Record {
 /// The machines of a tree, as a record has them.
 pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, MachineRecord> {
     let mut files: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
-    for file in &tree.files {
+    for file in tree.files.iter().filter(|file| !tree::is_update(&file.path)) {
         if let Some(node) = &file.node {
             files.entry(node).or_default().push(file);
         }

@@ -135,10 +135,6 @@ impl<'a> Report<'a> {
         if self.counts.is_empty() {
             return "No changes: the documents are the same bytes.".to_owned();
         }
-        let in_place = match in_place {
-            0 => String::new(),
-            count => format!(" ({count} only because firelay does not change running machines yet)"),
-        };
         let document = match document {
             0 => String::new(),
             count => format!(
@@ -147,7 +143,7 @@ impl<'a> Report<'a> {
                 counted(count, "machine")
             ),
         };
-        format!("Plan: {add} to add, {replace} to replace{in_place}, {remove} to remove.{document}")
+        format!("Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{document}")
     }
 }
 
@@ -155,6 +151,7 @@ fn verb(action: Action) -> &'static str {
     match action {
         Action::Add => "add",
         Action::Remove => "remove",
+        Action::InPlace => "update",
         _ => "replace",
     }
 }
@@ -162,11 +159,11 @@ fn verb(action: Action) -> &'static str {
 fn machine(change: &MachineChange, names: &[&str]) -> String {
     let names = listed(names);
     let in_place = change.actions.join(", ");
-    let (sign, words) = match (change.action, change.replaced_today) {
-        (Action::Add, _) => ("  +", "to add".to_owned()),
-        (Action::Remove, _) => ("  -", "to remove".to_owned()),
-        (Action::InPlace, true) => ("-/+", format!("to replace; in place it would be: {in_place}")),
-        (Action::InPlace, false) => ("  ~", "nothing to do on the machine".to_owned()),
+    let (sign, words) = match change.action {
+        Action::Add => ("  +", "to add".to_owned()),
+        Action::Remove => ("  -", "to remove".to_owned()),
+        Action::InPlace if change.in_place() => ("  ~", format!("to update in place: {in_place}")),
+        Action::InPlace => ("  =", "nothing to do on the machine".to_owned()),
         _ => ("-/+", "to replace".to_owned()),
     };
     format!("{sign} {names}: {words}")

@@ -1,0 +1,268 @@
+//! Files of which single fields or lines decide what their change asks: kubeadm's JoinConfiguration, the list of binaries, and the
+//! variables of the boot chain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Handler, handlers::artifact_handlers};
+
+/// kubeadm's configuration of a machine that joins.
+pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
+/// The binaries of a machine.
+pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
+/// Variables of the boot chain.
+const ENVIRONMENT: &str = "/etc/firelay/node.env";
+/// The kubelet's flag with the labels of a Node.
+const LABELS: &str = "node-labels";
+/// Flags that the kubelet reads when it registers its Node, or that kubeadm sets as well (`phases/kubelet/flags.go`): one that goes
+/// would have to come back in kubeadm's own form.
+const FIXED: [&str; 11] = [
+    "bootstrap-kubeconfig",
+    "cert-dir",
+    "cloud-provider",
+    "config",
+    "container-runtime-endpoint",
+    "hostname-override",
+    "kubeconfig",
+    "node-ip",
+    "pod-infra-container-image",
+    "provider-id",
+    "register-with-taints",
+];
+/// Keys of `nodeRegistration` that `kubeadm join` alone reads.
+const OF_JOIN: [&str; 3] = ["ignorePreflightErrors", "imagePullPolicy", "imagePullSerial"];
+/// Variables that steps of the first boot apply to the Node or the machine.
+const APPLIED: [&str; 2] = ["FL_ADMIN_LABELS=", "FL_SWAP="];
+
+/// Handlers of a file that changed, where its content decides. `None` for all other files.
+pub(super) fn handlers(path: &str, old: &str, new: &str) -> Option<BTreeSet<Handler>> {
+    match path {
+        JOIN => Some(of_join(old, new)),
+        ARTIFACTS => Some(of_artifacts(old, new)),
+        ENVIRONMENT => Some(of_environment(old, new)),
+        _ => None,
+    }
+}
+
+fn of_environment(old: &str, new: &str) -> BTreeSet<Handler> {
+    let applied = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| APPLIED.iter().any(|name| line.starts_with(name)));
+        lines.map(str::to_owned).collect()
+    };
+    let same = applied(old) == applied(new);
+    BTreeSet::from([if same { Handler::Boot } else { Handler::Replace }])
+}
+
+/// A line of the list of binaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binary<'a> {
+    /// Name in the catalog.
+    pub name: &'a str,
+    /// SHA-256.
+    pub sum: &'a str,
+    /// The whole line.
+    pub line: &'a str,
+    place: [&'a str; 2],
+}
+
+impl<'a> Binary<'a> {
+    /// The lines of a list.
+    pub fn all(list: &'a str) -> impl Iterator<Item = Self> {
+        list.lines().filter_map(|line| {
+            let mut words = line.split(' ');
+            let (name, sum, format, _, directory) =
+                (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
+            let place = [format, directory];
+            Some(Self { name, sum, line, place })
+        })
+    }
+}
+
+/// The binaries of a list that another list has not.
+pub fn changed_binaries<'a>(old: &'a str, new: &'a str) -> Vec<Binary<'a>> {
+    let had: BTreeSet<_> = Binary::all(old).map(|own| (own.name, own.sum)).collect();
+    Binary::all(new).filter(|own| !had.contains(&(own.name, own.sum))).collect()
+}
+
+fn of_artifacts(old: &str, new: &str) -> BTreeSet<Handler> {
+    let places = |list| -> BTreeMap<_, _> { Binary::all(list).map(|own| (own.name, own.place)).collect() };
+    let (had, has) = (places(old), places(new));
+    // Of a binary that goes, or goes elsewhere, the old one would stay.
+    let moves = had
+        .iter()
+        .any(|(name, place)| !artifact_handlers(name).is_empty() && has.get(name) != Some(place));
+    if moves {
+        return BTreeSet::from([Handler::Replace]);
+    }
+    let changed = changed_binaries(old, new);
+    let handlers: BTreeSet<_> = changed.iter().flat_map(|own| artifact_handlers(own.name)).cloned().collect();
+    match handlers.is_empty() {
+        // Another URL of the same file.
+        true => BTreeSet::from([Handler::Boot]),
+        false => handlers,
+    }
+}
+
+fn of_join(old: &str, new: &str) -> BTreeSet<Handler> {
+    let replace = BTreeSet::from([Handler::Replace]);
+    let (Some(old), Some(new)) = (parse(old), parse(new)) else {
+        return replace;
+    };
+    let mut handlers = BTreeSet::from([Handler::Boot]);
+    if old["patches"] != new["patches"] {
+        handlers.insert(Handler::Kubeadm);
+    }
+    if old["nodeRegistration"] == new["nodeRegistration"] {
+        return handlers;
+    }
+    // A machine that joined with a token has deleted the file.
+    if old["discovery"].get("bootstrapToken").is_some() {
+        return replace;
+    }
+    let keys = |value: &Value| -> BTreeSet<String> {
+        let entries = value["nodeRegistration"].as_object().into_iter().flatten();
+        entries.map(|(key, _)| key.clone()).collect()
+    };
+    for key in &keys(&old) | &keys(&new) {
+        let (before, after) = (&old["nodeRegistration"][&key], &new["nodeRegistration"][&key]);
+        if before == after || OF_JOIN.contains(&key.as_str()) {
+            continue;
+        }
+        if key != "kubeletExtraArgs" {
+            return replace;
+        }
+        let Some(flags) = Flags::between(before, after) else {
+            return replace;
+        };
+        let kubelet = Handler::RestartLate("kubelet.service".to_owned());
+        handlers.extend([Handler::Flags, kubelet]);
+        if flags.names.contains(LABELS) {
+            handlers.insert(Handler::Label);
+        }
+    }
+    handlers
+}
+
+fn parse(text: &str) -> Option<Value> {
+    firelay_yaml::parse(JOIN, text).ok()
+}
+
+/// The kubelet's flags of two documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// Names that either document sets: words of these names go.
+    pub names: BTreeSet<String>,
+    /// Words that come.
+    pub words: Vec<String>,
+    /// Labels of the Node; `None` for one that goes.
+    pub labels: BTreeMap<String, Option<String>>,
+}
+
+impl Flags {
+    /// Of two JoinConfigurations.
+    pub fn of(old: &str, new: &str) -> Option<Self> {
+        let (old, new) = (parse(old)?, parse(new)?);
+        let key = "kubeletExtraArgs";
+        Self::between(&old["nodeRegistration"][key], &new["nodeRegistration"][key])
+    }
+
+    /// `None` if a running machine cannot take them.
+    fn between(old: &Value, new: &Value) -> Option<Self> {
+        let pairs = |list: &Value| -> Vec<(String, String)> {
+            let items = list.as_array().into_iter().flatten();
+            items
+                .map(|item| (text(&item["name"]), text(&item["value"])))
+                .collect()
+        };
+        let (old, new) = (pairs(old), pairs(new));
+        let of = |name: &str, pairs: &[(String, String)]| -> Vec<String> {
+            let own = pairs.iter().filter(|(own, _)| own == name);
+            own.map(|(_, value)| value.clone()).collect()
+        };
+        let fixed = FIXED.iter().any(|name| of(name, &old) != of(name, &new));
+        // kubeadm writes the flags as words in double quotes.
+        let plain = |value: &str| !value.contains([' ', '\t', '\n', '"', '\'', '\\', '$', '*', '?', '[']);
+        if fixed || !new.iter().all(|(_, value)| plain(value)) {
+            return None;
+        }
+        let labels = |pairs: &[(String, String)]| -> BTreeMap<String, String> {
+            let lists = of(LABELS, pairs).join(",");
+            let pairs = lists.split(',').filter_map(|pair| pair.split_once('='));
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        let (had, has) = (labels(&old), labels(&new));
+        let gone = had.keys().filter(|name| !has.contains_key(*name));
+        let mut changed: BTreeMap<_, _> = gone.map(|name| (name.clone(), None)).collect();
+        let come = has.iter().filter(|(name, value)| had.get(*name) != Some(*value));
+        changed.extend(come.map(|(name, value)| (name.clone(), Some(value.clone()))));
+        let differs = |name: &&String| of(name, &old) != of(name, &new);
+        let names = old.iter().chain(&new).map(|(name, _)| name).filter(differs).cloned().collect::<BTreeSet<_>>();
+        let words = new.iter().filter(|(name, _)| names.contains(name));
+        Some(Self {
+            words: words.map(|(name, value)| format!("--{name}={value}")).collect(),
+            names,
+            labels: changed,
+        })
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn join(extra: &str) -> String {
+        format!(
+            "kind: JoinConfiguration\nnodeRegistration:\n  name: w1\n  kubeletExtraArgs:\n  - {{ name: node-ip, value: \"10.0.0.1\" }}\n{extra}\
+             discovery: {{ file: {{ kubeConfigPath: /k }} }}\n"
+        )
+    }
+
+    const KUBELET: &str = "kubelet.service";
+
+    #[test]
+    fn flags_and_labels_are_told_apart_from_what_only_a_new_machine_takes() {
+        let with = |extra: &str| handlers(JOIN, &join(""), &join(extra)).unwrap();
+        let late = || Handler::RestartLate(KUBELET.to_owned());
+        let flags = BTreeSet::from([Handler::Boot, Handler::Flags, late()]);
+        assert_eq!(with("  - { name: v, value: \"3\" }\n"), flags);
+        let labels = BTreeSet::from([Handler::Boot, Handler::Flags, late(), Handler::Label]);
+        assert_eq!(with("  - { name: node-labels, value: a=b }\n"), labels);
+        assert_eq!(with("timeouts: { discovery: 1m }\n"), BTreeSet::from([Handler::Boot]));
+        for extra in [
+            "  - { name: provider-id, value: x }\n",
+            "  - { name: v, value: \"3 4\" }\n",
+            "  taints: [{ key: a, effect: NoSchedule }]\n",
+        ] {
+            assert_eq!(with(extra), BTreeSet::from([Handler::Replace]), "{extra}");
+        }
+    }
+
+    #[test]
+    fn labels_that_go_are_told() {
+        let old = join("  - { name: node-labels, value: \"a=b,c=d\" }\n");
+        let new = join("  - { name: node-labels, value: \"a=x\" }\n");
+        let flags = Flags::of(&old, &new).unwrap();
+        let labels = [("a".to_owned(), Some("x".to_owned())), ("c".to_owned(), None)];
+        assert_eq!(flags.labels, BTreeMap::from(labels));
+        assert_eq!(flags.words, ["--node-labels=a=x"]);
+    }
+
+    #[test]
+    fn a_binary_decides_what_its_change_asks() {
+        let list = |kubelet: &str, at: &str| format!("helm 11 binary https://h /bin helm\nkubelet {kubelet} binary https://k {at} kubelet\n");
+        let with = |new: &str| handlers(ARTIFACTS, &list("22", "/bin"), new).unwrap();
+        let late = Handler::RestartLate(KUBELET.to_owned());
+        let kubelet = BTreeSet::from([Handler::Kubeadm, Handler::Drain, late]);
+        assert_eq!(with(&list("33", "/bin")), kubelet);
+        assert_eq!(with(&list("33", "/opt")), BTreeSet::from([Handler::Replace]));
+        assert_eq!(with("helm 11 binary https://h /bin helm\n"), BTreeSet::from([Handler::Replace]));
+        let mirrored = list("22", "/bin").replace("https://k", "https://mirror");
+        assert_eq!(with(&mirrored), BTreeSet::from([Handler::Boot]));
+    }
+}

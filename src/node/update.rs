@@ -1,0 +1,152 @@
+//! The scripts of an update in place, from `templates/update/`. They use the library, the downloader and the Lease of the first boot.
+
+use serde::Serialize;
+
+use super::{
+    Error, Text,
+    boot::{self, Context, StepContext},
+    render,
+    steps::{self, Step},
+};
+use crate::plan::{NodePlan, Plan};
+
+/// Where a machine has an update that is not over.
+pub const DIRECTORY: &str = "/var/lib/firelay/update";
+/// Seconds for the pods of a machine to leave; then the drain is reported as failed, and begins again.
+const DRAIN_SECONDS: u32 = 900;
+/// The step of the first boot whose template downloads and places binaries.
+const ARTIFACTS: &str = "20-artifacts";
+
+/// The work of an update on one machine.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct UpdateSteps {
+    /// Binaries are fetched.
+    pub fetches: bool,
+    /// Units to reload.
+    pub reload: Vec<String>,
+    /// Units to restart that are neither etcd nor what pods need.
+    pub restart: Vec<String>,
+    /// Steps of the first boot to run again.
+    pub boot_steps: Vec<String>,
+    /// A member of external etcd changes.
+    pub restart_etcd: bool,
+    /// kubeadm upgrades the node.
+    pub kubeadm: bool,
+    /// This machine upgrades the cluster; all others wait for it.
+    pub apply: bool,
+    /// Kubernetes gets another version.
+    pub upgrades: bool,
+    /// The version of Kubernetes.
+    pub version: String,
+    /// The directory of kubeadm's patches, or nothing.
+    pub patches: &'static str,
+    /// Pods leave before.
+    pub drain: bool,
+    /// containerd restarts.
+    pub containerd: bool,
+    /// The kubelet restarts.
+    pub kubelet: bool,
+    /// Flags of the kubelet change.
+    pub flags: bool,
+    /// Labels of the Node change.
+    pub labels: bool,
+    /// Static pods to restart.
+    pub pods: Vec<String>,
+    /// Files or binaries wait for the restart of the kubelet.
+    pub late: bool,
+    /// The version of the kubelet, if it is a new one.
+    pub new_kubelet: String,
+}
+
+impl UpdateSteps {
+    /// The steps that there is something to do in, in the order of running.
+    fn steps(&self) -> Vec<&'static str> {
+        let units = !self.reload.is_empty() || !self.restart.is_empty() || !self.boot_steps.is_empty();
+        let late = self.late || self.containerd || self.kubelet || self.flags || self.labels || !self.pods.is_empty();
+        let steps = [
+            ("10-fetch", self.fetches),
+            ("20-backup", true),
+            ("40-files", true),
+            ("50-units", units),
+            ("60-etcd", self.restart_etcd),
+            ("70-kubeadm", self.kubeadm),
+            ("80-drain", self.drain),
+            ("85-kubelet", late),
+            ("90-ready", true),
+        ];
+        steps.into_iter().filter_map(|(name, has)| has.then_some(name)).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct UpdateContext<'a> {
+    #[serde(flatten)]
+    step: StepContext<'a>,
+    #[serde(flatten)]
+    steps: &'a UpdateSteps,
+    boot_lib: &'a str,
+    drain_seconds: u32,
+}
+
+/// The scripts of an update as `(path below its directory, mode, text)`.
+pub fn scripts(plan: &Plan, node: &NodePlan, update: &UpdateSteps) -> Result<Vec<(String, u32, Text)>, Error> {
+    let own = Context {
+        lib: DIRECTORY,
+        archives: false,
+        update: true,
+        ..boot::context(plan, node, false)
+    };
+    let step = steps::all().iter().find(|step| step.file == ARTIFACTS);
+    let context = UpdateContext {
+        step: StepContext {
+            context: &own,
+            waits: step.map(Step::waits).unwrap_or_default(),
+        },
+        steps: update,
+        boot_lib: &node.os.paths.lib,
+        drain_seconds: DRAIN_SECONDS,
+    };
+    let mut files = vec![
+        ("lib.sh", 0o644, "boot/lib.sh.j2".to_owned()),
+        ("artifacts", 0o755, format!("boot/steps/{ARTIFACTS}.j2")),
+        ("driver", 0o755, "update/driver.j2".to_owned()),
+        ("firelay-rollback", 0o755, "update/firelay-rollback.j2".to_owned()),
+        ("firelay-update.service", 0o644, "update/firelay-update.service.j2".to_owned()),
+    ]
+    .into_iter()
+    .map(|(path, mode, template)| (path.to_owned(), mode, template))
+    .collect::<Vec<_>>();
+    let steps = update.steps().into_iter();
+    files.extend(steps.map(|name| (format!("steps/{name}"), 0o755, format!("update/steps/{name}.j2"))));
+    let text = |(path, mode, template): (String, u32, String)| {
+        let text = render::text(node, &path, &template, &context)?;
+        Ok((path, mode, text))
+    };
+    files.into_iter().map(text).collect()
+}
+
+/// The script that an operator runs.
+#[derive(Debug, Serialize)]
+pub struct Envelope<'a> {
+    /// The machine.
+    pub name: &'a str,
+    /// Its name on the machine; nothing for the machines of a pool.
+    pub named: &'a str,
+    /// Its cluster.
+    pub cluster: &'a str,
+    /// The generation of its document.
+    pub from: u32,
+    /// The generation of its document after the update.
+    pub to: u32,
+    /// The digest of the payload.
+    pub id: &'a str,
+    /// A file of it is for root alone.
+    pub secret: bool,
+    /// The payload, as lines of base64.
+    pub payload: &'a str,
+}
+
+/// The text of the script that an operator runs.
+pub fn envelope(node: &NodePlan, envelope: &Envelope<'_>) -> Result<Text, Error> {
+    render::text(node, "the script of an update", "update/script.sh.j2", envelope)
+}

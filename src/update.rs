@@ -1,0 +1,293 @@
+//! Updates in place: of a machine's old and new files the script that changes it.
+//!
+//! The script carries the files that differ, lists of binaries, and the steps of [`crate::node::update`]. It knows the machine by
+//! the digests of its files (docs/adr/0021-updates-in-place.md).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+use firelay_verify::{Entry, Machine, What};
+
+use crate::{
+    changes::{
+        Handler, MachineChange, handler,
+        registration::{self, Binary, Flags, changed_binaries},
+    },
+    encoding::{base64, gzip, sha256_hex},
+    node::{
+        self, Text,
+        kubeadm::PATCHES_DIRECTORY,
+        update::{Envelope, UpdateSteps, envelope, scripts},
+    },
+    plan::{NodePlan, Plan},
+    spec::JoinIdentity,
+};
+
+/// Characters of a line of base64 (RFC 2045).
+const LINE: usize = 76;
+/// Permission of everybody to read.
+const OTHERS: u32 = 0o004;
+/// Digits of a digest that name an update.
+const ID: usize = 32;
+/// Keys and certificates, which machines renew by themselves.
+const IDENTITY: [&str; 4] = [
+    "/etc/firelay/pki/",
+    "/etc/firelay/kubelet/",
+    "/etc/firelay/kubeconfig/",
+    "/etc/firelay/etcd/",
+];
+/// The environment of an etcd member, to which the machine writes whether it joins an existing cluster.
+const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// kubeadm's configuration of a founder, which is deleted once it was used.
+const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
+
+/// One machine of a cluster that is updated.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The cluster.
+    pub plan: &'a Plan,
+    /// The machine.
+    pub node: &'a NodePlan,
+    /// Its files.
+    pub old: &'a Machine,
+    /// The files that it gets.
+    pub new: &'a Machine,
+    /// What differs.
+    pub change: &'a MachineChange,
+    /// Generations of both documents.
+    pub generations: (u32, u32),
+    /// Kubernetes gets another version, and a control plane upgrades the cluster in place.
+    pub upgrades: bool,
+    /// This machine does it.
+    pub apply: bool,
+}
+
+/// The payload of a script: files by path below its directory.
+type Payload = BTreeMap<String, (u32, Vec<u8>)>;
+
+/// The script of a machine.
+pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
+    let (payload, secret) = payload(change)?;
+    let listing: Vec<_> = payload.iter().map(|(path, (_, bytes))| (path, sha256_hex(bytes))).collect();
+    let id = sha256_hex(format!("{listing:?}").as_bytes())[..ID].to_owned();
+    let mut payload = payload;
+    payload.insert("id".to_owned(), (0o600, format!("{id}\n").into_bytes()));
+    let text = base64(gzip(&tar(&payload)));
+    let lines: Vec<_> = text.as_bytes().chunks(LINE).map(String::from_utf8_lossy).collect();
+    let node = change.node;
+    envelope(
+        node,
+        &Envelope {
+            name: &node.name,
+            named: if node.pool { "" } else { &node.name },
+            cluster: &change.plan.name,
+            from: change.generations.0,
+            to: change.generations.1,
+            id: &id,
+            secret,
+            payload: &lines.join("\n"),
+        },
+    )
+}
+
+/// The files of the script, and whether one is for root alone.
+fn payload(change: &Change<'_>) -> Result<(Payload, bool), node::Error> {
+    let (files, mut payload) = laid_files(change);
+    let secret = files.iter().any(|(_, entry)| entry.mode & OTHERS == 0);
+    let lists = lists(change);
+    let steps = steps(change, &files, &lists);
+    for (path, mode, text) in scripts(change.plan, change.node, &steps)? {
+        payload.insert(path, (mode, text.as_bytes().to_vec()));
+    }
+    payload.extend(lists.into_iter().map(|(path, text)| (path.to_owned(), (0o600, text.into_bytes()))));
+    Ok((payload, secret))
+}
+
+/// Files that are written, with their list: those that differ, and all that nothing but the first boot reads. Of those a machine may
+/// have older ones, since their change alone asks nothing of it.
+fn laid_files<'a>(change: &Change<'a>) -> (Vec<(&'a str, &'a Entry)>, Payload) {
+    let (old, new) = (&change.old.root.entries, &change.new.root.entries);
+    let differs = |path: &str, entry: &Entry| {
+        old.get(path)
+            .is_none_or(|old| old.what != entry.what || old.mode != entry.mode || old.owner != entry.owner)
+    };
+    let written = |(path, entry): &(&'a str, &'a Entry)| {
+        !is_spent(change, path) && (handler(path) == Handler::Boot || differs(path, entry))
+    };
+    let files = new.iter().map(|(path, entry)| (path.as_str(), entry));
+    let files: Vec<_> = files.filter(written).collect();
+    let (mut payload, mut list) = (Payload::new(), String::new());
+    let mut number = 0;
+    for (path, entry) in &files {
+        let What::File(bytes) = &entry.what else { continue };
+        let phase = phase(path);
+        let _ = writeln!(list, "{number} {:04o} {} {phase} {path}", entry.mode, entry.owner);
+        payload.insert(format!("files/{number}"), (0o600, bytes.to_vec()));
+        number += 1;
+    }
+    payload.insert("files/list".to_owned(), (0o600, list.into_bytes()));
+    (files, payload)
+}
+
+/// The step of an update that writes a file: what a unit and its binary read is written together with it.
+fn phase(path: &str) -> &'static str {
+    match handler(path) {
+        Handler::RestartLate(_) => "late",
+        Handler::Restart(unit) if unit == "etcd.service" => "etcd",
+        _ => "early",
+    }
+}
+
+/// Files that a machine deletes after their use: what is spent stays spent (docs/adr/0006-spent-secrets.md).
+fn is_spent(change: &Change<'_>, path: &str) -> bool {
+    path == INIT || path == registration::JOIN && change.node.identity == JoinIdentity::Token
+}
+
+/// Texts that the steps read, by name.
+fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
+    let text = |machine: &Machine, path: &str| machine.text(path).unwrap_or_default().to_owned();
+    let pair = |path: &str| (text(change.old, path), text(change.new, path));
+    let (old, new) = pair(registration::ARTIFACTS);
+    let binaries = changed_binaries(&old, &new);
+    let of = |which: &dyn Fn(&Binary<'_>) -> bool| -> String {
+        let own = binaries.iter().filter(|own| which(own));
+        own.map(|own| format!("{}\n", own.line)).collect()
+    };
+    let mut lists = BTreeMap::from([
+        ("all.list", of(&|_| true)),
+        ("kubeadm.list", of(&|own| own.name == "kubeadm")),
+        ("etcd.list", of(&|own| own.name == "etcd")),
+        ("late.list", of(&|own| !["kubeadm", "etcd"].contains(&own.name))),
+        ("laid", laid(change)),
+        ("remove", removed(change)),
+        ("steps.list", boot_steps(change)),
+        ("units", units(change)),
+    ]);
+    let (old, new) = pair(registration::JOIN);
+    if change.change.handlers().contains(&Handler::Flags)
+        && let Some(flags) = Flags::of(&old, &new)
+    {
+        let names: Vec<_> = flags.names.into_iter().collect();
+        lists.insert("flags", format!("{}\n{}\n", names.join(" "), flags.words.join(" ")));
+        let labels = serde_json::json!({ "metadata": { "labels": flags.labels } });
+        lists.insert("labels", labels.to_string());
+    }
+    lists
+}
+
+/// The digests by which the script knows the machine: `OLD NEW PATH`, `-` where there is no file.
+fn laid(change: &Change<'_>) -> String {
+    let digest = |machine: &Machine, path: &str| match machine.root.entries.get(path).map(|entry| &entry.what) {
+        Some(What::File(bytes)) => sha256_hex(bytes),
+        _ => "-".to_owned(),
+    };
+    let line = |path: &str| format!("{} {} {path}\n", digest(change.old, path), digest(change.new, path));
+    let (old, new) = (&change.old.root, &change.new.root);
+    let paths: BTreeSet<_> = old.files().chain(new.files()).map(|(path, ..)| path).collect();
+    let stays = |path: &&str| {
+        !matches!(handler(path), Handler::Boot | Handler::Apply)
+            && !is_spent(change, path)
+            && *path != ETCD_ENVIRONMENT
+            && !IDENTITY.iter().any(|folder| path.starts_with(folder))
+    };
+    paths.into_iter().filter(stays).map(line).collect()
+}
+
+fn removed(change: &Change<'_>) -> String {
+    let gone = change.old.root.files().map(|(path, ..)| path);
+    let gone = gone.filter(|path| !change.new.root.entries.contains_key(*path));
+    gone.map(|path| format!("{path}\n")).collect()
+}
+
+/// Names of the steps of the first boot in the new document.
+fn boot_steps(change: &Change<'_>) -> String {
+    let directory = format!("{}/steps", change.node.os.paths.lib);
+    let steps = change.new.root.below(&directory);
+    steps.map(|(path, _)| format!("{}\n", &path[directory.len() + 1..])).collect()
+}
+
+/// Units that the way back restarts: `VERB UNIT`.
+fn units(change: &Change<'_>) -> String {
+    let line = |handler: &&Handler| match handler {
+        Handler::Reload(unit) => Some(format!("reload-or-restart {unit}\n")),
+        Handler::Restart(unit) | Handler::RestartLate(unit) => Some(format!("restart {unit}\n")),
+        _ => None,
+    };
+    change.change.handlers().iter().filter_map(line).collect()
+}
+
+fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'static str, String>) -> UpdateSteps {
+    let handlers = change.change.handlers();
+    let late = |unit: &str| handlers.contains(&Handler::RestartLate(unit.to_owned()));
+    let named = |pick: fn(&Handler) -> Option<&String>| -> Vec<String> {
+        handlers.iter().filter_map(|handler| pick(handler).cloned()).collect()
+    };
+    let etcd = |unit: &String| unit == "etcd.service";
+    let restart = named(|handler| match handler {
+        Handler::Restart(unit) => Some(unit),
+        _ => None,
+    });
+    let is_listed = |name: &str| lists.get(name).is_some_and(|list| !list.is_empty());
+    let new_kubelet = lists["late.list"].lines().any(|line| line.starts_with("kubelet "));
+    let version = change.plan.kubernetes.version.to_string();
+    UpdateSteps {
+        fetches: is_listed("all.list"),
+        reload: named(|handler| match handler {
+            Handler::Reload(unit) => Some(unit),
+            _ => None,
+        }),
+        restart_etcd: restart.iter().any(etcd),
+        restart: restart.into_iter().filter(|unit| !etcd(unit)).collect(),
+        boot_steps: named(|handler| match handler {
+            Handler::Step(step) => Some(step),
+            _ => None,
+        }),
+        kubeadm: handlers.contains(&Handler::Kubeadm),
+        apply: change.apply,
+        upgrades: change.upgrades,
+        patches: match change.new.root.below(PATCHES_DIRECTORY).next() {
+            Some(_) => PATCHES_DIRECTORY,
+            None => "",
+        },
+        drain: handlers.contains(&Handler::Drain),
+        containerd: late("containerd.service"),
+        kubelet: late("kubelet.service"),
+        flags: lists.contains_key("flags"),
+        labels: handlers.contains(&Handler::Label),
+        pods: named(|handler| match handler {
+            Handler::Pod(pod) => Some(pod),
+            _ => None,
+        }),
+        late: is_listed("late.list") || files.iter().any(|(path, _)| phase(path) == "late"),
+        new_kubelet: if new_kubelet { version.clone() } else { String::new() },
+        version,
+    }
+}
+
+/// A tar archive (POSIX ustar) without owners and times: same files, same bytes.
+fn tar(files: &Payload) -> Vec<u8> {
+    const BLOCK: usize = 512;
+    let mut archive = Vec::new();
+    for (path, (mode, bytes)) in files {
+        let mut header = [0_u8; BLOCK];
+        let mut put = |at: usize, text: &[u8]| header[at..at + text.len()].copy_from_slice(text);
+        put(0, path.as_bytes());
+        put(100, format!("{mode:07o}").as_bytes());
+        put(108, b"0000000");
+        put(116, b"0000000");
+        put(124, format!("{:011o}", bytes.len()).as_bytes());
+        put(136, b"00000000000");
+        put(148, b"        ");
+        put(156, b"0");
+        put(257, b"ustar\x0000");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        archive.extend_from_slice(&header);
+        archive.extend_from_slice(bytes);
+        archive.resize(archive.len().next_multiple_of(BLOCK), 0);
+    }
+    archive.resize(archive.len() + 2 * BLOCK, 0);
+    archive
+}
