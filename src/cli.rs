@@ -72,6 +72,8 @@ pub enum Verb {
     Render(Render),
     /// Show what a render would change, machine by machine, and in which order
     Plan(Plan),
+    /// Render, and write a script for each running machine that changes it in place
+    Update(Update),
     /// Record that the cluster stands, so that no later render contains `kubeadm init`
     Founded(Founded),
     /// Sign a kubeconfig for one user, offline
@@ -114,7 +116,7 @@ pub enum Verb {
 }
 
 /// The spec.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct SpecArgs {
     /// The cluster spec; further ones are laid over it, the last wins; `-` is stdin
     #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
@@ -279,7 +281,7 @@ pub struct Render {
 }
 
 /// The record of the cluster, and how a render changes it.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct StateArgs {
     /// The record of the cluster [default: NAME.state.yaml beside the bundle NAME.secrets.yaml; firelay.state.yaml beside the spec
     /// for a bundle of another name]
@@ -337,6 +339,53 @@ pub struct Plan {
     /// How to report; SARIF has the findings alone
     #[arg(long, value_enum, default_value_t)]
     pub output: Findings,
+}
+
+/// `update`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It does what `render` does, and writes OUT/update/NUMBER/NAME.sh for each machine that takes its change in place, and \
+                  ORDER with the steps beside them. Run each as root on its machine, through whichever channel; what it does goes \
+                  on by itself, also after a power cut. `firelay plan` shows the same changes and writes nothing.\n\n\
+                  Examples:\n  firelay plan\n  firelay update\n  ssh cp1 sudo bash -s <out/update/1/cp1.sh\n  firelay update --done"
+)]
+pub struct Update {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The tree of the last render, which the running machines have; the new one takes its place
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Only this node or pool, as often as needed; all others stay as the last render left them
+    #[arg(long, value_name = "NAME")]
+    pub node: Vec<String>,
+    /// The running machines have the documents of this tree, and not those in --out
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// All machines have their updates: remove the scripts from the tree, and do nothing else
+    #[arg(long, conflicts_with_all = ["node", "from", "state"])]
+    pub done: bool,
+    /// The record, and changes of a cluster that stands.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+impl Update {
+    /// The render that it is.
+    pub fn render(&self) -> Render {
+        Render {
+            inputs: self.inputs.clone(),
+            out: self.out.clone(),
+            node: self.node.clone(),
+            engine: None,
+            new_secrets: false,
+            state: self.state.clone(),
+            output: self.output,
+        }
+    }
 }
 
 /// `founded`.

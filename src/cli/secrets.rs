@@ -18,7 +18,7 @@ pub enum SecretsVerb {
 }
 
 /// The spec and the bundle.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Inputs {
     /// The spec.
     #[command(flatten)]

@@ -35,6 +35,7 @@ mod size;
 mod state;
 mod streams;
 mod terraform;
+mod update;
 mod variables;
 mod verify;
 mod why;
@@ -54,6 +55,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
         Verb::Render(args) => render::run(args),
         Verb::Plan(args) => plan::run(args),
+        Verb::Update(args) => update::run(args),
         Verb::Founded(args) => founded::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),
         Verb::Terraform(args) => terraform::run(args),

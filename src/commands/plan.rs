@@ -5,7 +5,6 @@ mod report;
 
 use time::OffsetDateTime;
 
-use self::report::Report;
 use super::{
     failure::Failure,
     project::Project,
@@ -18,7 +17,8 @@ use crate::{
     tree::{self, TreeReader},
 };
 
-pub(super) use compare::changed_members;
+pub(super) use compare::{Pair, Secrets, changed, changed_members, explain, unpacked};
+pub(super) use report::{Report, verb};
 
 /// Runs the verb.
 pub fn run(args: &Plan) -> Result<(), Failure> {

@@ -23,22 +23,30 @@ use super::{
     seed,
     state::{Rendering, State, Update},
     streams,
+    update::{self as scripts, Base},
     variables::{self, MachineVariables},
     verify,
 };
 use crate::{
     audit::{Catalogue, MachineFiles},
-    cli::{OutputFormat, Render, TemplateEngine},
+    changes::{Action, MachineChange},
+    cli::{self, OutputFormat, Render, TemplateEngine},
     delivery::{
         Engine, Manifest, ManifestFile, escape,
         tree::{self, TreeWriter},
     },
     plan::{NodePlan, Plan},
     secrets::Bundle,
+    tree::is_update,
 };
 
 /// Runs the verb.
 pub fn run(args: &Render) -> Result<(), Failure> {
+    run_with(args, None)
+}
+
+/// Renders. For `update` it also writes the scripts that change running machines in place.
+pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(args, &project)?;
     let secrets = SecretsFile::open(args, &project)?;
@@ -48,6 +56,7 @@ pub fn run(args: &Render) -> Result<(), Failure> {
     }
     let tree = begin(args, &project, &secrets.bundle)?;
     let mut update = update(args, &project, &secrets.bundle, &state, tree.last(), &nodes)?;
+    let base = in_place.map(|in_place| Base::open(in_place, &project, &tree, &update)).transpose()?;
     let assembly = update.assembly()?;
     let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
     let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
@@ -58,10 +67,22 @@ pub fn run(args: &Render) -> Result<(), Failure> {
         secrets.bundle.issued_at,
         &chosen_checks(&update, &project.plan),
     )?;
-    refuse_members(args, &project, &mut update, &tree, &manifest)?;
+    scripts::keep(&tree, &args.out)?;
+    let scripts = base
+        .map(|base| base.write(&project, &update, &tree, &manifest))
+        .transpose()?;
+    let members = match &scripts {
+        Some(scripts) => scripts.changes().to_vec(),
+        None => replaced(plan::changed_members(&project, &update, (&args.out, &tree, &manifest))?),
+    };
+    update.check_members(&members);
+    update.refuse_forbidden()?;
     let finished = place(&secrets, &state, &update, tree, manifest)?;
     warn_of_leftovers(&args.out, &finished.left)?;
-    report(args, &project, &secrets.bundle, &written, &finished)
+    match in_place.zip(scripts) {
+        Some((in_place, scripts)) => scripts.print(in_place, &project, &update),
+        None => report(args, &project, &secrets.bundle, &written, &finished),
+    }
 }
 
 /// Puts bundle, tree and record in place, in this order: a record never names a document that was not written.
@@ -78,6 +99,15 @@ fn place(
     state.place(record)?;
     update.tell();
     Ok(finished)
+}
+
+/// A document that is rendered alone comes to its machine by replacement, also where an update would take it there in place.
+fn replaced(changes: Vec<MachineChange>) -> Vec<MachineChange> {
+    let whole = |change: MachineChange| match change.in_place() {
+        true => change.whole(Action::Replace, None),
+        false => change,
+    };
+    changes.into_iter().map(whole).collect()
 }
 
 /// The nodes and pools that are asked for, in the order of the spec.
@@ -152,19 +182,6 @@ fn update<'a>(
     update.refuse_forbidden()?;
     update.tell_founded();
     Ok(update)
-}
-
-/// Refuses to replace the last members of etcd, which only the rendered files show.
-fn refuse_members(
-    args: &Render,
-    project: &Project,
-    update: &mut Update<'_>,
-    tree: &TreeWriter,
-    manifest: &Manifest,
-) -> Result<(), Failure> {
-    let changes = plan::changed_members(project, update, (&args.out, tree, manifest))?;
-    update.check_members(&changes);
-    update.refuse_forbidden()
 }
 
 /// Writes the document of one node to stdout, and nothing else anywhere.
@@ -332,7 +349,7 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
         )));
     }
     let other = |file: &ManifestFile| {
-        !variables::is_one(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
+        !variables::is_one(&file.path) && !is_update(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
     Ok(tree.keep(other)?)
 }

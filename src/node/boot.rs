@@ -37,7 +37,7 @@ pub struct Validity {
 /// Values for the templates under `templates/boot/`.
 #[derive(Debug, Serialize)]
 pub(super) struct Context<'a> {
-    pub(super) lib: &'a str,
+    lib: &'a str,
     bin: &'a str,
     founder: bool,
     external_etcd: bool,
@@ -72,7 +72,7 @@ pub(super) struct Context<'a> {
     served: bool,
     cluster_status: bool,
     /// Archives of images are fetched and imported.
-    pub(super) archives: bool,
+    archives: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
@@ -93,7 +93,7 @@ pub(super) struct Context<'a> {
     /// Directory of the API server's audit log, or nothing.
     audit: &'a str,
     /// The scripts are those of an update in place.
-    pub(super) update: bool,
+    update: bool,
 }
 
 /// Values for the template of a step.
@@ -232,7 +232,7 @@ pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error
     }))
 }
 
-pub(super) fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
+fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
     let vip = match &plan.endpoint.provider {
         ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
         _ => None,
@@ -277,6 +277,16 @@ pub(super) fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> 
         audit: audit(plan, node),
         update: false,
         cluster_status: node.roles.control_plane && !(founder && is_small(node)),
+    }
+}
+
+/// The context of an update's scripts, which have a library and a downloader of their own.
+pub(super) fn update_context<'a>(plan: &'a Plan, node: &'a NodePlan, lib: &'a str) -> Context<'a> {
+    Context {
+        lib,
+        archives: false,
+        update: true,
+        ..context(plan, node, false)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Error, Text,
-    boot::{self, Context, StepContext},
+    boot::{self, StepContext},
     render,
     steps::{self, Step},
 };
@@ -90,12 +90,7 @@ struct UpdateContext<'a> {
 
 /// The scripts of an update as `(path below its directory, mode, text)`.
 pub fn scripts(plan: &Plan, node: &NodePlan, update: &UpdateSteps) -> Result<Vec<(String, u32, Text)>, Error> {
-    let own = Context {
-        lib: DIRECTORY,
-        archives: false,
-        update: true,
-        ..boot::context(plan, node, false)
-    };
+    let own = boot::update_context(plan, node, DIRECTORY);
     let step = steps::all().iter().find(|step| step.file == ARTIFACTS);
     let context = UpdateContext {
         step: StepContext {

@@ -312,10 +312,17 @@ fn fingerprint(authority: &Authority) -> String {
 pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
     let digest = |(name, path): &(&str, &str)| {
         let own = files.iter().filter(|file| file.path.starts_with(path));
-        let parts = own.flat_map(|file| [file.path.as_bytes(), file.content.as_bytes()]);
+        let texts: Vec<_> = own.map(|file| (file.path.as_bytes(), unversioned(&file.content))).collect();
+        let parts = texts.iter().flat_map(|(path, text)| [*path, text.as_bytes()]);
         (name.to_string(), keyed(bundle, b"founding\0", parts))
     };
     FOUNDING.iter().map(digest).collect()
+}
+
+/// Configuration without the version of Kubernetes, to which `kubeadm upgrade apply` brings the cluster.
+fn unversioned(content: &str) -> String {
+    let lines = content.lines().filter(|line| !line.starts_with("kubernetesVersion: "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The digest of a machine: of its name, date and files, each by path and SHA-256.

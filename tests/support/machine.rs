@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Files, example, output, read_tree, render, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 29] = [
+const PLACES: [&str; 30] = [
     "/etc/NetworkManager",
     "/etc/chrony",
     "/etc/cni",
@@ -28,6 +28,7 @@ const PLACES: [&str; 29] = [
     "/etc/kubernetes",
     "/etc/modules-load.d",
     "/etc/sysctl.d",
+    "/etc/systemd/system/firelay-update",
     "/etc/systemd/system/kubelet",
     "/opt/bin",
     "/opt/cni/bin",

@@ -14,6 +14,14 @@ use crate::{Error, disk::failed};
 /// The manifest's name in the tree.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
+/// The folder of scripts that change running machines in place.
+pub const UPDATE: &str = "update/";
+
+/// Whether a file is such a script or their order: it belongs to a machine, and not to its document.
+pub fn is_update(path: &str) -> bool {
+    path.starts_with(UPDATE)
+}
+
 /// First part of the names of directories in which a new tree is put together.
 pub(crate) const STAGING: &str = ".firelay-staging-";
 

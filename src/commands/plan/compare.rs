@@ -18,7 +18,7 @@ use crate::{
     record,
     redact::secret_values,
     secrets::Bundle,
-    tree::{Manifest, ManifestFile, TreeReader, TreeWriter},
+    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, is_update},
 };
 
 /// Questions for lines of the spec; each costs as much as some renders.
@@ -106,7 +106,7 @@ fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) 
     (file, bytes)
 }
 
-fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secrets: &Secrets) -> MachineChange {
+pub(in super::super) fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secrets: &Secrets) -> MachineChange {
     let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
     let own: BTreeSet<_> = node.host.files.iter().map(|file| file.path.as_str()).collect();
     let is_own = |path: &str| own.contains(path) || secrets.manifests.contains(path);
@@ -117,12 +117,18 @@ fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secret
     }
 }
 
+/// A machine before and after a change.
+pub(in super::super) struct Pair {
+    pub(in super::super) old: Machine,
+    pub(in super::super) new: Machine,
+}
+
 /// The machine that a node's documents make.
-fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path) -> Result<Option<Machine>, Failure> {
+pub(in super::super) fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path) -> Result<Option<Machine>, Failure> {
     let own = manifest
         .files
         .iter()
-        .filter(|file| file.node.as_ref() == Some(&node.name));
+        .filter(|file| file.node.as_ref() == Some(&node.name) && !is_update(&file.path));
     let manifest = Manifest {
         files: own.cloned().collect(),
         ..Manifest::new(
@@ -135,13 +141,13 @@ fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path)
 }
 
 /// Secrets that no output shows: values, and the user's manifests, which may hold any.
-struct Secrets {
+pub(in super::super) struct Secrets {
     values: Vec<String>,
     manifests: BTreeSet<String>,
 }
 
 impl Secrets {
-    fn of(project: &Project, bundle: &Bundle) -> Self {
+    pub(in super::super) fn of(project: &Project, bundle: &Bundle) -> Self {
         let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
         let mut all: Vec<_> = secret_values(&project.spec).into_iter().chain(inserted).collect();
         all.extend(
@@ -164,7 +170,7 @@ impl Secrets {
 }
 
 /// Adds the lines of the spec that changes come from, a question for each kind of change.
-fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
+pub(in super::super) fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
     if project.plan.nodes.len() > FEW {
         return Ok(());
     }

@@ -26,7 +26,7 @@ const FILES: usize = 12;
 /// The plan for machines.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Report<'a> {
+pub(in super::super) struct Report<'a> {
     cluster: &'a str,
     #[serde(with = "time::serde::rfc3339::option")]
     founded_at: Option<OffsetDateTime>,
@@ -45,7 +45,7 @@ struct Versions {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(project: &'a Project, update: &Update<'_>, changes: &'a [MachineChange], counts: Counts) -> Self {
+    pub(in super::super) fn new(project: &'a Project, update: &Update<'_>, changes: &'a [MachineChange], counts: Counts) -> Self {
         let plan = &project.plan;
         Self {
             cluster: &plan.name,
@@ -73,7 +73,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn text(&self) -> String {
+    pub(in super::super) fn text(&self) -> String {
         let mut lines = vec![self.head()];
         for (change, names) in changes::alike(self.machines) {
             lines.push(String::new());
@@ -147,7 +147,7 @@ impl<'a> Report<'a> {
     }
 }
 
-fn verb(action: Action) -> &'static str {
+pub(in super::super) fn verb(action: Action) -> &'static str {
     match action {
         Action::Add => "add",
         Action::Remove => "remove",

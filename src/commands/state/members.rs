@@ -20,7 +20,7 @@ impl<'a> Update<'a> {
         };
         let members = changes.iter().filter(|change| self.is_member(&change.roles));
         let added = members.clone().filter(|change| change.action == Action::Add).count();
-        let replaced = members.filter(|change| change.replaced_today);
+        let replaced = members.filter(|change| change.action == Action::Replace);
         let replaced: Vec<_> = replaced.map(|change| change.name.as_str()).collect();
         let before = base.machines.values().filter(|own| self.is_member(&own.roles)).count();
         let Some(first) = replaced.first().filter(|_| before + added < MEMBERS) else {

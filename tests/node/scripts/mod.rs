@@ -12,4 +12,5 @@ mod report;
 mod restrict;
 mod settings;
 mod stale_member;
+mod update;
 use crate::support;

@@ -1,0 +1,307 @@
+//! `update`: a render that also writes what changes the running machines in place.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use firelay_verify::Machine;
+use semver::Version;
+use serde::Serialize;
+
+use super::{
+    assembly::for_each_node,
+    failure::Failure,
+    plan::{self, Pair},
+    project::Project,
+    render::{self, same_cluster},
+    state::Update,
+    streams::{self, counted},
+};
+use crate::{
+    changes::{Action, Counts, Handler, MachineChange, Member, Step, steps},
+    cli,
+    plan::NodePlan,
+    record::{self, MINOR_STEPS},
+    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, UPDATE, is_update},
+    update::{Change, script},
+};
+
+/// The list of an update's steps.
+const ORDER: &str = "ORDER";
+
+/// Runs the verb.
+pub fn run(args: &cli::Update) -> Result<(), Failure> {
+    match args.done {
+        true => clear(&args.out),
+        false => render::run_with(&args.render(), Some(args)),
+    }
+}
+
+/// Removes the scripts from the tree: all machines have what they bring.
+fn clear(out: &Path) -> Result<(), Failure> {
+    let tree = TreeWriter::begin(out)?;
+    let Some(last) = tree.last().cloned() else {
+        return Err(missing(out));
+    };
+    tree.keep(|file| !is_update(&file.path))?;
+    let report = tree.finish(last)?;
+    streams::tell(format_args!(
+        "{} removed from {}: the next update begins with the documents that are there now",
+        counted(report.removed.len(), "file"),
+        out.display()
+    ));
+    Ok(())
+}
+
+fn missing(out: &Path) -> Failure {
+    Failure::Io(format!(
+        "{} has no tree of an earlier render: the files of the running machines are not known\n  \
+         = help: bring spec and record back as they were (git checkout), render them into a directory, go to the new spec again, and \
+         name that directory with --from",
+        out.display()
+    ))
+}
+
+/// Keeps the scripts of earlier updates that nobody has removed.
+pub(super) fn keep(tree: &TreeWriter, out: &Path) -> Result<(), Failure> {
+    Ok(tree.keep(|file| is_update(&file.path) && out.join(&file.path).exists())?)
+}
+
+/// The tree that the running machines have.
+pub(super) struct Base<'a> {
+    args: &'a cli::Update,
+    manifest: Manifest,
+    root: PathBuf,
+}
+
+impl<'a> Base<'a> {
+    /// The tree in place, or the one that a flag names.
+    pub(super) fn open(
+        args: &'a cli::Update,
+        project: &Project,
+        tree: &TreeWriter,
+        update: &Update<'_>,
+    ) -> Result<Self, Failure> {
+        if !update.is_founded() {
+            return Err(Failure::Refused(format!(
+                "cluster {} is not founded: its machines take the new documents at their first boot\n  \
+                 = help: firelay render writes them; if the cluster runs, say so first: firelay founded",
+                project.plan.name
+            )));
+        }
+        let Some(from) = &args.from else {
+            let manifest = tree.last().cloned().ok_or_else(|| missing(&args.out))?;
+            let root = args.out.clone();
+            return Ok(Self { args, manifest, root });
+        };
+        let reader = TreeReader::open(from)?;
+        same_cluster(from, Some(&reader.manifest), &project.plan.name, update.bundle())?;
+        refuse_skipped(from, &reader.manifest, &project.plan.kubernetes.version)?;
+        Ok(Self {
+            args,
+            manifest: reader.manifest,
+            root: reader.root,
+        })
+    }
+
+    /// Puts scripts and their order into the new tree.
+    pub(super) fn write(
+        &self,
+        project: &Project,
+        update: &Update<'_>,
+        tree: &TreeWriter,
+        manifest: &Manifest,
+    ) -> Result<Written, Failure> {
+        let mut changes = self.changes(project, update, tree, manifest)?;
+        let wanted = |name: &str| self.args.node.is_empty() || self.args.node.iter().any(|own| own == name);
+        changes.retain(|(change, _)| wanted(&change.name));
+        let (bundle, version) = (update.bundle(), project.plan.kubernetes.version.to_string());
+        let first = first_of(&changes).filter(|_| self.manifest.kubernetes_version != version);
+        let machines = |manifest| record::machines_of_tree(bundle, manifest);
+        let (old, new) = (machines(&self.manifest), machines(manifest));
+        let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
+            machines.get(name).map_or(1, |machine| machine.generation)
+        };
+        let directory = directory(tree, &self.args.out);
+        let mut scripts = BTreeSet::new();
+        for (change, pair) in &changes {
+            let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name)) else {
+                continue;
+            };
+            let own = Change {
+                plan: &project.plan,
+                node,
+                old: &pair.old,
+                new: &pair.new,
+                change,
+                generations: (generation(&old, &node.name), generation(&new, &node.name)),
+                upgrades: first.is_some(),
+                apply: first.as_ref() == Some(&node.name),
+            };
+            tree.put(described(&directory, node), script(&own)?.as_bytes())?;
+            scripts.insert(node.name.clone());
+        }
+        let changes: Vec<_> = changes.into_iter().map(|(change, _)| change).collect();
+        let steps = steps(&changes, project.plan.max_unavailable);
+        if !scripts.is_empty() {
+            let order = ManifestFile::new(format!("{directory}/{ORDER}"));
+            tree.put(order, order_text(&steps).as_bytes())?;
+        }
+        let directory = (!scripts.is_empty()).then_some(directory);
+        Ok(Written { changes, directory })
+    }
+
+    /// The change of every machine, with its files before and after where it takes the change in place.
+    fn changes(
+        &self,
+        project: &Project,
+        update: &Update<'_>,
+        tree: &TreeWriter,
+        manifest: &Manifest,
+    ) -> Result<Vec<(MachineChange, Option<Pair>)>, Failure> {
+        let bundle = update.bundle();
+        let old = record::machines_of_tree(bundle, &self.manifest);
+        let new = record::machines_of_tree(bundle, manifest);
+        let secrets = plan::Secrets::of(project, bundle);
+        let read_old = |path: &str| fs::read(self.root.join(path));
+        let read_new = |path: &str| tree.content(path);
+        let mut changes = for_each_node(&project.plan.nodes, |node| {
+            let whole = |action, reason: Option<String>| {
+                let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+                (change.whole(action, reason), None)
+            };
+            let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
+                machines.get(&node.name).map(|machine| machine.digest.clone())
+            };
+            let (Some(before), Some(after)) = (digest(&old), digest(&new)) else {
+                return Ok(whole(Action::Add, None));
+            };
+            if before == after {
+                return Ok(whole(Action::None, None));
+            }
+            // Whether the tree in place is that of the record, or whether --replace asks for it.
+            let judged = update.change_of(node, &after).filter(|change| change.action == Action::Replace);
+            if let Some(change) = judged.filter(|_| self.args.from.is_none()) {
+                return Ok((change, None));
+            }
+            let old = plan::unpacked(&self.manifest, node, &read_old, &self.root)?;
+            let new = plan::unpacked(manifest, node, &read_new, &self.args.out)?;
+            let change = plan::changed(node, old.as_ref(), new.as_ref(), &secrets);
+            let pair = change.in_place().then(|| old.zip(new)).flatten();
+            Ok((change, pair.map(|(old, new): (Machine, Machine)| Pair { old, new })))
+        })?;
+        let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
+        plan::explain(project, &mut explained)?;
+        for (own, change) in changes.iter_mut().zip(explained) {
+            own.0 = change;
+        }
+        changes.extend(update.removed().into_iter().map(|change| (change, None)));
+        Ok(changes)
+    }
+}
+
+/// The first control plane that is upgraded in place: it upgrades the cluster.
+fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
+    let upgrades = |change: &&MachineChange| {
+        change.in_place()
+            && Member::of(&change.roles) == Member::ControlPlane
+            && change.handlers().contains(&Handler::Kubeadm)
+    };
+    let mut changes = changes.iter().map(|(change, _)| change);
+    changes.find(upgrades).map(|change| change.name.clone())
+}
+
+/// kubeadm goes neither back nor over a minor; the record judges this for the tree in place.
+fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(), Failure> {
+    let old: Option<Version> = manifest.kubernetes_version.parse().ok();
+    let goes = old.is_some_and(|old| {
+        old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS
+    });
+    match goes {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "{} is of Kubernetes {}, and the spec of {new}: kubeadm goes neither back nor over a minor\n  \
+             = help: write an update for each minor, and run them one after the other",
+            from.display(),
+            manifest.kubernetes_version
+        ))),
+    }
+}
+
+/// `update/1`, or the number after those that are there: scripts run in the order of their folders.
+fn directory(tree: &TreeWriter, out: &Path) -> String {
+    let files = tree.last().into_iter().flat_map(|last| &last.files);
+    let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
+    let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
+    let last = there.filter_map(number).max().unwrap_or_default();
+    format!("{UPDATE}{}", last + 1)
+}
+
+fn described(directory: &str, node: &NodePlan) -> ManifestFile {
+    ManifestFile {
+        node: Some(node.name.clone()),
+        pool: node.pool,
+        roles: crate::delivery::roles(node),
+        ..ManifestFile::new(format!("{directory}/{}.sh", node.name))
+    }
+}
+
+/// A line for each machine: `STEP ACTION KIND NAME [SCRIPT]`.
+fn order_text(steps: &[Step]) -> String {
+    let mut text =
+        "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
+    for (at, step) in steps.iter().enumerate() {
+        let kind = step.of.name().replace(' ', "-");
+        for name in &step.machines {
+            let line = format!("{} {} {kind} {name}", at + 1, plan::verb(step.action));
+            text += &line;
+            if step.action == Action::InPlace {
+                text += &format!(" {name}.sh");
+            }
+            text += "\n";
+        }
+    }
+    text
+}
+
+/// What a run has written.
+pub(super) struct Written {
+    changes: Vec<MachineChange>,
+    directory: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Scripts<'a> {
+    #[serde(flatten)]
+    plan: plan::Report<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scripts: Option<String>,
+}
+
+impl Written {
+    /// The changes of members of etcd, which only a replacement endangers.
+    pub(super) fn changes(&self) -> &[MachineChange] {
+        &self.changes
+    }
+
+    /// Prints the changes, and where the scripts are.
+    pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
+        let counts = Counts::of(&self.changes);
+        let report = plan::Report::new(project, update, &self.changes, counts);
+        let scripts = self.directory.as_ref().map(|own| args.out.join(own).display().to_string());
+        if args.output == cli::OutputFormat::Json {
+            return streams::json(&Scripts { plan: report, scripts });
+        }
+        streams::data(&report.text())?;
+        match scripts {
+            Some(scripts) => streams::tell(format_args!(
+                "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
+                counted(counts.in_place, "script")
+            )),
+            None => streams::tell("no script was written: no machine takes a change in place"),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,512 @@
+//! The scripts of `firelay update`, run on machines that are directories: killed at every sync, started again as systemd does,
+//! and compared with machines that were born from the new document.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Output},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::artifacts::sha256;
+use super::support::machine::{Machine, succeeded};
+use super::support::{self, Files, example, firelay, output, read_tree, said};
+
+const STATE: &str = "/var/lib/firelay";
+const OLD: &str = "kubernetes.version=1.36.3";
+
+/// A cluster of ha-ubuntu that was founded with one patch release and is updated to the next.
+struct Cluster {
+    old: BTreeMap<String, Files>,
+    new: BTreeMap<String, Files>,
+    directory: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn updated(before: &[&str], after: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let own = example("ha-ubuntu");
+        fs::copy(&own.spec, at("cluster.yaml")).unwrap();
+        fs::copy(&own.bundle, at("firelay.secrets.yaml")).unwrap();
+        fs::set_permissions(at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o600)).unwrap();
+        let run = |arguments: &[&str]| {
+            let mut command = firelay(arguments);
+            succeeded(&output(command.current_dir(directory.path()), "firelay"));
+        };
+        run(&[&["render", "--founded"], before].concat());
+        let old = read_tree(&at("out"));
+        run(&[&["update"], after].concat());
+        let new = read_tree(&at("out"));
+        Self { old, new, directory }
+    }
+
+    fn script(&self, node: &str) -> String {
+        fs::read_to_string(self.directory.path().join(format!("out/update/1/{node}.sh"))).unwrap()
+    }
+}
+
+/// One machine of the cluster, and what translates texts for it.
+struct Updated<'c> {
+    machine: Machine,
+    node: &'c str,
+    cluster: &'c Cluster,
+}
+
+/// The programs that machines fetch: they write their calls down. kubeadm writes a manifest, as the real one does, and kubectl tells
+/// of control planes that are ready.
+fn program(root: &str, name: &str, url: &str) -> String {
+    let rest = match name {
+        "kubeadm" => format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml"),
+        "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
+        _ => String::new(),
+    };
+    format!("#!/bin/bash\n# {url}\necho \"{name} $*\" >>{root}/calls\n{rest}\n")
+}
+
+/// An API server as `curl` sees it, and the place of downloads.
+const CURL: &str = r#"#!/bin/bash
+url=${*: -1} file= method=GET body=
+while (($#)); do
+  case $1 in
+  -o) file=$2 ;;
+  -X) method=$2 ;;
+  -d) [ "$2" = pretty=true ] || { body=$2; [ "$method" != GET ] || method=POST; } ;;
+  esac
+  shift
+done
+tell() { if [ -n "$file" ]; then cat >"$file"; else cat; fi; }
+case $url in
+*/nodes/*)
+  if [ "$method" = PATCH ]; then
+    echo "node $body" >>ROOT/calls
+    case $body in
+    *'"unschedulable":true'*) : >ROOT/cordoned ;;
+    *'"unschedulable":null'*) rm -f ROOT/cordoned ;;
+    esac
+  else
+    echo '{"spec": {'
+    [ ! -e ROOT/cordoned ] || echo '"unschedulable": true'
+    echo '}, "status": {"conditions": [{"type": "Ready", "status": "True", "message": "x"}],'
+    echo '"nodeInfo": {"kubeletVersion": "v1.36.4"}}}'
+  fi ;;
+*/eviction) echo "evict ${url#*/api/v1/}" >>ROOT/calls; : >ROOT/evicted; printf 201 ;;
+*/api/v1/pods) [ -e ROOT/evicted ] && cat ROOT/pods-after || cat ROOT/pods ;;
+*/configmaps/kubeadm-config) printf '%s\n' '"data": {"ClusterConfiguration": "a: b\nkubernetesVersion: v1.36.4\n"}' ;;
+*/configmaps/cluster-info | */readyz) : | tell ;;
+*/version) echo '"gitVersion": "v1.36.4"' ;;
+*/leases) echo "lease $method" >>ROOT/calls; printf '{}\n201' ;;
+*/leases/*) printf '{"resourceVersion": "1", "holderIdentity": "NODE", "renewTime": "x"}\n200' ;;
+*/bin/*) cat "ROOT/served/${url//\//_}" | tell ;;
+*) echo "no such URL: $url" >&2; exit 22 ;;
+esac
+"#;
+
+/// Pods of a machine as the API server lists them: one of a Deployment, one of a DaemonSet, a mirror, and one that has ended.
+fn pods(with_deployment: bool) -> String {
+    let pod = |name: &str, owner: &str, annotation: &str, phase: &str| {
+        let owners = match owner {
+            "" => String::new(),
+            kind => format!(
+                "        \"ownerReferences\": [\n          {{\n            \"kind\": \"{kind}\",\n            \"name\": \"own\"\n          }}\n        ],\n"
+            ),
+        };
+        let annotations = match annotation {
+            "" => String::new(),
+            name => format!("        \"annotations\": {{\n          \"{name}\": \"x\"\n        }},\n"),
+        };
+        format!(
+            "    {{\n      \"metadata\": {{\n        \"name\": \"{name}\",\n        \"namespace\": \"apps\",\n{annotations}{owners}        \
+             \"uid\": \"1\"\n      }},\n      \"spec\": {{\n        \"volumes\": [\n          {{\n            \"name\": \"data\"\n          }}\n        ]\n      }},\n      \
+             \"status\": {{\n        \"phase\": \"{phase}\"\n      }}\n    }}"
+        )
+    };
+    let mut all = vec![
+        pod("ds", "DaemonSet", "", "Running"),
+        pod("static", "Node", "kubernetes.io/config.mirror", "Running"),
+        pod("over", "Job", "", "Succeeded"),
+    ];
+    if with_deployment {
+        all.push(pod("web", "ReplicaSet", "", "Running"));
+    }
+    format!("{{\n  \"kind\": \"PodList\",\n  \"items\": [\n{}\n  ]\n}}\n", all.join(",\n"))
+}
+
+impl<'c> Updated<'c> {
+    /// A machine that has finished its first boot with this document.
+    fn born(cluster: &'c Cluster, node: &'c str, files: &Files) -> Self {
+        let machine = Machine::with(&BTreeMap::new(), "http://");
+        let own = Self { machine, node, cluster };
+        for (path, (mode, content)) in files {
+            own.machine.write(path, *mode, &own.translated(content));
+        }
+        own.finish_first_boot(files);
+        own
+    }
+
+    fn finish_first_boot(&self, files: &Files) {
+        let (machine, root) = (&self.machine, self.root());
+        machine.write(&format!("{STATE}/complete"), 0o644, "");
+        machine.write(&format!("{STATE}/laid"), 0o644, "");
+        for path in files.keys().filter(|path| path.contains("/steps/")) {
+            let name = path.rsplit('/').next().unwrap();
+            machine.write(&format!("{STATE}/{name}.done"), 0o644, "");
+        }
+        for line in files["/etc/firelay/artifacts"].1.lines() {
+            let words: Vec<_> = line.split(' ').collect();
+            let (name, url) = (words[0], words[3].replace("https://", "http://"));
+            let sum = self.sum(words[0], words[1], &url);
+            machine.write(&format!("{STATE}/{name}-{sum}"), 0o644, "");
+            if words[2] == "binary" {
+                machine.write(&format!("{}/{}", words[4], words[5]), 0o755, &program(&root, name, &url));
+            }
+        }
+        let kubeadm = files["/etc/firelay/artifacts"].1.lines().find(|line| line.starts_with("kubeadm ")).unwrap();
+        let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
+        machine.write("/etc/kubernetes/manifests/kube-apiserver.yaml", 0o600, &format!("# {url}\n"));
+        machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
+        let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
+        machine.write("/var/lib/kubelet/kubeadm-flags.env", 0o644, &format!("KUBELET_KUBEADM_ARGS=\"--a=b{flags}\"\n"));
+    }
+
+    /// With the programs that an update calls; those of the document would be found before any other.
+    fn ready_for_update(self) -> Self {
+        let (machine, root) = (&self.machine, self.root());
+        for line in self.cluster.new[self.node]["/etc/firelay/artifacts"].1.lines() {
+            let words: Vec<_> = line.split(' ').collect();
+            let url = words[3].replace("https://", "http://");
+            machine.write(&format!("/served/{}", url.replace('/', "_")), 0o644, &program(&root, words[0], &url));
+        }
+        machine.program("curl", &CURL.replace("ROOT", &root).replace("NODE", self.node));
+        machine.write("/pods", 0o644, &pods(true));
+        machine.write("/pods-after", 0o644, &pods(false));
+        machine.stand_in(
+            "systemctl",
+            &format!(
+                "case $* in 'start --no-block firelay-update.service')\n\
+                 PATH={root}/usr/local/bin:/usr/bin:/bin setsid --wait bash {root}{STATE}/update/driver >>{root}/journal 2>&1 ;;\nesac\nexit 0"
+            ),
+        );
+        machine.stand_in("crictl", "");
+        // The power goes at the sync that a test names.
+        machine.program(
+            "sync",
+            &format!(
+                "#!/bin/bash\n[ -e {root}/cut ] || exit 0\nread -r left <{root}/cut\n\
+                 if ((left == 0)); then rm {root}/cut; kill -9 $(ps -o pid= --sid \"$(ps -o sid= -p $$)\"); fi\n\
+                 echo $((left - 1)) >{root}/cut\n"
+            ),
+        );
+        self
+    }
+
+    fn root(&self) -> String {
+        self.machine.root().to_str().unwrap().to_owned()
+    }
+
+    /// The digest of a program of these tests in the place of the real one's. Archives are never fetched.
+    fn sum(&self, name: &str, sum: &str, url: &str) -> String {
+        match url.ends_with(".tgz") || url.ends_with(".tar.gz") {
+            true => sum.to_owned(),
+            false => sha256(program(&self.root(), name, url).as_bytes()),
+        }
+    }
+
+    /// A text as it is on this machine: paths within its directory, no TLS, and the digests of its own programs.
+    fn translated(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for files in [&self.cluster.old[self.node], &self.cluster.new[self.node]] {
+            for line in files["/etc/firelay/artifacts"].1.lines() {
+                let words: Vec<_> = line.split(' ').collect();
+                let url = words[3].replace("https://", "http://");
+                text = text.replace(words[1], &self.sum(words[0], words[1], &url));
+            }
+        }
+        self.machine.moved(&text).replace("https://", "http://")
+    }
+
+    /// A list whose lines end with a path.
+    fn moved_list(&self, list: &str) -> String {
+        let line = |line: &str| {
+            let at = line.find('/').unwrap();
+            format!("{}{}{}\n", &line[..at], self.root(), &line[at..])
+        };
+        list.lines().map(line).collect()
+    }
+
+    /// The script, whose payload is translated like the files of the machine, and whose digests are those of the translated files.
+    fn script(&self) -> String {
+        let script = self.cluster.script(self.node);
+        let (head, rest) = script.split_once("<<'PAYLOAD'").unwrap();
+        let (command, rest) = rest.split_once('\n').unwrap();
+        let (payload, tail) = rest.split_once("\nPAYLOAD\n").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let archive = directory.path().join("payload");
+        fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
+        let files = directory.path().join("files");
+        fs::create_dir(&files).unwrap();
+        succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&files), "tar"));
+        let mut digests = Vec::new();
+        for files in [&self.cluster.old[self.node], &self.cluster.new[self.node]] {
+            for (_, content) in files.values() {
+                digests.push((sha256(content.as_bytes()), sha256(self.translated(content).as_bytes())));
+            }
+        }
+        for path in below(&files) {
+            let text = fs::read_to_string(&path).unwrap();
+            let is_list = ["list", "laid", "remove"].iter().any(|name| path.file_name().unwrap() == *name);
+            let mut text = if is_list { self.moved_list(&text) } else { self.translated(&text) };
+            for (old, new) in &digests {
+                text = text.replace(old, new);
+            }
+            fs::write(&path, text).unwrap();
+        }
+        let packed = output(Command::new("tar").args(["-cz", "-C"]).arg(&files).arg("."), "tar");
+        let payload = STANDARD.encode(packed.stdout);
+        let (head, tail) = (self.translated(head), self.translated(tail));
+        format!("{head}<<'PAYLOAD'{command}\n{payload}\nPAYLOAD\n{tail}").replace(" | tar -xz", " | tar -xz --overwrite")
+    }
+
+    /// Runs the script as an operator does.
+    fn run(&self, script: &str) -> Output {
+        self.machine.write("/update.sh", 0o600, script);
+        let mut bash = Command::new("bash");
+        bash.arg(self.machine.at("/update.sh")).env_clear().env("PATH", self.path());
+        output(&mut bash, "bash")
+    }
+
+    fn path(&self) -> String {
+        format!("{}/usr/local/bin:/usr/bin:/bin", self.root())
+    }
+
+    /// systemd starts the unit after a reboot, as often as needed.
+    fn reboot(&self) {
+        self.machine.boot("later");
+        for _ in 0..3 {
+            if !self.machine.exists(&format!("{STATE}/update/driver")) {
+                return;
+            }
+            let mut driver = Command::new("bash");
+            driver.arg(self.machine.at(&format!("{STATE}/update/driver")));
+            let ran = output(driver.env_clear().env("PATH", self.path()), "bash");
+            assert!(ran.status.success(), "{}", said(&ran));
+        }
+        panic!("the update does not end");
+    }
+
+    /// Everything on the disk that a document or the chain has written.
+    fn disk(&self) -> BTreeMap<String, (u32, String)> {
+        let mut disk = BTreeMap::new();
+        let not = ["/var/lib/firelay/previous", "/var/lib/firelay/status.json", "/usr/local/bin/firelay-rollback"];
+        let stand_ins = ["curl", "systemctl", "crictl", "sync"].map(|name| format!("/usr/local/bin/{name}"));
+        for folder in ["/etc", "/opt", "/usr", "/var"] {
+            for path in below(&self.machine.at(folder)) {
+                let name = path.to_str().unwrap()[self.root().len()..].to_owned();
+                if not.iter().any(|own| name.starts_with(own)) || stand_ins.contains(&name) {
+                    continue;
+                }
+                let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o7777;
+                let text = fs::read_to_string(&path).unwrap().replace(&self.root(), "");
+                // Digests of texts with the directory's name in them.
+                let is_mark = name.strip_prefix(&format!("{STATE}/")).is_some_and(|name| name.len() > 64);
+                let name = if is_mark { name[..name.len() - 64].to_owned() } else { name };
+                let text = if name == "/etc/firelay/artifacts" { String::new() } else { text };
+                disk.insert(name, (mode, text));
+            }
+        }
+        disk
+    }
+}
+
+/// The flags that kubeadm writes of a JoinConfiguration.
+fn flags(join: &str) -> String {
+    let value: serde_json::Value = support::pyyaml(join).remove(0);
+    let list = value["nodeRegistration"]["kubeletExtraArgs"].as_array().unwrap().clone();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    list.iter().map(|flag| format!(" --{}={}", text(&flag["name"]), text(&flag["value"]))).collect()
+}
+
+fn below(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(below(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
+
+fn calls(machine: &Machine) -> Vec<String> {
+    let wanted = ["kubeadm ", "node ", "evict ", "lease POST"];
+    let calls = machine.calls().into_iter();
+    calls
+        .filter(|call| {
+            wanted.iter().any(|name| call.starts_with(name)) || call.starts_with("systemctl restart") || call.starts_with("crictl") && call.contains(" stop ")
+        })
+        .collect()
+}
+
+#[test]
+fn an_updated_machine_is_one_that_was_born_from_the_new_document() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    for (node, expected) in [
+        (
+            "cp1",
+            vec![
+                "lease POST",
+                "kubeadm upgrade apply v1.36.4 --yes",
+                r#"node {"spec":{"unschedulable":true}}"#,
+                "evict namespaces/apps/pods/web/eviction",
+                "systemctl restart kubelet.service",
+                r#"node {"spec":{"unschedulable":null}}"#,
+            ],
+        ),
+        (
+            "cp2",
+            vec![
+                "lease POST",
+                "kubeadm upgrade node",
+                r#"node {"spec":{"unschedulable":true}}"#,
+                "evict namespaces/apps/pods/web/eviction",
+                "systemctl restart kubelet.service",
+                r#"node {"spec":{"unschedulable":null}}"#,
+            ],
+        ),
+        (
+            "worker-1",
+            vec![
+                "kubeadm upgrade node",
+                r#"node {"spec":{"unschedulable":true}}"#,
+                "evict namespaces/apps/pods/web/eviction",
+                "systemctl restart kubelet.service",
+                r#"node {"spec":{"unschedulable":null}}"#,
+            ],
+        ),
+    ] {
+        let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+        let script = updated.script();
+        let ran = updated.run(&script);
+        let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{node}: {}\n{journal}", said(&ran));
+        assert!(said(&ran).contains(&format!("{node} is of generation 2")), "{}", said(&ran));
+        assert_eq!(calls(&updated.machine), expected, "{node}: {journal}");
+        assert_eq!(updated.machine.status()["state"], "ready");
+        let born = Updated::born(&cluster, node, &cluster.new[node]);
+        assert_eq!(updated.disk(), born.disk(), "{node}");
+        // Once more it changes nothing.
+        let again = updated.run(&script);
+        assert!(said(&again).contains("is of generation 2 already"), "{}", said(&again));
+        assert_eq!(updated.disk(), born.disk(), "{node}");
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    for node in ["cp1", "worker-1"] {
+        let born = Updated::born(&cluster, node, &cluster.new[node]).disk();
+        for cut in 0.. {
+            let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+            let script = updated.script();
+            // The script itself syncs twice before the unit starts.
+            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 2));
+            let mut bash = Command::new("timeout");
+            updated.machine.write("/update.sh", 0o600, &script);
+            bash.args(["60", "bash"]).arg(updated.machine.at("/update.sh")).arg("--detach");
+            succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
+            let through = updated.machine.exists("/cut");
+            fs::remove_file(updated.machine.at("/cut")).ok();
+            if !through {
+                updated.reboot();
+            }
+            assert_eq!(updated.disk(), born, "{node}: power cut at sync {cut}");
+            assert!(!updated.machine.exists("/cordoned"), "{node}: power cut at sync {cut}");
+            if through {
+                assert!(cut > 20, "{cut}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_machine_of_another_document_is_refused_and_nothing_changes() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    let script = updated.script();
+    updated.machine.write("/etc/containerd/config.toml", 0o644, "edited\n");
+    let before = updated.disk();
+    let ran = updated.run(&script);
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(said(&ran).contains("/etc/containerd/config.toml is not that of generation 1"), "{}", said(&ran));
+    assert_eq!(updated.disk(), before);
+    // The script of another machine.
+    let other = Updated::born(&cluster, "worker-2", &cluster.old["worker-2"]).ready_for_update();
+    let ran = other.run(&other.translated(&cluster.script("worker-1")));
+    assert!(said(&ran).contains("it is for worker-1 of prod, and this machine is worker-2 of prod"), "{}", said(&ran));
+}
+
+#[test]
+fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
+    let set = ["--set", "nodes[worker-{1..3}].labels.tier=app", "--set", "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]"];
+    let cluster = Cluster::updated(&[], &set);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    let ran = updated.run(&updated.script());
+    assert!(ran.status.success(), "{}", said(&ran));
+    let labels = r#"node {"metadata":{"labels":{"tier":"app"}}}"#;
+    assert_eq!(calls(&updated.machine), ["systemctl restart kubelet.service", labels]);
+    assert_eq!(updated.disk(), Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]).disk());
+}
+
+#[test]
+fn a_rollback_brings_files_and_binaries_back() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
+    let before = updated.disk();
+    // kubeadm fails: the update stays half done.
+    let broken = format!("{}/served/", updated.root());
+    for path in below(Path::new(&broken)) {
+        let text = fs::read_to_string(&path).unwrap();
+        if text.contains("kubeadm $*") {
+            fs::write(&path, text).unwrap();
+        }
+    }
+    updated.machine.write("/etc/kubernetes/manifests/kube-apiserver.yaml", 0o600, &before["/etc/kubernetes/manifests/kube-apiserver.yaml"].1);
+    let ran = updated.run(&updated.script());
+    assert!(ran.status.success(), "{}", said(&ran));
+    assert_ne!(updated.disk(), before);
+    let mut rollback = Command::new("bash");
+    rollback.arg(updated.machine.at("/usr/local/bin/firelay-rollback")).arg("--yes");
+    succeeded(&output(rollback.env_clear().env("PATH", updated.path()), "bash"));
+    assert_eq!(updated.disk(), before);
+    assert!(!updated.machine.exists("/var/lib/firelay/previous"));
+}
+
+#[test]
+fn shellcheck_has_nothing_against_the_scripts() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    for node in ["cp1", "cp2", "worker-1"] {
+        let directory = tempfile::tempdir().unwrap();
+        let script = cluster.script(node);
+        let (_, rest) = script.split_once("<<'PAYLOAD'").unwrap();
+        let (payload, _) = rest.split_once('\n').unwrap().1.split_once("\nPAYLOAD\n").unwrap();
+        let archive = directory.path().join("payload");
+        fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
+        succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(directory.path()), "tar"));
+        fs::write(directory.path().join("script"), &script).unwrap();
+        let mut shellcheck = Command::new("shellcheck");
+        shellcheck.args(["--shell", "bash", "--severity", "warning", "--exclude", "SC1091"]);
+        for path in below(directory.path()) {
+            let text = fs::read(&path).unwrap();
+            if text.starts_with(b"#!/bin/bash") && !path.starts_with(directory.path().join("files")) {
+                shellcheck.arg(path);
+            }
+        }
+        assert_eq!(succeeded(&output(&mut shellcheck, "shellcheck")), "", "{node}");
+    }
+}
