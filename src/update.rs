@@ -1,7 +1,7 @@
 //! Updates in place: of a machine's old and new files the script that changes it.
 //!
 //! The script carries the files that differ, lists of binaries, and the steps of [`crate::node::update`]. It knows the machine by
-//! the digests of its files (docs/adr/0021-updates-in-place.md).
+//! the digests of its files (docs/adr/0020-updates-in-place.md).
 
 use std::{
     collections::{BTreeMap, BTreeSet},

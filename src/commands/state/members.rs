@@ -41,7 +41,8 @@ impl<'a> Update<'a> {
             .at(at)
             .label(label.unwrap_or_default());
         self.findings.push(finding.help(
-            "add members first, so that there are three, and replace afterwards; or undo the change of this machine",
+            "add members first, so that there are three, and replace afterwards; or undo the change of this machine; or let \
+             `firelay update` make it in place, where `firelay plan` marks it with ~",
         ));
     }
 

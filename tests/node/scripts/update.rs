@@ -27,9 +27,13 @@ struct Cluster {
 
 impl Cluster {
     fn updated(before: &[&str], after: &[&str]) -> Self {
+        Self::of("ha-ubuntu", before, after)
+    }
+
+    fn of(name: &str, before: &[&str], after: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        let own = example("ha-ubuntu");
+        let own = example(name);
         fs::copy(&own.spec, at("cluster.yaml")).unwrap();
         fs::copy(&own.bundle, at("firelay.secrets.yaml")).unwrap();
         fs::set_permissions(at("firelay.secrets.yaml"), PermissionsExt::from_mode(0o600)).unwrap();
@@ -61,10 +65,25 @@ struct Updated<'c> {
 fn program(root: &str, name: &str, url: &str) -> String {
     let rest = match name {
         "kubeadm" => format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml"),
+        "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
         _ => String::new(),
     };
     format!("#!/bin/bash\n# {url}\necho \"{name} $*\" >>{root}/calls\n{rest}\n")
+}
+
+/// etcd's archive, with its programs.
+fn archive(root: &str, url: &str, members: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    for member in members {
+        let path = directory.path().join(member);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, program(root, path.file_name().unwrap().to_str().unwrap(), url)).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut tar = Command::new("tar");
+    let fixed = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-I", "gzip -n", "-c", "-C"];
+    output(tar.args(fixed).arg(directory.path()).arg("."), "tar").stdout
 }
 
 /// An API server as `curl` sees it, and the place of downloads.
@@ -100,7 +119,8 @@ case $url in
 */version) echo '"gitVersion": "v1.36.4"' ;;
 */leases) echo "lease $method" >>ROOT/calls; printf '{}\n201' ;;
 */leases/*) printf '{"resourceVersion": "1", "holderIdentity": "NODE", "renewTime": "x"}\n200' ;;
-*/bin/*) cat "ROOT/served/${url//\//_}" | tell ;;
+*/health) echo '{"health": "true"}' ;;
+*/bin/* | */download/*) cat "ROOT/served/${url//\//_}" | tell ;;
 *) echo "no such URL: $url" >&2; exit 22 ;;
 esac
 "#;
@@ -158,11 +178,16 @@ impl<'c> Updated<'c> {
         for line in files["/etc/firelay/artifacts"].1.lines() {
             let words: Vec<_> = line.split(' ').collect();
             let (name, url) = (words[0], words[3].replace("https://", "http://"));
-            let sum = self.sum(words[0], words[1], &url);
-            machine.write(&format!("{STATE}/{name}-{sum}"), 0o644, "");
-            if words[2] == "binary" {
-                machine.write(&format!("{}/{}", words[4], words[5]), 0o755, &program(&root, name, &url));
+            machine.write(&format!("{STATE}/{name}-{}", self.sum(&words)), 0o644, "");
+            if words[2] == "binary" || name == "etcd" {
+                for member in &words[5..] {
+                    let member = member.rsplit('/').next().unwrap();
+                    machine.write(&format!("{}/{member}", words[4]), 0o755, &program(&root, member, &url));
+                }
             }
+        }
+        if !files.contains_key("/etc/firelay/kubeadm/join.yaml") {
+            return;
         }
         let kubeadm = files["/etc/firelay/artifacts"].1.lines().find(|line| line.starts_with("kubeadm ")).unwrap();
         let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
@@ -178,7 +203,13 @@ impl<'c> Updated<'c> {
         for line in self.cluster.new[self.node]["/etc/firelay/artifacts"].1.lines() {
             let words: Vec<_> = line.split(' ').collect();
             let url = words[3].replace("https://", "http://");
-            machine.write(&format!("/served/{}", url.replace('/', "_")), 0o644, &program(&root, words[0], &url));
+            let served = machine.at("/served");
+            fs::create_dir_all(&served).unwrap();
+            let bytes = match words[2] {
+                "binary" => program(&root, words[0], &url).into_bytes(),
+                _ => archive(&root, &url, &words[5..]),
+            };
+            fs::write(served.join(url.replace('/', "_")), bytes).unwrap();
         }
         machine.program("curl", &CURL.replace("ROOT", &root).replace("NODE", self.node));
         machine.write("/pods", 0o644, &pods(true));
@@ -207,11 +238,13 @@ impl<'c> Updated<'c> {
         self.machine.root().to_str().unwrap().to_owned()
     }
 
-    /// The digest of a program of these tests in the place of the real one's. Archives are never fetched.
-    fn sum(&self, name: &str, sum: &str, url: &str) -> String {
-        match url.ends_with(".tgz") || url.ends_with(".tar.gz") {
-            true => sum.to_owned(),
-            false => sha256(program(&self.root(), name, url).as_bytes()),
+    /// The digest of a program of these tests in the place of the real one's. Other archives than etcd's are never fetched.
+    fn sum(&self, words: &[&str]) -> String {
+        let url = words[3].replace("https://", "http://");
+        match (words[0], words[2]) {
+            (name, "binary") => sha256(program(&self.root(), name, &url).as_bytes()),
+            ("etcd", _) => sha256(&archive(&self.root(), &url, &words[5..])),
+            _ => words[1].to_owned(),
         }
     }
 
@@ -221,8 +254,7 @@ impl<'c> Updated<'c> {
         for files in [&self.cluster.old[self.node], &self.cluster.new[self.node]] {
             for line in files["/etc/firelay/artifacts"].1.lines() {
                 let words: Vec<_> = line.split(' ').collect();
-                let url = words[3].replace("https://", "http://");
-                text = text.replace(words[1], &self.sum(words[0], words[1], &url));
+                text = text.replace(words[1], &self.sum(&words));
             }
         }
         self.machine.moved(&text).replace("https://", "http://")
@@ -479,15 +511,6 @@ fn a_rollback_brings_files_and_binaries_back() {
     let cluster = Cluster::updated(&["--set", OLD], &[]);
     let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
     let before = updated.disk();
-    // kubeadm fails: the update stays half done.
-    let broken = format!("{}/served/", updated.root());
-    for path in below(Path::new(&broken)) {
-        let text = fs::read_to_string(&path).unwrap();
-        if text.contains("kubeadm $*") {
-            fs::write(&path, text).unwrap();
-        }
-    }
-    updated.machine.write("/etc/kubernetes/manifests/kube-apiserver.yaml", 0o600, &before["/etc/kubernetes/manifests/kube-apiserver.yaml"].1);
     let ran = updated.run(&updated.script());
     assert!(ran.status.success(), "{}", said(&ran));
     assert_ne!(updated.disk(), before);
@@ -498,26 +521,52 @@ fn a_rollback_brings_files_and_binaries_back() {
     assert!(!updated.machine.exists("/var/lib/firelay/previous"));
 }
 
+/// A member of external etcd: a snapshot comes before its new program.
+#[test]
+fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
+    let cluster = Cluster::of("external-etcd", &["--set", "etcd.version=3.6.13"], &[]);
+    let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
+    let ran = updated.run(&updated.script());
+    let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
+    assert!(ran.status.success(), "{}{journal}", said(&ran));
+    assert_eq!(updated.machine.read("/var/lib/firelay/previous/etcd-snapshot.db"), "snapshot\n");
+    let calls = updated.machine.calls();
+    let at = |text: &str| calls.iter().position(|call| call.contains(text)).unwrap_or_else(|| panic!("{text}: {calls:?}"));
+    assert!(at("snapshot save") < at("systemctl restart --no-block etcd.service"));
+    same(&updated.disk(), &Updated::born(&cluster, "etcd1", &cluster.new["etcd1"]).disk(), "etcd1");
+}
+
+/// Scripts of all kinds of machines: with a led endpoint, restricted files, static pods, and etcd.
 #[test]
 fn shellcheck_has_nothing_against_the_scripts() {
-    let cluster = Cluster::updated(&["--set", OLD], &[]);
-    for node in ["cp1", "cp2", "worker-1"] {
-        let directory = tempfile::tempdir().unwrap();
-        let script = cluster.script(node);
-        let (_, rest) = script.split_once("<<'PAYLOAD'").unwrap();
-        let (payload, _) = rest.split_once('\n').unwrap().1.split_once("\nPAYLOAD\n").unwrap();
-        let archive = directory.path().join("payload");
-        fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
-        succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(directory.path()), "tar"));
-        fs::write(directory.path().join("script"), &script).unwrap();
-        let mut shellcheck = Command::new("shellcheck");
-        shellcheck.args(["--shell", "bash", "--severity", "warning", "--exclude", "SC1091"]);
-        for path in below(directory.path()) {
-            let text = fs::read(&path).unwrap();
-            if text.starts_with(b"#!/bin/bash") && !path.starts_with(directory.path().join("files")) {
-                shellcheck.arg(path);
-            }
+    for (name, set, nodes) in [
+        ("ha-ubuntu", &["--set", OLD][..], &["cp1", "cp2", "worker-1"][..]),
+        ("local-endpoint", &["--set", OLD], &["cp1"]),
+        ("hardened", &["--set", OLD], &["cp1", "w1"]),
+        ("external-etcd", &["--set", "etcd.version=3.6.13"], &["etcd1"]),
+    ] {
+        let cluster = Cluster::of(name, set, &[]);
+        for node in nodes {
+            shellcheck(&cluster.script(node), node);
         }
-        assert_eq!(succeeded(&output(&mut shellcheck, "shellcheck")), "", "{node}");
     }
+}
+
+fn shellcheck(script: &str, node: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, rest) = script.split_once("<<'PAYLOAD'").unwrap();
+    let (payload, _) = rest.split_once('\n').unwrap().1.split_once("\nPAYLOAD\n").unwrap();
+    let archive = directory.path().join("payload");
+    fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
+    succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(directory.path()), "tar"));
+    fs::write(directory.path().join("script"), script).unwrap();
+    let mut shellcheck = Command::new("shellcheck");
+    shellcheck.args(["--shell", "bash", "--severity", "warning", "--exclude", "SC1091"]);
+    for path in below(directory.path()) {
+        let text = fs::read(&path).unwrap();
+        if text.starts_with(b"#!/bin/bash") && !path.starts_with(directory.path().join("files")) {
+            shellcheck.arg(path);
+        }
+    }
+    assert_eq!(succeeded(&output(&mut shellcheck, "shellcheck")), "", "{node}");
 }

@@ -18,4 +18,5 @@ mod render;
 mod sealed;
 mod starter;
 mod streams;
+mod update;
 use crate::support;

@@ -81,12 +81,12 @@ fn a_plan_names_line_file_and_field_and_orders_the_steps() {
     let ran = desk.run(&arguments);
     assert_eq!(ran.code, 0, "{ran:?}");
     for text in [
-        "-/+ cp1, cp2, cp3: to replace; in place it would be: kubeadm upgrade\n",
+        "  ~ cp1, cp2, cp3: to update in place: change the kubelet's flags, restart kubelet.service\n",
         "--set:1 → /etc/firelay/kubeadm/join.yaml\n",
         "kubeletExtraArgs/1/value: (none) → \"3\"\n",
-        "  1. replace control plane cp1\n  2. replace control plane cp2\n  3. replace control plane cp3\n",
-        "  4. replace 2 workers worker-1, worker-2\n  5. replace worker worker-3\n",
-        "Plan: 0 to add, 6 to replace (6 only because firelay does not change running machines yet), 0 to remove.\n",
+        "  1. update control plane cp1\n  2. update control plane cp2\n  3. update control plane cp3\n",
+        "  4. update 2 workers worker-1, worker-2\n  5. update worker worker-3\n",
+        "Plan: 0 to add, 6 to update in place, 0 to replace, 0 to remove.\n",
     ] {
         assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
     }
@@ -107,7 +107,7 @@ fn machines_that_come_and_go_are_planned() {
         "{ran:?}"
     );
     assert!(
-        ran.stdout.contains("firelay.state.yaml:") && ran.stdout.contains("Plan: 1 to add, 0 to replace, 1 to remove."),
+        ran.stdout.contains("firelay.state.yaml:") && ran.stdout.contains("Plan: 1 to add, 0 to update in place, 0 to replace, 1 to remove."),
         "{ran:?}"
     );
     let sarif = desk.run(&["plan", "--output", "sarif"]).json();
@@ -154,7 +154,7 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     let first = Desk::of("ha-ubuntu");
     let ran = first.run(&["plan"]);
     assert!(
-        ran.stdout.contains("Plan: 6 to add, 0 to replace, 0 to remove."),
+        ran.stdout.contains("Plan: 6 to add, 0 to update in place, 0 to replace, 0 to remove."),
         "{ran:?}"
     );
 }

@@ -50,6 +50,7 @@ const STAND_INS: &[&str] = &[
     "qm",
     "rsync",
     "skopeo",
+    "ssh",
     "sudo",
     "terraform",
     "virt-get-kernel",

@@ -378,7 +378,17 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/day-two.md",
         Rendered("ha-ubuntu"),
-        &[("firelay plan", RUN), ("cluster prod, founded", Text)],
+        &[
+            (
+                "firelay plan                           # shows",
+                Run("firelay render --set kubernetes.version=1.36.3 && firelay founded && firelay render --set kubernetes.version=1.36.3"),
+            ),
+            ("firelay plan", RUN),
+            ("cluster prod, founded", Text),
+            ("git worktree add", Read),
+            ("kubectl drain worker-1", Read),
+            ("firelay plan\nfirelay update", RUN),
+        ],
     ),
     page(
         "docs/verify.md",
