@@ -70,7 +70,10 @@ type Payload = BTreeMap<String, (u32, Vec<u8>)>;
 /// The script of a machine.
 pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
     let (payload, secret) = payload(change)?;
-    let listing: Vec<_> = payload.iter().map(|(path, (_, bytes))| (path, sha256_hex(bytes))).collect();
+    let listing: Vec<_> = payload
+        .iter()
+        .map(|(path, (_, bytes))| (path, sha256_hex(bytes)))
+        .collect();
     let id = sha256_hex(format!("{listing:?}").as_bytes())[..ID].to_owned();
     let mut payload = payload;
     payload.insert("id".to_owned(), (0o600, format!("{id}\n").into_bytes()));
@@ -101,7 +104,11 @@ fn payload(change: &Change<'_>) -> Result<(Payload, bool), node::Error> {
     for (path, mode, text) in scripts(change.plan, change.node, &steps)? {
         payload.insert(path, (mode, text.as_bytes().to_vec()));
     }
-    payload.extend(lists.into_iter().map(|(path, text)| (path.to_owned(), (0o600, text.into_bytes()))));
+    payload.extend(
+        lists
+            .into_iter()
+            .map(|(path, text)| (path.to_owned(), (0o600, text.into_bytes()))),
+    );
     Ok((payload, secret))
 }
 
@@ -205,7 +212,9 @@ fn removed(change: &Change<'_>) -> String {
 fn boot_steps(change: &Change<'_>) -> String {
     let directory = format!("{}/steps", change.node.os.paths.lib);
     let steps = change.new.root.below(&directory);
-    steps.map(|(path, _)| format!("{}\n", &path[directory.len() + 1..])).collect()
+    steps
+        .map(|(path, _)| format!("{}\n", &path[directory.len() + 1..]))
+        .collect()
 }
 
 /// Units that the way back restarts: `VERB UNIT`.

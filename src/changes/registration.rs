@@ -47,7 +47,9 @@ pub(super) fn handlers(path: &str, old: &str, new: &str) -> Option<BTreeSet<Hand
 
 fn of_environment(old: &str, new: &str) -> BTreeSet<Handler> {
     let applied = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| APPLIED.iter().any(|name| line.starts_with(name)));
+        let lines = text
+            .lines()
+            .filter(|line| APPLIED.iter().any(|name| line.starts_with(name)));
         lines.map(str::to_owned).collect()
     };
     let same = applied(old) == applied(new);
@@ -71,8 +73,13 @@ impl<'a> Binary<'a> {
     pub fn all(list: &'a str) -> impl Iterator<Item = Self> {
         list.lines().filter_map(|line| {
             let mut words = line.split(' ');
-            let (name, sum, format, _, directory) =
-                (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
+            let (name, sum, format, _, directory) = (
+                words.next()?,
+                words.next()?,
+                words.next()?,
+                words.next()?,
+                words.next()?,
+            );
             let place = [format, directory];
             Some(Self { name, sum, line, place })
         })
@@ -82,7 +89,9 @@ impl<'a> Binary<'a> {
 /// The binaries of a list that another list has not.
 pub fn changed_binaries<'a>(old: &'a str, new: &'a str) -> Vec<Binary<'a>> {
     let had: BTreeSet<_> = Binary::all(old).map(|own| (own.name, own.sum)).collect();
-    Binary::all(new).filter(|own| !had.contains(&(own.name, own.sum))).collect()
+    Binary::all(new)
+        .filter(|own| !had.contains(&(own.name, own.sum)))
+        .collect()
 }
 
 fn of_artifacts(old: &str, new: &str) -> BTreeSet<Handler> {
@@ -96,7 +105,11 @@ fn of_artifacts(old: &str, new: &str) -> BTreeSet<Handler> {
         return BTreeSet::from([Handler::Replace]);
     }
     let changed = changed_binaries(old, new);
-    let handlers: BTreeSet<_> = changed.iter().flat_map(|own| artifact_handlers(own.name)).cloned().collect();
+    let handlers: BTreeSet<_> = changed
+        .iter()
+        .flat_map(|own| artifact_handlers(own.name))
+        .cloned()
+        .collect();
     match handlers.is_empty() {
         // Another URL of the same file.
         true => BTreeSet::from([Handler::Boot]),
@@ -171,9 +184,7 @@ impl Flags {
     fn between(old: &Value, new: &Value) -> Option<Self> {
         let pairs = |list: &Value| -> Vec<(String, String)> {
             let items = list.as_array().into_iter().flatten();
-            items
-                .map(|item| (text(&item["name"]), text(&item["value"])))
-                .collect()
+            items.map(|item| (text(&item["name"]), text(&item["value"]))).collect()
         };
         let (old, new) = (pairs(old), pairs(new));
         let of = |name: &str, pairs: &[(String, String)]| -> Vec<String> {
@@ -197,7 +208,13 @@ impl Flags {
         let come = has.iter().filter(|(name, value)| had.get(*name) != Some(*value));
         changed.extend(come.map(|(name, value)| (name.clone(), Some(value.clone()))));
         let differs = |name: &&String| of(name, &old) != of(name, &new);
-        let names = old.iter().chain(&new).map(|(name, _)| name).filter(differs).cloned().collect::<BTreeSet<_>>();
+        let names = old
+            .iter()
+            .chain(&new)
+            .map(|(name, _)| name)
+            .filter(differs)
+            .cloned()
+            .collect::<BTreeSet<_>>();
         let words = new.iter().filter(|(name, _)| names.contains(name));
         Some(Self {
             words: words.map(|(name, value)| format!("--{name}={value}")).collect(),
@@ -255,13 +272,18 @@ mod tests {
 
     #[test]
     fn a_binary_decides_what_its_change_asks() {
-        let list = |kubelet: &str, at: &str| format!("helm 11 binary https://h /bin helm\nkubelet {kubelet} binary https://k {at} kubelet\n");
+        let list = |kubelet: &str, at: &str| {
+            format!("helm 11 binary https://h /bin helm\nkubelet {kubelet} binary https://k {at} kubelet\n")
+        };
         let with = |new: &str| handlers(ARTIFACTS, &list("22", "/bin"), new).unwrap();
         let late = Handler::RestartLate(KUBELET.to_owned());
         let kubelet = BTreeSet::from([Handler::Kubeadm, Handler::Drain, late]);
         assert_eq!(with(&list("33", "/bin")), kubelet);
         assert_eq!(with(&list("33", "/opt")), BTreeSet::from([Handler::Replace]));
-        assert_eq!(with("helm 11 binary https://h /bin helm\n"), BTreeSet::from([Handler::Replace]));
+        assert_eq!(
+            with("helm 11 binary https://h /bin helm\n"),
+            BTreeSet::from([Handler::Replace])
+        );
         let mirrored = list("22", "/bin").replace("https://k", "https://mirror");
         assert_eq!(with(&mirrored), BTreeSet::from([Handler::Boot]));
     }

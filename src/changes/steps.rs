@@ -68,9 +68,7 @@ pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
-        let names: Vec<_> = of(Member::Worker)
-            .filter(|change| acts(change, action))
-            .collect();
+        let names: Vec<_> = of(Member::Worker).filter(|change| acts(change, action)).collect();
         steps.extend(
             names
                 .chunks(most.min(names.len().max(1)))

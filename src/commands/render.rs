@@ -56,7 +56,9 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     }
     let tree = begin(args, &project, &secrets.bundle)?;
     let mut update = update(args, &project, &secrets.bundle, &state, tree.last(), &nodes)?;
-    let base = in_place.map(|in_place| Base::open(in_place, &project, &tree, &update)).transpose()?;
+    let base = in_place
+        .map(|in_place| Base::open(in_place, &project, &tree, &update))
+        .transpose()?;
     let assembly = update.assembly()?;
     let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
     let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
@@ -349,7 +351,9 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
         )));
     }
     let other = |file: &ManifestFile| {
-        !variables::is_one(&file.path) && !is_update(&file.path) && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
+        !variables::is_one(&file.path)
+            && !is_update(&file.path)
+            && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
     Ok(tree.keep(other)?)
 }

@@ -127,7 +127,8 @@ impl<'a> Base<'a> {
         let directory = directory(tree, &self.args.out);
         let mut scripts = BTreeSet::new();
         for (change, pair) in &changes {
-            let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name)) else {
+            let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
+            else {
                 continue;
             };
             let own = Change {
@@ -182,7 +183,9 @@ impl<'a> Base<'a> {
                 return Ok(whole(Action::None, None));
             }
             // Whether the tree in place is that of the record, or whether --replace asks for it.
-            let judged = update.change_of(node, &after).filter(|change| change.action == Action::Replace);
+            let judged = update
+                .change_of(node, &after)
+                .filter(|change| change.action == Action::Replace);
             if let Some(change) = judged.filter(|_| self.args.from.is_none()) {
                 return Ok((change, None));
             }
@@ -216,9 +219,7 @@ fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
 /// kubeadm goes neither back nor over a minor; the record judges this for the tree in place.
 fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(), Failure> {
     let old: Option<Version> = manifest.kubernetes_version.parse().ok();
-    let goes = old.is_some_and(|old| {
-        old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS
-    });
+    let goes = old.is_some_and(|old| old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS);
     match goes {
         true => Ok(()),
         false => Err(Failure::Refused(format!(
@@ -250,8 +251,7 @@ fn described(directory: &str, node: &NodePlan) -> ManifestFile {
 
 /// A line for each machine: `STEP ACTION KIND NAME [SCRIPT]`.
 fn order_text(steps: &[Step]) -> String {
-    let mut text =
-        "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
+    let mut text = "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
     for (at, step) in steps.iter().enumerate() {
         let kind = step.of.name().replace(' ', "-");
         for name in &step.machines {
@@ -290,7 +290,10 @@ impl Written {
     pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
         let counts = Counts::of(&self.changes);
         let report = plan::Report::new(project, update, &self.changes, counts);
-        let scripts = self.directory.as_ref().map(|own| args.out.join(own).display().to_string());
+        let scripts = self
+            .directory
+            .as_ref()
+            .map(|own| args.out.join(own).display().to_string());
         if args.output == cli::OutputFormat::Json {
             return streams::json(&Scripts { plan: report, scripts });
         }

@@ -74,7 +74,10 @@ impl UpdateSteps {
             ("85-kubelet", late),
             ("90-ready", true),
         ];
-        steps.into_iter().filter_map(|(name, has)| has.then_some(name)).collect()
+        steps
+            .into_iter()
+            .filter_map(|(name, has)| has.then_some(name))
+            .collect()
     }
 }
 
@@ -106,7 +109,11 @@ pub fn scripts(plan: &Plan, node: &NodePlan, update: &UpdateSteps) -> Result<Vec
         ("artifacts", 0o755, format!("boot/steps/{ARTIFACTS}.j2")),
         ("driver", 0o755, "update/driver.j2".to_owned()),
         ("firelay-rollback", 0o755, "update/firelay-rollback.j2".to_owned()),
-        ("firelay-update.service", 0o644, "update/firelay-update.service.j2".to_owned()),
+        (
+            "firelay-update.service",
+            0o644,
+            "update/firelay-update.service.j2".to_owned(),
+        ),
     ]
     .into_iter()
     .map(|(path, mode, template)| (path.to_owned(), mode, template))

@@ -312,7 +312,9 @@ fn fingerprint(authority: &Authority) -> String {
 pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
     let digest = |(name, path): &(&str, &str)| {
         let own = files.iter().filter(|file| file.path.starts_with(path));
-        let texts: Vec<_> = own.map(|file| (file.path.as_bytes(), unversioned(&file.content))).collect();
+        let texts: Vec<_> = own
+            .map(|file| (file.path.as_bytes(), unversioned(&file.content)))
+            .collect();
         let parts = texts.iter().flat_map(|(path, text)| [*path, text.as_bytes()]);
         (name.to_string(), keyed(bundle, b"founding\0", parts))
     };

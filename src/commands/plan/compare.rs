@@ -106,7 +106,12 @@ fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) 
     (file, bytes)
 }
 
-pub(in super::super) fn changed(node: &NodePlan, old: Option<&Machine>, new: Option<&Machine>, secrets: &Secrets) -> MachineChange {
+pub(in super::super) fn changed(
+    node: &NodePlan,
+    old: Option<&Machine>,
+    new: Option<&Machine>,
+    secrets: &Secrets,
+) -> MachineChange {
     let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
     let own: BTreeSet<_> = node.host.files.iter().map(|file| file.path.as_str()).collect();
     let is_own = |path: &str| own.contains(path) || secrets.manifests.contains(path);
@@ -124,7 +129,12 @@ pub(in super::super) struct Pair {
 }
 
 /// The machine that a node's documents make.
-pub(in super::super) fn unpacked(manifest: &Manifest, node: &NodePlan, fetch: &Fetch<'_>, out: &Path) -> Result<Option<Machine>, Failure> {
+pub(in super::super) fn unpacked(
+    manifest: &Manifest,
+    node: &NodePlan,
+    fetch: &Fetch<'_>,
+    out: &Path,
+) -> Result<Option<Machine>, Failure> {
     let own = manifest
         .files
         .iter()

@@ -45,7 +45,12 @@ struct Versions {
 }
 
 impl<'a> Report<'a> {
-    pub(in super::super) fn new(project: &'a Project, update: &Update<'_>, changes: &'a [MachineChange], counts: Counts) -> Self {
+    pub(in super::super) fn new(
+        project: &'a Project,
+        update: &Update<'_>,
+        changes: &'a [MachineChange],
+        counts: Counts,
+    ) -> Self {
         let plan = &project.plan;
         Self {
             cluster: &plan.name,
@@ -143,7 +148,9 @@ impl<'a> Report<'a> {
                 counted(count, "machine")
             ),
         };
-        format!("Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{document}")
+        format!(
+            "Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{document}"
+        )
     }
 }
 

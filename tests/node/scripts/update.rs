@@ -64,7 +64,9 @@ struct Updated<'c> {
 /// of control planes that are ready.
 fn program(root: &str, name: &str, url: &str) -> String {
     let rest = match name {
-        "kubeadm" => format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml"),
+        "kubeadm" => {
+            format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml")
+        }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
         _ => String::new(),
@@ -82,7 +84,16 @@ fn archive(root: &str, url: &str, members: &[&str]) -> Vec<u8> {
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     let mut tar = Command::new("tar");
-    let fixed = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-I", "gzip -n", "-c", "-C"];
+    let fixed = [
+        "--sort=name",
+        "--mtime=@0",
+        "--owner=0",
+        "--group=0",
+        "-I",
+        "gzip -n",
+        "-c",
+        "-C",
+    ];
     output(tar.args(fixed).arg(directory.path()).arg("."), "tar").stdout
 }
 
@@ -152,7 +163,10 @@ fn pods(with_deployment: bool) -> String {
     if with_deployment {
         all.push(pod("web", "ReplicaSet", "", "Running"));
     }
-    format!("{{\n  \"kind\": \"PodList\",\n  \"items\": [\n{}\n  ]\n}}\n", all.join(",\n"))
+    format!(
+        "{{\n  \"kind\": \"PodList\",\n  \"items\": [\n{}\n  ]\n}}\n",
+        all.join(",\n")
+    )
 }
 
 impl<'c> Updated<'c> {
@@ -189,12 +203,24 @@ impl<'c> Updated<'c> {
         if !files.contains_key("/etc/firelay/kubeadm/join.yaml") {
             return;
         }
-        let kubeadm = files["/etc/firelay/artifacts"].1.lines().find(|line| line.starts_with("kubeadm ")).unwrap();
+        let kubeadm = files["/etc/firelay/artifacts"]
+            .1
+            .lines()
+            .find(|line| line.starts_with("kubeadm "))
+            .unwrap();
         let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
-        machine.write("/etc/kubernetes/manifests/kube-apiserver.yaml", 0o600, &format!("# {url}\n"));
+        machine.write(
+            "/etc/kubernetes/manifests/kube-apiserver.yaml",
+            0o600,
+            &format!("# {url}\n"),
+        );
         machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
         let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
-        machine.write("/var/lib/kubelet/kubeadm-flags.env", 0o644, &format!("KUBELET_KUBEADM_ARGS=\"--a=b{flags}\"\n"));
+        machine.write(
+            "/var/lib/kubelet/kubeadm-flags.env",
+            0o644,
+            &format!("KUBELET_KUBEADM_ARGS=\"--a=b{flags}\"\n"),
+        );
     }
 
     /// With the programs that an update calls; those of the document would be found before any other.
@@ -280,7 +306,10 @@ impl<'c> Updated<'c> {
         fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
         let files = directory.path().join("files");
         fs::create_dir(&files).unwrap();
-        succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&files), "tar"));
+        succeeded(&output(
+            Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&files),
+            "tar",
+        ));
         let mut digests = Vec::new();
         for files in [&self.cluster.old[self.node], &self.cluster.new[self.node]] {
             for (_, content) in files.values() {
@@ -289,8 +318,14 @@ impl<'c> Updated<'c> {
         }
         for path in below(&files) {
             let text = fs::read_to_string(&path).unwrap();
-            let is_list = ["list", "laid", "remove"].iter().any(|name| path.file_name().unwrap() == *name);
-            let mut text = if is_list { self.moved_list(&text) } else { self.translated(&text) };
+            let is_list = ["list", "laid", "remove"]
+                .iter()
+                .any(|name| path.file_name().unwrap() == *name);
+            let mut text = if is_list {
+                self.moved_list(&text)
+            } else {
+                self.translated(&text)
+            };
             for (old, new) in &digests {
                 text = text.replace(old, new);
             }
@@ -299,14 +334,17 @@ impl<'c> Updated<'c> {
         let packed = output(Command::new("tar").args(["-cz", "-C"]).arg(&files).arg("."), "tar");
         let payload = STANDARD.encode(packed.stdout);
         let (head, tail) = (self.translated(head), self.translated(tail));
-        format!("{head}<<'PAYLOAD'{command}\n{payload}\nPAYLOAD\n{tail}").replace(" | tar -xz", " | tar -xz --overwrite")
+        format!("{head}<<'PAYLOAD'{command}\n{payload}\nPAYLOAD\n{tail}")
+            .replace(" | tar -xz", " | tar -xz --overwrite")
     }
 
     /// Runs the script as an operator does.
     fn run(&self, script: &str) -> Output {
         self.machine.write("/update.sh", 0o600, script);
         let mut bash = Command::new("bash");
-        bash.arg(self.machine.at("/update.sh")).env_clear().env("PATH", self.path());
+        bash.arg(self.machine.at("/update.sh"))
+            .env_clear()
+            .env("PATH", self.path());
         output(&mut bash, "bash")
     }
 
@@ -324,14 +362,24 @@ impl<'c> Updated<'c> {
         };
         let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
         let mut bash = Command::new("bash");
-        succeeded(&output(bash.args(["-c", command]).env_clear().env("PATH", self.path()), "bash"));
-        assert!(!self.machine.exists(&format!("{STATE}/update")), "the update does not end");
+        succeeded(&output(
+            bash.args(["-c", command]).env_clear().env("PATH", self.path()),
+            "bash",
+        ));
+        assert!(
+            !self.machine.exists(&format!("{STATE}/update")),
+            "the update does not end"
+        );
     }
 
     /// Everything on the disk that a document or the chain has written.
     fn disk(&self) -> Disk {
         let mut disk = BTreeMap::new();
-        let not = ["/var/lib/firelay/previous", "/var/lib/firelay/status.json", "/usr/local/bin/firelay-rollback"];
+        let not = [
+            "/var/lib/firelay/previous",
+            "/var/lib/firelay/status.json",
+            "/usr/local/bin/firelay-rollback",
+        ];
         let stand_ins = ["curl", "systemctl", "crictl", "sync"].map(|name| format!("/usr/local/bin/{name}"));
         for folder in ["/etc", "/opt", "/usr", "/var"] {
             for path in below(&self.machine.at(folder)) {
@@ -342,9 +390,19 @@ impl<'c> Updated<'c> {
                 let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o7777;
                 let text = fs::read_to_string(&path).unwrap().replace(&self.root(), "");
                 // Digests of texts with the directory's name in them.
-                let is_mark = name.strip_prefix(&format!("{STATE}/")).is_some_and(|name| name.len() > 64);
-                let name = if is_mark { name[..name.len() - 64].to_owned() } else { name };
-                let text = if name == "/etc/firelay/artifacts" { String::new() } else { text };
+                let is_mark = name
+                    .strip_prefix(&format!("{STATE}/"))
+                    .is_some_and(|name| name.len() > 64);
+                let name = if is_mark {
+                    name[..name.len() - 64].to_owned()
+                } else {
+                    name
+                };
+                let text = if name == "/etc/firelay/artifacts" {
+                    String::new()
+                } else {
+                    text
+                };
                 disk.insert(name, (mode, text));
             }
         }
@@ -366,9 +424,14 @@ fn same(left: &Disk, right: &Disk, title: &str) {
 /// The flags that kubeadm writes of a JoinConfiguration.
 fn flags(join: &str) -> String {
     let value: serde_json::Value = support::pyyaml(join).remove(0);
-    let list = value["nodeRegistration"]["kubeletExtraArgs"].as_array().unwrap().clone();
+    let list = value["nodeRegistration"]["kubeletExtraArgs"]
+        .as_array()
+        .unwrap()
+        .clone();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    list.iter().map(|flag| format!(" --{}={}", text(&flag["name"]), text(&flag["value"]))).collect()
+    list.iter()
+        .map(|flag| format!(" --{}={}", text(&flag["name"]), text(&flag["value"])))
+        .collect()
 }
 
 fn below(directory: &Path) -> Vec<std::path::PathBuf> {
@@ -388,7 +451,9 @@ fn calls(machine: &Machine) -> Vec<String> {
     let calls = machine.calls().into_iter();
     calls
         .filter(|call| {
-            wanted.iter().any(|name| call.starts_with(name)) || call.starts_with("systemctl restart") || call.starts_with("crictl") && call.contains(" stop ")
+            wanted.iter().any(|name| call.starts_with(name))
+                || call.starts_with("systemctl restart")
+                || call.starts_with("crictl") && call.contains(" stop ")
         })
         .collect()
 }
@@ -435,7 +500,11 @@ fn an_updated_machine_is_one_that_was_born_from_the_new_document() {
         let ran = updated.run(&script);
         let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
         assert!(ran.status.success(), "{node}: {}\n{journal}", said(&ran));
-        assert!(said(&ran).contains(&format!("{node} is of generation 2")), "{}", said(&ran));
+        assert!(
+            said(&ran).contains(&format!("{node} is of generation 2")),
+            "{}",
+            said(&ran)
+        );
         assert_eq!(calls(&updated.machine), expected, "{node}: {journal}");
         assert_eq!(updated.machine.status()["state"], "ready");
         let born = Updated::born(&cluster, node, &cluster.new[node]);
@@ -460,7 +529,9 @@ fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
             updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 2));
             let mut bash = Command::new("timeout");
             updated.machine.write("/update.sh", 0o600, &script);
-            bash.args(["60", "bash"]).arg(updated.machine.at("/update.sh")).arg("--detach");
+            bash.args(["60", "bash"])
+                .arg(updated.machine.at("/update.sh"))
+                .arg("--detach");
             succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
             let through = !updated.machine.exists("/killed");
             fs::remove_file(updated.machine.at("/cut")).unwrap();
@@ -486,24 +557,41 @@ fn a_machine_of_another_document_is_refused_and_nothing_changes() {
     let before = updated.disk();
     let ran = updated.run(&script);
     assert_eq!(ran.status.code(), Some(1));
-    assert!(said(&ran).contains("/etc/containerd/config.toml is not that of generation 1"), "{}", said(&ran));
+    assert!(
+        said(&ran).contains("/etc/containerd/config.toml is not that of generation 1"),
+        "{}",
+        said(&ran)
+    );
     same(&updated.disk(), &before, "the disk");
     // The script of another machine.
     let other = Updated::born(&cluster, "worker-2", &cluster.old["worker-2"]).ready_for_update();
     let ran = other.run(&other.translated(&cluster.script("worker-1")));
-    assert!(said(&ran).contains("it is for worker-1 of prod, and this machine is worker-2 of prod"), "{}", said(&ran));
+    assert!(
+        said(&ran).contains("it is for worker-1 of prod, and this machine is worker-2 of prod"),
+        "{}",
+        said(&ran)
+    );
 }
 
 #[test]
 fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
-    let set = ["--set", "nodes[worker-{1..3}].labels.tier=app", "--set", "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]"];
+    let set = [
+        "--set",
+        "nodes[worker-{1..3}].labels.tier=app",
+        "--set",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
+    ];
     let cluster = Cluster::updated(&[], &set);
     let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
     let ran = updated.run(&updated.script());
     assert!(ran.status.success(), "{}", said(&ran));
     let labels = r#"node {"metadata":{"labels":{"tier":"app"}}}"#;
     assert_eq!(calls(&updated.machine), ["systemctl restart kubelet.service", labels]);
-    same(&updated.disk(), &Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]).disk(), "flags");
+    same(
+        &updated.disk(),
+        &Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]).disk(),
+        "flags",
+    );
 }
 
 #[test]
@@ -515,7 +603,9 @@ fn a_rollback_brings_files_and_binaries_back() {
     assert!(ran.status.success(), "{}", said(&ran));
     assert_ne!(updated.disk(), before);
     let mut rollback = Command::new("bash");
-    rollback.arg(updated.machine.at("/usr/local/bin/firelay-rollback")).arg("--yes");
+    rollback
+        .arg(updated.machine.at("/usr/local/bin/firelay-rollback"))
+        .arg("--yes");
     succeeded(&output(rollback.env_clear().env("PATH", updated.path()), "bash"));
     same(&updated.disk(), &before, "the disk");
     assert!(!updated.machine.exists("/var/lib/firelay/previous"));
@@ -529,11 +619,23 @@ fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
     let ran = updated.run(&updated.script());
     let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
     assert!(ran.status.success(), "{}{journal}", said(&ran));
-    assert_eq!(updated.machine.read("/var/lib/firelay/previous/etcd-snapshot.db"), "snapshot\n");
+    assert_eq!(
+        updated.machine.read("/var/lib/firelay/previous/etcd-snapshot.db"),
+        "snapshot\n"
+    );
     let calls = updated.machine.calls();
-    let at = |text: &str| calls.iter().position(|call| call.contains(text)).unwrap_or_else(|| panic!("{text}: {calls:?}"));
+    let at = |text: &str| {
+        calls
+            .iter()
+            .position(|call| call.contains(text))
+            .unwrap_or_else(|| panic!("{text}: {calls:?}"))
+    };
     assert!(at("snapshot save") < at("systemctl restart --no-block etcd.service"));
-    same(&updated.disk(), &Updated::born(&cluster, "etcd1", &cluster.new["etcd1"]).disk(), "etcd1");
+    same(
+        &updated.disk(),
+        &Updated::born(&cluster, "etcd1", &cluster.new["etcd1"]).disk(),
+        "etcd1",
+    );
 }
 
 /// Scripts of all kinds of machines: with a led endpoint, restricted files, static pods, and etcd.
@@ -558,7 +660,14 @@ fn shellcheck(script: &str, node: &str) {
     let (payload, _) = rest.split_once('\n').unwrap().1.split_once("\nPAYLOAD\n").unwrap();
     let archive = directory.path().join("payload");
     fs::write(&archive, STANDARD.decode(payload.replace('\n', "")).unwrap()).unwrap();
-    succeeded(&output(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(directory.path()), "tar"));
+    succeeded(&output(
+        Command::new("tar")
+            .arg("-xzf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(directory.path()),
+        "tar",
+    ));
     fs::write(directory.path().join("script"), script).unwrap();
     let mut shellcheck = Command::new("shellcheck");
     shellcheck.args(["--shell", "bash", "--severity", "warning", "--exclude", "SC1091"]);

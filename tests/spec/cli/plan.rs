@@ -107,7 +107,10 @@ fn machines_that_come_and_go_are_planned() {
         "{ran:?}"
     );
     assert!(
-        ran.stdout.contains("firelay.state.yaml:") && ran.stdout.contains("Plan: 1 to add, 0 to update in place, 0 to replace, 1 to remove."),
+        ran.stdout.contains("firelay.state.yaml:")
+            && ran
+                .stdout
+                .contains("Plan: 1 to add, 0 to update in place, 0 to replace, 1 to remove."),
         "{ran:?}"
     );
     let sarif = desk.run(&["plan", "--output", "sarif"]).json();
@@ -154,7 +157,8 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     let first = Desk::of("ha-ubuntu");
     let ran = first.run(&["plan"]);
     assert!(
-        ran.stdout.contains("Plan: 6 to add, 0 to update in place, 0 to replace, 0 to remove."),
+        ran.stdout
+            .contains("Plan: 6 to add, 0 to update in place, 0 to replace, 0 to remove."),
         "{ran:?}"
     );
 }

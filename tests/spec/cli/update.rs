@@ -21,9 +21,17 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
     let old = desk.everything();
     let ran = desk.run(&["update"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("  ~ worker-1, worker-2, worker-3: to update in place: kubeadm upgrade, drain, restart kubelet.service\n"), "{ran:?}");
+    assert!(
+        ran.stdout.contains(
+            "  ~ worker-1, worker-2, worker-3: to update in place: kubeadm upgrade, drain, restart kubelet.service\n"
+        ),
+        "{ran:?}"
+    );
     assert!(ran.stderr.contains("wrote 6 scripts to out/update/1"), "{ran:?}");
-    assert!(!ran.stderr.contains("FL1221"), "kubeadm brings the cluster to its version: {ran:?}");
+    assert!(
+        !ran.stderr.contains("FL1221"),
+        "kubeadm brings the cluster to its version: {ran:?}"
+    );
     assert_eq!(
         desk.read("out/update/1/ORDER"),
         "# step action kind machine script: go on when all machines of a step are done\n\
@@ -37,7 +45,13 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
     assert_eq!(desk.read("firelay.state.yaml"), other.read("firelay.state.yaml"));
     let after = desk.everything();
     assert_ne!(old, after);
-    for verb in [&["plan", "--detailed-exitcode"][..], &["render"], &["update"], &["verify"], &["audit", "-s", "firelay.secrets.yaml"]] {
+    for verb in [
+        &["plan", "--detailed-exitcode"][..],
+        &["render"],
+        &["update"],
+        &["verify"],
+        &["audit", "-s", "firelay.secrets.yaml"],
+    ] {
         let ran = desk.run(verb);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert_eq!(desk.everything(), after, "{verb:?}");
@@ -51,11 +65,18 @@ fn audit_reads_scripts() {
     assert_eq!(desk.run(&["update"]).code, 0);
     let manifest: serde_json::Value = serde_json::from_str(&desk.read("out/manifest.json")).unwrap();
     let files = manifest["files"].as_array().unwrap();
-    let own = files.iter().find(|file| file["path"] == "update/1/worker-1.sh").unwrap();
+    let own = files
+        .iter()
+        .find(|file| file["path"] == "update/1/worker-1.sh")
+        .unwrap();
     assert_eq!(own["node"], "worker-1");
     let key = desk.read("firelay.secrets.yaml");
     let key = &key[key.find("-----BEGIN").unwrap()..];
-    fs::write(desk.at("out/update/1/worker-1.sh"), format!("{}\n{key}", desk.read("out/update/1/worker-1.sh"))).unwrap();
+    fs::write(
+        desk.at("out/update/1/worker-1.sh"),
+        format!("{}\n{key}", desk.read("out/update/1/worker-1.sh")),
+    )
+    .unwrap();
     let ran = desk.run(&["audit", "-s", "firelay.secrets.yaml"]);
     assert!(ran.code == 5 && ran.stdout.contains("update/1/worker-1.sh"), "{ran:?}");
 }
@@ -66,7 +87,10 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     assert_eq!(desk.run(&["update"]).code, 0);
     let first = tree(&desk.at("out/update/1"));
     let ran = desk.run(&[&["update", "--node", "worker-1"], &FLAG[..]].concat());
-    assert!(ran.code == 0 && ran.stderr.contains("wrote 1 script to out/update/2"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.stderr.contains("wrote 1 script to out/update/2"),
+        "{ran:?}"
+    );
     assert_eq!(tree(&desk.at("out/update/1")), first);
     assert_eq!(tree(&desk.at("out/update/2")).len(), 2);
     let script = desk.read("out/update/2/worker-1.sh");
@@ -78,19 +102,39 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     let ran = desk.run(&["update", "--done"]);
     assert!(ran.code == 0 && !desk.at("out/update").exists(), "{ran:?}");
     assert_eq!(desk.run(&["verify"]).code, 0);
-    assert_eq!(desk.run(&[&["plan", "--detailed-exitcode"], &FLAG[..]].concat()).code, 0);
+    assert_eq!(
+        desk.run(&[&["plan", "--detailed-exitcode"], &FLAG[..]].concat()).code,
+        0
+    );
 }
 
 #[test]
 fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_scripts() {
     let desk = founded("ha-ubuntu", &[]);
-    let set = ["--set", "nodes[worker-{1..3}].taints=[{ key: own, effect: NoSchedule }]", "--set", "nodes[cp1].labels.tier=app"];
+    let set = [
+        "--set",
+        "nodes[worker-{1..3}].taints=[{ key: own, effect: NoSchedule }]",
+        "--set",
+        "nodes[cp1].labels.tier=app",
+    ];
     let ran = desk.run(&[&["update"], &set[..]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("-/+ worker-1, worker-2, worker-3: to replace\n        --set:1 → /etc/firelay/kubeadm/join.yaml\n"), "{ran:?}");
-    assert!(ran.stdout.contains("JoinConfiguration/nodeRegistration/taints/0/key: (none) → "), "{ran:?}");
+    assert!(
+        ran.stdout.contains(
+            "-/+ worker-1, worker-2, worker-3: to replace\n        --set:1 → /etc/firelay/kubeadm/join.yaml\n"
+        ),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout
+            .contains("JoinConfiguration/nodeRegistration/taints/0/key: (none) → "),
+        "{ran:?}"
+    );
     let order = desk.read("out/update/1/ORDER");
-    assert!(order.contains("update control-plane cp1 cp1.sh\n") && order.contains("replace worker worker-1\n"), "{order}");
+    assert!(
+        order.contains("update control-plane cp1 cp1.sh\n") && order.contains("replace worker worker-1\n"),
+        "{order}"
+    );
     let json = desk.run(&[&["update", "--output", "json"], &set[..]].concat()).json();
     assert!(json["scripts"].is_null() && json["counts"]["inPlace"] == 0, "{json}");
 }
@@ -99,7 +143,10 @@ fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_sc
 fn a_change_that_loses_etcd_by_replacement_is_made_in_place() {
     let desk = founded("single-node", &[]);
     let ran = desk.run(&[&["render"], &FLAG[..]].concat());
-    assert!(ran.code == 3 && ran.stderr.contains("FL1217") && ran.stderr.contains("firelay update"), "{ran:?}");
+    assert!(
+        ran.code == 3 && ran.stderr.contains("FL1217") && ran.stderr.contains("firelay update"),
+        "{ran:?}"
+    );
     assert_eq!(desk.run(&[&["plan"], &FLAG[..]].concat()).code, 0);
     let ran = desk.run(&[&["update"], &FLAG[..]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -118,19 +165,50 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     };
     let young = Desk::of("ha-ubuntu");
     assert_eq!(young.run(&["render"]).code, 0);
-    refused(&young, &["update"], 3, &["cluster prod is not founded", "firelay founded"]);
+    refused(
+        &young,
+        &["update"],
+        3,
+        &["cluster prod is not founded", "firelay founded"],
+    );
     let desk = founded("ha-ubuntu", &["--set", OLD]);
     refused(&desk, &["update", "--node", "worker-9"], 2, &["worker-9"]);
     refused(&desk, &["update", "--from", "nowhere"], 1, &["nowhere"]);
-    refused(&desk, &["update", "--set", "kubernetes.version=1.34.11"], 3, &["FL1213"]);
+    refused(
+        &desk,
+        &["update", "--set", "kubernetes.version=1.34.11"],
+        3,
+        &["FL1213"],
+    );
     // The old tree is needed for the files that machines have.
     fs::rename(desk.at("out"), desk.at("before")).unwrap();
-    refused(&desk, &["update"], 1, &["out has no tree of an earlier render", "--from"]);
+    refused(
+        &desk,
+        &["update"],
+        1,
+        &["out has no tree of an earlier render", "--from"],
+    );
     refused(&desk, &["update", "--done"], 1, &["out has no tree"]);
     assert_eq!(desk.run(&["render"]).code, 0);
     let ran = desk.run(&["update", "--from", "before"]);
-    assert!(ran.code == 0 && ran.stderr.contains("wrote 6 scripts to out/update/1"), "{ran:?}");
-    refused(&desk, &["update", "--from", "out", "--set", "kubernetes.version=1.36.3", "--accept", "FL1213"], 3, &["neither back nor over a minor"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("wrote 6 scripts to out/update/1"),
+        "{ran:?}"
+    );
+    refused(
+        &desk,
+        &[
+            "update",
+            "--from",
+            "out",
+            "--set",
+            "kubernetes.version=1.36.3",
+            "--accept",
+            "FL1213",
+        ],
+        3,
+        &["neither back nor over a minor"],
+    );
 }
 
 /// Somebody else has rendered since: the files that machines have are not in this tree.
@@ -138,7 +216,14 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
 fn a_tree_that_is_older_than_the_record_is_refused() {
     let desk = founded("ha-ubuntu", &["--set", OLD]);
     let mut copy = std::process::Command::new("cp");
-    assert!(copy.arg("-a").arg(desk.at("out")).arg(desk.at("older")).status().unwrap().success());
+    assert!(
+        copy.arg("-a")
+            .arg(desk.at("out"))
+            .arg(desk.at("older"))
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(desk.run(&["render"]).code, 0);
     fs::remove_dir_all(desk.at("out")).unwrap();
     fs::rename(desk.at("older"), desk.at("out")).unwrap();

@@ -381,7 +381,9 @@ pub const PAGES: &[Page] = &[
         &[
             (
                 "firelay plan                           # shows",
-                Run("firelay render --set kubernetes.version=1.36.3 && firelay founded && firelay render --set kubernetes.version=1.36.3"),
+                Run(
+                    "firelay render --set kubernetes.version=1.36.3 && firelay founded && firelay render --set kubernetes.version=1.36.3",
+                ),
             ),
             ("firelay plan", RUN),
             ("cluster prod, founded", Text),
