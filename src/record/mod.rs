@@ -313,7 +313,7 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
     let digest = |(name, path): &(&str, &str)| {
         let own = files.iter().filter(|file| file.path.starts_with(path));
         let texts: Vec<_> = own
-            .map(|file| (file.path.as_bytes(), unversioned(&file.content)))
+            .map(|file| (file.path.as_bytes(), of_cluster(&file.content)))
             .collect();
         let parts = texts.iter().flat_map(|(path, text)| [*path, text.as_bytes()]);
         (name.to_string(), keyed(bundle, b"founding\0", parts))
@@ -321,9 +321,13 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
     FOUNDING.iter().map(digest).collect()
 }
 
-/// Configuration without the version of Kubernetes, to which `kubeadm upgrade apply` brings the cluster.
-fn unversioned(content: &str) -> String {
-    let lines = content.lines().filter(|line| !line.starts_with("kubernetesVersion: "));
+/// Configuration of the cluster: without that of the founder's own Node, which its later documents carry, and without the version of
+/// Kubernetes, to which `kubeadm upgrade apply` brings the cluster.
+fn of_cluster(content: &str) -> String {
+    let documents = content.split("---\n");
+    let documents = documents.filter(|document| !document.contains("kind: InitConfiguration\n"));
+    let lines = documents.flat_map(str::lines);
+    let lines = lines.filter(|line| !line.starts_with("kubernetesVersion: "));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -41,8 +41,11 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
     // The documents are those of a render of the new spec, and everything stays as it is if nothing changes.
     let other = founded("ha-ubuntu", &["--set", OLD]);
     assert_eq!(other.run(&["render"]).code, 0);
-    assert_eq!(tree(&desk.at("out/nodes")), tree(&other.at("out/nodes")));
-    assert_eq!(desk.read("firelay.state.yaml"), other.read("firelay.state.yaml"));
+    let contents = |desk: &Desk| -> Vec<_> {
+        let files = tree(&desk.at("out/nodes")).into_iter();
+        files.map(|(path, entry)| (path, entry.content)).collect()
+    };
+    assert!(contents(&desk) == contents(&other), "the documents differ from those of a render");
     let after = desk.everything();
     assert_ne!(old, after);
     for verb in [
@@ -92,7 +95,7 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
         "{ran:?}"
     );
     assert_eq!(tree(&desk.at("out/update/1")), first);
-    assert_eq!(tree(&desk.at("out/update/2")).len(), 2);
+    assert!(desk.at("out/update/2/ORDER").exists() && !desk.at("out/update/2/cp1.sh").exists());
     let script = desk.read("out/update/2/worker-1.sh");
     assert!(script.contains("from generation 2 of its document to 3."), "{script}");
     // Somebody has removed what was run.
@@ -127,7 +130,7 @@ fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_sc
     );
     assert!(
         ran.stdout
-            .contains("JoinConfiguration/nodeRegistration/taints/0/key: (none) → "),
+            .contains("JoinConfiguration/nodeRegistration/taints/0/effect: (none) → "),
         "{ran:?}"
     );
     let order = desk.read("out/update/1/ORDER");
