@@ -363,7 +363,7 @@ pub struct Update {
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
     /// All machines have their updates: remove the scripts from the tree, and do nothing else
-    #[arg(long, conflicts_with_all = ["node", "from", "state"])]
+    #[arg(long, conflicts_with_all = ["node", "from"])]
     pub done: bool,
     /// The record, and changes of a cluster that stands.
     #[command(flatten)]

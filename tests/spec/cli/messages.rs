@@ -45,6 +45,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-secrets-seal", &["secrets", "seal", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
         case("help-publish", &["publish", "--help"]),
         case("help-seed", &["seed", "--help"]),
