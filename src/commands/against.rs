@@ -20,7 +20,7 @@ use crate::{
     cli::{Inputs, SpecArgs, Verify},
     encoding::sha256_hex,
     secrets::Bundle,
-    tree::{self, Manifest, ManifestFile, TreeReader},
+    tree::{self, Manifest, ManifestFile, TreeReader, is_update},
 };
 
 /// The differences between a tree and the render of its spec and bundle.
@@ -96,7 +96,10 @@ impl Rendered {
         shared.extend(variables::files(None, project, bundle, machines)?);
         shared.push(tree::gitignore());
         let shared = shared.into_iter().map(|(file, bytes): TreeFile| one(file, &bytes, out));
-        let mut files: Vec<_> = files.into_iter().flatten().chain(shared).collect();
+        // A script is the difference of two specs, and one of them is gone: its own digest in the manifest has to do.
+        let scripts = last.files.iter().filter(|file| is_update(&file.path));
+        let scripts = scripts.map(|file| (file.clone(), None));
+        let mut files: Vec<_> = files.into_iter().flatten().chain(shared).chain(scripts).collect();
         files.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
         let mut manifest = documents::manifest(project, &assembly);
         manifest.files = files.iter().map(|(file, _)| file.clone()).collect();

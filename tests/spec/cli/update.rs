@@ -45,7 +45,10 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
         let files = tree(&desk.at("out/nodes")).into_iter();
         files.map(|(path, entry)| (path, entry.content)).collect()
     };
-    assert!(contents(&desk) == contents(&other), "the documents differ from those of a render");
+    assert!(
+        contents(&desk) == contents(&other),
+        "the documents differ from those of a render"
+    );
     let after = desk.everything();
     assert_ne!(old, after);
     for verb in [
@@ -53,6 +56,7 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
         &["render"],
         &["update"],
         &["verify"],
+        &["verify", "--against", "cluster.yaml"],
         &["audit", "-s", "firelay.secrets.yaml"],
     ] {
         let ran = desk.run(verb);
