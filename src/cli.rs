@@ -9,12 +9,14 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use clap_complete::Shell;
 
 mod artifacts;
+mod certs;
 mod kubeconfig;
 mod profile;
 mod secrets;
 mod tree;
 
 pub use artifacts::*;
+pub use certs::*;
 pub use kubeconfig::*;
 pub use profile::*;
 pub use secrets::*;
@@ -32,7 +34,7 @@ pub use tree::*;
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
                   5 verification or a policy failed (size, secrets where they must not be), 6 a plan has changes \
-                  (--detailed-exitcode).",
+                  (--detailed-exitcode), or a credential ends soon (certs --within).",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -78,6 +80,8 @@ pub enum Verb {
     Founded(Founded),
     /// Sign a kubeconfig for one user, offline
     Kubeconfig(Kubeconfig),
+    /// List certificates and credentials with the days on which they end
+    Certs(Certs),
     /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
     Verify(Verify),
     /// Say how payloads come to where machines fetch them, or lay them there

@@ -18,7 +18,7 @@ pub enum Failure {
     Policy(String),
     /// 5: a document fits in no form that its platform takes.
     TooLarge(String),
-    /// 6: a plan has changes, and `--detailed-exitcode` asks for them.
+    /// 6: a plan has changes, or a credential ends soon, and a flag asks for this.
     Changes,
 }
 

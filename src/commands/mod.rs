@@ -5,6 +5,7 @@ mod artifacts;
 pub mod assembly;
 mod audit;
 mod bundle;
+mod certs;
 pub mod check;
 mod clock;
 mod completions;
@@ -58,6 +59,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Update(args) => update::run(args),
         Verb::Founded(args) => founded::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),
+        Verb::Certs(args) => certs::run(args),
         Verb::Terraform(args) => terraform::run(args),
         Verb::Publish(args) => publish::run(args),
         Verb::Verify(args) => verify::run(args),

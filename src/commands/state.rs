@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use base::refuse_foreign;
 pub use update::{Render as Rendering, Update, whole_second};
 
 use super::{

@@ -48,7 +48,7 @@ impl Update<'_> {
 }
 
 /// A record of another cluster or bundle, or one whose fixed values were edited.
-pub(super) fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
+pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
     let Some(text) = &state.text else { return Ok(()) };
     let record = &text.record;
     if !record.is_of(bundle) {

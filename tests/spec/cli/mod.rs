@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod bundle;
+mod certs;
 pub mod desk;
 mod git;
 mod inputs;

@@ -22,7 +22,7 @@ fn founded(example: &str) -> Desk {
     desk
 }
 
-fn run_at(desk: &Desk, time: &str, arguments: &[&str]) -> Ran {
+pub fn run_at(desk: &Desk, time: &str, arguments: &[&str]) -> Ran {
     Ran::of(
         &firelay_at(time, arguments)
             .current_dir(desk.directory.path())

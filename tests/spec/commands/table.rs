@@ -154,6 +154,15 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/certificates.md",
+        Rendered("ha-ubuntu"),
+        &[
+            ("firelay certs  ", RUN),
+            ("cluster prod on", Text),
+            ("firelay certs --within 30d --output json", RUN),
+        ],
+    ),
+    page(
         "docs/delivery.md",
         Example("ha-ubuntu"),
         &[

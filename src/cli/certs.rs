@@ -1,0 +1,44 @@
+//! `certs`: the dates on which credentials end.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Inputs;
+
+/// `certs`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "With --within the exit code is 6 if anything ends in that time, or has ended, that no machine renews by itself.\n\n\
+                  Examples:\n  firelay certs\n  firelay certs --within 30d\n  firelay certs --output ics > certificates.ics\n  \
+                  firelay certs --output json | jq '.credentials[] | select(.machine == \"cp1\")'"
+)]
+pub struct Certs {
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The tree of the last render
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The record of the cluster [default: as `render` has it]
+    #[arg(long = "state", value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// End with 6 if something ends in this time: 30d, 720h
+    #[arg(long, value_name = "DURATION")]
+    pub within: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t)]
+    pub output: CertsOutput,
+}
+
+/// How `certs` reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CertsOutput {
+    /// For people
+    #[default]
+    Text,
+    /// For machines
+    Json,
+    /// iCalendar (RFC 5545), for calendars
+    Ics,
+}
