@@ -55,6 +55,7 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
     files.extend(interfaces::files(node)?);
     files.extend(cluster(shared, node, founder)?);
     files.extend(boot::files(plan, node, validity, founder)?);
+    files.extend(etcd::scripts(plan, node)?);
     Ok(NodeFiles {
         hostname: (!node.pool).then(|| node.name.clone()),
         directories: directories(),
@@ -175,6 +176,7 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     all.extend(units::etcd(node)?);
     all.extend(units::firewall(plan, node)?);
     all.extend(units::implied(plan, node));
+    all.extend(etcd::backup_units(plan, node)?);
     if plan.security.sandbox_units {
         units::sandbox(plan, node, &mut all)?;
     }

@@ -18,7 +18,7 @@ use crate::{
 use super::{
     Error, NodeFile, NodeUnit,
     address::proc_form,
-    endpoint, environment, host, render,
+    endpoint, environment, etcd, host, render,
     steps::{self, Condition, Step},
 };
 
@@ -94,6 +94,8 @@ pub(super) struct Context<'a> {
     audit: &'a str,
     /// The scripts are those of an update in place.
     update: bool,
+    /// A timer takes snapshots of etcd.
+    backup: bool,
 }
 
 /// Values for the template of a step.
@@ -276,6 +278,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         admin_labels: !node.admin_labels.is_empty(),
         audit: audit(plan, node),
         update: false,
+        backup: etcd::backup(plan, node).is_some(),
         cluster_status: node.roles.control_plane && !(founder && is_small(node)),
     }
 }

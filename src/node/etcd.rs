@@ -1,15 +1,20 @@
-//! External etcd members: `/etc/etcd/etcd.env`, read by etcd itself as `ETCD_…` variables.
+//! etcd: snapshots of every member, and the environment of external ones, `/etc/etcd/etcd.env`, read by etcd itself as `ETCD_…` variables.
 //!
 //! Every flag has its variable in 3.4, 3.5 and 3.6 (etcd `pkg/flags/flag.go`). Nothing goes on the command line,
 //! because etcd refuses to start when a flag hides a variable.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::NodeFile;
-use crate::plan::{NodePlan, Plan};
+use serde::Serialize;
+
+use super::{Error, NodeFile, NodeUnit, render};
+use crate::plan::{EtcdBackupPlan, NodePlan, Plan};
 
 /// Where a member's certificates and keys are: `ca.crt`, `server.{crt,key}`, `peer.{crt,key}`.
 pub const PKI_DIRECTORY: &str = "/etc/etcd/pki";
+
+/// The same of a stacked member.
+const STACKED_PKI_DIRECTORY: &str = "/etc/kubernetes/pki/etcd";
 
 /// `https://ADDRESS:2379` of a member, by its first address.
 pub fn client_url(member: &NodePlan) -> String {
@@ -37,6 +42,79 @@ pub fn environment(plan: &Plan, node: &NodePlan) -> NodeFile {
         mode: 0o644,
         content: content.into(),
     }
+}
+
+/// The settings of snapshots, on a member that takes them.
+pub fn backup<'p>(plan: &'p Plan, node: &NodePlan) -> Option<&'p EtcdBackupPlan> {
+    plan.etcd.backup.as_ref().filter(|_| plan.etcd.runs_on(node.roles))
+}
+
+/// What the templates under `templates/etcd/` take.
+#[derive(Serialize)]
+struct Context<'a> {
+    bin: &'a str,
+    lib: &'a str,
+    endpoint: String,
+    pki: &'static str,
+    external: bool,
+    to: &'a str,
+    keep: u16,
+    /// Seconds.
+    every: i64,
+}
+
+impl<'a> Context<'a> {
+    fn of(plan: &Plan, node: &'a NodePlan, backup: &'a EtcdBackupPlan) -> Self {
+        Self {
+            bin: &node.bin_dir,
+            lib: &node.os.paths.lib,
+            endpoint: url(loopback(node), 2379),
+            pki: match plan.etcd.external {
+                true => PKI_DIRECTORY,
+                false => STACKED_PKI_DIRECTORY,
+            },
+            external: plan.etcd.external,
+            to: &backup.to,
+            keep: backup.keep,
+            every: backup.every.whole_seconds(),
+        }
+    }
+}
+
+/// The scripts that take snapshots and recover from one.
+pub fn scripts(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
+    let Some(backup) = backup(plan, node) else {
+        return Ok(Vec::new());
+    };
+    let context = Context::of(plan, node, backup);
+    let script = |path: String, template: &str| {
+        let content = render::text(node, &path, template, &context)?;
+        Ok(NodeFile::new(&path, 0o755, content))
+    };
+    Ok(vec![
+        script(format!("{}/etcd-backup", context.lib), "etcd/backup.sh.j2")?,
+        script(format!("{}/firelay-recover", context.bin), "etcd/recover.sh.j2")?,
+    ])
+}
+
+/// The timer of snapshots, and its service.
+pub fn backup_units(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeUnit>, Error> {
+    let Some(backup) = backup(plan, node) else {
+        return Ok(Vec::new());
+    };
+    let context = Context::of(plan, node, backup);
+    let unit = |name: &str, template: &str, enabled| {
+        Ok(NodeUnit {
+            name: name.to_owned(),
+            content: render::text(node, name, template, &context)?,
+            enabled,
+            dropins: Vec::new(),
+        })
+    };
+    Ok(vec![
+        unit("firelay-etcd-backup.service", "etcd/backup.service.j2", false)?,
+        unit("firelay-etcd-backup.timer", "etcd/backup.timer.j2", true)?,
+    ])
 }
 
 fn own(plan: &Plan, node: &NodePlan) -> BTreeMap<String, String> {

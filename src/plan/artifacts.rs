@@ -19,7 +19,7 @@ pub(super) use self::{
 use super::{ArtifactPlan, ImageArchivePlan, RoleSet, report::Report};
 use crate::{
     profile::{Artifact, ArtifactScope, ArtifactTarget, Catalog, OsProfile, Profiles, fill},
-    spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Spec},
+    spec::{Arch, ArtifactOverride, ArtifactSource, ImageArchive, Role, Spec},
 };
 
 /// The versions of everything that is fetched, with the places that chose them.
@@ -119,9 +119,15 @@ impl<'a> Store<'a> {
         match scope {
             ArtifactScope::Kubernetes => roles.kubernetes(),
             ArtifactScope::ControlPlane => roles.control_plane,
-            ArtifactScope::Etcd => roles.etcd,
+            ArtifactScope::Etcd => roles.etcd || (roles.control_plane && self.needs_etcdctl()),
             ArtifactScope::OnRequest => roles.kubernetes() && self.requested().contains(name),
         }
+    }
+
+    /// Stacked members run from an image, whose etcdctl needs a member that runs: `firelay-recover` has none.
+    fn needs_etcdctl(&self) -> bool {
+        let mut roles = self.spec.nodes.iter().flat_map(|node| node.roles.iter());
+        self.spec.etcd.backup.is_some() && roles.all(|role| role.value != Role::Etcd)
     }
 
     /// Artifacts that the spec asks for by a setting.

@@ -1,4 +1,5 @@
-//! External etcd members: three real ones, started by the rendered step with the rendered certificates, and one replaced.
+//! External etcd members: three real ones, started by the rendered step with the rendered certificates. One is replaced, snapshots are
+//! taken by the rendered script, and two are lost.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -7,7 +8,7 @@ use std::process::Command;
 
 use support::{example, machine::Machine, read_tree, said};
 
-/// A start of the unit starts etcd in the background, as systemd would; a stop ends it.
+/// A start of the unit starts etcd in the background, as systemd would; a stop ends it. A start of the chain runs the step of etcd.
 const SYSTEMCTL: &str = r"
 case $* in
 'start --no-block etcd')
@@ -15,6 +16,10 @@ case $* in
   . ROOT/etc/etcd/etcd.env
   setsid etcd >>ROOT/log 2>&1 </dev/null &
   echo $! >ROOT/pid ;;
+'stop etcd' | 'stop firelay etcd')
+  [ ! -s ROOT/pid ] || kill -9 $(<ROOT/pid) 2>/dev/null || : ;;
+'start --no-block firelay')
+  [ -e ROOT/var/lib/firelay/40-etcd.done ] || STEP=etcd setsid ROOT/usr/local/lib/firelay/steps/40-etcd >>ROOT/said 2>&1 </dev/null & ;;
 esac
 ";
 
@@ -26,9 +31,34 @@ mv ROOT/proc/uptime.$$ ROOT/proc/uptime
 exec /bin/sleep 0.5
 "#;
 
+/// Debian 12 has etcd 3.4, whose etcdctl does what etcdutl does since 3.5.
+const ETCDUTL: &str = "#!/bin/bash\nexec /usr/bin/etcdctl \"$@\"\n";
+
+/// Writes down when a snapshot begins and ends. `ROOT/fault` says what goes wrong in the middle.
+const ETCDCTL: &str = r#"#!/bin/bash
+case "$*" in
+'snapshot save'*)
+  fault=$(cat ROOT/fault 2>/dev/null)
+  rm -f ROOT/fault
+  echo begin >>ROOT/../snapshots
+  if [ "$fault" = power ]; then
+    head -c 5000 /dev/zero >"$3.part"
+    kill -9 -- "-$(ps -o pgid= $$ | tr -d ' ')"
+  fi
+  /bin/sleep 0.5
+  /usr/bin/etcdctl "$@"
+  status=$?
+  [ "$fault" != byte ] || printf x | dd of="$3" bs=1 seek=9000 conv=notrunc status=none
+  [ "$fault" != short ] || truncate -s -512 "$3"
+  echo end >>ROOT/../snapshots
+  exit $status ;;
+esac
+exec /usr/bin/etcdctl "$@"
+"#;
+
 /// `$1` to `$3` are the roots of the machines. Each has a network of its own, on one bridge: etcd wants a client's address to be
 /// in its certificate.
-const RUN: &str = r#"
+const NETWORK: &str = r#"
 set -eu
 roots=("$@")
 end() {
@@ -53,13 +83,17 @@ for root; do
 done
 on() { nsenter --net="/proc/${network[$1]}/ns/net" "${@:2}"; }
 step() { on "$1" env -i STEP=etcd "$1/usr/local/lib/firelay/steps/40-etcd" >>"$1/said" 2>&1; }
-list() {
+call() {
   on "$1" curl -fsS --cacert "$1/etc/etcd/pki/ca.crt" --cert "$1/etc/etcd/pki/healthcheck-client.crt" \
-    --key "$1/etc/etcd/pki/healthcheck-client.key" -d '{}' https://10.2.0.31:2379/v3/cluster/member/list
+    --key "$1/etc/etcd/pki/healthcheck-client.key" -d "$3" "https://10.2.0.3$2"
 }
+list() { call "$1" 1:2379/v3/cluster/member/list '{}'; }
 steps=()
 for root in "$3" "$1" "$2"; do step "$root" & steps+=($!); done
 for step in "${steps[@]}"; do wait "$step"; done
+"#;
+
+const REPLACE: &str = r#"
 grep -q CLUSTER_STATE=new "$3/etc/etcd/etcd.env"
 echo "first $(list "$1")"
 kill -9 "$(cat "$3/pid")"
@@ -69,14 +103,29 @@ grep -q CLUSTER_STATE=existing "$3/etc/etcd/etcd.env"
 echo "then $(list "$1")"
 "#;
 
-#[test]
-fn a_member_whose_disk_is_new_takes_the_place_of_its_former_self() {
+/// What the machines of an operator do, in words of the tests below.
+const SNAPSHOTS: &str = r#"
+for root; do
+  : >"$root/var/lib/firelay/90-ready.done"
+  echo '{"state":"ready"}' >"$root/var/lib/firelay/status.json"
+done
+backup() { on "$1" setsid --wait env -i "$1/usr/local/lib/firelay/etcd-backup" 2>&1; }
+recover() { on "$1" env -i "$1/usr/local/bin/firelay-recover" "${@:2}" 2>&1; }
+kept() { (cd "$1/var/lib/backups/etcd" && ls -A); }
+put() { call "$1" "$2:2379/v3/kv/put" "{\"key\":\"$(printf %s "$3" | base64)\",\"value\":\"$(printf %s "$4" | base64)\"}" >/dev/null; }
+get() { call "$1" "$2:2379/v3/kv/range" "{\"key\":\"$(printf %s "$3" | base64)\"}" | sed -n 's/.*"value":"\([^"]*\)".*/\1/p' | base64 -d; }
+refuses() { local want=$1 said; shift; ! said=$("$@") || { echo "not refused: $*: $said"; exit 9; }; case $said in *"$want"*) ;; *) echo "refused with: $said"; exit 9 ;; esac; }
+"#;
+
+/// Runs a text with three members of etcd, each with its own root, in a user namespace.
+fn members(settings: &[&str], text: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let mut render = Command::new(env!("CARGO_BIN_EXE_firelay"));
     let spec = example("external-etcd").spec;
     render.arg("render").arg(spec).args(["--new-secrets", "--secrets"]);
     render
         .arg(directory.path().join("bundle.secrets.yaml"))
+        .args(settings)
         .arg("--out")
         .arg(directory.path().join("out"));
     support::succeed(&mut render, "firelay");
@@ -86,30 +135,193 @@ fn a_member_whose_disk_is_new_takes_the_place_of_its_former_self() {
         let root = machine.root().to_str().unwrap();
         machine.stand_in("systemctl", &SYSTEMCTL.replace("ROOT", root));
         machine.program("sleep", &SLEEP.replace("ROOT", root));
+        machine.program(
+            "etcdctl",
+            &ETCDCTL
+                .replace("ROOT/..", directory.path().to_str().unwrap())
+                .replace("ROOT", root),
+        );
+        machine.program("etcdutl", ETCDUTL);
         machine.set("WAIT", "300");
         machine
     });
     let mut inside = Command::new("unshare");
-    inside.args(["--user", "--map-root-user", "--net", "bash", "-c", RUN, "bash"]);
-    let output = support::output(inside.args(machines.iter().map(Machine::root)), "util-linux");
+    let text = format!("{NETWORK}{SNAPSHOTS}{text}");
+    inside.args([
+        "--user",
+        "--map-root-user",
+        "--net",
+        "--mount",
+        "bash",
+        "-c",
+        &text,
+        "bash",
+    ]);
+    inside
+        .args(machines.iter().map(Machine::root))
+        .env("SHARED", directory.path());
+    let output = support::output(&mut inside, "util-linux");
     let logs: String = machines
         .iter()
         .filter_map(|machine| std::fs::read_to_string(machine.at("/log")).ok())
         .collect();
     assert!(output.status.success(), "{}\n{logs}", said(&output));
-    let text = said(&output).replace(' ', "");
+    said(&output)
+}
+
+/// The members that a line of the output lists after a word.
+fn listed(text: &str, word: &str) -> Vec<serde_json::Value> {
+    let list = text.lines().find_map(|line| line.strip_prefix(word)).unwrap();
+    let list: serde_json::Value = serde_json::from_str(list).unwrap();
+    list["members"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_member_whose_disk_is_new_takes_the_place_of_its_former_self() {
+    let text = members(&[], REPLACE);
     assert!(
-        text.contains("removingtheetcdmemberthathttps://10.2.0.33:2380leftbehind"),
+        text.replace(' ', "")
+            .contains("removingtheetcdmemberthathttps://10.2.0.33:2380leftbehind"),
         "{text}"
     );
-    let id = |list: &str| {
-        let list = text.lines().find_map(|line| line.strip_prefix(list)).unwrap();
-        let list: serde_json::Value = serde_json::from_str(list).unwrap();
-        let members = list["members"].as_array().unwrap().clone();
+    let id = |word: &str| {
+        let members = listed(&text, word);
         assert_eq!(members.len(), 3);
         let third = members.iter().find(|member| member["name"] == "etcd3").unwrap();
         assert_eq!(third["clientURLs"][0], "https://10.2.0.33:2379");
+        assert!(third["isLearner"].is_null(), "it votes: {third}");
         third["ID"].clone()
     };
-    assert_ne!(id("first"), id("then"));
+    assert_ne!(id("first "), id("then "));
+}
+
+const BACKUP: [&str; 2] = ["--set", "etcd.backup={ every: 1h, keep: 2, to: /var/lib/backups/etcd }"];
+
+#[test]
+fn members_take_snapshots_one_after_the_other_and_keep_the_newest() {
+    let text = members(
+        &BACKUP,
+        r#"
+put "$1" 1 animal fox
+jobs=()
+for root in "$1" "$2" "$3"; do backup "$root" & jobs+=($!); done
+for job in "${jobs[@]}"; do wait "$job"; done
+# Never two at a time.
+[ "$(tr '\n' ' ' <"$SHARED/snapshots")" = "begin end begin end begin end " ] || { cat "$SHARED/snapshots"; exit 8; }
+first=$(kept "$1")
+backup "$1"
+/bin/sleep 1.1
+backup "$1"
+newest=$(kept "$1")
+echo "kept $(kept "$1" | wc -l) of the first, $(kept "$2" | wc -l) of the second"
+[[ $newest != *$first* ]]
+stat -c 'mode %a' "$1/var/lib/backups/etcd"/*.db
+on "$1" env -i "$1/usr/local/bin/firelay-status" || :
+etcdctl snapshot status "$2/var/lib/backups/etcd/$(kept "$2")" --write-out=json
+# A machine that has not come up takes none, and says nothing.
+rm "$3/var/lib/firelay/90-ready.done"
+[ -z "$(backup "$3")" ]
+# A clock that was set back does not cost the newest.
+: >"$2/var/lib/backups/etcd/etcd-etcd2-29990101T000000Z.db"
+: >"$2/var/lib/backups/etcd/etcd-etcd2-29990102T000000Z.db"
+: >"$2/var/lib/backups/etcd/etcd-etcd2-x-29990102T000000Z.db"
+backup "$2" >/dev/null
+echo "after the clock: $(kept "$2" | tr '\n' ' ')"
+"#,
+    );
+    assert!(text.contains("kept 2 of the first, 1 of the second"), "{text}");
+    assert_eq!(text.matches("mode 600").count(), 2, "{text}");
+    assert!(text.contains("etcd     20") && text.contains(": revision "), "{text}");
+    assert!(text.contains("\"totalKey\":"), "{text}");
+    let after = text.lines().find(|line| line.starts_with("after the clock: ")).unwrap();
+    assert!(
+        after.contains("etcd-etcd2-20") && after.contains("etcd-etcd2-x-29990102T000000Z.db"),
+        "{after}"
+    );
+    assert!(after.contains("etcd-etcd2-29990102T000000Z.db"), "{after}");
+}
+
+#[test]
+fn a_snapshot_that_fails_leaves_nothing_and_says_why() {
+    let text = members(
+        &BACKUP,
+        r#"
+backup "$1"
+good=$(kept "$1")
+for fault in byte short; do
+  echo $fault >"$1/fault"
+  refuses "the snapshot " backup "$1"
+  [ "$(kept "$1")" = "$good" ] || { kept "$1"; exit 8; }
+done
+on "$1" env -i "$1/usr/local/bin/firelay-status" | grep '^etcd .*FAILED: the snapshot .*; newest: .*/etcd-etcd1-' || exit 8
+# The power fails in the middle, and the lock ends by itself.
+sed -i s/--ttl=60/--ttl=2/ "$1/usr/local/lib/firelay/etcd-backup"
+echo power >"$1/fault"
+! backup "$1" >/dev/null
+kept "$1" | grep -q '^\.etcd-etcd1-.*\.part$' || { kept "$1"; exit 8; }
+/bin/sleep 1.1
+backup "$1"
+[ "$(kept "$1" | wc -l)" = 2 ] || { kept "$1"; exit 8; }
+[ -z "$(kept "$1" | grep '^\.')" ]
+# A full disk.
+mkdir -p "$2/var/lib/backups/etcd"
+mount -t tmpfs -o size=16k none "$2/var/lib/backups/etcd"
+refuses "no space left on device" backup "$2"
+[ -z "$(kept "$2")" ] || { kept "$2"; exit 8; }
+umount "$2/var/lib/backups/etcd"
+# No quorum.
+kill -9 "$(cat "$2/pid")" "$(cat "$3/pid")"
+before=$(kept "$1")
+sed -i s/command-timeout=30s/command-timeout=3s/ "$1/usr/local/lib/firelay/etcd-backup"
+refuses "FAILED: " backup "$1"
+[ "$(kept "$1")" = "$before" ]
+cat "$1/var/lib/firelay/etcd-backup"
+"#,
+    );
+    assert!(text.contains("FAILED: "), "{text}");
+}
+
+#[test]
+fn two_of_three_members_are_lost_and_a_snapshot_brings_the_cluster_back() {
+    let text = members(
+        &BACKUP,
+        r#"
+put "$1" 1 animal fox
+backup "$1"
+snapshot=$1/var/lib/backups/etcd/$(kept "$1")
+put "$1" 1 animal wolf
+refuses "etcd answers with a quorum" recover "$1" "$snapshot" --yes
+# Two are lost: one with its disk, one keeps its data.
+kill -9 "$(cat "$2/pid")" "$(cat "$3/pid")"
+rm -rf "$3/var/lib/etcd/member"
+sed -i s/command-timeout=10s/command-timeout=3s/ "$1/usr/local/bin/firelay-recover" "$2/usr/local/bin/firelay-recover"
+refuses "no other member has a quorum" recover "$2" --join --yes
+refuses "founds etcd from the snapshot" recover "$1" "$snapshot"
+refuses "is not a snapshot of etcd" recover "$1" /etc/passwd --yes
+[ -d "$1/var/lib/etcd/member" ]
+recover "$1" "$snapshot" --yes
+echo "one $(list "$1")"
+echo "animal $(get "$1" 1 animal)"
+ls -d "$1"/var/lib/etcd/member.*
+put "$1" 1 animal otter
+refuses "let this member join it" recover "$2" "$snapshot" --yes
+for root in "$2" "$3"; do
+  touch "$root/var/lib/firelay/40-etcd.done"
+  recover "$root" --join --yes
+done
+tries=0
+until [ "$(list "$1" | grep -o clientURLs | wc -l)" = 3 ] && ! list "$1" | grep -q isLearner; do
+  /bin/sleep 1
+  ((++tries < 60)) || { list "$1"; cat "$2/said" "$3/said"; exit 8; }
+done
+echo "three $(list "$1")"
+echo "and $(get "$3" 3 animal) on the third"
+"#,
+    );
+    let members = listed(&text, "one ");
+    assert!(members.len() == 1 && members[0]["name"] == "etcd1", "{members:?}");
+    assert!(text.contains("animal fox\n"), "{text}");
+    assert!(text.contains("/var/lib/etcd/member.20"), "{text}");
+    assert_eq!(listed(&text, "three ").len(), 3);
+    assert!(text.contains("and otter on the third"), "{text}");
 }

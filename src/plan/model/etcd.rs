@@ -1,6 +1,9 @@
 //! `etcd`, resolved.
 
 use semver::Version;
+use time::Duration;
+
+use super::RoleSet;
 
 /// etcd, resolved.
 #[derive(Clone, Debug)]
@@ -24,4 +27,24 @@ pub struct EtcdPlan {
     pub server_cert_sans: Vec<String>,
     /// Extra SANs of peer certificates.
     pub peer_cert_sans: Vec<String>,
+    /// Snapshots by a timer.
+    pub backup: Option<EtcdBackupPlan>,
+}
+
+impl EtcdPlan {
+    /// Whether a machine of these roles runs a member.
+    pub fn runs_on(&self, roles: RoleSet) -> bool {
+        roles.etcd || (roles.control_plane && !self.external)
+    }
+}
+
+/// `etcd.backup`, resolved.
+#[derive(Clone, Debug)]
+pub struct EtcdBackupPlan {
+    /// Time from one snapshot to the next.
+    pub every: Duration,
+    /// How many snapshots a member keeps.
+    pub keep: u16,
+    /// Where they are.
+    pub to: String,
 }

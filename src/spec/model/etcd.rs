@@ -36,4 +36,18 @@ pub struct Etcd {
     pub election_timeout_ms: Option<Spanned<u32>>,
     /// Backend quota in bytes; etcd's 2 GiB if absent.
     pub quota_backend_bytes: Option<Spanned<u64>>,
+    /// Snapshots that each member takes by a timer; none if absent.
+    pub backup: Option<EtcdBackup>,
+}
+
+/// `etcd.backup`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EtcdBackup {
+    /// Time from one snapshot to the next, as Go writes durations.
+    pub every: Option<Spanned<String>>,
+    /// How many snapshots each member keeps.
+    pub keep: Option<Spanned<u16>>,
+    /// Directory on the member, or of a file system that is mounted there.
+    pub to: Option<Spanned<String>>,
 }

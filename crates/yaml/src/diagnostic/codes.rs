@@ -142,6 +142,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL0539", "control plane without root that cannot read its files"),
     ("FL0540", "path of a registry's mirror"),
     ("FL0541", "not a number of machines"),
+    ("FL0542", "snapshots of etcd"),
     ("FL0551", "flag that a component does not have"),
     ("FL0601", "proxy"),
     ("FL0602", "time server"),
