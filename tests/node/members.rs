@@ -4,7 +4,7 @@
 
 use crate::support;
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use support::{example, machine::Machine, read_tree, said};
 
@@ -117,36 +117,35 @@ get() { call "$1" "$2:2379/v3/kv/range" "{\"key\":\"$(printf %s "$3" | base64)\"
 refuses() { local want=$1 said; shift; ! said=$("$@") || { echo "not refused: $*: $said"; exit 9; }; case $said in *"$want"*) ;; *) echo "refused with: $said"; exit 9 ;; esac; }
 "#;
 
-/// Runs a text with three members of etcd, each with its own root, in a user namespace.
-fn members(settings: &[&str], text: &str) -> String {
-    let directory = tempfile::tempdir().unwrap();
+/// Machines of an example, with real etcd programs behind stand-ins.
+fn machines(example_name: &str, names: &[&str], settings: &[&str], shared: &Path) -> Vec<Machine> {
     let mut render = Command::new(env!("CARGO_BIN_EXE_firelay"));
-    let spec = example("external-etcd").spec;
+    let spec = example(example_name).spec;
     render.arg("render").arg(spec).args(["--new-secrets", "--secrets"]);
     render
-        .arg(directory.path().join("bundle.secrets.yaml"))
+        .arg(shared.join("bundle.secrets.yaml"))
         .args(settings)
         .arg("--out")
-        .arg(directory.path().join("out"));
+        .arg(shared.join("out"));
     support::succeed(&mut render, "firelay");
-    let nodes = read_tree(&directory.path().join("out"));
-    let machines = ["etcd1", "etcd2", "etcd3"].map(|node| {
-        let machine = Machine::with(&nodes[node], "https://");
+    let nodes = read_tree(&shared.join("out"));
+    let equipped = |name: &&str| {
+        let machine = Machine::with(&nodes[*name], "https://");
         let root = machine.root().to_str().unwrap();
+        let etcdctl = ETCDCTL.replace("ROOT/..", shared.to_str().unwrap());
         machine.stand_in("systemctl", &SYSTEMCTL.replace("ROOT", root));
         machine.program("sleep", &SLEEP.replace("ROOT", root));
-        machine.program(
-            "etcdctl",
-            &ETCDCTL
-                .replace("ROOT/..", directory.path().to_str().unwrap())
-                .replace("ROOT", root),
-        );
+        machine.program("etcdctl", &etcdctl.replace("ROOT", root));
         machine.program("etcdutl", ETCDUTL);
         machine.set("WAIT", "300");
         machine
-    });
+    };
+    names.iter().map(equipped).collect()
+}
+
+/// Runs a text for machines in namespaces of its own.
+fn inside(machines: &[Machine], shared: &Path, text: &str) -> String {
     let mut inside = Command::new("unshare");
-    let text = format!("{NETWORK}{SNAPSHOTS}{text}");
     inside.args([
         "--user",
         "--map-root-user",
@@ -154,12 +153,10 @@ fn members(settings: &[&str], text: &str) -> String {
         "--mount",
         "bash",
         "-c",
-        &text,
+        text,
         "bash",
     ]);
-    inside
-        .args(machines.iter().map(Machine::root))
-        .env("SHARED", directory.path());
+    inside.args(machines.iter().map(Machine::root)).env("SHARED", shared);
     let output = support::output(&mut inside, "util-linux");
     let logs: String = machines
         .iter()
@@ -167,6 +164,18 @@ fn members(settings: &[&str], text: &str) -> String {
         .collect();
     assert!(output.status.success(), "{}\n{logs}", said(&output));
     said(&output)
+}
+
+/// Runs a text with three external members of etcd.
+fn members(settings: &[&str], text: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let machines = machines(
+        "external-etcd",
+        &["etcd1", "etcd2", "etcd3"],
+        settings,
+        directory.path(),
+    );
+    inside(&machines, directory.path(), &format!("{NETWORK}{SNAPSHOTS}{text}"))
 }
 
 /// The members that a line of the output lists after a word.
@@ -324,4 +333,105 @@ echo "and $(get "$3" 3 animal) on the third"
     assert!(text.contains("/var/lib/etcd/member.20"), "{text}");
     assert_eq!(listed(&text, "three ").len(), 3);
     assert!(text.contains("and otter on the third"), "{text}");
+}
+
+/// A kubelet that knows one static pod, a container runtime that tells of it, and an API server that is ready when its etcd is.
+const KUBELET: &str = r#"
+set -eu
+root=$1 K=$1/etc/kubernetes
+ip link set lo up
+ip address add 10.0.0.11/24 dev lo
+mkdir -p $K/manifests "$root/var/lib/firelay"
+cp -r $1/etc/firelay/pki $K/
+: >"$1/var/lib/firelay/90-ready.done"
+kubelet() {
+  local etcd=
+  while [ -d "$root" ]; do
+    if [ ! -e $K/manifests/etcd.yaml ]; then
+      [ -z "$etcd" ] || kill "$etcd" 2>/dev/null || :
+      etcd=
+      rm -f "$root/pid"
+    elif [ -z "$etcd" ]; then
+      etcd --name cp1 --data-dir "$root/var/lib/etcd" --initial-cluster cp1=https://10.0.0.11:2380 \
+        --listen-client-urls https://127.0.0.1:2379,https://10.0.0.11:2379 --advertise-client-urls https://10.0.0.11:2379 \
+        --listen-peer-urls https://10.0.0.11:2380 --initial-advertise-peer-urls https://10.0.0.11:2380 \
+        --client-cert-auth --trusted-ca-file $K/pki/etcd/ca.crt --cert-file $K/pki/etcd/server.crt --key-file $K/pki/etcd/server.key \
+        --peer-client-cert-auth --peer-trusted-ca-file $K/pki/etcd/ca.crt --peer-cert-file $K/pki/etcd/peer.crt \
+        --peer-key-file $K/pki/etcd/peer.key >>"$root/log" 2>&1 &
+      etcd=$!
+      echo "$etcd" >"$root/pid"
+    fi
+    /bin/sleep 0.2
+  done
+}
+kubelet &
+kubelet=$!
+trap 'kill $kubelet; kill -9 "$(cat "$root/pid")" || :' EXIT
+etcdctl() {
+  ETCDCTL_ENDPOINTS=https://127.0.0.1:2379 ETCDCTL_CACERT=$K/pki/etcd/ca.crt ETCDCTL_CERT=$K/pki/etcd/healthcheck-client.crt \
+    ETCDCTL_KEY=$K/pki/etcd/healthcheck-client.key /usr/bin/etcdctl "$@"
+}
+recover() { env -i "$root/usr/local/bin/firelay-recover" "$@" 2>&1; }
+echo pod >$K/manifests/kube-apiserver.yaml
+echo pod >$K/manifests/etcd.yaml
+until etcdctl endpoint health >/dev/null 2>&1; do /bin/sleep 0.5; done
+etcdctl put animal fox
+env -i "$root/usr/local/lib/firelay/etcd-backup"
+snapshot=$(echo "$root"/var/lib/backups/etcd/*.db)
+etcdctl put animal wolf
+! said=$(recover "$snapshot" --yes)
+[[ $said == *"etcd answers with a quorum"* ]]
+# A second member that never starts.
+etcdctl member add ghost --peer-urls=https://10.0.0.12:2380
+sed -i s/command-timeout=10s/command-timeout=3s/ "$root/usr/local/bin/firelay-recover"
+touch "$root/elsewhere"
+! said=$(recover "$snapshot" --yes)
+[[ $said == *"an API server is ready at "* ]] || { echo "$said"; exit 8; }
+rm "$root/elsewhere"
+recover "$snapshot" --yes
+etcdctl get animal
+etcdctl member list
+ls $K/manifests
+[ ! -e "$root/var/lib/firelay/recover" ]
+# Back to the snapshot although etcd is healthy: somebody has to stop it.
+etcdctl put animal otter
+mkdir -p "$root/var/lib/firelay/recover"
+mv $K/manifests/{etcd,kube-apiserver}.yaml "$root/var/lib/firelay/recover/"
+recover "$snapshot" --yes
+echo "again $(etcdctl get animal --print-value-only)"
+# The power fails when etcd is back and the API server is not.
+mkdir "$root/var/lib/firelay/recover"
+cp $K/manifests/etcd.yaml "$root/var/lib/firelay/recover/"
+mv $K/manifests/kube-apiserver.yaml "$root/var/lib/firelay/recover/"
+recover "$snapshot" --yes
+[ ! -e "$root/var/lib/firelay/recover" ]
+[ -e $K/manifests/kube-apiserver.yaml ]
+"#;
+
+#[test]
+fn a_control_plane_founds_its_stacked_etcd_from_a_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = [
+        &BACKUP[..],
+        &["--set", "platform=openstack", "--set", "pki.caKeys=signer"],
+    ]
+    .concat();
+    let machines = machines("ha-ubuntu", &["cp1"], &settings, directory.path());
+    let root = machines[0].root().to_str().unwrap();
+    machines[0].program("crictl", &format!("#!/bin/bash\n[ ! -e {root}/pid ] || echo etcd\n"));
+    let curl = "#!/bin/bash\n[ ! -e ROOT/elsewhere ] || exit 0\n[ -e ROOT/etc/kubernetes/manifests/kube-apiserver.yaml ] || exit 7\n\
+        exec /usr/bin/etcdctl endpoint health --command-timeout=2s\n";
+    machines[0].program("curl", &curl.replace("ROOT", root));
+    let text = inside(&machines, directory.path(), KUBELET);
+    let (_, after) = text.split_once("state=ready").unwrap();
+    assert!(after.contains("animal\nfox\n"), "{text}");
+    assert!(
+        after.contains("started, cp1, https://10.0.0.11:2380") && !after.contains("ghost"),
+        "{text}"
+    );
+    assert!(after.contains("etcd.yaml\nkube-apiserver.yaml\n"), "{text}");
+    assert!(
+        after.contains("firelay-reset --yes") && after.contains("again fox"),
+        "{text}"
+    );
 }

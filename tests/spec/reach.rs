@@ -88,6 +88,7 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
     ("etcd.version", EXTERNAL),
     // Etcd has none of the flags that the components of Kubernetes share.
     ("etcd.extraArgs", "etcd: { extraArgs: [{ name: max-txn-ops, value: '256' }] }"),
+    ("etcd.backup", "etcd: { backup: {} }"),
     ("roles.etcd", EXTERNAL),
     ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
     (
@@ -170,6 +171,7 @@ const KEPT: &[&str] = &[
     "os",
     "platform",
     "endpoint.address",
+    "etcd.backup",
     "kubernetes.apiServer.audit.policy",
     "delivery.pxe.systems.*.kernel",
     "addons.azureCloudController.clientId",

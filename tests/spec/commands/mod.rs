@@ -56,6 +56,10 @@ const STAND_INS: &[&str] = &[
     "virt-get-kernel",
     "virt-install",
     "firelay-status",
+    "firelay-recover",
+    "firelay-reset",
+    "etcdutl",
+    "systemctl",
 ];
 
 /// What every page of a platform begins with; the first of them is run as it stands.

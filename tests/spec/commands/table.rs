@@ -345,6 +345,20 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/recover.md",
+        Rendered("ha-ubuntu"),
+        &[
+            ("etcd     2026-11-23", Text),
+            ("ls -l /var/backups/etcd", Elsewhere),
+            ("firelay-recover /var/backups", RUN),
+            ("firelay-recover --join", RUN),
+            ("firelay-reset --yes", RUN),
+            ("firelay-status --cluster", RUN),
+            ("systemctl stop etcd", RUN),
+            ("mkdir -p /var/lib/firelay/recover", Elsewhere),
+        ],
+    ),
+    page(
         "docs/secrets.md",
         Example("ha-ubuntu"),
         &[
