@@ -435,3 +435,29 @@ fn a_control_plane_founds_its_stacked_etcd_from_a_snapshot() {
         "{text}"
     );
 }
+
+#[test]
+fn shellcheck_and_systemd_take_what_snapshots_need() {
+    let stacked = [&BACKUP[..], &["--set", "platform=openstack"]].concat();
+    for (example_name, name, settings) in [("external-etcd", "etcd1", &BACKUP[..]), ("ha-ubuntu", "cp2", &stacked)] {
+        let directory = tempfile::tempdir().unwrap();
+        let machine = machines(example_name, &[name], settings, directory.path()).remove(0);
+        let mut shellcheck = Command::new("shellcheck");
+        shellcheck.args(["--shell", "bash", "--exclude", "SC1091"]);
+        let scripts = ["/usr/local/lib/firelay/etcd-backup", "/usr/local/bin/firelay-recover"];
+        assert_eq!(
+            support::succeed(shellcheck.args(scripts.map(|path| machine.at(path))), "shellcheck"),
+            ""
+        );
+        let mut verify = Command::new("systemd-analyze");
+        verify.args(["verify", "--man=no"]);
+        let units = ["firelay-etcd-backup.service", "firelay-etcd-backup.timer"];
+        let units = units.map(|unit| machine.at(&format!("/etc/systemd/system/{unit}")));
+        let output = support::output(verify.args(units), "systemd");
+        assert!(
+            output.status.success() && !said(&output).contains("firelay"),
+            "{}",
+            said(&output)
+        );
+    }
+}
