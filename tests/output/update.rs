@@ -1,11 +1,11 @@
 //! `templates/update.yaml` and the files that machines have.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use firelay::changes::{Handler, handler, pattern, patterns};
 use firelay_verify::Tree;
 
-use super::support::{self, examples};
+use super::support::{self, example, examples};
 
 /// Steps that apply no setting of the machine: a change of another one is not for the first boot alone.
 const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", "90-ready"];
@@ -13,11 +13,38 @@ const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", 
 #[test]
 fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
     let mut paths = BTreeSet::new();
+    let mut add = |out: &Path| {
+        let machines = Tree::open(out).unwrap().machines;
+        paths.extend(machines.iter().flat_map(|machine| machine.root.entries.keys().cloned()));
+    };
     for example in examples() {
         let out = tempfile::tempdir().unwrap();
         support::render(&example, out.path());
-        let machines = Tree::open(out.path()).unwrap().machines;
-        paths.extend(machines.iter().flat_map(|machine| machine.root.entries.keys().cloned()));
+        add(out.path());
+    }
+    // Files that no example has.
+    for name in ["external-etcd", "ha-flatcar"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (out, bundle) = (
+            directory.path().join("out"),
+            directory.path().join("bundle.secrets.yaml"),
+        );
+        let mut render = support::firelay(&[
+            "render",
+            "--new-secrets",
+            "--set",
+            "etcd.backup={}",
+            "--set",
+            "platform=openstack",
+        ]);
+        render
+            .arg(example(name).spec)
+            .arg("--out")
+            .arg(&out)
+            .arg("--secrets")
+            .arg(bundle);
+        support::succeed(&mut render, "firelay");
+        add(&out);
     }
     let used: BTreeSet<_> = paths.iter().filter_map(|path| pattern(path)).collect();
     let unused: Vec<_> = patterns().filter(|pattern| !used.contains(pattern)).collect();
