@@ -40,6 +40,8 @@ const IDENTITY: [&str; 4] = [
 ];
 /// The environment of an etcd member, to which the machine writes whether it joins an existing cluster.
 const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// Units of the machine.
+const UNITS: &str = "/etc/systemd/system";
 /// kubeadm's configuration of a founder, which is deleted once it was used.
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 
@@ -162,11 +164,12 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         let own = binaries.iter().filter(|own| which(own));
         own.map(|own| format!("{}\n", own.line)).collect()
     };
+    let is_member = |own: &Binary<'_>| own.name == "etcd" && registration::runs_etcd(change.new);
     let mut lists = BTreeMap::from([
         ("all.list", of(&|_| true)),
         ("kubeadm.list", of(&|own| own.name == "kubeadm")),
-        ("etcd.list", of(&|own| own.name == "etcd")),
-        ("late.list", of(&|own| !["kubeadm", "etcd"].contains(&own.name))),
+        ("etcd.list", of(&is_member)),
+        ("late.list", of(&|own| own.name != "kubeadm" && !is_member(own))),
         ("laid", laid(change)),
         ("remove", removed(change)),
         ("steps.list", boot_steps(change)),
@@ -227,6 +230,20 @@ fn units(change: &Change<'_>) -> String {
     change.change.handlers().iter().filter_map(line).collect()
 }
 
+/// Units that the old document did not have, and that systemd starts at each boot.
+fn new_units(change: &Change<'_>) -> Vec<String> {
+    let units = change.new.root.below(UNITS);
+    let starts = |path: &str| {
+        let text = change.new.text(path).unwrap_or_default();
+        text.lines().any(|line| line == "[Install]") && !change.old.root.entries.contains_key(path)
+    };
+    let names = units.filter_map(|(path, _)| {
+        let name = path.strip_prefix(UNITS)?.strip_prefix('/')?;
+        (!name.contains('/') && starts(path)).then(|| name.to_owned())
+    });
+    names.collect()
+}
+
 fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'static str, String>) -> UpdateSteps {
     let handlers = change.change.handlers();
     let late = |unit: &str| handlers.contains(&Handler::RestartLate(unit.to_owned()));
@@ -243,6 +260,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
     let version = change.plan.kubernetes.version.to_string();
     UpdateSteps {
         fetches: is_listed("all.list"),
+        enable: new_units(change),
         reload: named(|handler| match handler {
             Handler::Reload(unit) => Some(unit),
             _ => None,

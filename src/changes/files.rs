@@ -68,7 +68,7 @@ pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &str) -> 
     let entries = paths
         .into_iter()
         .filter_map(|path| match (before.get(path), after.get(path)) {
-            (Some(old), Some(new)) => changed(path, old, new, is_secret),
+            (Some(before), Some(after)) => changed(new, path, (before, after), is_secret),
             (None, Some(_)) => Some(change(path, "added")),
             _ => Some(change(path, "removed")),
         });
@@ -96,7 +96,12 @@ fn change(path: &str, kind: &'static str) -> FileChange {
     }
 }
 
-fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str) -> bool) -> Option<FileChange> {
+fn changed(
+    machine: &Machine,
+    path: &str,
+    (old, new): (&Entry, &Entry),
+    is_secret: &impl Fn(&str, &str) -> bool,
+) -> Option<FileChange> {
     let mut fields = Vec::new();
     let (mut line, mut handlers) = (None, None);
     match (&old.what, &new.what) {
@@ -111,7 +116,7 @@ fn changed(path: &str, old: &Entry, new: &Entry, is_secret: &impl Fn(&str, &str)
                     .position(|(one, other)| one != other)
                     .map(|line| line + 1);
                 fields = content(path, before, after);
-                handlers = registration::handlers(path, before, after);
+                handlers = registration::handlers(path, before, after, registration::runs_etcd(machine));
             }
             let hides = |change: &FieldChange| {
                 let named = change.field.to_lowercase();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firelay_verify::Machine;
 use serde_json::Value;
 
 use super::{Handler, handlers::artifact_handlers};
@@ -11,6 +12,8 @@ use super::{Handler, handlers::artifact_handlers};
 pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 /// The binaries of a machine.
 pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
+/// The unit of a member of external etcd.
+const ETCD: &str = "/etc/systemd/system/etcd.service";
 /// Variables of the boot chain.
 const ENVIRONMENT: &str = "/etc/firelay/node.env";
 /// The kubelet's flag with the labels of a Node.
@@ -35,11 +38,16 @@ const OF_JOIN: [&str; 3] = ["ignorePreflightErrors", "imagePullPolicy", "imagePu
 /// Variables that steps of the first boot apply to the Node or the machine.
 const APPLIED: [&str; 2] = ["FL_ADMIN_LABELS=", "FL_SWAP="];
 
+/// Whether a machine runs etcd as a unit. A control plane may have etcd's release for its tools alone.
+pub fn runs_etcd(machine: &Machine) -> bool {
+    machine.root.entries.contains_key(ETCD)
+}
+
 /// Handlers of a file that changed, where its content decides. `None` for all other files.
-pub(super) fn handlers(path: &str, old: &str, new: &str) -> Option<BTreeSet<Handler>> {
+pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Option<BTreeSet<Handler>> {
     match path {
         JOIN => Some(of_join(old, new)),
-        ARTIFACTS => Some(of_artifacts(old, new)),
+        ARTIFACTS => Some(of_artifacts(old, new, runs_etcd)),
         ENVIRONMENT => Some(of_environment(old, new)),
         _ => None,
     }
@@ -94,7 +102,7 @@ pub fn changed_binaries<'a>(old: &'a str, new: &'a str) -> Vec<Binary<'a>> {
         .collect()
 }
 
-fn of_artifacts(old: &str, new: &str) -> BTreeSet<Handler> {
+fn of_artifacts(old: &str, new: &str, runs_etcd: bool) -> BTreeSet<Handler> {
     let places = |list| -> BTreeMap<_, _> { Binary::all(list).map(|own| (own.name, own.place)).collect() };
     let (had, has) = (places(old), places(new));
     // Of a binary that goes, or goes elsewhere, the old one would stay.
@@ -105,11 +113,11 @@ fn of_artifacts(old: &str, new: &str) -> BTreeSet<Handler> {
         return BTreeSet::from([Handler::Replace]);
     }
     let changed = changed_binaries(old, new);
-    let handlers: BTreeSet<_> = changed
-        .iter()
-        .flat_map(|own| artifact_handlers(own.name))
-        .cloned()
-        .collect();
+    let handlers = changed.iter().flat_map(|own| match own.name {
+        "etcd" if !runs_etcd => &[Handler::None],
+        name => artifact_handlers(name),
+    });
+    let handlers: BTreeSet<_> = handlers.cloned().collect();
     match handlers.is_empty() {
         // Another URL of the same file.
         true => BTreeSet::from([Handler::Boot]),
@@ -244,7 +252,7 @@ mod tests {
 
     #[test]
     fn flags_and_labels_are_told_apart_from_what_only_a_new_machine_takes() {
-        let with = |extra: &str| handlers(JOIN, &join(""), &join(extra)).unwrap();
+        let with = |extra: &str| handlers(JOIN, &join(""), &join(extra), false).unwrap();
         let late = || Handler::RestartLate(KUBELET.to_owned());
         let flags = BTreeSet::from([Handler::Boot, Handler::Flags, late()]);
         assert_eq!(with("  - { name: v, value: \"3\" }\n"), flags);
@@ -275,7 +283,7 @@ mod tests {
         let list = |kubelet: &str, at: &str| {
             format!("helm 11 binary https://h /bin helm\nkubelet {kubelet} binary https://k {at} kubelet\n")
         };
-        let with = |new: &str| handlers(ARTIFACTS, &list("22", "/bin"), new).unwrap();
+        let with = |new: &str| handlers(ARTIFACTS, &list("22", "/bin"), new, false).unwrap();
         let late = Handler::RestartLate(KUBELET.to_owned());
         let kubelet = BTreeSet::from([Handler::Kubeadm, Handler::Drain, late]);
         assert_eq!(with(&list("33", "/bin")), kubelet);
@@ -286,5 +294,16 @@ mod tests {
         );
         let mirrored = list("22", "/bin").replace("https://k", "https://mirror");
         assert_eq!(with(&mirrored), BTreeSet::from([Handler::Boot]));
+    }
+
+    #[test]
+    fn etcd_restarts_where_it_runs_as_a_unit() {
+        let list = |sum: u8| format!("etcd {sum} tar-gz https://e /bin etcd etcdctl\n");
+        let with = |runs| handlers(ARTIFACTS, &list(1), &list(2), runs).unwrap();
+        assert_eq!(with(false), BTreeSet::from([Handler::None]));
+        assert_eq!(
+            with(true),
+            BTreeSet::from([Handler::Restart("etcd.service".to_owned())])
+        );
     }
 }

@@ -22,6 +22,8 @@ const ARTIFACTS: &str = "20-artifacts";
 pub struct UpdateSteps {
     /// Binaries are fetched.
     pub fetches: bool,
+    /// New units that start at each boot.
+    pub enable: Vec<String>,
     /// Units to reload.
     pub reload: Vec<String>,
     /// Units to restart that are neither etcd nor what pods need.
@@ -61,7 +63,8 @@ pub struct UpdateSteps {
 impl UpdateSteps {
     /// The steps that there is something to do in, in the order of running.
     fn steps(&self) -> Vec<&'static str> {
-        let units = !self.reload.is_empty() || !self.restart.is_empty() || !self.boot_steps.is_empty();
+        let units = [&self.enable, &self.reload, &self.restart, &self.boot_steps];
+        let units = units.into_iter().any(|units| !units.is_empty());
         let late = self.late || self.containerd || self.kubelet || self.flags || self.labels || !self.pods.is_empty();
         let steps = [
             ("10-fetch", self.fetches),

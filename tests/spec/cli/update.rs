@@ -1,9 +1,11 @@
 //! `update`: what it writes beside the documents, what it refuses, and what stays in step with it.
 
-use std::fs;
+use std::{fs, process::Command};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::desk::Desk;
-use crate::support::tree;
+use crate::support::{self, tree};
 
 const OLD: &str = "kubernetes.version=1.36.3";
 const FLAG: [&str; 2] = ["--set", "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]"];
@@ -238,4 +240,40 @@ fn a_tree_that_is_older_than_the_record_is_refused() {
     let ran = desk.run(&[&["update"], &FLAG[..]].concat());
     assert!(ran.code == 3 && ran.stderr.contains("FL1205"), "{ran:?}");
     assert_eq!(desk.everything(), before);
+}
+
+/// Of a stacked control plane etcd's release has the tools alone: there is no unit of etcd to restart. A timer that is new starts at
+/// each boot.
+#[test]
+fn snapshots_are_added_to_a_running_cluster() {
+    for (example, node, restarts) in [("local-endpoint", "cp1", false), ("external-etcd", "etcd1", false)] {
+        let desk = founded(example, &[]);
+        let ran = desk.run(&["update", "--set", "etcd.backup={}"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let script = desk.read(&format!("out/update/1/{node}.sh"));
+        let steps = unpacked(&script, "steps/50-units");
+        assert!(
+            steps.contains("systemctl enable firelay-etcd-backup.timer\n"),
+            "{example}: {steps}"
+        );
+        assert_eq!(payload(&script).contains("steps/60-etcd"), restarts, "{example}");
+    }
+}
+
+fn archive(script: &str, arguments: &[&str]) -> String {
+    let (_, rest) = script.split_once("<<'PAYLOAD'").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    let (text, _) = rest.split_once("\nPAYLOAD\n").unwrap();
+    let bytes = STANDARD.decode(text.replace('\n', "")).unwrap();
+    let ran = support::pipe(Command::new("tar").args(arguments), "tar", &bytes);
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+fn payload(script: &str) -> String {
+    archive(script, &["-tz"])
+}
+
+fn unpacked(script: &str, path: &str) -> String {
+    archive(script, &["-xzO", path])
 }
