@@ -1,4 +1,4 @@
-//! The script of the add-on certificate-renewal, run with stand-ins for kubeadm, crictl and the API servers.
+//! The script of the add-on certificate-renewal, run with fakes of kubeadm, crictl and the API servers.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use crate::support;
@@ -13,7 +13,7 @@ use firelay::template;
 use serde_json::{Value, json};
 use support::{said, succeed};
 
-/// Says what it is called with; answers as the test has written beside it.
+/// Records its arguments, then runs the answer that the test wrote beside it.
 const STAND_IN: &str = r#"#!/bin/bash
 here=${0%/*}
 name=${0##*/}
@@ -21,7 +21,7 @@ echo "$name $*" >>"$here/../calls"
 [ ! -e "$here/../$name.sh" ] || . "$here/../$name.sh"
 "#;
 
-/// One Monday a month; every day.
+/// Timers for one Monday a month, and for every day.
 const MONTHLY: &str = "Mon *-*-1,2,3,4,5,6,7 03:00:00";
 const DAILY: &str = "daily";
 const DAY: u64 = 86400;
@@ -29,7 +29,7 @@ const DAY: u64 = 86400;
 struct Machine(tempfile::TempDir);
 
 impl Machine {
-    /// The control planes are those that the API names, each with all its addresses on a line.
+    /// A machine whose API lists these control planes, each with all its addresses on a line.
     fn new(calendar: &str, registered: &[&str]) -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(machine.at("bin")).unwrap();
@@ -37,7 +37,7 @@ impl Machine {
             machine.write(&format!("bin/{name}"), STAND_IN);
         }
         machine.write("kubectl.sh", &format!("printf '%s\\n' '{}'\n", registered.join("' '")));
-        // Of the day of rendering: one of them is long gone.
+        // The control planes on the day of rendering: one of them was removed long ago.
         let control_planes = ["10.0.0.11", "10.0.0.99"].map(|address| json!({ "addresses": [address] }));
         let context =
             json!({ "p": { "calendar": calendar, "days": 7 }, "cluster": { "controlPlanes": control_planes } });
@@ -49,7 +49,7 @@ impl Machine {
         machine
     }
 
-    /// The script with this directory in the place of /etc/kubernetes, and the stand-ins before everything else.
+    /// The script with this directory in place of /etc/kubernetes, and with the fakes first in PATH.
     fn script(&self, context: &Value) -> String {
         let text = template::render("addons/certificate-renewal/renew.sh.j2", context).unwrap();
         assert!(
@@ -75,7 +75,7 @@ impl Machine {
         Command::new("bash").arg(self.at("renew")).output().unwrap()
     }
 
-    /// What was called, without waiting.
+    /// The recorded calls, without sleeps.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.at("calls")).unwrap();
         let said = calls.lines().filter(|line| !line.starts_with("sleep"));
@@ -136,13 +136,13 @@ fn what_ends_is_renewed_when_every_api_server_answers() {
         calls[1].contains(" --server https://10.0.0.12:6443 "),
         "its own API server: {calls:#?}"
     );
-    // One address a machine, and nobody of the day of rendering.
+    // One address for each machine, and none from the day of rendering.
     for address in ["10.0.0.13", "fd00::11", "10.0.0.99"] {
         assert_eq!(place(address), None, "{calls:#?}");
     }
 }
 
-/// With external etcd there is no pod of etcd, and without kube-vip none of it: nothing is waited for.
+/// External etcd has no pod, and without kube-vip there is none of kube-vip: the script waits for neither.
 #[test]
 fn what_is_not_there_is_not_restarted() {
     let machine = Machine::new(MONTHLY, &["10.0.0.11"]);

@@ -1,4 +1,4 @@
-//! What a node does when its machine is not as it should be, and what it leaves behind, shown with the rendered shell.
+//! A node's behaviour on an unsuitable machine, and the files that it leaves behind, tested with the rendered shell.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -13,7 +13,7 @@ use support::{
     said,
 };
 
-/// A clock that stands on a day on which the certificates hold.
+/// A clock set to a day on which the certificates are valid.
 const DATE: &str = "[ \"$*\" != +%s ] || set -- -ud 2026-12-01 +%s\nexec /bin/date \"$@\"";
 
 /// A machine on which prepare succeeds.
@@ -21,7 +21,7 @@ fn healthy(example: &str, node: &str, address: &str) -> Machine {
     nursed(Machine::of(example, node), node, address)
 }
 
-/// Makes it one.
+/// Sets everything on it that prepare checks.
 fn nursed(machine: Machine, node: &str, address: &str) -> Machine {
     machine.write("/proc/meminfo", 0o644, "MemTotal:        4000000 kB\nMemFree: 1 kB\n");
     let trie = format!("Local:\n     |-- {address}\n        /32 host LOCAL\n");
@@ -34,7 +34,7 @@ fn nursed(machine: Machine, node: &str, address: &str) -> Machine {
     machine
 }
 
-/// The step fails with this reason: on the console, in the status file, and before anything of kubeadm's.
+/// The step fails with this reason, on the console and in the status file, before kubeadm writes anything.
 fn refused(machine: &Machine, output: &Output, reason: &str) {
     let said = failed(output);
     let last = said.lines().last().unwrap();
@@ -94,7 +94,7 @@ fn what_a_machine_lacks_is_said() {
     }
 }
 
-/// What the spec asks of the network may need a newer kernel than Kubernetes does.
+/// A network mode of the spec may need a newer kernel than Kubernetes does.
 #[test]
 fn a_mode_of_the_network_asks_for_its_kernel() {
     for (example, running, reason) in [
@@ -111,7 +111,7 @@ fn a_mode_of_the_network_asks_for_its_kernel() {
     }
 }
 
-/// What is fetched has all of them; without one of its own no pod would start on such a machine.
+/// Fetched artifacts include all plugins. On such a machine no pod would start without its own.
 #[test]
 fn an_image_with_its_own_binaries_must_have_the_network_plugins_too() {
     let directory = tempfile::tempdir().unwrap();
@@ -189,9 +189,9 @@ fn a_reboot_asserts_again() {
     );
 }
 
-// Who asks.
+// Which node asks.
 
-/// An API server that answers everybody's questions, but those of a node with one status.
+/// An API server that answers requests of every node, except one node, which gets this status.
 fn joining(example: &str, node: &str, status: u16) -> (Machine, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
@@ -232,7 +232,7 @@ fn a_worker_that_is_accepted_joins() {
     }
 }
 
-/// An API server to which the Node of a name is Ready for so many questions after the one that shows who asks.
+/// An API server that reports a Node as Ready for this many requests after the first.
 fn ready_node(machine: &Machine, questions: usize) {
     let mut left = questions + 1;
     let host = serve(Box::new(move |_, path, _| {
@@ -241,7 +241,7 @@ fn ready_node(machine: &Machine, questions: usize) {
         }
         left = left.saturating_sub(1);
         let status = if left > 0 { "True" } else { "Unknown" };
-        // As the API server answers curl: indented, and the fields in Go's order.
+        // The format of the API server's answer to curl: indented, with the fields in Go's order.
         let conditions = [("DiskPressure", "False"), ("Ready", status)].map(|(of, status)| {
             format!("      {{\n        \"type\": \"{of}\",\n        \"status\": \"{status}\"\n      }}")
         });
@@ -256,7 +256,7 @@ fn ready_node(machine: &Machine, questions: usize) {
 
 const STILL_READY: &str = "to be NotReady\" error=\"it is still Ready\"";
 
-/// kubeadm refuses the name of a Node that is Ready, and takes what it did before that for a try of its own.
+/// kubeadm refuses the name of a Node that is Ready. Its earlier work is then taken for a failed attempt.
 #[test]
 fn a_worker_waits_until_its_former_self_is_not_ready() {
     for (example, node) in [("ha-ubuntu", "worker-1"), ("mixed", "burst")] {
@@ -288,13 +288,13 @@ fn a_control_plane_waits_until_its_former_self_is_not_ready() {
     let steps = "take_lease() { :; }\nrenew_lease() { :; }\nrelease_lease() { :; }\ndrop_stale_members() { :; }\n\
                  reset_kubeadm() { echo reset >&3; }\nlay() { fail enough; }\nmark tried\njoin";
     let said = failed(&machine.run_with("50-join", steps));
-    // Its own kubelet may have been it.
+    // The Node may be Ready because of its own kubelet.
     let order = ["reset\n", &format!("on=\"the former node cp2 {STILL_READY}"), "enough"];
     let places: Vec<_> = order.iter().map(|text| said.find(*text)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "{said}");
 }
 
-/// Refused before it started the kubelet, kubeadm leaves manifests and no one who would run them.
+/// An attempt that was refused before it started the kubelet leaves manifests, and no kubelet that runs them.
 #[test]
 fn a_try_that_started_nothing_is_not_waited_for() {
     for (node, wait) in [
@@ -319,7 +319,8 @@ fn a_try_that_started_nothing_is_not_waited_for() {
     }
 }
 
-/// kubeadm removes the file as its last act. Left empty, it would end the machine at its next boot (templates/boot/driver.j2).
+/// kubeadm removes the file as its last act. An empty one would shut down the machine at its next boot
+/// (templates/boot/driver.j2).
 #[test]
 fn the_credential_of_a_try_that_a_power_cut_ended_is_removed() {
     for node in ["cp2", "worker-1"] {
@@ -349,9 +350,9 @@ fn a_token_is_no_argument() {
     assert!(!machine.calls().join("\n").contains(token));
 }
 
-// What stays.
+// Files that remain.
 
-/// What cloud-init writes at every boot, as seen with 25.1 and NoCloud.
+/// Files that cloud-init writes at every boot, observed with 25.1 and NoCloud.
 const COPIES: [&str; 6] = [
     "/var/lib/cloud/instances/i-1/user-data.txt",
     "/var/lib/cloud/instances/i-1/user-data.txt.i",
@@ -403,7 +404,7 @@ fn secrets_that_are_spent_go_and_those_in_use_stay() {
     }
 }
 
-/// Secrets do not wait for it: the network may come from elsewhere, and late.
+/// Secrets are removed before that: the network plugin may come late, from another source.
 #[test]
 fn a_node_is_ready_when_its_kubelet_says_so() {
     for node in ["cp1", "worker-1"] {
@@ -424,7 +425,7 @@ fn a_node_is_ready_when_its_kubelet_says_so() {
     assert_eq!(member.status()["state"], "ready", "it has no kubelet");
 }
 
-/// timedatectl(1), `show` on Debian 12.
+/// Output of timedatectl(1), `show` on Debian 12.
 #[test]
 fn a_machine_without_time_servers_says_how_to_wait_no_longer() {
     let of = |ntp: &str, synchronised: &str| {
@@ -468,7 +469,7 @@ fn requests_of_kubectl_have_a_deadline() {
     assert!(ready.contains("  label --request-timeout 60s --overwrite "));
 }
 
-/// Its founder's document has no room on EC2, and elsewhere it has.
+/// The founder's document has no room for the report on EC2, but has it on other platforms.
 #[test]
 fn the_founder_without_ca_keys_can_tell_how_its_cluster_is() {
     let ours = support::example("ca-offline");
@@ -494,7 +495,7 @@ fn the_founder_without_ca_keys_can_tell_how_its_cluster_is() {
     }
 }
 
-/// The credential that no RBAC restrains stays only where kubeadm made it, and could again.
+/// The credential that RBAC does not restrict stays only where kubeadm created it and can create it again.
 #[test]
 fn super_admin_goes_where_the_document_brought_it() {
     const CONF: &str = "/etc/kubernetes/super-admin.conf";
@@ -521,7 +522,7 @@ fn what_cloud_init_writes_at_the_next_boot_goes_again() {
     assert_eq!(machine.calls(), ["cloud-init status --wait"]);
 }
 
-// Back to the beginning.
+// Reset.
 
 fn reset(machine: &Machine, arguments: &[&str]) -> Output {
     let path = ["/usr/local/bin/firelay-reset", "/opt/bin/firelay-reset"];
@@ -539,7 +540,7 @@ fn a_reset_asks_first() {
     assert_eq!(machine.calls(), [""; 0]);
 }
 
-/// A node as it is once it is ready.
+/// A node after step ready.
 fn ready(example: &str, node: &str) -> Machine {
     let machine = Machine::of(example, node);
     machine.write("/proc/sys/kernel/hostname", 0o644, &format!("{node}\n"));
@@ -647,7 +648,7 @@ kube-flannel kube-flannel-ds <none> 3 <none> 3
 shop cart 5 <none> <none> <none>
 ";
 
-/// cp1 after it joined, on a platform with room for the report; each machine of `down` does not answer.
+/// cp1 after it joined, on a platform with room for the report. The machines in `down` do not answer.
 fn cluster(down: &str) -> Machine {
     let directory = tempfile::tempdir().unwrap();
     let (spec, out) = (directory.path().join("cluster.yaml"), directory.path().join("out"));
@@ -768,7 +769,7 @@ fn what_is_asked_wrongly_is_refused() {
 
 // The handbook.
 
-/// What stands literally in a text of the shell, between its expansions; `…` in the handbook.
+/// The literal parts of a shell text, between its expansions; the handbook writes `…` for these.
 fn literals(text: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut depth = 0;
@@ -776,7 +777,7 @@ fn literals(text: &str) -> Vec<String> {
     while let Some(character) = characters.next() {
         match (character, characters.peek()) {
             ('$', Some('(' | '{')) | ('{', Some('{' | '%')) => {
-                // An expression of a template ends with two braces, all else with one.
+                // A template expression ends with two braces, every other expansion with one.
                 depth += if (character, characters.next()) == ('{', Some('{')) {
                     2
                 } else {
@@ -811,7 +812,7 @@ fn the_handbook_has_every_message() {
     let handbook = std::fs::read_to_string(support::root().join("docs/boot.md")).unwrap();
     let said_by = "(fail|report [a-z]+|wait_for [^ ]+|poll [^ ]+|aloud|echo) \"[^\"]*\"";
     let mut grep = Command::new("grep");
-    // What commands for people print stands there by itself.
+    // The handbook documents the output of commands for people separately.
     grep.args([
         "-rhoE",
         said_by,
@@ -841,7 +842,7 @@ fn the_handbook_has_every_message() {
     }
 }
 
-/// Without a network plugin a Node stays NotReady, and whoever installs one may wait for the chain's end.
+/// Without a network plugin a Node stays NotReady. Its installer may wait for the end of the chain.
 #[test]
 fn a_cluster_without_a_network_plugin_does_not_wait_for_one() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,8 @@ use std::{fs, path::Path, process::Command};
 
 use support::{Example, example, firelay, read_tree, said, succeed};
 
-/// The pod reaches the node and, through it, the service, and the service the pod; the node forwards, as every node does.
+/// The pod reaches the node and, through it, the service; the service reaches the pod. The node forwards, as every node
+/// does.
 const NETWORK: &str = r#"
 set -euo pipefail
 id=fl$$
@@ -57,7 +58,7 @@ fn render(example: &Example, set: &[&str], more: &[&str], out: &Path) {
     succeed(&mut command, "firelay");
 }
 
-/// The files of a node that the firewall brings.
+/// The files that the firewall adds to a node.
 fn files(set: &[&str]) -> Vec<(String, String)> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
@@ -105,7 +106,7 @@ fn pods_reach_the_metadata_service_for_dns_and_time_alone() {
     );
     let (after, quickly) = after.split_once("--- ").unwrap();
     for line in after.lines() {
-        // From the service's own address load balancers probe pods; the answers pass.
+        // Load balancers probe pods from the service's own address; the answers pass.
         let open = ["node ", "service "].iter().any(|who| line.starts_with(who)) || line.contains(":53 ");
         assert!(line.ends_with(if open { " yes" } else { " no" }), "{text}");
     }
@@ -128,7 +129,7 @@ fn only_who_asks_for_it_has_it_and_only_where_there_is_something_to_keep() {
     );
 }
 
-/// Addresses of link-local scope are never forwarded, and IPv6's are left out.
+/// Link-local addresses are never forwarded; those of IPv6 are left out.
 #[test]
 fn rules_name_what_the_platform_has() {
     let of = |platform: &str| files(&[ON, &format!("platform={platform}")])[0].1.clone();
@@ -141,7 +142,7 @@ fn rules_name_what_the_platform_has() {
     assert!(!of("openstack").contains("ip6"));
 }
 
-/// In eBPF cilium would lead packets past the hook.
+/// In eBPF mode cilium would route packets around the hook.
 #[test]
 fn cilium_leaves_packets_to_the_kernel() {
     let directory = tempfile::tempdir().unwrap();

@@ -23,7 +23,7 @@ case $* in
 esac
 ";
 
-/// A second takes a tenth of one.
+/// One second takes a tenth of a second.
 const SLEEP: &str = r#"#!/bin/bash
 read -r now _ <ROOT/proc/uptime
 echo "$((${now%%.*} + $1)).00 0" >ROOT/proc/uptime.$$

@@ -1,4 +1,4 @@
-//! Golden files: whole texts that were agreed. `FIRELAY_BLESS=1` writes them anew and removes those that nobody asks for.
+//! Golden files: reviewed texts. `FIRELAY_BLESS=1` rewrites them and removes those that no test uses.
 
 use std::{
     collections::BTreeSet,
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Lines of a difference that are shown, and bytes of each.
+/// The maximum number of lines of a printed difference, and of bytes of each line.
 const SHOWN: (usize, usize) = (60, 240);
 
-/// Where all of them are.
+/// The directory of all golden files.
 pub fn folder() -> PathBuf {
     super::root().join("tests/golden")
 }
@@ -18,7 +18,7 @@ pub fn blessing() -> bool {
     std::env::var_os("FIRELAY_BLESS").is_some_and(|value| !value.is_empty())
 }
 
-/// One folder of golden files, of which every one has to be asked for.
+/// A folder of golden files; a test has to compare every one of them.
 pub struct Golden {
     folder: PathBuf,
     asked: BTreeSet<PathBuf>,
@@ -34,7 +34,7 @@ impl Golden {
         }
     }
 
-    /// Compares a text with the agreed one.
+    /// Compares a text with its golden file.
     pub fn compare(&mut self, name: &str, found: &str) {
         let path = self.folder.join(name);
         assert!(self.asked.insert(path.clone()), "{name} is asked for twice");
@@ -51,12 +51,12 @@ impl Golden {
         }
     }
 
-    /// Fails with every difference, and with the files that nobody asked for.
+    /// Fails with every difference, and with the files that no test compared.
     pub fn close(mut self) {
         for path in files(&self.folder).difference(&self.asked) {
             if blessing() {
                 fs::remove_file(path).unwrap();
-                // Goes as far up as directories are empty.
+                // Removes parent directories as long as they are empty.
                 let _ = path.ancestors().skip(1).try_for_each(fs::remove_dir);
             } else {
                 self.failures
@@ -86,7 +86,7 @@ pub fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// A unified diff, not longer than a screen.
+/// A unified diff of at most one screen.
 pub fn difference(agreed: &str, found: &str) -> String {
     let diff = similar::TextDiff::from_lines(agreed, found)
         .unified_diff()

@@ -1,4 +1,4 @@
-//! A machine that is a directory, for the shell that nodes run, and a server for what it asks.
+//! A machine simulated by a directory, for the shell of nodes, and a server for its requests.
 
 use std::{
     collections::BTreeMap,
@@ -50,7 +50,7 @@ const PLACES: [&str; 30] = [
     "/var/log/kubernetes",
 ];
 
-/// What would change the machine that runs the tests.
+/// Programs that would change the machine that runs the tests.
 const OUTSIDE: [&str; 9] = [
     "cloud-init",
     "dnf",
@@ -63,7 +63,7 @@ const OUTSIDE: [&str; 9] = [
     "timedatectl",
 ];
 
-/// The time of a machine: sleeping moves its clock and hardly takes any of ours.
+/// The time of a machine: sleeping moves its clock and takes hardly any real time.
 const SLEEP: &str = r#"#!/bin/bash
 read -r now _ <ROOT/proc/uptime
 echo "$((${now%%.*} + $1)).00 0" >ROOT/proc/uptime.$$
@@ -96,7 +96,7 @@ impl Machine {
         Self::of("ha-ubuntu", node)
     }
 
-    /// A machine with everything set on it.
+    /// A machine with all its settings applied.
     pub fn set_up(node: &str) -> Self {
         Self::of("bare-metal", node)
     }
@@ -106,12 +106,12 @@ impl Machine {
         Self::with(&files(example, node), "http://")
     }
 
-    /// A node of an example that asks over TLS, with the clock of this machine.
+    /// A node of an example that uses TLS, with the real clock.
     pub fn over_tls(example: &str, node: &str) -> Self {
         Self::with(&files(example, node), "https://")
     }
 
-    /// Long commands speak every second of this machine's clock, and not every half minute.
+    /// Makes long commands report every second of real time instead of every half minute.
     pub fn speak_often(&self) {
         let path = format!("{}/lib.sh", self.lib());
         let lib = self.read(&path);
@@ -119,7 +119,7 @@ impl Machine {
         self.write(&path, 0o644, &lib.replace("read -rt 30 ", "read -rt 1 "));
     }
 
-    /// Its API server says this of the Ready condition of its Node.
+    /// Makes its API server return this Ready condition for its Node.
     pub fn node_reports(&self, status: &str, message: &str) {
         let condition = format!(r#"{{"type": "Ready", "status": "{status}", "message": "{message}"}}"#);
         let fields = r#"{"k:{\"type\":\"Ready\"}": {"f:status": {}}}"#;
@@ -128,7 +128,7 @@ impl Machine {
         self.program("curl", &format!("#!/bin/bash\ncat <<'E'\n{node}\nE\n"));
     }
 
-    /// A healthy machine with these files, and a scheme in place of `https://`.
+    /// A healthy machine with these files, and with a scheme in place of `https://`.
     pub fn with(files: &Files, scheme: &str) -> Self {
         let machine = Self {
             directory: tempfile::tempdir().unwrap(),
@@ -146,7 +146,7 @@ impl Machine {
         machine.boot("first");
         let sleep = SLEEP.replace("ROOT", machine.root().to_str().unwrap());
         machine.program("sleep", &sleep);
-        // The directory's file system is not worth a sync, and other tests write at the same time.
+        // The test directory needs no sync, and other tests write at the same time.
         machine.program("sync", "#!/bin/bash\n");
         for name in OUTSIDE {
             machine.stand_in(name, "");
@@ -162,7 +162,7 @@ impl Machine {
         self.root().join(&path[1..])
     }
 
-    /// A script as it would be if the machine were this directory.
+    /// A script with its paths moved into this directory.
     pub fn moved(&self, script: &str) -> String {
         let mut script = script.to_owned();
         for place in PLACES {
@@ -182,7 +182,7 @@ impl Machine {
         self.write(&format!("/usr/local/bin/{name}"), 0o755, content);
     }
 
-    /// A program that writes its call to `/calls` before it does what is told.
+    /// A program that appends its arguments to `/calls` and then runs the given commands.
     pub fn stand_in(&self, name: &str, rest: &str) {
         let calls = self.at("/calls");
         self.program(
@@ -191,7 +191,7 @@ impl Machine {
         );
     }
 
-    /// The calls of stand-ins, in their order.
+    /// The recorded calls of fakes, in their order.
     pub fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.at("/calls")).unwrap_or_default();
         calls
@@ -204,7 +204,7 @@ impl Machine {
         self.write("/proc/sys/kernel/random/boot_id", 0o644, &format!("{id}\n"));
     }
 
-    /// The units that systemd makes of /etc/fstab, in a directory.
+    /// The units that systemd generates from /etc/fstab, in a directory.
     pub fn fstab_units(&self) -> tempfile::TempDir {
         let fstab = self.read("/etc/fstab").replace(self.root().to_str().unwrap(), "");
         self.write("/fstab", 0o644, &fstab);
@@ -230,7 +230,7 @@ impl Machine {
         self.write("/etc/firelay/node.env", 0o644, &environment);
     }
 
-    /// Where the profile of the node's system lays the steps.
+    /// The directory in which the profile of the node's system puts the steps.
     fn lib(&self) -> &'static str {
         let places = ["/usr/local/lib/firelay", "/opt/firelay", "/opt/lib/firelay"];
         places.into_iter().find(|place| self.exists(place)).unwrap()
@@ -242,7 +242,7 @@ impl Machine {
         self.bash(&format!("export STEP=test\n. {}\n{text}\n", lib.display()))
     }
 
-    /// Runs a text after the functions of a step, without the step itself.
+    /// Runs a text after the functions of a step, without running the step itself.
     pub fn run_with(&self, step: &str, text: &str) -> Output {
         let script = self.read(&format!("{}/steps/{step}", self.lib()));
         let end = script.rfind("\n}\n").unwrap() + 3;
@@ -269,7 +269,7 @@ impl Machine {
 
 pub fn driver(machine: &Machine) -> Output {
     let mut driver = Command::new(machine.at("/usr/local/lib/firelay/driver"));
-    // systemd gives it a PATH; the test's programs come first.
+    // systemd sets PATH; the test's programs come first.
     let path = format!("{}:/usr/bin:/bin", machine.at("/usr/local/bin").display());
     output(driver.env_clear().env("PATH", path), "bash")
 }

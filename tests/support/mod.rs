@@ -1,4 +1,4 @@
-//! What several test programs share: the examples with their fixed bundles, and running other programs.
+//! Helpers of several test programs: the examples with their fixed bundles, and running other programs.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod golden;
@@ -19,12 +19,12 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// One of `examples/`, with the bundle that belongs to it.
+/// One of `examples/`, with its bundle.
 #[derive(Clone, Debug)]
 pub struct Example {
     pub name: String,
@@ -32,8 +32,8 @@ pub struct Example {
     pub bundle: PathBuf,
 }
 
-/// Every example: the specs that have a bundle among the fixtures, and that the README lists (a test compares the two). Other
-/// files in `examples/` are somebody's who tries firelay out.
+/// Every example: the specs that have a bundle among the fixtures and are listed in the README (a test compares the
+/// two). Other files in `examples/` are a user's experiments.
 pub fn examples() -> Vec<Example> {
     let mut names: Vec<_> = fs::read_dir(root().join("tests/fixtures/bundles"))
         .unwrap()
@@ -45,7 +45,7 @@ pub fn examples() -> Vec<Example> {
         .into_iter()
         .map(|name| {
             let bundle = root().join(format!("tests/fixtures/bundles/{name}.yaml"));
-            // One with files beside its spec is a folder.
+            // An example with further files is a folder.
             let folder = root().join(format!("examples/{name}/cluster.yaml"));
             let file = root().join(format!("examples/{name}.yaml"));
             let spec = if folder.exists() { folder } else { file };
@@ -55,22 +55,22 @@ pub fn examples() -> Vec<Example> {
         .collect()
 }
 
-/// Bytes after gzip -9.
+/// The size after gzip -9, in bytes.
 pub fn gzipped(text: &str) -> usize {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap().len()
 }
 
-/// The firelay command, with an environment of its own.
+/// The firelay command, with a clean environment.
 pub fn firelay(arguments: &[&str]) -> Command {
     firelay_at(NOW, arguments)
 }
 
-/// A day on which the certificates of the fixed bundles hold.
+/// A day on which the certificates of the fixed bundles are valid.
 pub const NOW: &str = "2026-12-01 00:00:00";
 
-/// The firelay command at a time of its own (Debian's faketime).
+/// The firelay command with another clock (Debian's faketime).
 pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("faketime");
     command
@@ -103,7 +103,7 @@ pub fn render(example: &Example, out: &Path) {
 }
 
 impl Example {
-    /// Copies what lies beside the spec, if that has a folder of its own.
+    /// Copies the files beside the spec, if it has a folder of its own.
     pub fn lay_folder(&self, path: &Path) {
         if self.spec.ends_with("cluster.yaml") {
             let folder = self.spec.parent().unwrap().join(".");
@@ -111,19 +111,19 @@ impl Example {
         }
     }
 
-    /// Copies the bundle, with the mode that git does not keep.
+    /// Copies the bundle, with the mode that git does not store.
     pub fn lay_bundle(&self, path: &Path) {
         fs::copy(&self.bundle, path).unwrap();
         fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
     }
 }
 
-/// An example by its name.
+/// The example of this name.
 pub fn example(name: &str) -> Example {
     examples().into_iter().find(|example| example.name == name).unwrap()
 }
 
-/// What is at a path of a tree: mode, and of files also the time of the last change and the content.
+/// An entry of a tree: its mode; for files also the modification time and the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub mode: u32,
@@ -131,7 +131,7 @@ pub struct Entry {
     pub content: Option<Vec<u8>>,
 }
 
-/// Everything in a tree and, as the empty path, the tree itself; nothing if there is none.
+/// Every entry of a tree and, as the empty path, the tree itself; nothing if it is missing.
 pub fn tree(root: &Path) -> BTreeMap<String, Entry> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![root.to_owned()];
@@ -153,21 +153,21 @@ pub fn tree(root: &Path) -> BTreeMap<String, Entry> {
     found
 }
 
-/// Runs a program that has to succeed; a missing one fails the test and says which package has it.
+/// Runs a program that has to succeed; a missing one fails the test and names its package.
 pub fn succeed(command: &mut Command, package: &str) -> String {
     let output = output(command, package);
     assert!(output.status.success(), "{command:?}\n{}", said(&output));
     said(&output)
 }
 
-/// Runs a program; a missing one fails the test and says which package has it.
+/// Runs a program; a missing one fails the test and names its package.
 pub fn output(command: &mut Command, package: &str) -> Output {
     command
         .output()
         .unwrap_or_else(|error| panic!("cannot run {command:?} ({error}): install the package {package}"))
 }
 
-/// stdout and stderr.
+/// Standard output and standard error, joined.
 pub fn said(output: &Output) -> String {
     format!(
         "{}{}",
@@ -192,20 +192,20 @@ pub fn pipe(command: &mut Command, package: &str, stdin: &[u8]) -> Output {
     output
 }
 
-/// The regular files of a document as its reader sees them: path, mode and content.
+/// The regular files of a document, as its reader writes them: path, mode and content.
 pub type Files = BTreeMap<String, (u32, String)>;
 
-/// What cloud-init's own code makes of a document.
+/// A document as cloud-init's own code parses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CloudConfig {
     /// The cloud-config, unpacked.
     pub text: String,
-    /// What is beside `write_files`.
+    /// All keys except `write_files`.
     pub config: Value,
     pub files: Files,
 }
 
-/// Reads a cloud-config with cloud-init's own code, each once: several tests look at the same documents.
+/// Parses a cloud-config with cloud-init's own code, each text once: several tests read the same documents.
 pub fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
     static READ: Mutex<BTreeMap<Vec<u8>, CloudConfig>> = Mutex::new(BTreeMap::new());
     if let Some(read) = READ.lock().unwrap().get(user_data) {
@@ -238,7 +238,7 @@ fn ask_cloud_init(user_data: &[u8]) -> CloudConfig {
     }
 }
 
-/// The documents of a text as PyYAML, the YAML 1.1 reader of cloud-init, reads them; each text once, because it is slow.
+/// The documents of a text, parsed by PyYAML, the YAML 1.1 parser of cloud-init; each text once, because it is slow.
 pub fn pyyaml(text: &str) -> Vec<Value> {
     static READ: Mutex<BTreeMap<String, Vec<Value>>> = Mutex::new(BTreeMap::new());
     if let Some(read) = READ.lock().unwrap().get(text) {
@@ -253,7 +253,7 @@ pub fn pyyaml(text: &str) -> Vec<Value> {
     documents
 }
 
-/// What a Python script prints as JSON, given a text on stdin.
+/// The JSON output of a Python script, given a text on stdin.
 pub fn python(script: &str, input: &str) -> Value {
     let output = pipe(
         Command::new("/usr/bin/python3").args(["-c", script]),
@@ -264,7 +264,7 @@ pub fn python(script: &str, input: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Reads an Ignition config with the `ignition-config` crate: storage files, and units as files where systemd has them.
+/// Parses an Ignition config with the `ignition-config` crate: storage files, and units as files at systemd's paths.
 pub fn read_ignition(text: &str) -> Files {
     let (config, warnings) = ignition_config::Config::parse_str(text).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");

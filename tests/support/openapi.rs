@@ -1,4 +1,4 @@
-//! Kubernetes objects held against the strict schemas of their version, `tests/openapi/`.
+//! Kubernetes objects validated against the strict schemas of their version, `tests/openapi/`.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{pipe, root, said};
 
-/// What the schemas of each object's minor (`1.36`) say of it; `None` if it is taken. A kind without a schema is a fault.
+/// The schema errors of each object for its minor (`1.36`); `None` if it is valid. A kind without a schema is an error.
 pub fn faults(objects: &[(&str, &Value)]) -> Vec<Option<String>> {
     let mut judge = Command::new("/usr/bin/python3");
     judge.arg(root().join("tests/openapi/judge.py"));

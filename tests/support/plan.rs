@@ -1,4 +1,4 @@
-//! Plans to start from: a spec resolved as `render` would, to be altered by the test.
+//! Plans as a starting point: a spec resolved as `render` would, for the test to change.
 
 use std::sync::LazyLock;
 
@@ -12,10 +12,10 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Source, refuse, render},
 };
 
-/// The profiles that come with firelay.
+/// The embedded profiles.
 pub static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwrap());
 
-/// The plan of a spec with its warnings, or what is printed of its findings.
+/// The plan of a spec with its warnings, or its printed findings.
 pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
     let source = Source::new("cluster.yaml", text);
     let Partial { value, findings, .. } = Composed::from(source.clone()).draft;
@@ -24,7 +24,7 @@ pub fn try_resolve(text: &str) -> Result<(Plan, Vec<Diagnostic>), String> {
     plan::resolve(&spec, &PROFILES).map_err(|findings| render(&source, &findings, false))
 }
 
-/// The plan of a spec without mistakes.
+/// The plan of a valid spec.
 pub fn resolve(text: &str) -> Plan {
     try_resolve(text).unwrap_or_else(|text| panic!("{text}")).0
 }

@@ -116,7 +116,7 @@ fn artifacts_are_checked_before_anything_is_put_in_place() {
     );
 }
 
-/// A server that tells no size and never ends; it is slow after its first bytes.
+/// A server that sends no size and never ends; it slows down after its first bytes.
 fn endless(first: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -134,7 +134,7 @@ fn endless(first: usize) -> String {
     host
 }
 
-/// curl 7.88 takes what it wants of a server that does not say how much that is.
+/// curl 7.88 does not limit a download whose size the server does not announce.
 #[test]
 fn a_file_without_end_does_not_fill_the_disk() {
     let machine = Machine::new("cp1");

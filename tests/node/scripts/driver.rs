@@ -3,7 +3,7 @@
 use super::support::machine::{Machine, driver, failed, succeeded};
 use std::fs;
 
-/// Three steps, of which the second fails until the file `well` is there.
+/// Three steps; the second fails until the file `well` exists.
 fn steps(machine: &Machine, failure: &str) {
     let steps = machine.at("/usr/local/lib/firelay/steps");
     fs::remove_dir_all(&steps).unwrap();

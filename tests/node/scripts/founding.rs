@@ -1,4 +1,4 @@
-//! Whether a founder finds a cluster: what each kind of peer is evidence of, on real sockets.
+//! Whether a founder detects an existing cluster: the evidence of each kind of peer, on real sockets.
 
 use super::support::machine::{Machine, failed, serve, succeeded};
 use super::support::{output, said};
@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Nobody listens there.
+/// An address without a listener.
 const REFUSING: &str = "127.0.0.1:1";
-/// A broadcast address: the kernel knows no way to it (tcp_v4_connect).
+/// A broadcast address: the kernel has no route to it (tcp_v4_connect).
 const UNREACHABLE: &str = "255.255.255.255:6443";
 
 /// openssl as a server, until it is dropped.
@@ -24,8 +24,8 @@ impl Drop for Server {
     }
 }
 
-/// A server with a certificate that the machine's CA vouches for, made on some day and for some name. `-www` answers requests,
-/// `-quiet` only shakes hands.
+/// A server with a certificate signed by the machine's CA, for a given day and name. `-www` answers requests, `-quiet`
+/// only completes the handshake.
 fn tls(machine: &Machine, day: &str, san: &str, mode: &str) -> Server {
     let [key, certificate] = ["/server.key", "/server.crt"].map(|path| machine.at(path));
     let mut request = Command::new("faketime");
@@ -71,7 +71,7 @@ fn tls(machine: &Machine, day: &str, san: &str, mode: &str) -> Server {
     server
 }
 
-/// Takes connections, and closes them at once or never says a word.
+/// Accepts connections, and closes them at once or never sends a byte.
 fn taking(closes: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -102,7 +102,7 @@ const YEARS_AGO: &str = "2001-01-01";
 const NOW: &str = "2020-01-01";
 const LOOPBACK: &str = "IP:127.0.0.1";
 
-/// The founder of three, with these peers and this endpoint.
+/// The founder of three control planes, with these peers and this endpoint.
 fn founder(peers: &[&str], endpoint: &str) -> Machine {
     let machine = Machine::over_tls("ha-ubuntu", "cp1");
     set(&machine, peers, endpoint);
@@ -119,7 +119,7 @@ fn asks(machine: &Machine) -> String {
     succeeded(&machine.run_with("50-join", "if cluster_answers; then echo joins; else echo founds; fi"))
 }
 
-/// The whole step: it waits and says why, and `kubeadm init` is not run.
+/// The whole step waits and gives the reason, and `kubeadm init` does not run.
 fn waits(machine: &Machine, peer: &str, why: &str) {
     machine.set("WAIT", "1");
     let said = failed(&machine.step("50-join"));
@@ -170,7 +170,7 @@ fn peers_that_refuse_three_times_in_a_row_are_no_cluster() {
     assert_eq!(machine.read("/slept"), "0\n10\n10\n");
 }
 
-/// After a power cut of a whole site the kubelet of a peer is there before its API server.
+/// After a power cut of a whole site the kubelet of a peer starts before its API server.
 #[test]
 fn a_peer_with_a_kubelet_is_a_cluster() {
     let kubelet = TcpListener::bind("127.0.0.7:10250").unwrap();
@@ -198,7 +198,7 @@ fn a_peer_that_comes_up_between_two_questions_is_a_cluster() {
     server.join().unwrap();
 }
 
-/// It may be a cluster or none: the founder counts down aloud.
+/// It may or may not be a cluster: the founder reports its countdown.
 #[test]
 fn a_peer_that_cannot_be_reached_is_waited_for() {
     let machine = founder(&[REFUSING, UNREACHABLE], REFUSING);
@@ -235,8 +235,8 @@ fn a_peer_that_drops_packets_is_no_evidence() {
     assert!(said.ends_with("founds\n"));
 }
 
-/// A new cluster's load balancer has no server yet: whether it refuses, takes connections and closes them, holds them, or cannot be
-/// reached, nobody waits for it.
+/// A new cluster's load balancer has no server yet. It may refuse, accept and close, accept and hang, or be
+/// unreachable: the founder does not wait for it.
 #[test]
 fn a_load_balancer_without_a_server_keeps_nobody_from_founding() {
     for endpoint in [
@@ -252,7 +252,7 @@ fn a_load_balancer_without_a_server_keeps_nobody_from_founding() {
     }
 }
 
-/// Only an API server shows a certificate behind an endpoint, whatever it says then.
+/// Only an API server presents a certificate behind an endpoint, whatever it answers.
 #[test]
 fn an_endpoint_with_a_certificate_is_a_cluster() {
     for (day, san, mode) in [

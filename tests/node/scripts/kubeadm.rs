@@ -1,4 +1,4 @@
-//! What kubeadm finds, and what is kept of its errors.
+//! The files that kubeadm finds, and the part of its errors that is kept.
 
 use super::support::machine::{Machine, mode, succeeded};
 use super::support::{NOW, output, pipe, said, succeed};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fs;
 use std::process::Command;
 
-/// A kubeconfig as PyYAML reads it.
+/// A kubeconfig, parsed by PyYAML.
 fn kubeconfig(machine: &Machine, name: &str) -> Value {
     let path = format!("/etc/kubernetes/{name}.conf");
     assert_eq!(mode(&machine.at(&path)), 0o600, "{path}");
@@ -140,8 +140,8 @@ fn the_phase_of_kubeadm_is_said() {
     );
 }
 
-/// kubeadm 1.36, `phases/certs` and `phases/kubeconfig` with an external CA (`CreateKubeConfigFiles` is not reached: all of these
-/// have to be there), of kubernetes' CA, the front proxy's and etcd's.
+/// Files that kubeadm 1.36 requires with external CAs of kubernetes, the front proxy and etcd (`phases/certs` and
+/// `phases/kubeconfig`). It does not reach `CreateKubeConfigFiles`, so all of them have to exist.
 const EXTERNAL_CA: [&str; 16] = [
     "pki/apiserver.crt",
     "pki/apiserver.key",
@@ -187,7 +187,7 @@ fn without_a_ca_key_all_that_kubeadm_asks_for_is_there() {
     }
 }
 
-/// Key and certificate of a kubeconfig belong together, and the cluster's CA signed them.
+/// The key and the certificate of a kubeconfig match, and the cluster's CA signed the certificate.
 fn verify(machine: &Machine, user: &Value) {
     machine.write("/client.crt", 0o644, &decoded(&user["client-certificate-data"]));
     machine.write("/client.key", 0o600, &decoded(&user["client-key-data"]));

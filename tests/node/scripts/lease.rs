@@ -70,7 +70,7 @@ fn lease(holder: &str, renewed: &str) -> Value {
     })
 }
 
-/// An API server that holds one lease, and a control plane that knows it as its endpoint.
+/// An API server with one lease, and a control plane whose endpoint it is.
 fn api(lease: Option<Value>) -> (Machine, Arc<Mutex<Api>>) {
     let api = Arc::new(Mutex::new(Api {
         lease,

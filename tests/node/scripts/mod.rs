@@ -1,4 +1,4 @@
-//! The shell that nodes run, run here: the rendered files below a directory of their own, in a time of their own.
+//! The shell of nodes, run on this machine: the rendered files in a directory of their own, with a simulated clock.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod artifacts;

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// An API server of which every path answers; returns its port.
+/// An API server that answers on every path; returns its port.
 fn any_api() -> String {
     let host = serve(Box::new(|_, _, _| (200, b"ok".to_vec())));
     host.rsplit(':').next().unwrap().to_owned()
 }
 
-/// What a node's /etc/hosts says of a name.
+/// The addresses of a name in a node's /etc/hosts.
 fn leads(machine: &Machine, host: &str) -> Vec<String> {
     let hosts = machine.read("/etc/hosts");
     let lines = hosts.lines().filter(|line| line.contains(host));
@@ -35,7 +35,7 @@ fn a_joiner_is_led_to_a_control_plane_that_answers() {
             !machine.exists("/slept") || !machine.read("/slept").contains('5'),
             "{node} waited"
         );
-        // Then it dies, and another answers.
+        // Then it stops, and another one answers.
         let answers = r"ready() { [[ $1 == *fd00* ]]; }
                          api() { [[ $* == *//\[fd00::11\]:6443/api/*/cluster-info ]]; }";
         machine.set("PEERS", "http://127.0.0.1:6443 http://[fd00::11]:6443");
@@ -73,7 +73,7 @@ fn a_control_plane_that_waits_its_turn_changes_to_one_that_answers() {
     assert_eq!(said, "taken\n");
 }
 
-/// The name leads to the founder itself, where an API server may answer that is no cluster yet.
+/// The name resolves to the founder itself. The API server there may belong to no cluster yet.
 #[test]
 fn a_founder_asks_others_and_not_the_name_that_leads_to_itself() {
     for (example, host) in [("kube-vip", VIP), ("local-endpoint", LOCAL)] {
@@ -85,7 +85,7 @@ fn a_founder_asks_others_and_not_the_name_that_leads_to_itself() {
             example == "kube-vip",
             "{peers}"
         );
-        // Nobody has kube-vip's address yet, and that nobody answers there says nothing.
+        // No machine has kube-vip's address yet, so no answer there is no evidence.
         machine.set("PEERS", "http://127.0.0.1:1 http://255.255.255.255:6443");
         machine.set("LEAD", "255.255.255.255");
         let said = succeeded(&machine.run_with("50-join", "cluster_answers || echo founds"));
@@ -103,7 +103,7 @@ fn a_founder_asks_others_and_not_the_name_that_leads_to_itself() {
     }
 }
 
-/// A kubelet that has started two pods of the host's network and one of its own.
+/// A kubelet that has started two pods with host networking and one with its own network.
 fn pods(machine: &Machine, host: &str) -> PathBuf {
     let copy = format!(
         "# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n10.6.0.12 {host} # firelay-endpoint\n"

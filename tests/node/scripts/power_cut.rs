@@ -1,4 +1,4 @@
-//! What a power cut leaves, and what the chain makes of it: names whose content never came to the disk.
+//! Recovery from a power cut that leaves file names without content.
 
 use super::support;
 use super::support::machine::{Machine, driver, failed, succeeded};
@@ -7,7 +7,7 @@ use std::process::Output;
 
 const LIB: &str = "/usr/local/lib/firelay";
 
-/// Steps that only say that they ran.
+/// Steps that only record that they ran.
 fn steps(machine: &Machine, names: &[&str]) {
     fs::remove_dir_all(machine.at(&format!("{LIB}/steps"))).unwrap();
     let ran = machine.at("/ran");
@@ -17,7 +17,7 @@ fn steps(machine: &Machine, names: &[&str]) {
     }
 }
 
-/// `sync` that says what it found: the marks that are there when everything is written, or the name of a file.
+/// A `sync` that records its argument, or the steps that ran and the marks that exist.
 fn watched_sync(machine: &Machine) {
     let root = machine.root().display();
     machine.program(
@@ -57,7 +57,7 @@ fn a_mark_is_written_once_everything_before_it_is_on_disk() {
     );
 }
 
-/// Without them the driver has no words to report with.
+/// Without these files the driver cannot report.
 #[test]
 fn what_the_driver_needs_to_report_is_looked_at_first() {
     for (path, why) in [
@@ -72,7 +72,7 @@ fn what_the_driver_needs_to_report_is_looked_at_first() {
     }
 }
 
-/// Lines are appended to a file of the image: a power cut must not take that away.
+/// The file belongs to the image and gets more lines: a power cut must not lose it.
 #[test]
 fn a_file_that_is_appended_to_is_replaced_whole() {
     let machine = Machine::new("worker-1");
@@ -87,7 +87,7 @@ fn a_file_that_is_appended_to_is_replaced_whole() {
     }
     assert_eq!(machine.read("/etc/of-the-image"), "first\nmore\n");
     assert_eq!(machine.read("/synced"), "of-the-image.firelay\n");
-    // A link stays one.
+    // A symlink stays a symlink.
     std::os::unix::fs::symlink("of-the-image", machine.at("/etc/link")).unwrap();
     machine.write("/lines", 0o644, "other\n");
     let link = machine.at("/etc/link").display().to_string();
@@ -96,7 +96,7 @@ fn a_file_that_is_appended_to_is_replaced_whole() {
     assert!(machine.at("/etc/link").is_symlink());
 }
 
-/// Else the status file would say for ever what prepare reported last.
+/// Otherwise the status file would keep prepare's last report for ever.
 #[test]
 fn a_power_cut_before_the_chain_is_complete_lets_ready_report_again() {
     let machine = Machine::new("worker-1");
@@ -117,8 +117,8 @@ fn what_takes_a_files_place_is_on_disk_first() {
     assert_eq!(machine.read("/synced"), "hosts.firelay\n");
 }
 
-/// A kubeadm that refuses what it cannot read, as the real one does, writes its own, and then the power goes: of all files
-/// below its directories only the names are left. Only what configures the kubelet is written anew without a look at it
+/// A fake kubeadm that, like the real one, refuses files that it cannot parse. It writes its own; then the power fails,
+/// and all files below its directories are empty. Only the kubelet's configuration is overwritten without being read
 /// (kubeadm's phases/kubelet/config.go). `reset` finds nothing to do.
 fn kubeadm_and_a_power_cut(machine: &Machine) {
     let root = machine.root().display();
@@ -190,7 +190,7 @@ fn a_worker_recovers_from_a_power_cut_within_kubeadm_join() {
     }
 }
 
-/// An etcd member may get its vote within `kubeadm join`; from then on its cluster needs the files by which it starts.
+/// `kubeadm join` may already make an etcd member a voter; from then on its cluster needs the member's startup files.
 #[test]
 fn what_kubeadm_writes_goes_to_the_disk_while_it_runs() {
     let machine = Machine::new("cp2");
@@ -203,7 +203,7 @@ fn what_kubeadm_writes_goes_to_the_disk_while_it_runs() {
     succeeded(&machine.run_with("50-join", "run_kubeadm join"));
 }
 
-/// The driver gives up for five minutes, and says which file is empty.
+/// The driver stops for five minutes, and reports which file is empty.
 fn refused(output: &Output, path: &str) {
     let said = failed(output);
     assert!(said.contains("step=start state=failed error=\""), "{said}");
@@ -225,7 +225,7 @@ fn a_document_that_lost_a_file_is_not_counted_on() {
     }
 }
 
-/// Some files are empty in every document, and others are what a step was writing when the power went.
+/// Some files are empty in every document; others were being written by a step when the power failed.
 #[test]
 fn some_files_may_be_empty() {
     let machine = Machine::new("cp2");
@@ -244,7 +244,7 @@ fn some_files_may_be_empty() {
     assert!(machine.exists("/var/lib/firelay/complete"));
 }
 
-/// A node that is through, with what kubeadm wrote.
+/// A node that has completed the chain, with the files of kubeadm.
 fn complete(node: &str) -> Machine {
     let machine = Machine::new(node);
     succeeded(&machine.run_with("50-join", "lay"));

@@ -1,4 +1,4 @@
-//! What a node says.
+//! Reports of a node.
 
 use super::support::machine::{Machine, failed, mode, succeeded};
 use std::process::Command;
@@ -49,7 +49,7 @@ fn a_failing_command_is_reported_with_its_line() {
 fn a_long_command_speaks_and_nobody_waits_for_its_clock() {
     let machine = Machine::new("cp1");
     machine.speak_often();
-    // A clock that is left over would keep the pipe of the command substitution open.
+    // A clock process left over would keep the pipe of the command substitution open.
     let said = succeeded(&machine.run(
         r#"long() { /bin/sleep 1.5; echo done; }
            progress() { echo " (half of it)"; }
@@ -62,7 +62,7 @@ fn a_long_command_speaks_and_nobody_waits_for_its_clock() {
     );
 }
 
-/// The clock is killed as soon as the command ends, perhaps while it writes into a pipe that nobody reads any more.
+/// The clock is killed as soon as the command ends, perhaps during a write to a pipe without a reader.
 #[test]
 fn a_clock_that_is_killed_is_no_failure_of_the_step() {
     let machine = Machine::new("cp1");
@@ -88,7 +88,7 @@ fn a_command_that_hangs_is_ended_with_all_that_it_started() {
     assert!(!rest.contains("not reached"), "{said}");
 }
 
-/// Whether a process that was killed is gone within 10 s. A zombie has ended: its parent collects it later.
+/// Whether a killed process is gone within 10 s. A zombie has ended: its parent reaps it later.
 fn ends(pid: &str) -> bool {
     let stat = std::path::Path::new("/proc").join(pid).join("stat");
     (0..100).any(|_| {
@@ -99,7 +99,7 @@ fn ends(pid: &str) -> bool {
     })
 }
 
-/// What was tried before says nothing of what is tried now; the file has it until the step is over.
+/// Errors of the last attempt do not describe the current one; the status file keeps them until the step ends.
 #[test]
 fn the_last_error_is_not_said_again_while_the_next_try_runs() {
     let machine = Machine::new("cp1");
@@ -145,7 +145,7 @@ fn a_wait_says_what_it_waits_for_and_gives_up_loudly() {
     assert!(machine.exists("/var/lib/firelay/failed"));
 }
 
-/// curl says why first, and at the end where to read about certificates.
+/// curl prints the reason first, and at the end a link about certificates.
 #[test]
 fn a_wait_keeps_the_reason_of_curl() {
     let machine = Machine::new("cp1");

@@ -1,4 +1,4 @@
-//! Files for root alone.
+//! Files that only root may read.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -8,7 +8,7 @@ fn mode(machine: &Machine, path: &str) -> u32 {
     fs::metadata(machine.at(path)).unwrap().permissions().mode() & 0o777
 }
 
-/// What kubeadm, kubelet and etcd leave behind, open to all.
+/// Files of kubeadm, kubelet and etcd that every user could read.
 const LEFT: [&str; 12] = [
     "/etc/kubernetes/admin.conf",
     "/etc/kubernetes/kubelet.conf",

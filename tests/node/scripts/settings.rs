@@ -1,4 +1,4 @@
-//! What is set on the machine.
+//! Settings of the machine.
 
 use super::artifacts::sha256;
 use super::support::machine::{Machine, failed, serve, succeeded};
@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-/// A machine whose only disk is a file, and that is never seen mounted twice. `systemctl` knows the units of /units.
+/// A machine whose only disk is a file; the file is never reported as mounted twice. `systemctl` knows the units of
+/// /units.
 fn with_disk(filesystem: &str) -> Machine {
     let machine = Machine::set_up("cp1");
     let root = machine.root().display().to_string();
@@ -76,7 +77,7 @@ fn an_empty_disk_is_formatted_once_and_mounted_at_every_boot() {
     );
 }
 
-/// systemd's own reader of the line.
+/// The line, parsed by systemd.
 #[test]
 fn who_writes_on_a_disk_does_not_start_without_it() {
     let machine = with_disk("ext4");
@@ -161,7 +162,7 @@ fn a_file_system_that_a_power_cut_left_half_made_is_made_again() {
             assert_ne!(signatures(&machine, "UUID"), first);
             assert!(!machine.exists("/var/lib/firelay/mkfs-data"));
         } else {
-            // Of another kind than was asked for: not ours, mark or no mark.
+            // A file system of another type than requested is not firelay's, with or without the mark.
             machine.program("mkfs.xfs", real);
             failed(&machine.step("15-disks"));
             assert_eq!(signatures(&machine, "UUID"), first);
@@ -235,7 +236,7 @@ fn each_command_of_the_user_runs_once_and_fails_in_its_own_words() {
 #[test]
 fn a_kernel_parameter_is_written_as_it_stands() {
     let machine = Machine::set_up("cp1");
-    // The example sets no parameter, and so its step has no such function.
+    // The example sets no kernel parameter, so its step lacks this function.
     let template = include_str!("../../../templates/boot/steps/10-prepare.j2");
     let start = template.find("sysctls() {").unwrap();
     let end = start + template[start..].find("\n}\n").unwrap() + 3;

@@ -1,11 +1,11 @@
-//! The member of a former self.
+//! Removal of the etcd member that this machine was before.
 
 use super::support::machine::{Machine, succeeded};
 use serde_json::json;
 use std::fs;
 use std::process::Output;
 
-/// As etcd 3.6's gRPC gateway writes it.
+/// The format of etcd 3.6's gRPC gateway.
 const MEMBERS: &str = concat!(
     r#"{"header":{"cluster_id":"14841639068965178418","member_id":"10276657743932975437","raft_term":"4"},"members":["#,
     r#"{"ID":"10276657743932975437","name":"cp1","peerURLs":["http://10.0.0.11:2380"],"clientURLs":["http://10.0.0.11:2379"]},"#,

@@ -1,5 +1,5 @@
-//! Prints the JSON Schemas of the Kubernetes objects that firelay's manifests may hold, strict as the API server is with
-//! `fieldValidation=Strict`: a field that a type does not have is refused. See README.md.
+//! Prints the JSON Schemas of the Kubernetes objects that firelay's manifests may contain, as strict as the API server
+//! with `fieldValidation=Strict`: unknown fields are refused. See README.md.
 
 use k8s_openapi::{
     Resource, api, apiextensions_apiserver::pkg::apis as extensions, kube_aggregator::pkg::apis as aggregator,
@@ -12,13 +12,13 @@ fn add<T: JsonSchema + Resource>(generator: &mut SchemaGenerator, kinds: &mut Ma
     kinds.insert(format!("{} {}", T::API_VERSION, T::KIND), schema["$ref"].clone());
 }
 
-/// The type of any JSON value, which its crate calls an object.
+/// The type of any JSON value; its crate names it object.
 const ANY: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
 
-/// What tells people something, and what validators warn about.
+/// Keywords for people, and those that validators warn about.
 const IDLE: [&str; 4] = ["description", "title", "default", "format"];
 
-/// A schema whose objects have the fields that it names and no others.
+/// Makes a schema refuse fields that it does not name.
 fn strict(value: &mut Value) {
     match value {
         Value::Object(fields) if fields.contains_key("x-kubernetes-int-or-string") => {
@@ -89,7 +89,7 @@ fn main() {
         aggregator::apiregistration::v1::APIService,
     );
     let mut definitions = generator.take_definitions(true);
-    // Whatever is valid JSON: the default or an enum of a property.
+    // Any valid JSON: the default or an enum of a property.
     definitions.insert(ANY.to_owned(), json!({}));
     definitions.values_mut().for_each(strict);
     println!("{{\"kinds\":{},\"$defs\":{{", Value::Object(kinds));
