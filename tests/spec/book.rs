@@ -1,4 +1,4 @@
-//! The pages as a book: `docs/SUMMARY.md` lists every page, and every relative link leads to a file and a heading.
+//! The pages as a book: `docs/SUMMARY.md` lists every page, and every relative link resolves to a file and a heading.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Specs of several texts: what lies over what, and what the environment may change and show.
+//! Specs of several texts: which text overrides which, and the rules for environment variables.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::LazyLock};
@@ -124,7 +124,7 @@ fn values_are_set_over_all_files() {
     assert_eq!(plan.endpoint.port, 7443);
 }
 
-/// A change that is tried has the effect of `--set`: above the same security profile, with the same variables.
+/// A value that is tried behaves like `--set`: it overrides the security profile and expands the same variables.
 #[test]
 fn values_that_are_tried_count_like_those_that_are_set() {
     let compose = |assignments: &[String]| {
@@ -163,7 +163,7 @@ fn a_path_without_end_is_no_way_into_the_stack() {
     assert!(said(&layers).contains("FL0006"));
 }
 
-/// Links make ever longer paths of a circle.
+/// Symlinks make a circle with ever longer paths.
 #[test]
 fn files_that_include_each_other_without_end_are_refused() {
     let mut input = Input::default();
@@ -238,7 +238,7 @@ fn nothing_from_the_environment_is_told() {
     assert!(told.contains("the name ${NODE} is given twice"), "{told}");
 }
 
-/// Lists of mappings that are replaced whole: no key tells their elements apart.
+/// Lists of mappings that are replaced as a whole: no key identifies their elements.
 const REPLACED: &[&str] = &["taints", "patches", "json", "rewrites", "routes"];
 
 #[test]
@@ -265,7 +265,7 @@ fn every_list_of_the_spec_has_a_rule() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever is laid over a good spec, set, or in the environment.
+    /// Any text as a layer over a good spec, as a set value, or in the environment.
     #[test]
     fn no_text_is_a_panic(
         over in "(nodes|os|\\$patch|network|include|kubernetes)?(: )?[-a-z0-9:/.{}\\[\\]'\"~$ \n]{0,40}",

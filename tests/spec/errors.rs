@@ -1,9 +1,9 @@
-//! The messages are a product: for each `errors/NAME.yaml` the whole text of what firelay says stands in `NAME.txt`.
+//! The messages are part of the product: for each `errors/NAME.yaml` the complete output is in `NAME.txt`.
 //!
-//! A case of several files is a folder. Its `arguments` are those of `check`, a line each; paths in them are relative to it.
-//! Variables of the environment are in `environment`, `NAME=VALUE` a line; patches in `patches/FOLDER/`.
+//! A case of several files is a folder. `arguments` has the arguments of `check`, one per line, with paths relative to
+//! the folder. `environment` has variables, one `NAME=VALUE` per line; patches are in `patches/FOLDER/`.
 //!
-//! `FIRELAY_BLESS=1 cargo test --test spec errors::` writes the texts anew.
+//! `FIRELAY_BLESS=1 cargo test --test spec errors::` rewrites the texts.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::{
@@ -31,10 +31,10 @@ static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::embedded().unwr
 /// The day on which all cases are checked.
 const TODAY: time::Date = time::macros::date!(2026 - 11 - 22);
 
-/// Nothing runs pods.
+/// No node runs pods.
 const NO_PODS: &str = "FL0231";
 
-/// A first line with which a case gets profiles that can do less than the embedded ones.
+/// The first line of a case that uses profiles with fewer features than the embedded ones.
 const NARROW: &str = "# with narrowed profiles\n";
 
 fn narrowed() -> Profiles {
@@ -53,12 +53,12 @@ fn narrowed() -> Profiles {
     profiles
 }
 
-/// Everything that is said about a spec.
+/// All findings of a spec.
 fn findings(source: &Source, profiles: &Profiles) -> Vec<Diagnostic> {
     read(source.clone().into(), profiles).1
 }
 
-/// The texts of a spec with the places of its secrets, and everything that is said about it.
+/// The texts of a spec with the positions of its secrets, and all findings.
 fn read(spec: Composed, profiles: &Profiles) -> (Source, Vec<Diagnostic>) {
     let outcome = Project::resolve(spec, profiles.clone())
         .and_then(|project| project.check_patches().unwrap())
@@ -67,7 +67,7 @@ fn read(spec: Composed, profiles: &Profiles) -> (Source, Vec<Diagnostic>) {
         Ok(project) => (project.spec, project.warnings),
         Err(refused) => (refused.spec, refused.findings),
     };
-    // Most cases have a lone control plane, to be short. One has nothing else to tell.
+    // Most cases have a single control plane, to be short. One case is about that finding.
     if findings.len() > 1 {
         findings.retain(|finding| finding.code != NO_PODS);
     }
@@ -111,7 +111,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// What is said about each case; making its documents takes a moment, so it is done once.
+/// The findings of each case; rendering its documents takes a while, so it runs once.
 static RUNS: LazyLock<BTreeMap<PathBuf, (Source, Vec<Diagnostic>)>> = LazyLock::new(|| {
     let runs = cases().into_par_iter().map(|path| (path.clone(), run_once(&path)));
     runs.collect()
@@ -239,7 +239,7 @@ fn every_message_is_as_it_was_agreed() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What the help for a document over its limit says is laid over the spec; the documents fit then, and nothing else is wrong.
+/// The change in the help is applied over the spec: then the documents fit, and there are no other findings.
 #[test]
 fn every_way_out_of_a_document_over_its_limit_works() {
     let mut tried = 0;
@@ -275,7 +275,7 @@ fn every_way_out_of_a_document_over_its_limit_works() {
     assert!(tried > 3);
 }
 
-/// These codes say that a value has another form; the help has the form that it should have.
+/// These codes report a value in another form; the help shows the expected form.
 #[test]
 fn a_value_of_another_form_has_help() {
     let mut seen = BTreeSet::new();
@@ -290,7 +290,7 @@ fn a_value_of_another_form_has_help() {
     assert_eq!(seen.len(), 2);
 }
 
-/// In no form: what stands for a secret in the cases is told by no finding.
+/// No finding shows a secret of the cases, in any output format.
 #[test]
 fn no_secret_is_told() {
     let secret = |text: &str| text.contains("hunter2");
@@ -319,13 +319,13 @@ fn every_code_has_a_case_and_every_case_a_registered_code() {
         .collect();
     let registered: BTreeSet<_> = CODES.iter().map(|(code, _)| *code).collect();
     assert_eq!(registered.len(), CODES.len(), "a code is registered twice");
-    // Those of rendered trees have their cases in tests/verify and tests/audit, those of bundles and records in tests/cli.
+    // Findings of rendered trees have cases in tests/output, those of bundles and records in tests/spec/cli.
     let elsewhere = |code: &&str| ["FL10", "FL11", "FL12"].iter().any(|group| code.starts_with(group));
     let of_specs = registered.into_iter().filter(|code| !elsewhere(code));
     assert_eq!(said, of_specs.collect());
 }
 
-/// `explain FLnnnn` tells what is wrong, what would come of it, and what to write instead.
+/// `explain FLnnnn` describes the mistake, its consequence, and the correction.
 #[test]
 fn every_code_has_a_story_and_every_story_a_registered_code() {
     let told: BTreeSet<_> = stories().into_iter().map(|story| (story.code, story.title)).collect();
@@ -360,7 +360,7 @@ fn every_code_has_a_story_and_every_story_a_registered_code() {
     }
 }
 
-/// The essentials of SARIF 2.1.0 (section 3): what readers of it need of a log, a rule, a result and a region.
+/// The parts of SARIF 2.1.0 (section 3) that its readers need: of a log, a rule, a result and a region.
 #[test]
 fn every_finding_is_a_result_of_sarif() {
     for path in cases() {
@@ -416,7 +416,7 @@ fn messages_are_lower_case_without_a_full_stop() {
 
 const SPEC: &str = include_str!("../plan/every-key.yaml");
 
-/// Every `key: ` of the good spec with its place, in its text lines and in flow mappings.
+/// Every `key: ` of the good spec with its position, in block lines and in flow mappings.
 fn keys() -> Vec<(usize, &'static str)> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     SPEC.match_indices(':')
@@ -429,8 +429,8 @@ fn keys() -> Vec<(usize, &'static str)> {
         .collect()
 }
 
-/// A mistake of form in a spec that is good otherwise: what is said about its meaning would be false. Each key has two of the four
-/// mistakes, the next key the other two.
+/// A mistake of form in an otherwise good spec: findings about its meaning would be wrong. Each key gets two of the
+/// four mistakes, the next key the other two.
 #[test]
 fn a_mistake_of_form_makes_nothing_else_look_wrong() {
     let text = |text: String| Source::new("cluster.yaml", text);
@@ -465,7 +465,7 @@ fn a_mistake_of_form_makes_nothing_else_look_wrong() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Names that mean something where configuration is passed on.
+/// Names with a meaning in embedded configuration.
 const NAMES: [&str; 24] = [
     "$patch",
     "NodeSwap",
@@ -493,7 +493,7 @@ const NAMES: [&str; 24] = [
     "tlsCurvePreferences",
 ];
 
-/// Any value, with some of those names in it.
+/// An arbitrary value that contains some of those names.
 fn nested() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -515,7 +515,7 @@ fn nested() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever stands where configuration is passed on, and in patches of it.
+    /// Arbitrary values in embedded configuration, and in patches of it.
     #[test]
     fn nested_values_are_never_a_panic(config in nested(), patch in nested(), path in "(/[-a-zA-Z0-9~.]{0,12}){0,4}") {
         let spec = json!({
@@ -560,7 +560,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Lines of a good spec taken out, doubled, cut or written over.
+    /// Lines of a good spec removed, repeated, cut or overwritten.
     #[test]
     fn a_damaged_spec_is_never_a_panic(
         edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..6_u8, "[-a-z0-9:/.{}\\[\\]'\"~ ]{0,12}"), 1..4),

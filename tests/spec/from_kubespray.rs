@@ -1,5 +1,5 @@
-//! docs/from-kubespray.md maps every task of a real run of Kubespray, and each file that it names is in the document of
-//! the example that stands for that run.
+//! docs/from-kubespray.md maps every task of a real run of Kubespray. Each file that it names is in the document of the
+//! matching example.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -13,7 +13,7 @@ const TASKS: usize = 559;
 /// Its plays.
 const PLAYS: usize = 15;
 
-/// The parts of the page that stand for roles: their headings and the rows of their tables, cell by cell.
+/// The sections of the page about roles: their headings and the cells of their tables.
 fn roles(page: &str) -> Vec<(&str, Vec<Vec<&str>>)> {
     let (_, roles) = page.split_once("\n## Roles\n").unwrap();
     let (roles, _) = roles.split_once("\n## ").unwrap();
@@ -25,7 +25,7 @@ fn role(text: &str) -> (&str, Vec<Vec<&str>>) {
     (heading, rows(table))
 }
 
-/// Rows of tables that begin with a number.
+/// Table rows that begin with a number.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let counted = |row: &Vec<&str>| row[0].parse::<usize>().is_ok();
     text.lines().filter_map(cells).filter(counted).collect()

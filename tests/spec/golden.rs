@@ -1,5 +1,5 @@
-//! The examples, rendered with their fixed bundles, against what was looked at and agreed: `golden/EXAMPLE/` has the
-//! manifest and every document as text. The other forms of a document are pinned by their SHA-256 in the manifest.
+//! The examples, rendered with their fixed bundles and compared with reviewed files: `golden/EXAMPLE/` has the manifest
+//! and every document as text. The manifest pins the other forms of a document by their SHA-256.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -14,7 +14,7 @@ use support::{
     golden::{Golden, blessing, files, folder},
 };
 
-/// What is kept whole: what people can read.
+/// Whether a file is kept as a whole: only readable files are.
 fn is_readable(path: &str) -> bool {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     matches!(
@@ -23,8 +23,7 @@ fn is_readable(path: &str) -> bool {
     )
 }
 
-/// The text to keep. Ignition is one line of encoded contents, which nobody can review; that its bytes stay is the
-/// manifest's to say.
+/// The text to keep. Ignition is one line of encoded contents, which is not reviewable; the manifest pins its bytes.
 fn reviewable(path: &str, text: String) -> String {
     if path.ends_with(".ign") {
         let config = serde_json::from_str(&text).unwrap();
@@ -34,7 +33,7 @@ fn reviewable(path: &str, text: String) -> String {
     }
 }
 
-/// Contents decoded, and every text of several lines as a list of them.
+/// Decodes contents, and turns every text of several lines into a list of lines.
 fn in_lines(value: Value) -> Value {
     let lines = |text: &str| text.split('\n').collect();
     match value {
@@ -61,7 +60,7 @@ fn compare(example: &Example, out: &Path) {
     golden.close();
 }
 
-/// Every file of the tree but the manifest, as the manifest has it.
+/// The manifest describes every other file of the tree correctly.
 fn assert_manifest_holds(out: &Path) {
     let manifest: Manifest = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
     let mut found = BTreeSet::new();
@@ -99,7 +98,7 @@ fn every_example_is_as_it_was_agreed() {
     );
 }
 
-/// An example that went away leaves nothing behind.
+/// A removed example leaves no folder behind.
 #[test]
 fn every_folder_belongs_to_an_example() {
     let mut known: BTreeSet<_> = examples().into_iter().map(|example| example.name).collect();

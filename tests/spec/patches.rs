@@ -1,4 +1,4 @@
-//! Patches of the spec and of rendered files, and `why`, as their users meet them.
+//! Patches of the spec and of rendered files, and `why`, as users see them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -45,7 +45,7 @@ impl Desk {
         desk
     }
 
-    /// The spec with more at its end.
+    /// Appends lines to the spec.
     fn and(self, more: &str) -> Self {
         let spec = fs::read_to_string(self.at("cluster.yaml")).unwrap();
         fs::write(self.at("cluster.yaml"), spec + more).unwrap();
@@ -56,7 +56,7 @@ impl Desk {
         self.0.path().join(path)
     }
 
-    /// Exit code and what is said.
+    /// Exit code and output.
     fn run(&self, arguments: &[&str]) -> (i32, String) {
         let output = firelay(arguments).current_dir(self.0.path()).output().unwrap();
         (output.status.code().unwrap(), said(&output))
@@ -235,7 +235,7 @@ fn the_spec_is_patched_before_it_is_read() {
     assert!(after["cp2"]["/etc/firelay/node.env"].1.contains("10.0.0.99"));
 }
 
-/// What a patch gives is read by YAML 1.1 on the node.
+/// Nodes parse patched values as YAML 1.1.
 #[test]
 fn patched_values_survive_every_reader() {
     let after = Desk::with(&[(
@@ -254,13 +254,13 @@ fn patched_values_survive_every_reader() {
 fn what_is_no_patch_is_left_alone() {
     let desk = Desk::with(&[("all/README.md", "not YAML: ["), ("all/.swap.yaml", "[")]);
     assert_eq!(desk.run(&["check"]).0, 0);
-    // The folder belongs to a spec that lies beside it.
+    // The folder belongs to the spec beside it.
     let broken = Desk::with(&[("all/x.yaml", "target: {}\n")]);
     let (code, text) = broken.run(&["check"]);
     assert!(code == 3 && text.contains("patches/all/x.yaml:1:9"), "{text}");
 }
 
-/// A patch of the founder's alone is no mistake where the cluster stands and nobody founds.
+/// A patch of founder files is valid in a founded cluster, where no machine is a founder.
 #[test]
 fn a_founded_cluster_keeps_its_patches() {
     let desk = Desk::with(&[(
@@ -335,7 +335,7 @@ fn why_names_the_lines_that_a_value_follows() {
     assert!(proxy.contains("cluster.yaml:") && !proxy.contains("hunter2"), "{proxy}");
 }
 
-/// What stands for a secret in the spec and in a patch is in no answer, whatever is asked and however it is printed.
+/// No output of `why` shows a secret of the spec or of a patch, in any format.
 #[test]
 fn why_tells_no_secret() {
     let more = "\
@@ -395,7 +395,8 @@ manifests:
     assert_eq!(desk.why("cp1:/etc/app/open")["value"], "everybody");
 }
 
-/// Secrets that only a declaration tells of, and texts of the user, are in no line of the spec; names of variables are.
+/// Output shows no line with a secret that only a declaration marks, or with a user's text; it shows names of
+/// variables.
 #[test]
 fn why_tells_no_secret_that_is_declared() {
     let more = "\

@@ -1,4 +1,4 @@
-//! What a spec becomes when it is resolved.
+//! The plan that a spec resolves to.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -23,7 +23,7 @@ os: ubuntu-24.04
 platform: aws
 ";
 
-/// A spec of the given lines after the usual ones, with one control plane.
+/// The plan of the usual lines with one control plane, plus these lines.
 fn with(extra: &str) -> Plan {
     resolve(&format!(
         "{HEAD}{extra}\nnodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n"
@@ -120,7 +120,7 @@ fn rows_become_machines_in_order() {
 fn the_nearer_setting_wins_and_of_roles_the_first_listed() {
     let plan = every_key();
     let both = node(&plan, "both");
-    // Listed as [worker, control-plane]: the worker's `tier` wins, the control plane's `zone` is kept.
+    // Listed as [worker, control-plane]: the worker's `tier` wins, the control plane's `zone` remains.
     let labels: Vec<_> = both
         .labels
         .iter()
@@ -226,7 +226,7 @@ fn machines_fetch_what_their_roles_need() {
         (crictl.url.as_str(), crictl.sha256),
         ("https://files.example.com/crictl-1.36.0-amd64.tar.gz", "a".repeat(64))
     );
-    // The override has no digest for arm64, so the catalog's holds.
+    // The override has no digest for arm64, so the catalog's digest applies.
     assert_ne!(artifact("both", "crictl").sha256, "a".repeat(64));
     assert_eq!(artifact("cp1", "cni-plugins").directory, "/opt/cni/bin");
 }
@@ -464,7 +464,7 @@ fn five_thousand_machines_are_no_matter_of_patience() {
     let spent = start.elapsed();
     assert_eq!(plan.nodes.len(), 5_001);
     eprintln!("{} bytes: {spent:?}", text.len());
-    // Far above what it takes without optimisation; a quadratic check would not get there.
+    // Far above the time without optimisation; a quadratic check would exceed it.
     assert!(spent.as_secs() < 20, "{spent:?}");
 }
 

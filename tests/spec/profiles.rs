@@ -1,4 +1,4 @@
-//! The embedded profiles are complete and agree with each other.
+//! The embedded profiles are complete and consistent.
 #![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeSet, fs, path::Path, time::Instant};
@@ -162,7 +162,7 @@ fn feature_gates_and_fields_come_and_go_with_minors() {
     assert_eq!(profiles.kinds.fields("KubeProxyConfiguration").unwrap().len(), 24);
 }
 
-/// Of a minor that is not covered no flag and no kind is checked. k8s-openapi is another source of the same kinds.
+/// Flags and kinds of an unknown minor are not checked. k8s-openapi is a second source of the kinds.
 #[test]
 fn flags_and_kinds_of_every_minor_are_known() {
     let profiles = profiles();

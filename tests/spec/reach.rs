@@ -1,5 +1,5 @@
-//! Every key of the spec reaches an output: each is set, with nothing else changed, and some file of some node, the
-//! manifest or the bundle is another one. A default that is spelled out changes none.
+//! Every key of the spec reaches an output: setting it alone changes a file of a node, the manifest or the bundle.
+//! Setting a default explicitly changes nothing.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -48,7 +48,7 @@ pools:
   - { name: burst, roles: [worker] }
 ";
 
-/// What a key needs elsewhere, by the beginning of its path: laid over the base, lists as a whole.
+/// Settings that a key requires elsewhere, by the prefix of its path; merged over the base, with lists replaced.
 const AROUND: &[(&str, &str)] = &[
     ("addons.awsCloudController", "platform: aws"),
     ("addons.gcpCloudController", "platform: gce"),
@@ -78,7 +78,7 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "kubernetes: { apiServer: { audit: { policy: { rules: [{ level: Metadata }] } } } }",
     ),
     ("security.selinux", "os: rocky-9"),
-    // Without it the root is the second RAM disk.
+    // Without it the root file system is the second RAM disk.
     (
         "delivery.pxe.systems.*.rootfs",
         "delivery: { pxe: { systems: { fedora-coreos: { initrd: [coreos/initrd, coreos/root] } } } }",
@@ -86,7 +86,7 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
     ("endpoint.bgp", VIP),
     ("endpoint.services", VIP),
     ("etcd.version", EXTERNAL),
-    // Etcd has none of the flags that the components of Kubernetes share.
+    // Etcd has none of the flags that Kubernetes components share.
     ("etcd.extraArgs", "etcd: { extraArgs: [{ name: max-txn-ops, value: '256' }] }"),
     ("etcd.backup", "etcd: { backup: {} }"),
     ("roles.etcd", EXTERNAL),
@@ -118,16 +118,16 @@ const HELD: &str = "delivery: { pointer: { base: 'https://files.example.com' } }
 /// Every document is a pointer, on a platform whose machines have an identity for buckets.
 const POINTED: &str = "platform: aws\ndelivery: { rung: pointer, pointer: { base: 'https://files.example.com' } }";
 
-/// What the keys of an interface need elsewhere: a platform that has no network of its own, and no second machine that would
-/// have the same address. It is laid before [`AROUND`].
+/// Settings that keys of an interface require: a platform without a network of its own, and no second machine with the
+/// same address. They are applied before [`AROUND`].
 const METAL: &str = "
 platform: metal
 nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11] }]";
 
-/// Interfaces of another level, which have the machine's address and carry VLANs.
+/// Interfaces of another level, with the machine's address, and as parents of VLANs.
 const CARRIERS: &str = "{ interfaces: [{ name: bond0, dhcp4: true }, { name: bond1 }] }";
 
-/// What a key needs beside it, by the end of its path.
+/// Sibling keys that a key requires, by the suffix of its path.
 const BESIDE: &[(&str, &str)] = &[
     ("bond.primary", "{ mode: active-backup }"),
     ("files[].content", "{ content: YSA9IDEK }"),
@@ -160,13 +160,13 @@ const BESIDE: &[(&str, &str)] = &[
     ("pointer.region", "{ base: 's3://bucket' }"),
 ];
 
-/// What apt needs to know of a source.
+/// The suites that apt requires for a source.
 const SUITES: &str = "{ suites: [bookworm] }";
 
-/// A manifest's own.
+/// The inline content of a manifest.
 const CONTENT: &str = "{ content: 'kind: Namespace' }";
 
-/// Keys that the base has, or that others need: another value takes the place of theirs.
+/// Keys that the base has, or that others require: they are changed, never removed.
 const KEPT: &[&str] = &[
     "os",
     "platform",
@@ -199,7 +199,7 @@ const KEPT: &[&str] = &[
 /// kube-vip.
 const VIP: &str = "endpoint: { provider: kubeVip, address: 10.0.0.99 }";
 
-/// Of which one must be there, or without which a system can do nothing, by the end of their paths.
+/// Keys of which one must be set, or without which a system does nothing, by the suffix of their paths.
 const EITHER: [&str; 5] = [
     "files[].content",
     "files[].source",
@@ -208,7 +208,7 @@ const EITHER: [&str; 5] = [
     "packageSources[].suites",
 ];
 
-/// A machine that boots from the network, of a system that has to be told everything.
+/// A machine that boots from the network, with a system whose profile names no files.
 const PXE: &str = "
 platform: metal
 os: fedora-coreos
@@ -229,7 +229,7 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
   - { name: e1, roles: [etcd], addresses: [10.0.0.31] }";
 
-/// Values for keys whose examples do not go with the base, by the end of their paths.
+/// Values for keys whose examples do not fit the base, by the suffix of their paths.
 const VALUES: &[(&str, &str)] = &[
     ("nodes[].name", "w9"),
     ("nodes[].roles", "[etcd]"),
@@ -237,7 +237,7 @@ const VALUES: &[(&str, &str)] = &[
     ("etcd.extraArgs[].name", "max-request-bytes"),
 ];
 
-/// Keys that change nothing, and why that is right.
+/// Keys without an effect, and the reason.
 const WITHOUT: &[(&str, &str)] = &[
     ("apiVersion", "there is one value"),
     ("kind", "there is one value"),
@@ -266,15 +266,15 @@ const WITHOUT: &[(&str, &str)] = &[
     ("roles.etcd.kubelet.extraArgs[].value", IDLE),
 ];
 
-/// A manifest has the one or the other.
+/// A manifest has one of the two.
 const ONE_OF: &str = "manifests_come_from_the_spec_or_from_a_url sets them";
-/// A pool has the settings of any machine.
+/// A pool has the settings of every machine.
 const POOL: &str = "its machines have no addresses of their own, and FL0623 or FL0217 says so";
 
-/// A role has the settings of any machine.
+/// A role has the settings of every machine.
 const IDLE: &str = "members of an external etcd run no kubelet, and FL0511 says so";
 
-/// Defaults that cannot be spelled out in the base, and why that is right.
+/// Defaults that cannot be set explicitly in the base, and the reason.
 const IMPLICIT: &[(&str, &str)] = &[
     ("kubernetes.kubeProxy.mode", THEIRS),
     ("kubernetes.tls.minVersion", THEIRS),
@@ -284,10 +284,10 @@ const IMPLICIT: &[(&str, &str)] = &[
     ("etcd.electionTimeoutMs", THEIRS),
 ];
 
-/// What is absent is not written, and the program takes its own default.
+/// An unset key is not written, and the program uses its own default.
 const THEIRS: &str = "the program's own default, which is told to it if it is spelled out";
 
-/// The name that stands for one of the user's.
+/// A name in place of one that the user chooses.
 fn any(path: &str) -> &'static str {
     match path {
         "artifacts.overrides.*" => "crictl",
@@ -300,19 +300,19 @@ fn yaml(text: &str) -> Value {
     firelay_yaml::parse("test", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How much of the output is looked at; the first takes a tenth of the time.
+/// How much of the output is compared; the first takes a tenth of the time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Depth {
-    /// The files of the nodes, the bundle, and what the manifest says of machines.
+    /// The files of the nodes, the bundle, and the machines in the manifest.
     Files,
-    /// What the platforms take, as well.
+    /// The delivered documents as well.
     Artifacts,
 }
 
-/// What was rendered already.
+/// Cached results.
 type Seen = BTreeMap<(String, Depth), Result<String, String>>;
 
-/// What is rendered of a spec, as a digest of everything; findings if it is refused.
+/// A digest of everything that a spec renders to, or the findings of a refused spec.
 fn output(spec: &Value, depth: Depth) -> Result<String, String> {
     static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
     let asked = (spec.to_string(), depth);
@@ -326,12 +326,12 @@ fn output(spec: &Value, depth: Depth) -> Result<String, String> {
 
 fn rendered(text: &str, depth: Depth) -> Result<String, String> {
     let input = Input::from(Source::new("cluster.yaml", text));
-    // A file holds its own name.
+    // Every file contains its own path.
     let read = &mut |path: &Path| Ok(path.to_str().unwrap().as_bytes().to_vec());
     let spec = input::compose(input, None, read).unwrap();
     let refused = |refused: Box<Refused>| render(&redact_spec(&refused.spec), &refused.findings, false);
     let project = Project::resolve(spec, PROFILES.clone()).map_err(refused)?;
-    // A key without effect is said to be so, which is no effect.
+    // A warning about a key without effect does not count as an effect.
     let idle = project.warnings.iter().filter(|finding| finding.code == "FL0511");
     let idle: Vec<_> = idle.cloned().collect();
     if !idle.is_empty() {
@@ -359,7 +359,7 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
         ))
     })
     .map_err(|failure| format!("{failure:?}"))?;
-    // What makes the bundle, and what orders the steps of `plan`.
+    // Inputs of the bundle, and of the order of steps in `plan`.
     let (pki, update) = (&plan.pki, plan.max_unavailable);
     let made = format!("{} {} {:?} {update:?}", plan.name, pki.algorithm, pki.ca_validity);
     Ok(format!("{:x?}", Sha256::digest(format!("{made} {nodes:?}"))))
@@ -374,7 +374,7 @@ fn bundle() -> Bundle {
     firelay::secrets::BundleText::read(&own).unwrap().open(&[]).unwrap()
 }
 
-/// The base with what a key needs around it.
+/// The base with the settings that a key requires.
 fn base(path: &str) -> Value {
     let mut spec = yaml(BASE);
     if let Some((level, _)) = path.split_once("interfaces") {
@@ -405,7 +405,7 @@ fn merge(to: &mut Value, from: Value) {
     }
 }
 
-/// The fields from the top to one below it.
+/// The fields from the top level down to this one.
 fn chain(field: &Field) -> Vec<&'static Field> {
     let mut chain = vec![&*ROOT];
     while let Some(next) = chain.last().unwrap().children.iter().find(|child| {
@@ -418,7 +418,7 @@ fn chain(field: &Field) -> Vec<&'static Field> {
     chain
 }
 
-/// The mapping that holds a key, made with what it needs, lists with one element.
+/// The mapping that holds a key, created with its required keys; lists get one element.
 fn parent<'a>(spec: &'a mut Value, chain: &[&Field]) -> &'a mut Value {
     let mut at = spec;
     for field in &chain[..chain.len() - 1] {
@@ -435,7 +435,7 @@ fn parent<'a>(spec: &'a mut Value, chain: &[&Field]) -> &'a mut Value {
     at
 }
 
-/// A mapping, or a list of one, with the keys that must be there.
+/// A mapping, or a list of one mapping, with its required keys.
 fn needed(field: &Field) -> Value {
     let required = field.children.iter().filter(|child| child.required);
     let entries = required
@@ -445,7 +445,7 @@ fn needed(field: &Field) -> Value {
     if field.is_list() { json!([entries]) } else { entries }
 }
 
-/// A value of a key: its examples, or its choices, in turn.
+/// A value of a key: its examples, or its choices, by index.
 fn value(field: &Field, index: usize) -> Option<Value> {
     let given = VALUES
         .iter()
@@ -462,7 +462,7 @@ fn value(field: &Field, index: usize) -> Option<Value> {
     all.into_iter().nth(index)
 }
 
-/// A spec without the key, or with its first value if it must be there, and one with it.
+/// A spec without the key, or with its first value if it is required, and a spec with it.
 fn pair(field: &Field) -> Option<(Value, Value)> {
     let chain = chain(field);
     let mut without = base(&field.path);
@@ -488,7 +488,7 @@ fn pair(field: &Field) -> Option<(Value, Value)> {
     Some((without, with))
 }
 
-/// What a key below an interface needs of the interface itself.
+/// Adds the settings of an interface that a key below it requires.
 fn merge_interface(spec: &mut Value, chain: &[&Field]) {
     let path = &chain.last().unwrap().path;
     let is_list = |field: &&Field| field.name == "interfaces" && !field.children.is_empty();
@@ -514,7 +514,7 @@ fn leaves() -> Vec<&'static Field> {
         .collect()
 }
 
-/// A patch is refused unless it is whole and hits something: its keys are set together, below.
+/// A patch must be complete and change something, so its keys are set together, below.
 fn is_of_a_patch(field: &Field) -> bool {
     field.path.contains("patches[].")
 }
@@ -538,7 +538,7 @@ fn every_key_reaches_an_output() {
     );
 }
 
-/// A manifest's content, and where it is fetched instead.
+/// Covers the inline content of a manifest, and its URL.
 #[test]
 fn manifests_come_from_the_spec_or_from_a_url() {
     let of = |manifest: &str| {
@@ -562,7 +562,7 @@ fn manifests_come_from_the_spec_or_from_a_url() {
     assert_eq!(BTreeSet::from(all.clone()).len(), all.len());
 }
 
-/// The plugin or add-on that a key is a parameter of, and the parameter's path.
+/// The plugin or add-on of a parameter key, and the parameter's path.
 fn declared(field: &Field) -> Option<(&'static Declaration, Vec<&str>)> {
     let (kind, rest) = match field.path.strip_prefix("network.cni.") {
         Some(rest) => (Kind::Cni, rest),
@@ -587,7 +587,7 @@ pools: []",
     "{ platform: vsphere }",
 ];
 
-/// Each parameter is taken out of an example that has it, or put into one: in some cluster that changes something.
+/// Each parameter is removed from an example that has it, or added to one: some cluster has to change.
 #[test]
 fn every_parameter_reaches_an_output() {
     let parameters: Vec<_> = leaves()
@@ -603,7 +603,7 @@ fn every_parameter_reaches_an_output() {
     assert!(wrong.is_empty(), "without effect:\n{}", wrong.join("\n"));
 }
 
-/// There is no other release to choose for the base's version of Kubernetes.
+/// Whether no other release fits the base's version of Kubernetes.
 fn is_only_version(declaration: &Declaration, path: &[&str]) -> bool {
     let version = base("")["kubernetes"]["version"].as_str().unwrap().parse().unwrap();
     let fitting = declaration
@@ -636,7 +636,7 @@ fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str)
         let others = [json!(true), json!(false)]
             .into_iter()
             .filter(|_| field.kind == "true or false");
-        // An example of the whole may have the examples of its parameters.
+        // The base example may already contain the parameter's examples, so longer values are tried too.
         let longer = field
             .examples
             .iter()
@@ -651,7 +651,7 @@ fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str)
     })
 }
 
-/// Sets or removes a key, in the first element of lists, of any name where it is the user's choice.
+/// Sets or removes a key, in the first element of lists, under any name that the user chooses.
 fn set(at: &mut Value, path: &[&str], value: Option<Value>) {
     let key = path[0].trim_end_matches("[]");
     let Some(fields) = at.as_object_mut() else { return };
@@ -696,7 +696,7 @@ fn why_not(field: &Field) -> Option<String> {
     }
 }
 
-/// Each key of a patch with two patches that differ in it, and whether only the founder has what they change.
+/// Each key of a patch with two patches that differ in it, and whether only the founder's files change.
 const PATCHES: &[(&str, &str, &str, bool)] = &[
     (
         "merge",
@@ -819,7 +819,7 @@ fn a_default_that_is_spelled_out_changes_nothing() {
     let with_default = leaves().into_iter().filter(|field| field.default.is_some());
     let spelled: Vec<_> = with_default
         .filter(|field| !IMPLICIT.iter().chain(WITHOUT).any(|(path, _)| *path == field.path))
-        // The schema that says a parameter's default is what fills it in.
+        // The default of a parameter comes from the schema itself.
         .filter(|field| declared(field).is_none())
         .collect();
     assert!(spelled.len() > 40, "{}", spelled.len());
@@ -848,7 +848,7 @@ fn unlike_its_default(field: &Field) -> Option<String> {
     }
 }
 
-/// What is argued for is still true.
+/// Every reason above is still needed.
 #[test]
 fn every_argument_belongs_to_a_key() {
     let paths: Vec<_> = ROOT.all().into_iter().map(|field| field.path.as_str()).collect();

@@ -1,5 +1,6 @@
-//! The JSON Schema of the spec, judged by python3-jsonschema: it is a schema of draft 2020-12, it takes what firelay takes
-//! and refuses what firelay calls a mistake of form. What is made of it (the reference page, `explain`) is complete.
+//! The JSON Schema of the spec, checked with python3-jsonschema: a valid schema of draft 2020-12 that accepts and
+//! refuses the same specs as firelay, as far as form is concerned. Its derivatives (the reference page, `explain`) are
+//! complete.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -30,7 +31,7 @@ def fault(document):
 json.dump([fault(document) for document in given['documents']], sys.stdout)
 ";
 
-/// What the validator says of each document; `None` if it is taken.
+/// The validator's error for each document; `None` if it is valid.
 fn judge(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
     let given = json!({ "schema": schema, "documents": documents });
     let faults = support::python(JUDGE, &given.to_string());
@@ -38,7 +39,7 @@ fn judge(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
     faults.map(|fault| fault.as_str().map(str::to_owned)).collect()
 }
 
-/// A document as an editor reads it, by the core schema of YAML 1.2; `None` if it is no YAML.
+/// A document as an editor parses it, by the core schema of YAML 1.2; `None` if it is invalid YAML.
 fn as_json(text: &str) -> Option<Value> {
     Tree::parse(text).ok().map(|tree| node(&tree.root))
 }
@@ -55,7 +56,7 @@ fn node(at: &Node<'_>) -> Value {
             "" | "~" | "null" | "Null" | "NULL" => Value::Null,
             "true" | "True" | "TRUE" => true.into(),
             "false" | "False" | "FALSE" => false.into(),
-            // Numbers in YAML and in JSON are spelt alike, but for a leading zero, plus or point.
+            // YAML and JSON numbers have the same syntax, except for a leading zero, plus or point.
             text => serde_json::from_str(text)
                 .ok()
                 .filter(Value::is_number)
@@ -64,7 +65,7 @@ fn node(at: &Node<'_>) -> Value {
     }
 }
 
-/// The codes of what firelay says about a spec.
+/// The codes of a spec's findings.
 fn codes(text: &str) -> BTreeSet<&'static str> {
     let source = Source::new("cluster.yaml", text);
     let findings = match plan::load(&source.into(), &PROFILES) {
@@ -74,7 +75,7 @@ fn codes(text: &str) -> BTreeSet<&'static str> {
     findings.into_iter().map(|finding| finding.code).collect()
 }
 
-/// Unknown and missing keys, wrong types, words without quotes, unknown choices, numbers out of range, foreign documents.
+/// Unknown and missing keys, wrong types, unquoted words, unknown choices, numbers out of range, other document types.
 fn is_of_shape(code: &str) -> bool {
     ("FL0008"..="FL0014").contains(&code) || matches!(code, "FL0541" | "FL0801")
 }
@@ -87,7 +88,7 @@ fn error_files() -> Vec<PathBuf> {
     files
 }
 
-/// Error files whose mistakes of form the schema cannot tell, and why.
+/// Cases whose mistakes of form the schema cannot express, and the reason.
 const BEYOND: &[(&str, &str)] = &[];
 
 #[test]
@@ -109,7 +110,7 @@ fn error_files_are_refused_if_they_are_about_form_and_taken_if_not() {
     for path in error_files() {
         let text = fs::read_to_string(&path).unwrap();
         let codes = codes(&text);
-        // What is no YAML, an empty document or several of them, says every editor.
+        // Every editor reports invalid YAML, an empty document and several documents by itself.
         if codes.iter().all(|code| *code > "FL0007") {
             names.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), codes));
             documents.push(as_json(&text).unwrap());
@@ -128,7 +129,7 @@ fn error_files_are_refused_if_they_are_about_form_and_taken_if_not() {
 
 const SPEC: &str = include_str!("../plan/every-key.yaml");
 
-/// Every place of the good spec where `key: value` stands in a line or in a flow mapping.
+/// Every position of the good spec with `key: value`, in a line or in a flow mapping.
 fn places() -> Vec<(usize, usize, usize)> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let colons = SPEC
@@ -144,7 +145,7 @@ fn places() -> Vec<(usize, usize, usize)> {
         .collect()
 }
 
-/// The schema and the reader of specs judge alike, whichever key is mistyped or given a value of another type.
+/// The schema and the spec parser agree, whichever key is misspelt or gets a value of another type.
 #[test]
 fn damaged_specs_are_refused_by_both_or_by_neither() {
     let mut cases = Vec::new();
@@ -180,7 +181,7 @@ fn damaged_specs_are_refused_by_both_or_by_neither() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Whoever hovers over a key or completes it is told what it does and what might stand there.
+/// Editors show the description and an example when the user hovers over a key or completes it.
 #[test]
 fn every_key_has_a_description_and_an_example() {
     let root = Field::root(&SCHEMA);
@@ -218,7 +219,7 @@ fn properties() -> Vec<(&'static str, &'static str, &'static Value)> {
     .collect()
 }
 
-/// An example or default is what the key itself takes, and an example is not the default.
+/// Examples and defaults are valid values of the key, and no example equals the default.
 #[test]
 fn examples_and_defaults_are_what_the_schema_takes() {
     let mut schema = json!({ "$defs": SCHEMA["$defs"], "properties": {} });
@@ -243,7 +244,7 @@ fn examples_and_defaults_are_what_the_schema_takes() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// `fields.yaml` names no key that went away.
+/// `fields.yaml` describes no removed key.
 #[test]
 fn every_note_belongs_to_a_key() {
     let notes: Value = firelay_yaml::parse("fields.yaml", include_str!("../../src/schema/fields.yaml")).unwrap();
@@ -276,7 +277,7 @@ fn the_reference_page_is_of_this_schema() {
     );
 }
 
-/// Every path can be asked for, and is answered with what stands there.
+/// Every path has an explanation that lists its children.
 #[test]
 fn every_path_is_explained() {
     let root = Field::root(&SCHEMA);

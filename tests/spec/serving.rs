@@ -1,4 +1,4 @@
-//! Certificates with which kubelets serve: who has one, who asks for one, and who approves it.
+//! Serving certificates of kubelets: which node has one, which requests one, and what approves it.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -19,7 +19,7 @@ pools:
   - { name: burst, roles: [worker] }
 ";
 
-/// The spec with an add-on that reads from kubelets.
+/// The spec with an add-on that connects to kubelets.
 fn with(addons: &str) -> String {
     format!("{POOL}addons: {{ {addons} }}\n")
 }

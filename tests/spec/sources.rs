@@ -1,4 +1,4 @@
-//! `source` of files and manifests: what lies beside a spec goes into documents as it is, and is never shown.
+//! `source` of files and manifests: documents get the file's bytes unchanged, and no output shows them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -19,7 +19,7 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
 ";
 
-/// No text in any encoding, and as long as two lines of base64.
+/// Bytes that are no text in any encoding, as long as two lines of base64.
 fn bytes() -> Vec<u8> {
     (0..=255).rev().collect()
 }
@@ -82,7 +82,7 @@ manifests:
     assert_eq!(content("/etc/named"), "named: ${WHERE} {{ x }}\n");
     assert_eq!(content("/etc/patched"), "patched\n");
     assert_eq!(content("/etc/set"), "set\n");
-    // The chain decodes it.
+    // The boot chain decodes it.
     let list = content("/etc/firelay/files/list");
     let line = list
         .lines()

@@ -1,10 +1,10 @@
-//! The tour in CONTRIBUTING: every step is a function of its file, and no step is in a module above the one before.
+//! The tour in CONTRIBUTING: every step is a function of its file, and no step is in a module above the previous one.
 
 use std::fs;
 
 use crate::support::root;
 
-/// The most steps that a reader follows.
+/// The maximum number of steps.
 const MOST: usize = 8;
 
 /// File and function of each step, in order.
@@ -47,7 +47,7 @@ fn the_tour_leads_forward() {
             .find(&format!("pub mod {};", file.split('/').nth(1).unwrap()))
             .unwrap()
     };
-    // The commands connect the stages and are a module of their own.
+    // The commands connect the stages and are a separate module.
     let stages: Vec<_> = steps()
         .into_iter()
         .filter(|(file, _)| !file.starts_with("src/commands/"))

@@ -1,4 +1,4 @@
-//! The YAML decoder's findings, and the emitter read back by PyYAML, the parser that cloud-init uses.
+//! The YAML decoder's findings, and the emitter's output parsed by PyYAML, the parser of cloud-init.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -43,7 +43,7 @@ fn decode<T: DeserializeOwned>(text: &str) -> T {
     firelay_yaml::decode(&source(text)).unwrap_or_else(|findings| panic!("{findings:?}"))
 }
 
-/// The findings as `CODE PLACE MESSAGE`, the place being the text under the caret.
+/// The findings as `CODE PLACE MESSAGE`; PLACE is the text under the caret.
 fn findings<T: DeserializeOwned>(text: &str) -> Vec<String> {
     let Err(findings) = firelay_yaml::decode::<T>(&source(text)) else {
         return Vec::new();
@@ -289,7 +289,7 @@ const NASTY: &[&str] = &[
     "\u{ffff}\nb\n",
 ];
 
-/// Texts as list elements, as values, as keys and deep in lists of mappings.
+/// Texts as list elements, as values, as keys and nested in lists of mappings.
 fn document(texts: &[&str]) -> Value {
     let map: serde_json::Map<_, _> = texts.iter().map(|text| ((*text).to_owned(), json!(text))).collect();
     let nested: Vec<_> = texts

@@ -1,4 +1,4 @@
-//! `artifacts images`: what a mirror has to hold.
+//! `artifacts images`: the images that a mirror has to hold.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn what_is_fetched_comes_through_the_mirror_and_its_images_are_said_to_be_unknow
     assert!(fetched.contains(&line), "{fetched}");
 }
 
-/// Machines of each level with archives of their own.
+/// Image archives at each level of the spec.
 const ARCHIVES: &str = "
 artifacts:
   mirror: http://files.example.com/m/
@@ -153,7 +153,7 @@ fn archives_of_images_add_up_by_level_and_belong_to_the_mirror() {
 fn a_bill_of_materials_names_everything_with_its_digest_and_is_the_same_each_time() {
     let desk = Desk::with_spec("air-gapped");
     let artifacts = format!("--set=artifacts.imageDigests={{ \"{FLANNEL}\": \"{DIGEST}\" }}");
-    // Of the same name and bytes, at two places.
+    // Archives with the same name and content at two URLs.
     let archive = |place: &str| format!("{{ url: 'http://{place}/all.tar', sha256: '{}' }}", "1".repeat(64));
     let archives = format!("--set=artifacts.imageArchives=[{}, {}]", archive("a"), archive("b"));
     let spdx = || {
@@ -233,7 +233,7 @@ fn nothing_that_renders_or_checks_needs_a_network() {
     let offline = |arguments: &[&str]| {
         let own = desk.command(arguments);
         let mut command = std::process::Command::new("unshare");
-        // A name space without any interface that is up.
+        // A network namespace without an active interface.
         command.args(["--net", "--map-root-user", "--"]);
         command.arg(own.get_program()).args(own.get_args());
         command.current_dir(desk.directory.path()).env_remove("FIRELAY_SECRETS");

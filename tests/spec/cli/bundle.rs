@@ -1,4 +1,4 @@
-//! The bundle: never lost, never overwritten, never mixed up.
+//! The bundle: never lost, overwritten or mixed up.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ fn a_bundle_of_zeros_is_refused_with_its_code_and_help() {
     assert_eq!(desk.run(&["explain", "FL1101"]).code, 0);
 }
 
-/// Everything in it counts: a tree is not replaced by one with another token, key, epoch or day.
+/// Every field counts: a tree is not replaced by one with another token, key, epoch or date.
 #[test]
 fn a_bundle_that_was_changed_is_refused_for_a_tree_that_was_rendered_before() {
     for (from, to) in [
@@ -121,7 +121,7 @@ fn a_bundle_is_never_overwritten() {
     let ran = desk.run(&["secrets", "new"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (4, ""));
     assert_eq!(desk.everything(), before);
-    // Nor is a link that leads nowhere followed.
+    // A dangling symlink is not followed either.
     std::os::unix::fs::symlink("nowhere", desk.at("link.yaml")).unwrap();
     assert_eq!(desk.run(&["render", "--new-secrets", "-s", "link.yaml"]).code, 4);
     assert!(!desk.at("nowhere").exists() && !desk.at("out").exists());
@@ -172,7 +172,7 @@ fn a_lost_bundle_is_restored_and_not_made_anew() {
         assert!(before == desk.everything());
     }
     assert_eq!(desk.run(&["render", "--secrets", "backup.yaml"]).code, 0);
-    // The record is that of the lost cluster.
+    // The record belongs to the lost cluster.
     let elsewhere = desk.run(&[
         "render",
         "--new-secrets",

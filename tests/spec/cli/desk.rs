@@ -1,4 +1,4 @@
-//! A working directory, what is run in it, and specs for it.
+//! A working directory, commands that run in it, and specs for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,27 +10,27 @@ use super::support::{self, Entry, example, firelay, said, tree};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// A directory in which someone works: `cluster.yaml` with the bundle that belongs to it.
+/// A user's working directory: `cluster.yaml` and its bundle.
 pub struct Desk {
     pub directory: tempfile::TempDir,
 }
 
 impl Desk {
-    /// An empty one.
+    /// An empty directory.
     pub fn empty() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
         }
     }
 
-    /// With a spec only.
+    /// A directory with a spec only.
     pub fn with_spec(name: &str) -> Self {
         let desk = Self::empty();
         fs::copy(example(name).spec, desk.at("cluster.yaml")).unwrap();
         desk
     }
 
-    /// With an example's spec and bundle.
+    /// A directory with an example's spec and bundle.
     pub fn of(name: &str) -> Self {
         let desk = Self::with_spec(name);
         example(name).lay_bundle(&desk.at("firelay.secrets.yaml"));
@@ -63,13 +63,13 @@ impl Desk {
         Ran::of(&support::pipe(&mut self.command(arguments), "firelay", stdin))
     }
 
-    /// Everything in the directory, to see that nothing changed.
+    /// All entries of the directory, to show that nothing changed.
     pub fn everything(&self) -> BTreeMap<String, Entry> {
         tree(self.directory.path())
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -96,7 +96,7 @@ impl Ran {
     }
 }
 
-/// An OS-independent text that gzip cannot make smaller.
+/// A text, the same on every OS, that gzip cannot compress.
 pub fn noise(bytes: usize) -> String {
     let digest = |index: usize| format!("{:x?}", Sha256::digest(index.to_be_bytes())).replace([',', ' ', '[', ']'], "");
     let mut text: String = (0..=bytes / 60).map(digest).collect();
@@ -104,7 +104,7 @@ pub fn noise(bytes: usize) -> String {
     text
 }
 
-/// `ha-ubuntu` with a manifest that no document on EC2 can carry.
+/// `ha-ubuntu` with a manifest that is too large for every document form on EC2.
 pub fn too_large() -> String {
     let manifest = format!(
         "manifests:\n  - name: noise\n    content: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {{ name: noise }}\n      data: {{ noise: \"{}\" }}\n",
@@ -113,7 +113,7 @@ pub fn too_large() -> String {
     fs::read_to_string(example("ha-ubuntu").spec).unwrap() + &manifest
 }
 
-/// Three mistakes.
+/// A spec with three mistakes.
 pub const REFUSED: &str = "\
 apiVersion: firelay.dev/v1alpha1
 kind: Cluster
@@ -128,7 +128,7 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: 10.0.0.11 }
 ";
 
-/// One finding, which is a warning.
+/// A spec with one finding, a warning.
 pub const WARNED: &str = "\
 apiVersion: firelay.dev/v1alpha1
 kind: Cluster
@@ -143,14 +143,14 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
 ";
 
-/// A bundle of whose lines one is damaged.
+/// A bundle with one damaged line.
 pub fn damaged_bundle(desk: &Desk, from: &str, to: &str) {
     let bundle = desk.read("firelay.secrets.yaml");
     assert!(bundle.contains(from), "{from}");
     desk.write("firelay.secrets.yaml", &bundle.replacen(from, to, 1));
 }
 
-/// A system that extends one of firelay's, and a platform that is firelay's but for a limit.
+/// A system that extends an embedded one, and a platform that differs from an embedded one by a limit.
 pub fn own_profiles() -> Desk {
     let desk = Desk::of("single-node");
     fs::create_dir_all(desk.at("own/os")).unwrap();

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::desk::Desk;
 use super::support;
 
-/// A desk in a work tree of git.
+/// A desk in a git work tree.
 fn work_tree(desk: Desk) -> Desk {
     git(&desk, &["init", "--quiet"]);
     desk
@@ -82,7 +82,7 @@ fn no_rule_of_gitignore_hides_what_git_has_already() {
         "warning: out is in git's index",
         "git rm -r --cached out; ",
     ];
-    // The second time the rules are there already.
+    // The second time the rules already exist.
     for spec in ["a.yaml", "b.yaml"] {
         let ran = desk.run(&["init", "--gitignore", "--name", "lab", spec]);
         assert_eq!(ran.code, 0, "{ran:?}");

@@ -1,4 +1,4 @@
-//! Where a spec, its patches and its profiles come from.
+//! The sources of a spec, its patches and its profiles.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn stdin_is_a_spec() {
         ran.stderr.contains("--> <stdin>:6:1") && ran.stderr.ends_with("error: <stdin> is refused: 3 errors\n"),
         "{ran:?}"
     );
-    // The bundle is then that of the working directory.
+    // The bundle is then searched in the working directory.
     fs::remove_file(desk.at("cluster.yaml")).unwrap();
     assert_eq!(desk.pipe(&["render", "-"], spec.as_bytes()).code, 0);
     assert!(desk.at("out/nodes/home1/user-data").exists());
@@ -36,7 +36,7 @@ fn paths_have_defaults() {
     assert_eq!(desk.run(&["render"]).code, 0);
     assert!(desk.at("firelay.secrets.yaml").exists() && desk.at("out/manifest.json").exists());
 
-    // The bundle is beside the spec, the tree where one works.
+    // The bundle is beside the spec, the tree in the working directory.
     fs::create_dir(desk.at("home")).unwrap();
     fs::rename(desk.at("cluster.yaml"), desk.at("home/spec.yaml")).unwrap();
     fs::rename(desk.at("firelay.secrets.yaml"), desk.at("home/firelay.secrets.yaml")).unwrap();

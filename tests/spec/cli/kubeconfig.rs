@@ -1,4 +1,4 @@
-//! A kubeconfig for one user, as `openssl` reads it.
+//! A kubeconfig for one user, as `openssl` parses it.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::desk::Desk;
 use super::support::{NOW, pyyaml, succeed};
 
-/// openssl at the time at which firelay runs here.
+/// openssl with the clock that these tests set.
 fn openssl(desk: &Desk, arguments: &[&str]) -> Command {
     let mut command = Command::new("faketime");
     command.args([NOW, "openssl"]).args(arguments);

@@ -1,4 +1,4 @@
-//! What is said, whole: the texts stand in `golden/cli/`.
+//! Complete messages, compared with the texts in `golden/cli/`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use super::desk::{Desk, INIT, REFUSED, WARNED, damaged_bundle, own_profiles, too
 use super::sealed::sealed;
 use super::support::{example, golden::Golden, succeed};
 
-/// What was typed, what came of it, and how it ended.
+/// The command, its output, and its exit code.
 fn transcript(desk: &Desk, arguments: &[&str]) -> (i32, String) {
     let ran = desk.run(arguments);
     let typed: Vec<_> = arguments

@@ -1,6 +1,6 @@
-//! The command line as its users meet it: what is written, where, and with which exit code.
+//! The command line as users see it: the files that it writes, and its exit codes.
 //!
-//! The whole text of the messages stands in `golden/cli/`; `just bless` writes it anew.
+//! The complete messages are in `golden/cli/`; `just bless` rewrites them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod artifacts;

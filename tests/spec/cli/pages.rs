@@ -1,4 +1,4 @@
-//! What is printed for shells and man(1).
+//! Output for shells and man(1).
 
 use std::process::Command;
 

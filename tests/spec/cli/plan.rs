@@ -1,4 +1,4 @@
-//! `plan`: empty exactly when bytes are equal, and gone when it was applied.
+//! `plan`: empty exactly when all bytes are equal, and empty after its changes were rendered.
 
 use super::desk::Desk;
 use crate::support::tree;
@@ -163,7 +163,7 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     );
 }
 
-/// The kubelets' common fields go through the founder to the cluster.
+/// The common fields of the kubelets reach the cluster through the founder.
 #[test]
 fn a_change_that_no_document_carries_is_told_once() {
     let desk = founded("ha-ubuntu");

@@ -1,4 +1,4 @@
-//! The README's commands for a new user work as they are written.
+//! The README's commands for a new user work as printed.
 
 use std::{collections::BTreeSet, fs, process::Command};
 
@@ -7,7 +7,7 @@ use super::{
     support::{examples, root, succeed, tree},
 };
 
-/// The README, a part for each heading.
+/// The README, split at its headings.
 fn parts() -> Vec<String> {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
     text.split("\n## ").map(str::to_owned).collect()
@@ -18,7 +18,7 @@ fn part(heading: &str) -> String {
     parts.find(|part| part.starts_with(heading)).unwrap()
 }
 
-/// What is in code blocks of a language.
+/// The code blocks of a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let begin = format!("```{language}\n");
     let rest = text.split(&begin).skip(1);
@@ -26,7 +26,7 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
         .collect()
 }
 
-/// Its commands, as they are typed.
+/// The commands of a text's shell blocks.
 fn commands(text: &str) -> Vec<String> {
     let blocks = blocks(text, "sh").concat();
     let typed = blocks
@@ -36,7 +36,7 @@ fn commands(text: &str) -> Vec<String> {
 }
 
 impl Desk {
-    /// Types commands in a shell that finds firelay and has the network to itself.
+    /// Runs commands in a shell with firelay in its PATH and a network namespace of its own.
     fn type_in(&self, script: &str) -> String {
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_firelay"));
         let path = format!(
@@ -51,7 +51,7 @@ impl Desk {
     }
 }
 
-/// CI runs the two commands themselves, and `cargo install` in the profile of the first.
+/// CI runs both commands, and `cargo install` in the profile of the first.
 #[test]
 fn the_first_command_leaves_a_usable_tree_and_nothing_among_the_sources() {
     let commands = commands(&part("Two commands"));
@@ -73,7 +73,7 @@ fn the_first_command_leaves_a_usable_tree_and_nothing_among_the_sources() {
         again.contains(": 0 files new or changed, ") && again.contains(" 0 removed"),
         "{again}"
     );
-    // What it makes is there, as the README lists it, and git does not see it.
+    // The files are those that the README lists, and git ignores them.
     let listed = blocks(&part("Two commands"), "").remove(1);
     let ignored = fs::read_to_string(root().join(".gitignore")).unwrap();
     for line in listed.lines().filter(|line| !line.starts_with(' ')) {
@@ -96,7 +96,7 @@ fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
     let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(|line| line.starts_with("firelay "));
     assert_eq!(typed.len(), 3, "{typed:?}");
     desk.type_in(&typed.into_iter().map(|line| line.clone() + "\n").collect::<String>());
-    // kubectl asks a cluster that nobody has here: what it is given is a kubeconfig.
+    // kubectl would need a cluster; the test checks that its argument is a kubeconfig.
     let [install, kubectl] = others[..] else {
         panic!("{others:?}")
     };
@@ -138,7 +138,7 @@ fn a_first_cluster_on_bare_metal_is_typed_as_it_stands_there() {
     assert!(fs::read_dir(desk.at("out/seed")).unwrap().count() > 0);
 }
 
-/// Whoever adds an example puts it into the README; files that are in neither are somebody's who tries firelay out.
+/// The README lists every tested example. Files that are in neither list are a user's experiments.
 #[test]
 fn every_example_is_in_the_readme_and_tested() {
     let text = fs::read_to_string(root().join("README.md")).unwrap();

@@ -1,4 +1,4 @@
-//! The record of a cluster: what is written, what is refused, and that nothing is lost.
+//! The record of a cluster: its content, its refusals, and that nothing is lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,13 +43,13 @@ fn refused(desk: &Desk, arguments: &[&str], texts: &[&str]) {
     assert_eq!(desk.everything(), before, "{arguments:?}");
 }
 
-/// The bytes of a tree, without times.
+/// The content of a tree, without times.
 fn contents(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
     let files = tree(root).into_iter();
     files.map(|(path, entry)| (path, entry.content)).collect()
 }
 
-/// Replaces a text that the record has.
+/// Replaces a text in the record.
 fn edit(desk: &Desk, from: &str, to: &str) {
     let record = desk.read(RECORD);
     assert!(record.contains(from), "{from}: {record}");
@@ -79,7 +79,7 @@ fn a_record_is_written_once_and_holds_no_secret() {
             assert!(!record.contains(word), "{word}");
         }
     }
-    // Whoever has the documents and no bundle cannot confirm them.
+    // Without the bundle, nobody can confirm guesses about the documents.
     for content in contents(&desk.at("out")).into_values().flatten() {
         let digest = Sha256::digest(content);
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -185,7 +185,7 @@ fn a_worker_joins_after_three_years_and_no_other_byte_changes() {
     );
     after.retain(|path, _| !path.starts_with("late"));
     assert_eq!(before, after);
-    // Later renders repeat the bytes, by the date in the record.
+    // Later renders produce the same bytes, using the date in the record.
     let (written, record) = (contents(&desk.at("out")), desk.read(RECORD));
     fs::remove_dir_all(desk.at("out")).unwrap();
     assert_eq!(run_at(&desk, "2030-03-01 00:00:00", &["render"]).code, 0);
@@ -197,7 +197,7 @@ fn a_worker_joins_after_three_years_and_no_other_byte_changes() {
         !against.stdout.contains("FL109") && !against.stderr.contains("FL109"),
         "{against:?}"
     );
-    // A machine that is created anew gets the date of that day.
+    // A machine that is created again gets the date of that day.
     assert_eq!(
         run_at(&desk, "2030-03-01 00:00:00", &["render", "--replace", "worker-1"]).code,
         0
@@ -233,7 +233,7 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
 }
 
-/// Findings of form have their help at the place, or none.
+/// Findings of form carry their help at the line, or have none.
 fn refused_or_help(desk: &Desk, texts: &[&str]) {
     for verb in ["render", "plan"] {
         let before = desk.everything();
@@ -257,7 +257,7 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     let machines = |text: &str| text.split_once("machines:").unwrap().1.to_owned();
     assert_eq!(machines(&desk.read(RECORD)), machines(&record));
     desk.write(RECORD, &record);
-    // Another person has rendered a change: the tree is older than the record, and today's change is a third.
+    // Another person rendered a change: the tree is older than the record, and today's change is a third state.
     succeed(
         Command::new("cp").arg("-r").args([desk.at("out"), desk.at("old")]),
         "coreutils",
@@ -282,7 +282,7 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
             "firelay.state.yaml:",
         ],
     );
-    // The same change as the record's brings the tree up to it.
+    // Repeating the record's change updates the tree.
     desk.write("cluster.yaml", &label("one"));
     let caught_up = desk.read(RECORD);
     assert_eq!(desk.run(&["render"]).code, 0);
@@ -298,7 +298,7 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     refused(&desk, &["render"], &["FL1206", "both of generation 2"]);
 }
 
-/// The program ended between the tree and the record.
+/// The program ended after writing the tree and before writing the record.
 #[test]
 fn a_record_that_is_behind_its_tree_catches_up() {
     let desk = founded("ha-ubuntu");
@@ -364,7 +364,7 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     edit(&desk, "kubernetes: \"1.36.4\"", "kubernetes: \"1.34.9\"");
     refused(&desk, &["render"], &["FL1212", "go to a version of 1.35 first"]);
     edit(&desk, "kubernetes: \"1.34.9\"", "kubernetes: \"1.36.4\"");
-    // Somebody knows better.
+    // The user accepts the finding.
     let accepted = desk.run(&["render", "--set", "nodes[worker-{1..3}]=null", "--accept", "FL1218"]);
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let record = desk.read(RECORD);
@@ -413,7 +413,7 @@ fn a_pool_is_told_when_its_token_has_ended() {
     assert!(ran.code == 0 && ends != ttl, "{ran:?}");
 }
 
-/// Machines of others are not looked at, and stay in the record.
+/// Machines that were not selected are not checked, and stay in the record.
 #[test]
 fn a_render_of_one_machine_changes_its_entry_alone() {
     let desk = founded("ha-ubuntu");

@@ -1,4 +1,4 @@
-//! What `render` writes, and what it leaves.
+//! The files that `render` writes, and those that it leaves.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ fn the_first_node_that_is_too_large_is_named_however_threads_run() {
     let desk = Desk::of("ha-ubuntu");
     let content = noise(30_000);
     let spec = desk.read("cluster.yaml");
-    // A registry's password is in every document.
+    // A registry's password is part of every document.
     let registry = format!(
         "runtime:\n  registries:\n    - host: docker.io\n      mirrors:\n        - {{ url: \"https://mirror.example.com/v2\", auth: {{ username: puller, password: \"{content}\" }} }}\n"
     );
@@ -97,7 +97,7 @@ fn a_foreign_file_in_the_way_stops_everything() {
     assert_eq!(desk.everything(), before);
 }
 
-/// The nodes that have a file in which one of these texts stands.
+/// The nodes with a file that contains one of these texts.
 fn nodes_with(files: &BTreeMap<String, Files>, texts: &[&str]) -> Vec<String> {
     let has = |files: &Files| {
         texts
@@ -111,7 +111,7 @@ fn nodes_with(files: &BTreeMap<String, Files>, texts: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Whoever forgets `--founded` once would hand out a document that can found a second cluster.
+/// Otherwise one forgotten `--founded` would write a document that can found a second cluster.
 #[test]
 fn a_founded_tree_stays_founded_until_it_is_told_otherwise() {
     let desk = Desk::of("ha-ubuntu");
@@ -175,7 +175,7 @@ fn of_a_founded_cluster_everyone_joins() {
     }
 }
 
-/// What runs after it still counts on the last render's manifest.
+/// Programs that run after it still rely on the manifest of the last full render.
 #[test]
 fn a_render_of_one_node_leaves_the_others() {
     let desk = Desk::of("mixed");
@@ -217,10 +217,10 @@ fn a_render_of_one_node_leaves_the_others() {
             .collect();
         assert_eq!(file["sha256"], digest);
     }
-    // A render of all replaces exactly those files.
+    // A full render replaces exactly those files.
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.read("out/manifest.json"), manifest);
-    // What was changed by hand, or would be of another version, is not vouched for.
+    // The manifest must not confirm files that were edited, or are of another version.
     assert_eq!(
         desk.run(&["render", "--node", "cp1", "--set", "kubernetes.version=1.36.3"])
             .code,
@@ -231,7 +231,7 @@ fn a_render_of_one_node_leaves_the_others() {
     assert!(ran.code == 1 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
 }
 
-/// The manifest agrees with the changed document, so that only the record and the checks can notice.
+/// The manifest matches the changed document, so only the record and the checks can notice the change.
 #[test]
 fn a_render_of_one_node_checks_documents_that_the_record_does_not_know() {
     let desk = Desk::of("mixed");
@@ -255,7 +255,7 @@ fn a_render_of_one_node_checks_documents_that_the_record_does_not_know() {
     assert!(ran.code == 5 && ran.stderr.contains("nodes/gpu1/config.ign"), "{ran:?}");
 }
 
-/// Who reads the manifest would find no node there.
+/// Otherwise the manifest would list no document of that node.
 #[test]
 fn a_render_of_one_node_misses_what_another_lacks() {
     let desk = Desk::of("mixed");
@@ -304,6 +304,6 @@ fn size_needs_no_bundle() {
         "{ran:?}"
     );
     assert!(before == desk.everything());
-    // One that is named has to be there.
+    // A bundle that is named has to exist.
     assert_eq!(desk.run(&["size", "--secrets", "lab.yaml"]).code, 4);
 }

@@ -1,4 +1,4 @@
-//! A bundle sealed with age: opened by `age` itself and by firelay, refused in words, and worth the same bytes.
+//! A bundle sealed with age: `age` and firelay open it, refuse it with a reason, and it renders the same bytes.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use super::desk::{Desk, Ran};
 use super::support::{example, firelay, output, pipe, succeed, tree};
 
-/// Runs a program at a desk and returns what it said on stdout.
+/// Runs a program at a desk and returns its stdout.
 fn run(desk: &Desk, program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     let output = output(command.args(arguments).current_dir(desk.directory.path()), program);
@@ -21,13 +21,13 @@ fn run(desk: &Desk, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Makes the identity NAME and returns its recipient.
+/// Creates the identity NAME and returns its recipient.
 fn age_key(desk: &Desk, name: &str) -> String {
     run(desk, "age-keygen", &["-o", name]);
     run(desk, "age-keygen", &["-y", name]).trim().to_owned()
 }
 
-/// The same with SSH.
+/// Creates an SSH key and returns its recipient.
 fn ssh_key(desk: &Desk, name: &str, kind: &[&str]) -> String {
     run(desk, "ssh-keygen", &[&["-q", "-N", "", "-f", name], kind].concat());
     desk.read(&format!("{name}.pub")).trim().to_owned()
@@ -170,7 +170,7 @@ fn sealing_anew_leaves_the_others_outside() {
     assert!(ran.code == 0 && !ran.stderr.contains("in clear"), "{ran:?}");
     assert_eq!(desk.run(&["secrets", "show", "-i", "key.txt"]).code, 4);
     assert_eq!(desk.run(&["secrets", "show", "-i", "next.txt"]).code, 0);
-    // From a pipe to a pipe.
+    // Both ends are pipes.
     let clear = fs::read(example("single-node").bundle).unwrap();
     let piped = desk.pipe(&["secrets", "seal", "-s", "-", "--recipient", &next], &clear);
     assert_eq!(piped.code, 0, "{piped:?}");
@@ -215,7 +215,7 @@ fn every_line_of_a_recipient_is_one() {
     assert!(before.iter().all(|(name, entry)| desk.everything()[name] == *entry));
 }
 
-/// Ends `firelay secrets new` in the midst of a write, with what `strace` is told to do to it.
+/// Ends `firelay secrets new` during a write, with a fault that `strace` injects.
 fn struck(desk: &Desk, inject: &[&str]) -> Option<i32> {
     let mut command = Command::new("strace");
     command.args(["-f", "-o", "/dev/null", "-e", "trace=fsync,linkat"]);
@@ -224,7 +224,7 @@ fn struck(desk: &Desk, inject: &[&str]) -> Option<i32> {
     }
     command.args([env!("CARGO_BIN_EXE_firelay"), "secrets", "new"]);
     let status = command.current_dir(desk.directory.path()).status().unwrap();
-    // strace ends by the signal that ended what it traced.
+    // strace ends by the same signal as the traced program.
     status.signal()
 }
 
@@ -242,7 +242,7 @@ fn nothing_is_left_of_a_bundle_that_was_interrupted() {
         assert_eq!(ended, Some(number));
         assert_eq!(listed(&desk), ["cluster.yaml"]);
     }
-    // Where no file is without a name, signals wait for the end of the write.
+    // On file systems without unnamed files, signals wait for the end of the write.
     for (signal, number) in [("SIGINT", 2), ("SIGTERM", 15)] {
         let desk = Desk::with_spec("single-node");
         let ended = struck(&desk, &[WITHOUT, &format!("fsync:signal={signal}:when=2")]);
@@ -266,7 +266,7 @@ fn a_variable_that_is_set_to_nothing_is_not_set() {
             assert_eq!(ran.code, 0, "{variable} {verb:?}: {ran:?}");
         }
     }
-    // Nobody types nothing and means the usual.
+    // An empty argument is not the default.
     assert_eq!(desk.run(&["size", "--secrets", ""]).code, 2);
 }
 
@@ -351,7 +351,7 @@ fn every_changed_or_missing_byte_is_refused() {
     assert_eq!(more.code, 4, "{more:?}");
 }
 
-/// Arguments are read by everybody on the machine, and core dumps by whoever finds them.
+/// Every user can read arguments, and core dumps may be read by others.
 #[test]
 fn nothing_secret_is_in_arguments_errors_or_dumps() {
     let desk = sealed();
@@ -376,7 +376,7 @@ fn nothing_secret_is_in_arguments_errors_or_dumps() {
     assert!(!traced.contains(desk.read("key.txt").lines().last().unwrap()));
     assert!(traced.contains("PR_SET_DUMPABLE, SUID_DUMP_DISABLE"), "{traced}");
     assert!(traced.contains("RLIMIT_CORE, {rlim_cur=0, rlim_max=0}"), "{traced}");
-    // Sealing writes no clear text anywhere, under whichever name.
+    // Sealing writes no plain text to any file.
     let mut command = Command::new("strace");
     command.args(["-f", "-s", "100000", "-e", "trace=write,pwrite64,writev,openat"]);
     command.args([env!("CARGO_BIN_EXE_firelay"), "secrets", "seal", "-i", "key.txt", "-r"]);
@@ -393,7 +393,7 @@ fn an_identity_that_others_may_read_is_refused() {
     fs::set_permissions(desk.at("key.txt"), PermissionsExt::from_mode(0o640)).unwrap();
     let ran = desk.run(&["secrets", "show", "-i", "key.txt"]);
     assert!(ran.code == 4 && ran.stderr.contains("chmod 600 key.txt"), "{ran:?}");
-    // A pipe has no others.
+    // Other users cannot read a pipe.
     let script = "exec \"$0\" secrets show -i <(cat key.txt)";
     let mut command = Command::new("bash");
     command

@@ -1,4 +1,4 @@
-//! `init`: by flags and by answers.
+//! `init`: with flags and with interactive answers.
 
 use std::process::Command;
 
@@ -79,11 +79,11 @@ fn choices(profiles: &Profiles) -> Vec<InitAnswers> {
     all
 }
 
-/// What `check` finds wrong with the spec of some answers.
+/// The errors of `check` for the spec of some answers.
 fn refused(answers: &InitAnswers, profiles: &Profiles) -> Option<String> {
     let spec = match init::spec(answers, profiles) {
         Ok(spec) => spec,
-        // With the reason.
+        // A refusal must have a reason.
         Err(Failure::Usage(why)) => return why.is_empty().then(|| format!("{answers:?}: refused")),
         Err(other) => return Some(format!("{answers:?}: {other:?}")),
     };
@@ -119,7 +119,7 @@ fn a_document_that_is_too_large_gets_a_pointer() {
     assert!(!desk.run(&["init"]).stdout.contains("pointer"));
 }
 
-/// What `init` says on a terminal that answers so. `script` gives the command one.
+/// The output of `init` on a terminal with these answers. `script` provides the terminal.
 fn asked(desk: &Desk, arguments: &str, answers: &str) -> String {
     let mut script = Command::new("script");
     script
@@ -152,7 +152,7 @@ fn on_a_terminal_init_asks() {
     );
     assert_eq!(desk.run(&["check", "--strict"]).code, 0);
     assert_eq!(desk.read("firelay.schema.json"), desk.run(&["schema"]).stdout);
-    // With a flag there is nothing to ask.
+    // With the flag there is no question.
     assert!(asked(&desk, "--name lab other.yaml", "").starts_with("wrote other.yaml; next"));
 }
 
@@ -193,5 +193,5 @@ fn every_example_is_without_a_warning() {
     }
 }
 
-/// A day on which every minor of the examples got patches.
+/// A day on which every minor of the examples was supported.
 const MAINTAINED: &str = "2026-06-01 00:00:00";

@@ -1,4 +1,4 @@
-//! stdout, stderr, and readers that go away.
+//! stdout, stderr, and readers that close their end.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -43,7 +43,7 @@ fn json_is_all_that_is_on_stdout() {
     assert_eq!((strict.code, &strict.json()["valid"]), (3, &Value::Bool(false)));
 }
 
-/// A reader that went away before anything was written.
+/// A reader that closed its end before anything was written.
 fn gone() -> Stdio {
     let (reader, writer) = pipe().unwrap();
     drop(reader);
@@ -78,7 +78,7 @@ fn a_reader_that_went_away_is_no_failure() {
         );
         assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
     }
-    // Nobody hears the errors either; the exit code stays.
+    // Nothing reads the errors either; the exit code stays.
     for (arguments, code) in [
         (&["check", "nowhere"][..], 1),
         (&["render", "--secrets", "nowhere"], 4),
@@ -128,7 +128,7 @@ fn paths_need_not_be_text() {
     assert!(desk.directory.path().join(out).join("manifest.json").exists());
 }
 
-/// What a terminal is shown. `script` gives the command one.
+/// The output on a terminal. `script` provides the terminal.
 fn on_a_terminal(desk: &Desk, no_color: Option<&str>) -> String {
     let mut script = Command::new("script");
     script

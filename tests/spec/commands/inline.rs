@@ -1,10 +1,10 @@
-//! Commands in running text, and calls that are read and not run.
+//! Commands in running text, and calls that are parsed and not run.
 
 use std::fs;
 
 use super::{Scratch, page, pages, parses, root};
 
-/// Has bash take the words apart, and the command line judge each call of firelay.
+/// bash splits the commands into words, and the command line parses each call of firelay.
 pub fn judge(scratch: &Scratch, commands: &str) -> Result<(), String> {
     let calls = scratch.at("firelay-calls");
     let _ = fs::remove_file(&calls);
@@ -41,7 +41,7 @@ fn spans(text: &str) -> Vec<(usize, &str)> {
     spans
 }
 
-/// Capitals and dots stand for something of the reader's; a verb and a flag stand for themselves.
+/// Capitals and dots are placeholders for the reader's values; verbs and flags are literal.
 #[test]
 fn every_call_in_running_text_is_one_that_the_command_line_takes() {
     let scratch = Scratch(tempfile::tempdir().unwrap());
@@ -52,7 +52,7 @@ fn every_call_in_running_text_is_one_that_the_command_line_takes() {
         for (line, span) in spans(&text) {
             judged += 1;
             let call = span.split(['|', '>', '<']).next().unwrap_or(span);
-            // `firelay why` and `firelay serve --mirror` name a verb and a flag, without what belongs to them.
+            // `firelay why` and `firelay serve --mirror` name a verb or a flag without its arguments.
             let why = judge(&scratch, call)
                 .or_else(|why| judge(&scratch, &format!("{call} X")).map_err(|_| why))
                 .err();

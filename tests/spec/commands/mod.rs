@@ -1,7 +1,7 @@
-//! Every command on every page: blocks of shell are run in a scratch directory with a spec, and what names a machine, a cloud or the
-//! internet is done by stand-ins that write down what they were called with.
+//! Every command on every page: shell blocks run in a scratch directory with a spec. Fakes replace programs that need a
+//! machine, a cloud or the internet, and record their calls.
 //!
-//! [`table`] declares each block's class. A block without one fails the test, as does one that is not there any more.
+//! [`table`] declares each block's class. A block without a class fails the test, as does a class without a block.
 
 mod inline;
 mod page;
@@ -25,7 +25,7 @@ use super::support::{self, example, plan::PROFILES, root, said};
 use page::Block;
 use table::{Class, PAGES, Page, Start};
 
-/// Programs that are not here, or must not do what they do: of clouds, clusters, registries and hypervisors.
+/// Programs that are missing here or must not run: of clouds, clusters, registries and hypervisors.
 const STAND_INS: &[&str] = &[
     "aws",
     "az",
@@ -62,10 +62,10 @@ const STAND_INS: &[&str] = &[
     "systemctl",
 ];
 
-/// What every page of a platform begins with; the first of them is run as it stands.
+/// The first block of every platform page; the first one of all pages is run as printed.
 const TREE: &str = "firelay check\nfirelay render --new-secrets\nfirelay size\n";
 
-/// Variables that a page leaves to its reader.
+/// Variables that the reader has to set.
 const VARIABLES: &[&str] = &[
     "CLUSTER",
     "COMPARTMENT",
@@ -84,13 +84,13 @@ const VARIABLES: &[&str] = &[
     "ZONE",
 ];
 
-/// Writes down the words it is called with, and takes what is sent to `@-`.
+/// Records its arguments, and reads stdin for `@-`.
 const STAND_IN: &str = r#"#!/bin/bash
 { printf '%s' "${0##*/}"; printf ' %q' "$@"; echo; } >>"${0%/*}/../calls"
 case " $* " in *" @- "*) cat >/dev/null ;; esac
 "#;
 
-/// What stands before a block: `example NAME` begins anew with an example and its bundle.
+/// Shell code before each block: `example NAME` starts again with an example and its bundle.
 const PRELUDE: &str = r#"set -euo pipefail
 example() {
   rm -rf out firelay.secrets.yaml firelay.state.yaml
@@ -99,7 +99,7 @@ example() {
 }
 "#;
 
-/// Texts of pages that stand for something of the reader's: files below the root, addresses of this machine, a recipient of age.
+/// Replaces placeholders of pages: paths below the root, addresses of this machine, an age recipient.
 fn substituted(text: &str, directory: &Path) -> String {
     let within = |path: &str| format!("{}{path}", directory.display());
     let mut text = text.replace("age1…", "\"$(age-keygen -y ~/firelay.key)\"");
@@ -131,7 +131,7 @@ impl Scratch {
         for name in STAND_INS {
             scratch.program(name, STAND_IN);
         }
-        // A server that has not ended by itself after two seconds serves.
+        // A server that is still running after two seconds works.
         let firelay = env!("CARGO_BIN_EXE_firelay");
         let serve = format!("timeout 2 {firelay} \"$@\" || [ $? = 124 ]");
         scratch.program(
@@ -189,7 +189,7 @@ impl Scratch {
         bash
     }
 
-    /// Runs commands, and tells what went wrong.
+    /// Runs commands; the error is their output.
     fn run(&self, before: &str, commands: &str) -> Result<(), String> {
         let script = format!("{PRELUDE}{before}\n{}", substituted(commands, self.0.path()));
         let output = self.bash(&["-c", &script]).output().unwrap();
@@ -199,7 +199,7 @@ impl Scratch {
         }
     }
 
-    /// Reads commands without running them, and has the command line judge every call of firelay.
+    /// Parses commands without running them, including every call of firelay.
     fn read(&self, commands: &str) -> Result<(), String> {
         let output = self.bash(&["-n", "-c", commands]).output().unwrap();
         if !output.status.success() {
@@ -208,7 +208,7 @@ impl Scratch {
         inline::judge(self, commands)
     }
 
-    /// Files of the tree that stand-ins were given.
+    /// Files of the tree that were passed to fakes.
     fn handed(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.at("calls")).unwrap_or_default();
         let words = calls
@@ -220,8 +220,8 @@ impl Scratch {
             .collect()
     }
 
-    /// Each document that a platform's program was given must be the one that the tree says is for it, or that one before base64,
-    /// which some programs do themselves.
+    /// Each document that was passed to a platform's program must be the one that the manifest names for it. Some
+    /// programs apply base64 themselves; these get the file without it.
     fn check_handed(&self) -> Result<(), String> {
         let Ok(manifest) = fs::read_to_string(self.at("out/manifest.json")) else {
             return Ok(());
@@ -240,7 +240,7 @@ impl Scratch {
     }
 }
 
-/// An example rendered once, for all pages that begin with a tree.
+/// The tree of an example, rendered once for all pages that start with one.
 fn rendered(name: &str) -> PathBuf {
     static TREES: LazyLock<Mutex<BTreeMap<String, tempfile::TempDir>>> = LazyLock::new(Mutex::default);
     let mut trees = TREES.lock().unwrap();
@@ -256,7 +256,7 @@ fn rendered(name: &str) -> PathBuf {
     tree.path().to_owned()
 }
 
-/// What is wrong with a block.
+/// The error of a block.
 fn judged(scratch: &Scratch, block: &Block, class: Class) -> Result<(), String> {
     let calls_firelay = page::lines(&block.text).any(|line| line.starts_with("firelay "));
     match class {
@@ -364,7 +364,7 @@ fn every_command_of_every_block_does_what_its_page_says() {
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
-/// A page that hands over documents is run with a network plugin that needs room, wherever the platform has it.
+/// The example of a page uses a network plugin with large manifests, wherever the platform has room for them.
 #[test]
 fn platforms_with_room_are_run_with_a_large_plugin() {
     for page in PAGES.iter().filter(|page| page.path.starts_with("docs/platforms/")) {
@@ -375,7 +375,7 @@ fn platforms_with_room_are_run_with_a_large_plugin() {
     }
 }
 
-/// The command line's own judgement of words.
+/// Whether the command line accepts these words.
 fn parses(words: &[String]) -> Result<(), String> {
     match Cli::try_parse_from(words) {
         Ok(_) => Ok(()),

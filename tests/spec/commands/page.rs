@@ -7,7 +7,7 @@ const OTHER: &[&str] = &["yaml", "hcl", "mermaid", "rust", "toml", "json"];
 pub struct Block {
     /// The line of its fence.
     pub line: usize,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 
@@ -36,7 +36,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The first whole spec of a page.
+/// The first complete spec of a page.
 pub fn spec(page: &str) -> String {
     let specs = page
         .split("```yaml\n")
@@ -54,7 +54,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line))
 }
 
-/// The commands of a console: what stands behind a prompt.
+/// The commands of a console: the text after each prompt.
 pub fn prompted(text: &str) -> String {
     let commands = text.lines().filter_map(|line| line.strip_prefix("$ "));
     commands.map(|line| format!("{line}\n")).collect()

@@ -1,31 +1,31 @@
-//! The class of every block on every page that may hold commands, in the order of the page.
+//! The class of every block that may hold commands, in the order of the pages.
 
-/// What is done with a block.
+/// How the test treats a block.
 #[derive(Clone, Copy)]
 pub enum Class {
-    /// Run after these preparations, foreign programs by stand-ins; every command must succeed, and documents that are handed over
-    /// must be those that `manifest.json` names.
+    /// Run after these preparations, with fakes of foreign programs. Every command must succeed, and documents passed
+    /// to them must be those that `manifest.json` names.
     Run(&'static str),
-    /// The three commands with which every page of a platform begins. They are run once; elsewhere only the tree is made.
+    /// The three commands at the beginning of every platform page. They run once; other pages only copy the tree.
     Tree,
-    /// Run like the first with what stands behind `$ `; the rest is what is printed.
+    /// Run like the first, with the text after `$ `; the other lines are output.
     Console(&'static str),
-    /// Needs the internet: bash reads it, and the command line judges its calls of firelay.
+    /// Needs the internet: bash parses it, and the command line parses its calls of firelay.
     Read,
-    /// Needs a machine of the cluster, its API or root: bash reads it. It must not call firelay.
+    /// Needs a machine of the cluster, its API or root: bash parses it. It must not call firelay.
     Elsewhere,
-    /// No commands: what is printed, or a file.
+    /// No commands: output, or a file.
     Text,
 }
 
-/// What is in a page's directory at first.
+/// The files in a page's directory at the start.
 #[derive(Clone, Copy)]
 pub enum Start {
     /// Nothing.
     Empty,
     /// The page's own spec.
     Own,
-    /// The page's own spec with Calico, whose founder's document is over most limits as it is.
+    /// The page's own spec with Calico, whose founder's document exceeds most limits.
     Large,
     /// An example and its bundle.
     Example(&'static str),
@@ -421,7 +421,7 @@ pub const PAGES: &[Page] = &[
         &[
             ("$ firelay verify out", Console("")),
             ("error[FL1016]", Text),
-            // A tree that somebody has changed.
+            // A tree that was edited by hand.
             ("$ firelay verify out --against", Read),
         ],
     ),

@@ -1,4 +1,4 @@
-//! Each form in which a document is handed over, undone by Python's own modules, is the document again.
+//! Each delivery form of a document, decoded by Python's own modules, gives the document again.
 
 use std::{collections::BTreeSet, fmt::Write as _, process::Command};
 
@@ -15,7 +15,7 @@ use super::{
     support::pipe,
 };
 
-/// Reads lines of FORM, FORMAT, base64 of the file, base64 of the document, and prints what differs.
+/// Reads lines of FORM, FORMAT, base64 of the file and base64 of the document; prints differences.
 const UNDO: &str = r#"
 import base64, email, gzip, hashlib, json, sys
 
@@ -77,7 +77,7 @@ fn line(node: &NodePlan, artifact: &Artifact) -> (String, String) {
     )
 }
 
-/// The document of a machine in each of its platform's encodings, and compressed inside.
+/// The document of a machine in each encoding of its platform, and with compressed contents.
 fn in_every_form(node: &NodePlan) -> Vec<Artifact> {
     let files = files(noise(2000) + &"the same line over and over\n".repeat(400));
     let data = user_data(node).clone();

@@ -1,4 +1,4 @@
-//! A document of one byte less than the limit, of the limit, and of one more.
+//! Documents of one byte less than the limit, of exactly the limit, and of one byte more.
 
 use firelay::{
     delivery::Error,
@@ -10,24 +10,24 @@ use firelay::{
 
 use super::small::{altered, files, machines, noise, package, told, user_data};
 
-/// Where documents of a wanted size are looked for, around the size that is expected.
+/// The search range for a document of a given size, around the estimate.
 const AROUND: usize = 400;
 
-/// Guesses until that size is near.
+/// Estimates until the size is near.
 const STEPS: usize = 4;
 
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap()
 }
 
-/// Bytes that the platform counts of the first of its forms, whatever the limit.
+/// The size of the first delivery form as the platform counts it, whatever the limit.
 fn counted(node: &NodePlan, files: &NodeFiles) -> u64 {
     let free = altered(node, |data| data.limit = None);
     package(&free, files).unwrap().handover.counted
 }
 
-/// A document of which the platform counts as many bytes in the first of its forms, or as near to them as base64 comes:
-/// above for `up`, else below.
+/// A document whose first form has the wanted size, or the nearest size that base64 allows: above it for `up`, else
+/// below.
 fn of(node: &NodePlan, wanted: u64, up: bool) -> NodeFiles {
     let fits = |found: u64| {
         let quantum = if quantised(node) { 4 } else { 1 };
@@ -37,17 +37,17 @@ fn of(node: &NodePlan, wanted: u64, up: bool) -> NodeFiles {
             found <= wanted && found + quantum > wanted
         }
     };
-    // Sizes are nearly in proportion to the noise.
+    // Sizes are nearly proportional to the noise.
     let nearer = |bytes: u64, _| bytes * wanted / counted(node, &files(noise(size(bytes))));
     let start = size((0..STEPS).fold(wanted, nearer));
-    // gzip does not grow by one byte at a time.
+    // gzip output does not grow one byte at a time.
     let near = (0..AROUND).flat_map(|step| [start.saturating_sub(step), start + step]);
     near.map(|bytes| files(noise(bytes)))
         .find(|files| fits(counted(node, files)))
         .unwrap_or_else(|| panic!("{}: no document of {wanted} bytes", told(node)))
 }
 
-/// Whether sizes come in fours, as those of base64 do.
+/// Whether sizes are multiples of four, as those of base64 are.
 fn quantised(node: &NodePlan) -> bool {
     let data = user_data(node);
     let base64 = matches!(data.encodings[0], Encoding::Base64 | Encoding::GzipBase64);

@@ -1,4 +1,4 @@
-//! Platforms: what they take to the byte, what comes of each form, their pages, and the names of machines.
+//! Platforms: their limits to the byte, their delivery forms, their pages, and the names of machines.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod forms;

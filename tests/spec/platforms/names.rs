@@ -1,4 +1,4 @@
-//! What a machine of a pool is called, and what is said of names that lead nowhere.
+//! Names of pool machines, and findings about names that do not resolve.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -26,7 +26,7 @@ pools:
     )
 }
 
-/// What is said of names.
+/// The codes of findings about names.
 fn codes(text: &str) -> Vec<&'static str> {
     let (_, findings) = try_resolve(text).unwrap_or_else(|text| panic!("{text}"));
     let codes = findings.iter().map(|finding| finding.code);
@@ -65,8 +65,8 @@ fn a_name_that_the_cloud_does_not_know_is_warned_of() {
     assert_eq!(codes(&text), [""; 0], "the kubelet says it");
 }
 
-/// The function of the first step that waits for a pool's name, run where the platform answers `told` and the machine is
-/// called `has`; what it says, and the name that it sets.
+/// Runs the function of the first step that waits for a pool machine's name. The platform answers `told`, and the
+/// hostname is `has`; returns the output and the name that it sets.
 fn named(platform: &str, has: &str, told: &str) -> (bool, String, Option<String>) {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -77,7 +77,7 @@ fn named(platform: &str, has: &str, told: &str) -> (bool, String, Option<String>
     let step = step(&tree);
     let function = step[step.find("named() {").unwrap()..].split_once("\n}\n").unwrap().0;
     fs::write(at("hostname"), format!("{has}\n")).unwrap();
-    // `/proc/sys/kernel/hostname` of the machine that runs the test is not asked.
+    // The test must not read `/proc/sys/kernel/hostname` of its own machine.
     let function = function.replace("/proc/sys/kernel/hostname", at("hostname").to_str().unwrap());
     for (name, script) in [
         (
@@ -98,7 +98,7 @@ fn named(platform: &str, has: &str, told: &str) -> (bool, String, Option<String>
     (output.status.success(), support::said(&output), set)
 }
 
-/// The pool's `10-prepare`, out of its readable document.
+/// The pool's `10-prepare`, from its readable document.
 fn step(tree: &Path) -> String {
     let document = tree.join("nodes/burst/user-data");
     let config = support::read_cloud_init(&fs::read(document).unwrap());

@@ -1,4 +1,4 @@
-//! docs/platforms: a page for each, whose table is made of the profile and whose spec is read.
+//! docs/platforms: a page for each platform, with a table generated from the profile and a valid spec.
 
 use std::{collections::BTreeSet, fs, net::IpAddr};
 
@@ -13,7 +13,7 @@ use super::support::{
 const BEGIN: &str = "<!-- profile -->\n";
 const END: &str = "<!-- /profile -->\n";
 
-/// What the profile says, as a table.
+/// The table of a profile.
 fn table(profile: &PlatformProfile) -> String {
     let documents = [("cloud-init", &profile.cloud_init), ("Ignition", &profile.ignition)];
     let mut rows: Vec<(String, String)> = documents

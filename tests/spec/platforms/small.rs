@@ -1,4 +1,4 @@
-//! Documents as small as can be, and files that make them as large as is wanted.
+//! Minimal documents, and files that enlarge them to a wanted size.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,10 +16,10 @@ use super::support::{
     plan::{PROFILES, node, resolve},
 };
 
-/// A system for each kind of document.
+/// A system for each document format.
 pub const SYSTEMS: [&str; 2] = ["ubuntu-24.04", "flatcar"];
 
-/// A machine on every platform for each kind of document that it carries.
+/// A machine on every platform for each document format that it supports.
 pub fn machines() -> Vec<NodePlan> {
     let platforms = PROFILES.platform.keys();
     let both = platforms.flat_map(|platform| SYSTEMS.map(|os| (os, platform)));
@@ -44,12 +44,12 @@ nodes:
     node(&plan, "cp1").clone()
 }
 
-/// What its platform takes of its kind of document.
+/// The user-data limits of its platform for its document format.
 pub fn user_data(node: &NodePlan) -> &UserData {
     node.os.user_data(&node.platform).unwrap()
 }
 
-/// The machine on a platform that takes something else.
+/// The machine on a platform with other limits.
 pub fn altered(node: &NodePlan, alter: impl FnOnce(&mut UserData)) -> NodePlan {
     let mut node = node.clone();
     let platform: &mut PlatformProfile = Arc::make_mut(&mut node.platform);
@@ -66,7 +66,7 @@ pub fn told(node: &NodePlan) -> String {
     format!("{} on {}", node.os.name, node.platform.name)
 }
 
-/// Nothing here is sealed, but whoever packs could seal.
+/// No document here is encrypted, but the packing functions need the keys.
 static KEYS: LazyLock<PayloadKeys> = LazyLock::new(|| {
     let bundle = std::fs::read_to_string(example("single-node").bundle).unwrap();
     PayloadKeys::of(&Bundle::parse("bundle", &bundle).unwrap())
@@ -76,7 +76,7 @@ pub fn package(node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Error> {
     delivery::package("prod", node, files, &KEYS)
 }
 
-/// A file of the user with this content, and one more that is always there.
+/// A file of the user with this content, and one more that is always present.
 pub fn files(content: String) -> NodeFiles {
     let file = |path: &str, content: String| NodeFile {
         path: path.to_owned(),
@@ -92,7 +92,7 @@ pub fn files(content: String) -> NodeFiles {
     }
 }
 
-/// Text of so many bytes that no encoder makes smaller than three quarters, always the same.
+/// A fixed text of this size that no encoder makes smaller than three quarters.
 pub fn noise(bytes: usize) -> String {
     let mut state = 1_u64;
     let mut noise = Vec::new();
@@ -107,7 +107,7 @@ pub fn noise(bytes: usize) -> String {
     text
 }
 
-/// The bytes of one of its files.
+/// The content of one of its files.
 pub fn content<'a>(artifact: &'a Artifact, name: &str) -> &'a [u8] {
     let file = artifact.files.iter().find(|file| file.name == name);
     &file.unwrap_or_else(|| panic!("no {name}")).content

@@ -1,4 +1,4 @@
-//! Parts and Butane, put together as those who merge their own do it.
+//! Parts and Butane, combined as users do who merge their own.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::desk::Desk;
 use super::rendered;
 use super::support::{data_url, pipe, pyyaml, said};
 
-/// What cloud-init's own code makes of parts in this order.
+/// The parts in this order, merged by cloud-init's own code.
 fn merged(parts: &[&str]) -> Value {
     let script = "import json, sys\nfrom cloudinit import helpers\nfrom cloudinit.handlers import cloud_config\n\
         handler = cloud_config.CloudConfigPartHandler(helpers.Paths({}))\n\
@@ -42,7 +42,7 @@ fn both_parts_are_the_document() {
 fn what_others_put_before_stays() {
     let desk = rendered();
     let [files, start] = parts(&desk, "arm1");
-    // The first needs no merge type: nothing of firelay's is there yet to be replaced.
+    // The first part needs no merge type: it precedes firelay's.
     let first = "#cloud-config\nmanage_etc_hosts: false\nruncmd: [[own, first]]\nwrite_files: [{ path: /own, content: a }]\npackages: [own]\n";
     let between = "#cloud-config\nmerge_how: 'dict(recurse_array,no_replace)+list(append)'\nruncmd: [[own, second]]\nwrite_files: [{ path: /own2, content: a }]\n";
     let together = merged(&[first, &files, between, &start]);
@@ -74,8 +74,8 @@ fn cloud_init_has_nothing_to_say_against_a_part() {
     }
 }
 
-/// There is no butane to be had here: this is a stand-in that does what its documentation says of the keys that we use, snake
-/// case to camel case and `inline` to a `data:` URL, and knows no other.
+/// Debian has no package of butane. This fake follows its documentation for the keys that firelay writes: snake case
+/// becomes camel case and `inline` a `data:` URL; other keys are errors.
 fn ignition(butane: &Value) -> Value {
     let mut config = butane.as_object().unwrap().clone();
     let header = [config.remove("variant").unwrap(), config.remove("version").unwrap()];
@@ -108,7 +108,7 @@ fn camel(value: Value) -> Value {
     }
 }
 
-/// The document with the texts of its files in place of their URLs.
+/// The document with decoded file contents in place of URLs.
 fn with_texts(mut config: Value) -> Value {
     for file in config.pointer_mut("/storage/files").unwrap().as_array_mut().unwrap() {
         let contents = file["contents"].as_object_mut().unwrap();

@@ -1,5 +1,5 @@
-//! Terraform: the external protocol, the variables, documents for template engines and for who merges his own, and the
-//! modules under `examples/terraform/`.
+//! Terraform: the external protocol, the variables, documents for template engines and for users who merge their own,
+//! and the modules under `examples/terraform/`.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, dead_code)]
 
 use crate::cli::desk;
@@ -13,7 +13,7 @@ mod variables;
 
 use desk::Desk;
 
-/// Everything that there is beside documents, of a cluster with two systems, two architectures and a pool.
+/// All files besides documents, for a cluster with two systems, two architectures and a pool.
 const ALL: &[&str] = &[
     "render",
     "--set",

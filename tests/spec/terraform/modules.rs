@@ -1,4 +1,4 @@
-//! The modules under `examples/terraform/`, read as HCL, against a rendered tree and the profiles.
+//! The modules under `examples/terraform/`, parsed as HCL, compared with a rendered tree and the profiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,9 +14,9 @@ use super::support::root;
 
 pub struct Module {
     pub name: String,
-    /// By file.
+    /// The texts, by file name.
     pub texts: BTreeMap<String, String>,
-    /// All files together, as Terraform reads them.
+    /// All files merged, as Terraform reads them.
     pub body: Body,
 }
 
@@ -38,7 +38,7 @@ impl Module {
         self.body.blocks().filter(move |block| block.identifier() == kind)
     }
 
-    /// Names that are declared as locals.
+    /// Names declared as locals.
     fn locals(&self) -> BTreeMap<String, Expression> {
         let locals = self.blocks("locals").flat_map(|block| block.body().attributes());
         locals
@@ -69,7 +69,7 @@ fn folder() -> PathBuf {
 }
 
 pub fn modules() -> Vec<Module> {
-    // Other folders there are somebody's who tries them out.
+    // Other folders there are a user's experiments.
     let all = [
         "aws",
         "azurerm",
@@ -100,7 +100,7 @@ fn module(path: &Path) -> Module {
     Module { name, texts, body }
 }
 
-/// The words behind a prefix, `var.NAME`.
+/// The names after a prefix, `var.NAME`.
 fn references(code: &str, prefix: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (at, _) in code.match_indices(prefix) {
@@ -181,7 +181,7 @@ fn resources_that_are_used_are_there() {
     }
 }
 
-/// What gives machines the identity by which they fetch from a bucket.
+/// Arguments that give machines the identity for fetching from a bucket.
 const IDENTITIES: [(&str, &str); 3] = [
     ("aws", "iam_instance_profile"),
     ("azurerm", "identity_ids"),
@@ -236,7 +236,7 @@ fn versions_are_pinned() {
             module.texts["versions.tf"].contains("was read on 20")
                 || module.texts["versions.tf"].contains("were read on 20")
         );
-        // Every resource is of that provider, or Terraform's own.
+        // Every resource belongs to that provider, or to Terraform itself.
         for block in module.blocks("resource").chain(module.blocks("data")) {
             let kind = label(block, 0);
             assert!(
@@ -293,7 +293,7 @@ fn every_key_that_is_read_is_in_a_rendered_tree() {
             module.name,
             read("local.cluster.")
         );
-        // A machine is always called so, but where it is what a resource is for; those of pools know their pool.
+        // A machine is `machine`, or `each.value` in resources for each machine; those of pools have the key `pool`.
         let machine: BTreeSet<_> = machine.iter().cloned().chain(["pool".to_owned()]).collect();
         for prefix in ["machine.", "each.value."] {
             let read: BTreeSet<_> = read(prefix).into_iter().filter(|key| !key.is_empty()).collect();
@@ -325,7 +325,7 @@ fn a_module_sets_what_its_platforms_profile_names() {
     }
 }
 
-/// Resources that are machines, and the lifecycle of those that carry etcd and of those that do not.
+/// The lifecycle of machine resources, with and without an etcd member.
 #[test]
 fn members_are_replaced_by_hand_and_workers_by_their_document() {
     for module in modules() {
@@ -340,7 +340,7 @@ fn members_are_replaced_by_hand_and_workers_by_their_document() {
             let of = format!("{} {}", module.name, label(block, 1));
             assert!(!rule("create_before_destroy"), "{of}: its address is taken");
             if label(block, 1) == "member" {
-                // With libvirt the document is in a volume, and the machine only knows that one's name.
+                // With libvirt the document is in a volume, and the machine refers only to the volume's name.
                 assert!(rule("ignore_changes") || module.name == "libvirt", "{of}");
                 let text = format!("{:?}", lifecycle.unwrap());
                 assert!(
@@ -350,7 +350,7 @@ fn members_are_replaced_by_hand_and_workers_by_their_document() {
             } else {
                 let replaces =
                     rule("replace_triggered_by") || attribute(block, "user_data_replace_on_change").is_some();
-                // Where the platform cannot change a document, the provider replaces by itself.
+                // Where the platform cannot change a document, the provider itself replaces the machine.
                 let by_itself = ["azurerm", "openstack", "hcloud"].contains(&module.name.as_str());
                 assert!(replaces != by_itself, "{of}");
             }

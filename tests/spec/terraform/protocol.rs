@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::desk::{Desk, Ran};
 use super::rendered;
 
-/// The provider's own rule: one JSON object, and nothing but texts in it.
+/// The provider's own rule: one JSON object whose values are all strings.
 fn texts(ran: &Ran) -> BTreeMap<String, String> {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
@@ -19,7 +19,7 @@ fn ask(desk: &Desk, query: &Value) -> Ran {
     desk.pipe(&["terraform"], query.to_string().as_bytes())
 }
 
-/// What the provider shows is stderr, of which it says that it should be one line.
+/// The provider shows stderr; its documentation asks for a single line.
 fn refused(ran: &Ran, code: i32, says: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{ran:?}");
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
@@ -154,7 +154,7 @@ fn a_query_without_end_is_not_read_to_its_end() {
     let desk = rendered();
     let huge = json!({ "node": "c".repeat(8 << 20) });
     refused(&ask(&desk, &huge), 2, "more than 65536 bytes");
-    // What just fits is read, and answered in one line.
+    // Input of exactly the limit is read, and answered in one line.
     let large = json!({ "node": "c".repeat(1 << 15) });
     assert_eq!(ask(&desk, &large).code, 2);
 }

@@ -1,6 +1,6 @@
-//! The modules evaluated by Terraform itself, without their providers: `stand_in.py` makes a terraform_data of every resource.
-//! It shows that every expression holds over a rendered tree, and what a new document changes. What a provider makes of an
-//! argument it cannot show.
+//! The modules evaluated by Terraform itself, without their providers: `stand_in.py` turns every resource into a
+//! terraform_data. The test shows that every expression is valid for a rendered tree, and the changes of a new
+//! document. It cannot show how a provider treats an argument.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::desk::Desk;
 use super::modules::{Module, modules};
 use super::support::{root, said, succeed};
 
-/// A module's stand-in beside the tree that it reads.
+/// A module's fake beside the tree that it reads.
 struct StandIn {
     name: String,
     desk: Desk,
@@ -20,7 +20,7 @@ struct StandIn {
 }
 
 impl StandIn {
-    /// Only what Terraform itself needs is taken from the environment.
+    /// The environment has only the variables that Terraform itself needs.
     fn terraform(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new("terraform");
         let command = command.args(arguments).current_dir(self.folder());
@@ -45,7 +45,7 @@ impl StandIn {
     fn render(&self, changes: &[&str]) {
         let platform = format!("platform={}", self.platform);
         let mut arguments = vec!["render", "--set", &platform, "--set", "delivery.beside=[terraform]"];
-        // Ignition's documents of this cluster are too large for EC2.
+        // The Ignition documents of this cluster are too large for EC2.
         let smaller: &[&str] = match self.name.as_str() {
             "aws" => &["nodes[gpu1].os=ubuntu-24.04", "pools[burst].os=ubuntu-24.04"],
             _ => &[],
@@ -77,7 +77,7 @@ impl StandIn {
         stand_in
     }
 
-    /// A value for every variable that has none.
+    /// A value for every variable without a default.
     fn variables(&self, module: &Module) -> Value {
         let mut values = json!({ "tree": self.desk.at("out") });
         for block in module
@@ -90,7 +90,7 @@ impl StandIn {
                 ("azurerm", "images") => machines(&json!({ "publisher": "p", "offer": "o", "sku": "s" })),
                 (_, "images" | "templates") => machines(&json!("image")),
                 (_, "flavors") => json!({ "control-plane/amd64": "f", "worker/amd64": "f", "worker/arm64": "f" }),
-                // All have one range there, and subnets of a VPC have not.
+                // All machines share one range there; subnets of a VPC do not.
                 (_, "subnet_ids") => json!(["one"]),
                 (_, "ssh_keys") => json!(["one", "two"]),
                 _ => json!("word"),
@@ -116,7 +116,7 @@ impl StandIn {
         values
     }
 
-    /// Addresses of what a plan would change, with what it would do.
+    /// Addresses of resources that a plan would change, with the actions.
     fn changes(&self) -> BTreeSet<(String, String)> {
         self.succeeds(&["plan", "-no-color", "-input=false", "-out=plan"]);
         let plan: Value = serde_json::from_str(&self.succeeds(&["show", "-json", "plan"])).unwrap();
@@ -159,7 +159,7 @@ fn terraform_evaluates_every_module_over_a_tree() {
     }
 }
 
-/// A machine whose name comes before all others concerns nobody else.
+/// A new machine whose name sorts first does not change the others.
 fn one_machine_more(stand_in: &StandIn) {
     let spec = stand_in.desk.read("cluster.yaml");
     let more = "nodes:\n  - { name: aa1, roles: [worker], addresses: [10.4.0.41] }\n";
@@ -175,7 +175,7 @@ fn one_machine_more(stand_in: &StandIn) {
     stand_in.desk.write("cluster.yaml", &spec);
 }
 
-/// Every document is another one: members stay, workers are replaced or, where that is for the provider to do, changed.
+/// Every document changes: members stay, and workers are replaced, or changed where that is the provider's job.
 fn a_new_document(stand_in: &StandIn) {
     stand_in.render(&["ntp.servers=[192.0.2.123]"]);
     let changes = stand_in.changes();
@@ -187,7 +187,7 @@ fn a_new_document(stand_in: &StandIn) {
     for (address, action) in &changed {
         let member = address.contains("__member");
         assert!(!member, "{}: {address} {action}", stand_in.name);
-        // A server of a pool that joined stays.
+        // A pool server that joined the cluster stays.
         let pool = address.contains("__pool[") && address.contains("burst-");
         assert!(!pool, "{}: {address} {action}", stand_in.name);
     }

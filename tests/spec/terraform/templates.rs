@@ -1,4 +1,4 @@
-//! Documents and template engines: what they would take for their own, and that an escaped document comes back.
+//! Documents in template engines: the sequences that they would interpret, and that escaping is reversible.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use hcl::template::Template;
 use super::desk::Desk;
 use super::support::{Example, documents, examples, output, pipe, render, said, succeed};
 
-/// Words of template engines.
+/// Sequences with a meaning in template engines.
 const TERRAFORM: [&str; 2] = ["${", "%{"];
 const JINJA: [&str; 3] = ["{{", "{%", "{#"];
 
@@ -40,8 +40,8 @@ fn every_document_returns_from_both_engines_byte_for_byte() {
         let escaped = firelay::delivery::escape(&text, firelay::delivery::Engine::Jinja);
         assert_eq!(cloud_init(&escaped), text, "{name}");
     }
-    // Documents are full of shell: without escaping, Terraform refuses nearly all of cloud-init. Jinja finds nothing of its
-    // own in them; a manifest of the user may have it.
+    // Documents contain a lot of shell: without escaping, Terraform refuses nearly all of cloud-init. They contain no
+    // Jinja; a user's manifest may.
     assert!(terraform > 10 && jinja == 0, "{terraform} {jinja}");
 }
 
@@ -60,7 +60,7 @@ fn hard_texts_return_too() {
     assert_eq!(cloud_init(&escape(firelay::delivery::Engine::Jinja)), text);
 }
 
-/// As templatefile() evaluates it.
+/// The value that templatefile() returns.
 fn hcl(text: &str) -> String {
     let template: Template = text.parse().unwrap_or_else(|error| panic!("{error}"));
     template
@@ -68,7 +68,7 @@ fn hcl(text: &str) -> String {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// As cloud-init renders it.
+/// The text that cloud-init's Jinja renders.
 fn cloud_init(text: &str) -> String {
     let script = "import sys\nfrom cloudinit import templater\n\
                   sys.stdout.write(templater.render_string('## template: jinja\\n' + sys.stdin.buffer.read().decode(), {}))";
@@ -112,7 +112,7 @@ fn base64_is_safe_for_both() {
     }
 }
 
-/// Where Terraform itself is installed, it has the last word.
+/// An installed Terraform confirms the result.
 #[test]
 #[ignore = "wants Terraform on the machine: `just terraform`"]
 fn terraform_itself_returns_the_text() {
