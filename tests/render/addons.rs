@@ -1,4 +1,4 @@
-//! Manifests as the API server will read them, and what they imply for nodes.
+//! Manifests as the API server parses them, and their requirements on nodes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -54,7 +54,7 @@ nodes:
 
 const NO_PROXY: &str = "kubernetes: { version: 1.36.4, kubeProxy: { disabled: true } }";
 
-/// The one file of a phase.
+/// The only file of a phase.
 fn file(plan: &Plan, phase: &str) -> String {
     let phases = addons::phases(plan, &AddonCertificates::new()).unwrap();
     let phase = phases.into_iter().find(|it| it.name == phase).unwrap();
@@ -170,7 +170,7 @@ fn nftables_is_used_when_kube_proxy_does() {
     assert_eq!(of(NO_PROXY), Value::Null);
 }
 
-/// flanneld's container.
+/// The container of flanneld.
 fn flanneld(plan: &Plan) -> Value {
     let documents = pyyaml(&file(plan, "20-cni"));
     object(&documents, "DaemonSet")["spec"]["template"]["spec"]["containers"][0].clone()
@@ -274,7 +274,7 @@ fn a_backend_implies_its_modules_ports_and_files() {
 fn the_hosts_have_the_plugins_where_the_manifest_puts_its_own() {
     let profiles = Profiles::embedded().unwrap();
     let plan = plan(flannel("vxlan"), &[IPV4]);
-    // Every executable of the archive is installed, and flannel's four are among upstream's.
+    // Every executable of the archive is installed; flannel's four are among upstream's.
     assert!(profiles.catalog.artifacts["cni-plugins"].members.is_empty());
     assert_eq!(
         implied(&plan).cni_plugins,
@@ -377,7 +377,7 @@ fn all_objects(plan: &Plan) -> Vec<Value> {
     files.flat_map(|(_, text)| pyyaml(&text)).collect()
 }
 
-/// kube-vip v1.2.3 ignores the file's AS: its flag defaults to 65000, and `mergeBGPConfig` fills only what is zero.
+/// kube-vip v1.2.3 ignores the file's AS: its flag defaults to 65000, and `mergeBGPConfig` replaces only zero values.
 #[test]
 fn the_announcer_of_services_speaks_as_the_number_that_the_spec_says() {
     let plan = with_addon("kubeVipServices: { bgp: { as: 64512, peers: [{ address: 10.0.0.1, as: 64513 }] } }");
@@ -390,7 +390,7 @@ fn the_announcer_of_services_speaks_as_the_number_that_the_spec_says() {
     assert_eq!(sessions["BGPConfig"]["Peers"][0]["AS"], 64513);
 }
 
-/// kube-vip-cloud-provider v0.0.12 leaves Services with a class alone unless both variables are set.
+/// kube-vip-cloud-provider v0.0.12 ignores Services with a class unless both variables are set.
 #[test]
 fn services_of_a_class_get_addresses() {
     let provider = |parameters: &str| {

@@ -1,5 +1,4 @@
-//! The examples, judged by the programs that will read them: cloud-init, Ignition, OpenSSL, shellcheck, systemd,
-//! containerd.
+//! The examples, checked by the programs that use them: cloud-init, Ignition, OpenSSL, shellcheck, systemd, containerd.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -27,7 +26,7 @@ use support::{Example, Files, documents, examples, output, read_cloud_init, read
 struct Rendered {
     example: Example,
     out: tempfile::TempDir,
-    /// By node, in the order of names.
+    /// Files by node, sorted by name.
     files: BTreeMap<String, Files>,
 }
 
@@ -49,7 +48,7 @@ static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What firelay meant to lay on each node, before any document was written.
+/// The planned files of each node, before any document is written.
 fn intended(example: &Example) -> BTreeMap<String, NodeFiles> {
     let Ok(project) = Project::load(&example.spec.as_path().into()) else {
         panic!("{} is refused", example.name)
@@ -96,7 +95,7 @@ fn every_document_says_what_was_meant() {
         for (name, node) in intended {
             let mut expected = as_files(&node);
             let mut found = rendered.files[&name].clone();
-            // Ignition has no key for it.
+            // Ignition has no key for the host name.
             if let Some((mode, hostname)) = found.remove("/etc/hostname") {
                 assert_eq!((mode, hostname.trim()), (0o644, node.hostname.as_deref().unwrap()));
             }
@@ -118,13 +117,13 @@ fn every_document_says_what_was_meant() {
     }
 }
 
-/// A user's file at a path of firelay's own is refused where the spec says so, not when the documents are written.
+/// A user's file at a path of firelay's own is refused while validating the spec, not while writing documents.
 #[test]
 fn no_file_of_the_user_takes_the_place_of_another() {
     let mut paths = 0;
     for rendered in RENDERED.iter() {
         let text = fs::read_to_string(&rendered.example.spec).unwrap();
-        // The settings of the example itself would come twice.
+        // The example's own settings would be duplicates.
         if text.contains("\nfiles:") {
             continue;
         }
@@ -148,7 +147,7 @@ fn no_file_of_the_user_takes_the_place_of_another() {
     assert!(paths > 300, "{paths}");
 }
 
-/// `cloud-init schema` of many files: to start it for each takes as long as the work itself.
+/// Runs `cloud-init schema` for many files: starting it for each would take as long as the work itself.
 const SCHEMA: &str = "import sys
 from cloudinit.config import schema
 for path in sys.argv[1:]:
@@ -189,7 +188,7 @@ fn ignition_finds_nothing_to_say() {
     }
 }
 
-/// Lays a node's files below a directory.
+/// Writes a node's files below a directory.
 fn lay(files: &Files, root: &Path) {
     for (path, (mode, content)) in files {
         let target = root.join(&path[1..]);
@@ -204,7 +203,7 @@ fn openssl(root: &Path, arguments: &str) -> String {
     succeed(openssl.args(arguments.split_whitespace()).current_dir(root), "openssl")
 }
 
-/// The CA whose key signed a leaf, by the leaf's path below the staging directory.
+/// The CA that signed a leaf certificate, by the leaf's path below the staging directory.
 fn authority(path: &str) -> &'static str {
     match path {
         "pki/front-proxy-client.crt" => "pki/front-proxy-ca.crt",
@@ -227,12 +226,12 @@ fn every_leaf_verifies_and_every_key_matches() {
                 .iter()
                 .filter(|(_, file)| file.1.starts_with("-----BEGIN CERTIFICATE"))
             {
-                // What lies elsewhere is the user's.
+                // Files elsewhere belong to the user.
                 let leaf = path.strip_prefix("/etc/firelay/");
                 let Some(leaf) = leaf.filter(|leaf| !leaf.ends_with("ca.crt")) else {
                     continue;
                 };
-                // The fixed bundles grow old.
+                // The certificates of the fixed bundles expire.
                 openssl(
                     &staging,
                     &format!("verify -x509_strict -no_check_time -CAfile {} {leaf}", authority(leaf)),
@@ -265,7 +264,7 @@ fn check_authority_keys(staging: &Path, files: &Files) {
     }
     if files.contains_key("/etc/firelay/pki/sa.key") {
         let public = fs::read_to_string(staging.join("pki/sa.pub")).unwrap();
-        // A document has PEM on one line.
+        // Documents have PEM on one line.
         let of_key = openssl(staging, "pkey -in pki/sa.key -pubout").replace('\n', "");
         assert_eq!(public.replace('\n', ""), of_key);
     }
@@ -297,7 +296,7 @@ fn workers_hold_no_key_but_their_own() {
     assert!(workers > 10);
 }
 
-/// Distinct texts of all nodes that a predicate takes, with a name for messages.
+/// Distinct texts of all nodes that match a predicate, with a name for messages.
 fn distinct(wanted: impl Fn(&str, &str) -> bool) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for rendered in RENDERED.iter() {
@@ -318,7 +317,7 @@ fn shellcheck_finds_nothing_to_say() {
     let scripts = distinct(|path, content| content.starts_with("#!/bin/bash") || path.ends_with("/lib.sh"));
     assert!(scripts.len() >= 12, "{}", scripts.len());
     let mut shellcheck = Command::new("shellcheck");
-    // The files that a script sources are checked by themselves.
+    // Sourced files are checked separately.
     shellcheck.args(["--shell", "bash", "--exclude", "SC1091"]);
     for (content, name) in &scripts {
         let path = directory.path().join(name);
@@ -368,7 +367,7 @@ fn systemd_finds_nothing_to_say() {
     }
 }
 
-/// An executable where a unit starts one, since systemd looks.
+/// A dummy executable where a unit starts one, since systemd checks for it.
 fn stand_in(root: &Path, line: &str) {
     let Some((key, command)) = line.split_once('=') else {
         return;
@@ -388,7 +387,7 @@ fn stand_in(root: &Path, line: &str) {
     }
 }
 
-/// Programs called containerd that the test command has found for us, `PATH:PATH`, and the system's own.
+/// containerd programs from the test environment (`PATH:PATH`), and the system's own.
 fn containerds() -> Vec<PathBuf> {
     let further = std::env::var("FIRELAY_CONTAINERD").unwrap_or_default();
     let further = further.split(':').filter(|path| !path.is_empty()).map(PathBuf::from);

@@ -1,5 +1,5 @@
-//! Same spec and same bundle, same bytes: wherever, whenever and by whomever it is rendered. What is not a node's own is
-//! not changed by it, and no document holds a secret that its node must not have.
+//! The same spec and the same bundle give the same bytes, for every place, time and user. A change of one node does not
+//! change others, and no document contains a secret that its node must not have.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -24,7 +24,7 @@ use firelay::{
 };
 use support::{Entry, Example, example, examples, firelay, read_tree, said, succeed, tree};
 
-/// A place and time in which someone renders.
+/// The place and the time of a render.
 struct Setting {
     umask: &'static str,
     /// For `faketime`; `None` is now.
@@ -54,7 +54,7 @@ const STRICT: Setting = Setting {
     environment: &[("LANG", "de_DE"), ("TZ", "America/St_Johns"), ("HOME", "/nonexistent")],
 };
 
-/// Renders a spec in a directory of its own; what it said, and the directory.
+/// Renders a spec in its own directory; returns the output and the directory.
 fn render(setting: &Setting, spec: &Path, example: &Example) -> (String, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     example.lay_folder(directory.path());
@@ -74,14 +74,14 @@ fn render(setting: &Setting, spec: &Path, example: &Example) -> (String, tempfil
     (said, directory)
 }
 
-/// A tree without the times of its files.
+/// A tree without file times.
 fn timeless(directory: &tempfile::TempDir) -> BTreeMap<String, Entry> {
     let mut found = tree(&directory.path().join("out"));
     found.values_mut().for_each(|entry| entry.changed = None);
     found
 }
 
-/// Every example is rendered here and, in turn, in one of the two other settings.
+/// Every example is rendered here and in one of the two other settings, in turn.
 #[test]
 fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
     for (number, example) in examples().into_iter().enumerate() {
@@ -94,7 +94,8 @@ fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
         }
         let setting = if number % 2 == 0 { ELSEWHERE } else { STRICT };
         let (said, elsewhere) = render(&setting, &example.spec, &example);
-        // Only the warning about certificates that end soon depends on the clock. Those of ca-offline hold for years.
+        // Only the warning about expiring certificates depends on the clock. Those of ca-offline are valid for
+        // years.
         let soon = setting.clock == ELSEWHERE.clock && example.name != "ca-offline";
         assert_eq!(said.contains("warning[FL1037]: it ends on"), soon, "{said}");
         let elsewhere = timeless(&elsewhere);
@@ -105,12 +106,12 @@ fn every_tree_is_the_same_everywhere_and_for_its_owner_only() {
     }
 }
 
-/// Renders an example, then the example with a change; every file of every node of the first has to be as it was.
+/// Renders an example, then the example with a change; all files of the first render's nodes must stay the same.
 fn assert_others_stay(name: &str, new: &str, change: impl Fn(&str) -> String) {
     assert_eq!(changed_by(name, new, change), BTreeSet::new(), "{name}");
 }
 
-/// The nodes whose files another spec changes, and nothing else may.
+/// The nodes whose files change with another spec; nothing else may change.
 fn changed_by(name: &str, new: &str, change: impl Fn(&str) -> String) -> BTreeSet<String> {
     let example = example(name);
     let (_, before) = render(&HERE, &example.spec, &example);
@@ -143,7 +144,7 @@ fn a_new_worker_changes_no_other_node() {
     for name in ["ha-ubuntu", "ha-flatcar", "external-etcd"] {
         assert_others_stay(name, "extra", more(worker));
     }
-    // In the middle of the list, where every index after it moves.
+    // In the middle of the list, so that every later index changes.
     assert_others_stay("ha-ubuntu", "extra", |spec| {
         spec.replace("  - { name: cp2", &format!("{worker}\n  - {{ name: cp2"))
     });
@@ -181,7 +182,7 @@ fn two_bundles_of_one_spec_share_no_secret() {
     }
 }
 
-/// A secret, as the bytes that give it away.
+/// A secret, as the bytes to search for.
 struct Needle {
     name: String,
     bytes: Vec<u8>,
@@ -197,8 +198,7 @@ impl Needle {
     }
 }
 
-/// The part of a PEM key that is the secret: the scalar of an elliptic curve, or the end of an RSA key, which is the
-/// coefficient.
+/// The secret part of a PEM key: the scalar of an elliptic curve, or the end of an RSA key, which is the coefficient.
 fn secret_part(pem: &str) -> Vec<u8> {
     let (_, block) = x509_parser::pem::parse_x509_pem(pem.as_bytes()).unwrap();
     let der = block.contents;
@@ -237,7 +237,7 @@ fn base64() -> GeneralPurpose {
     GeneralPurpose::new(&STANDARD, config)
 }
 
-/// A text and everything that is packed in it, however deep: base64 in one line or in the lines of PEM or YAML, gzip,
+/// A text and everything encoded in it, at any depth: base64 in one line or in the lines of PEM or YAML, gzip,
 /// percent-encoding.
 fn layers(bytes: &[u8], depth: usize, found: &mut Vec<String>) {
     found.push(searchable(bytes));
@@ -261,7 +261,7 @@ fn layers(bytes: &[u8], depth: usize, found: &mut Vec<String>) {
         }
     }
     let is_base64 = |character: char| character.is_ascii_alphanumeric() || matches!(character, '+' | '/' | '=');
-    // Runs as they stand, and runs with the line breaks between them taken out.
+    // Runs of base64 as written, and runs joined across their line breaks.
     let words = text.split(|character| !is_base64(character)).map(str::to_owned);
     for word in words.chain(joined(text)).filter(|word| word.len() >= 20) {
         if let Ok(plain) = base64().decode(&word) {
@@ -270,7 +270,7 @@ fn layers(bytes: &[u8], depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// Lines that hold nothing but base64, each with the next while that is also one.
+/// Lines of pure base64, each joined with the next if that is pure base64, too.
 fn joined(text: &str) -> Vec<String> {
     let is_base64 = |line: &str| {
         !line.is_empty()
@@ -321,7 +321,7 @@ fn holds(layers: &[String], needle: &Needle) -> bool {
     layers.iter().any(|layer| layer.contains(&text))
 }
 
-/// Each byte as the character of that number: only texts are searched fast in builds without optimisation.
+/// Each byte as the character of that number: in debug builds only text search is fast.
 fn searchable(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -378,7 +378,7 @@ fn nothing_hides_a_secret_from_the_search() {
     ));
 }
 
-/// What a node's document may hold of the bundle, besides the node's own leaf keys.
+/// The secrets of the bundle that a node's document may contain, besides the node's own leaf keys.
 fn allowed(node: &NodePlan, ca_keys: CaKeys, external_etcd: bool, token: bool) -> Vec<&'static str> {
     let mut allowed = Vec::new();
     if node.roles.control_plane {
@@ -399,7 +399,7 @@ fn allowed(node: &NodePlan, ca_keys: CaKeys, external_etcd: bool, token: bool) -
     allowed
 }
 
-/// Every key that a PEM text among a node's files holds.
+/// Every key in a PEM text among a node's files.
 fn leaf_keys(node: &str, files: &[firelay::pki::PkiFile]) -> Vec<Needle> {
     let key = |file: &firelay::pki::PkiFile| {
         let text = file.content.expose();
@@ -411,7 +411,7 @@ fn leaf_keys(node: &str, files: &[firelay::pki::PkiFile]) -> Vec<Needle> {
     files.iter().filter_map(key).collect()
 }
 
-/// Every file of a tree below `nodes/NAME/` in all its layers, together with the files that its reader finds in it.
+/// Every file of a tree below `nodes/NAME/` with all decoded contents, and the files that its reader writes.
 fn held(out: &Path) -> BTreeMap<String, Vec<String>> {
     let mut held: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, entry) in tree(out) {
@@ -466,7 +466,7 @@ fn assert_nothing_leaks(spec: &Path, example: &Example) -> usize {
             allowed.push("encryption key");
         }
         for needle in needles(&bundle) {
-            // That what is allowed is found shows that the search finds.
+            // Finding the allowed secrets shows that the search works.
             assert_eq!(
                 holds(layers, &needle),
                 allowed.contains(&needle.name.as_str()),

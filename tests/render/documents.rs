@@ -1,4 +1,4 @@
-//! What a document says, as its real readers read it: cloud-init's own code and the Ignition binary.
+//! Documents, parsed by their real readers: cloud-init's own code and the Ignition binary.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{read_cloud_init, succeed};
 
-/// Debian's place for a program that is not in PATH (dracut runs it).
+/// Debian's path of a program that is not in PATH (dracut runs it).
 const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
 
 const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Inner];
@@ -52,8 +52,8 @@ fn assert_valid_ignition(config: &str) {
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
-/// Lets the real Ignition fetch a document and write its files below a directory. SELinux labels, which it ends with, are
-/// left to a `setfiles` that does nothing.
+/// Lets the real Ignition fetch a document and write its files below a directory. A `setfiles` that does nothing
+/// replaces the final SELinux labelling.
 fn ignite(config: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("root");
@@ -93,7 +93,7 @@ fn file(path: &str, mode: u32, content: &str) -> NodeFile {
 const SERVICE: &str =
     "[Unit]\nDescription=firelay\n\n[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n";
 
-/// A node with one of everything that both formats can say, but users: creating them needs a whole system.
+/// A node with everything that both formats support, except users: creating them needs a whole system.
 fn node() -> NodeFiles {
     let unit = |name: &str, content: &str, enabled| NodeUnit {
         name: name.to_owned(),
@@ -182,7 +182,7 @@ fn users() -> NodeFiles {
     }
 }
 
-/// Contents that YAML, URLs or their readers like to change.
+/// Contents that YAML, URLs or their parsers tend to change.
 fn nasty() -> Vec<String> {
     let texts = [
         "",
@@ -295,7 +295,7 @@ fn ignition_keeps_nasty_contents() {
 }
 
 proptest! {
-    // A case is two documents of up to 300 files.
+    // A case has two documents of up to 300 files.
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -370,7 +370,7 @@ fn cloud_init_names_users() {
     assert_eq!(config.get("hostname"), None);
 }
 
-/// Both formats say the same of a user.
+/// Both formats describe a user in the same way.
 #[test]
 fn a_user_has_a_password_a_home_and_a_group() {
     let hash = "$6$abcdefgh$M/eYsB4rVXAm3ZNc88J.UD9rCKAT6FB1rahiwJCHtEndQNORCub5qhjxn50qbqVVthkM.9HpEwtf0t.iV9uH0/";
@@ -497,7 +497,7 @@ fn ignition_names_users() {
     );
 }
 
-/// Which modules cloud-init's own code would run in this boot, where all have run in an earlier one.
+/// Modules that cloud-init's own code would run in this boot, if all have run in an earlier one.
 const MODULES_TO_RUN: &str = "
 import json, os, subprocess, sys
 from cloudinit import helpers, settings

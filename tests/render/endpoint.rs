@@ -1,5 +1,5 @@
-//! The endpoint's static pods: the proxy's configuration run by a real haproxy before API servers with the rendered
-//! certificates, and the manifests as a kubelet reads them.
+//! The endpoint's static pods: a real haproxy with the rendered configuration, in front of API servers with the
+//! rendered certificates, and the manifests as a kubelet parses them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -20,7 +20,7 @@ use support::{Files, example, output, pyyaml, read_tree, root, succeed};
 
 const HOST: &str = "api.local.example.com";
 
-/// Answers `/readyz` over TLS with its name, many at a time.
+/// Answers `/readyz` over TLS with its name, many clients at a time.
 const API: &str = r#"
 import http.server, ssl, sys
 name, port, certificate, key = sys.argv[1:]
@@ -48,7 +48,7 @@ impl Running {
         Self(command.spawn().unwrap_or_else(|error| panic!("{package}: {error}")))
     }
 
-    /// As a machine does that lost its power: connections stay open and nothing answers.
+    /// Simulates a machine without power: connections stay open and get no answer.
     fn freeze(&self) {
         succeed(Command::new("kill").args(["-STOP", &self.0.id().to_string()]), "procps");
     }
@@ -65,7 +65,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The example of `local`, rendered today with roots of its own, since haproxy looks at the clock.
+/// The `local` example, rendered today with new CAs, since haproxy checks the clock.
 struct Cluster {
     directory: tempfile::TempDir,
     port: u16,
@@ -118,7 +118,7 @@ impl Cluster {
         Self::serve(name, port, &part("crt"), &part("key"))
     }
 
-    /// Somebody else at a control plane's address, with the right name and a certificate of his own making.
+    /// A foreign server at a control plane's address, with the right name and a certificate of its own CA.
     fn stranger(&self, port: u16) -> Running {
         let mut openssl = Command::new("openssl");
         openssl.args([
@@ -145,7 +145,7 @@ impl Cluster {
         Self::serve("stranger", port, &self.at("stranger.crt"), &self.at("stranger.key"))
     }
 
-    /// haproxy as in the pod, but for addresses and a faster pace.
+    /// haproxy as in the pod, except for addresses and faster checks.
     fn proxy(&self, files: &Files, ports: [u16; 3]) -> Running {
         let ca = self.write("ca.crt", &files["/etc/firelay/pki/ca.crt"].1);
         let mut configuration = files["/etc/firelay/endpoint/haproxy.cfg"].1.clone();
@@ -168,7 +168,7 @@ impl Cluster {
         Running::start(Command::new("haproxy").args(["-W", "-db", "-f"]).arg(&path), "haproxy")
     }
 
-    /// Who answers, by way of the proxy and the endpoint's name; an error of curl's otherwise.
+    /// The name of the server that answers through the proxy and the endpoint's name, or an error of curl.
     fn ask(&self) -> String {
         let name = format!("{HOST}:{}", self.port);
         let mut curl = Command::new("curl");
@@ -185,7 +185,7 @@ impl Cluster {
         support::said(&output)
     }
 
-    /// Waits until everyone expected answers and nobody else does.
+    /// Waits until exactly the expected servers answer.
     fn settle(&self, expected: &[&str]) {
         let start = Instant::now();
         loop {
@@ -217,7 +217,7 @@ fn the_proxy_leads_to_every_control_plane_that_is_ready_and_ours() {
     first.freeze();
     cluster.settle(&["cp2"]);
 
-    // A connection that hangs is closed, so that its client begins a new one.
+    // The proxy closes a hanging connection, so that its client opens a new one.
     let mut held = TcpStream::connect(("127.0.0.1", cluster.port)).unwrap();
     held.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     second.freeze();
@@ -228,7 +228,7 @@ fn the_proxy_leads_to_every_control_plane_that_is_ready_and_ours() {
     }
 }
 
-/// The static pod of a node as YAML 1.1 reads it.
+/// The static pod of a node, parsed as YAML 1.1.
 fn pod(name: &str, node: &str, manifest: &str) -> Value {
     let out = tempfile::tempdir().unwrap();
     support::render(&example(name), out.path());
@@ -269,7 +269,7 @@ fn kube_vip_asks_its_own_api_server_as_administrator() {
     assert_eq!(spec["volumes"], volumes, "and never super-admin.conf");
 }
 
-/// The example of kube-vip with more settings of its endpoint: the pod of `cp2`, and the files beside it.
+/// The example of kube-vip with more endpoint settings: the pod of `cp2`, and its files.
 fn vip_with(more: &str) -> (Value, Files) {
     let directory = tempfile::tempdir().unwrap();
     let spec = directory.path().join("cluster.yaml");
@@ -292,7 +292,7 @@ fn environment(pod: &Value) -> BTreeMap<String, String> {
     all.iter().map(|it| (text(&it["name"]), text(&it["value"]))).collect()
 }
 
-/// Field names are those of kube-vip's Go structs, which have no JSON names (v1.2.3 pkg/kubevip/config_bgp.go).
+/// Field names are those of kube-vip's Go structs, which declare no JSON names (v1.2.3 pkg/kubevip/config_bgp.go).
 #[test]
 fn bgp_sessions_lie_in_a_file_that_only_root_reads() {
     let peers = "[{ address: 10.5.0.1, as: 64513, password: 'a:b,c', multihop: true }, { address: 10.5.0.2 }]";
@@ -349,7 +349,7 @@ fn services_are_carried_where_the_spec_says_so() {
     assert!(all["svc_enable"] == "true" && !all.contains_key("lb_class_only") && !all.contains_key("vip_interface"));
 }
 
-/// What runs the pod in its place outside a container needs the same paths inside and outside.
+/// Running the container's program directly on the host requires the same paths inside and outside.
 #[test]
 fn the_proxy_reads_its_files_where_they_lie() {
     let pod = pod("local-endpoint", "w1", "haproxy");
@@ -372,7 +372,7 @@ fn the_proxy_reads_its_files_where_they_lie() {
     );
 }
 
-/// A spec with a certificate of the API server for a look at its names.
+/// The names in the API server's certificate.
 #[test]
 fn api_servers_are_named_by_the_addresses_that_lead_to_them() {
     for (name, expected) in [
@@ -395,7 +395,7 @@ fn api_servers_are_named_by_the_addresses_that_lead_to_them() {
     }
 }
 
-/// Mirrors of images reach the static pods as well.
+/// Mirrors of images also apply to the static pods.
 #[test]
 fn images_are_rewritten() {
     for (name, node, image, expected) in [

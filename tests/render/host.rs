@@ -1,4 +1,4 @@
-//! What is set on the machines: the steps and lists of the boot chain that put it into effect, run for real.
+//! Settings of the machines: the steps and lists of the boot chain that apply them, run for real.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -57,7 +57,7 @@ fn kernel_parameters_are_set_one_by_one() {
         said.contains("this kernel has no parameter net.core.nothing; perhaps"),
         "{said}"
     );
-    // What refuses every value.
+    // A parameter that refuses every value.
     fs::create_dir_all(machine.at("/proc/sys/net/core/nothing")).unwrap();
     let said = failed(&machine.run_with("10-prepare", "sysctls"));
     assert!(
@@ -119,7 +119,7 @@ fn a_file_of_nobody_is_laid_for_nobody() {
 #[test]
 fn what_is_appended_is_appended_once() {
     let machine = machine();
-    // A comment holds the line, and is not it.
+    // A line in a comment does not count.
     machine.write("/srv/services", 0o640, "http 80/tcp\n#plant 4711/tcp\nplant 4711/udp");
     machine.write("/etc/firelay/files/1", 0o600, "plant 4711/tcp\nplant 4711/udp\n");
     list(
@@ -167,7 +167,7 @@ fn with_sources(os: &str, source: &str) -> Machine {
     Machine::with(&support::read_tree(&directory.path().join("out"))["cp1"], "http://")
 }
 
-/// A step with further places of a machine below the directory.
+/// Runs a step with further paths of the machine moved into the directory.
 fn sources_step(machine: &Machine, place: &str) -> std::process::Output {
     let script = machine.read("/usr/local/lib/firelay/steps/05-sources");
     let own = machine.at(place).display().to_string();
@@ -274,7 +274,7 @@ fn packages_are_tried_until_the_mirror_answers() {
         "echo \"$http_proxy $DEBIAN_FRONTEND\" >>{root}/environment\n[ -e {root}/busy ] || {{ : >{root}/busy; echo 'E: Could not get lock'; exit 100; }}"
     );
     machine.stand_in("apt-get", &busy);
-    // After a power cut dpkg may lack a package that only apt-get can bring.
+    // After a power cut dpkg may lack a package that only apt-get can fetch.
     machine.stand_in("dpkg", "echo 'dependency problems' >&2; exit 1");
     let said = succeeded(&machine.step("18-packages"));
     assert!(
@@ -297,7 +297,7 @@ fn packages_are_tried_until_the_mirror_answers() {
     );
 }
 
-/// A machine whose mount(8) notes what it is told and fails as long as /down is there.
+/// A machine whose mount(8) records its arguments and fails as long as /down exists.
 fn with_mounts(lines: &str) -> Machine {
     let machine = machine();
     let root = machine.root().display().to_string();
@@ -337,7 +337,7 @@ fn a_mount_is_a_line_of_fstab_and_waits_for_its_server() {
     );
 }
 
-/// systemd's own reader of the lines.
+/// The lines, parsed by systemd.
 #[test]
 fn who_uses_a_mount_does_not_start_without_it() {
     let machine = with_mounts("nas:/data ROOT/srv/data nfs ro\nROOT/data/pods ROOT/srv/pods none bind\n");
@@ -358,7 +358,7 @@ fn who_uses_a_mount_does_not_start_without_it() {
 const HEAD: &str = "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: c\nkubernetes: { version: 1.36.4 }\n\
     endpoint: { host: api.example.com }\nplatform: metal\n";
 
-/// `swap` says the whole: to the boot chain and to the kubelet.
+/// `swap` configures both the boot chain and the kubelet.
 #[test]
 fn swap_is_told_to_the_kubelet_unless_the_spec_says_how() {
     let text = "os: flatcar\nswap: true\nnodes:\n  - { name: cp1, roles: [control-plane], addresses: [10.0.0.1] }\n\

@@ -1,5 +1,5 @@
-//! The network configuration of machines, judged by those who read it: Netplan, cloud-init's renderers, NetworkManager, and by
-//! Netplan's own translation for systemd-networkd.
+//! The network configuration of machines, checked with its readers: Netplan, cloud-init's renderers, NetworkManager,
+//! and Netplan's own translation for systemd-networkd.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -14,7 +14,7 @@ use std::{
 
 use support::{Files, documents, firelay, read_document, succeed};
 
-/// One machine in all words that there are, once for each way to say them.
+/// One machine with all settings, once for each syntax.
 const SPEC: &str = r#"
 apiVersion: firelay.dev/v1alpha1
 kind: Cluster
@@ -43,7 +43,7 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.5.0.11, "fd00:5::11"], os: OS }
 "#;
 
-/// The machine's document and what is beside it.
+/// The machine's document and the files beside it.
 fn rendered(os: &str, out: &Path) -> Files {
     let spec = out.join("cluster.yaml");
     fs::write(&spec, SPEC.replace("OS", os)).unwrap();
@@ -58,13 +58,13 @@ fn rendered(os: &str, out: &Path) -> Files {
     read_document(document)
 }
 
-/// `network-config` of cloud-init's machine, as a file of Netplan's and as cloud-init's.
+/// `network-config` of cloud-init's machine, as a Netplan file and as a cloud-init file.
 fn network_config(out: &Path) -> String {
     rendered("ubuntu-24.04", out);
     fs::read_to_string(out.join("out/nodes/cp1/network-config")).unwrap()
 }
 
-/// Lays cloud-init's configuration where Netplan reads it, which is what cloud-init does, and has Netplan read it.
+/// Writes cloud-init's configuration to Netplan's directory, as cloud-init does, and runs Netplan.
 fn netplan(config: &str, root: &Path) {
     let folder = root.join("etc/netplan");
     fs::create_dir_all(&folder).unwrap();
@@ -76,7 +76,8 @@ fn netplan(config: &str, root: &Path) {
     assert_eq!(said, "");
 }
 
-/// `KIND NAME [SECTION] KEY=VALUE` for every line of the configuration of systemd-networkd, sections of a kind counted.
+/// `KIND NAME [SECTION] KEY=VALUE` for every line of systemd-networkd's configuration, with sections of a kind
+/// numbered.
 fn settings(files: impl Iterator<Item = (String, String)>) -> BTreeSet<String> {
     let mut settings = BTreeSet::new();
     for (path, text) in files {
@@ -97,7 +98,7 @@ fn settings(files: impl Iterator<Item = (String, String)>) -> BTreeSet<String> {
     settings
 }
 
-/// What Netplan says beyond the configuration: its own defaults, what it says twice, and who is left alone.
+/// Settings that only Netplan writes: its own defaults, repeated settings, and unmanaged interfaces.
 fn is_of_netplan(setting: &str) -> bool {
     let ends = [
         "LinkLocalAddressing=ipv6",
@@ -118,7 +119,7 @@ fn networkd_is_told_what_netplan_would_tell_it() {
     let theirs = support::tree(&root.join("run/systemd/network"));
     let theirs = theirs.into_iter().filter_map(|(path, entry)| {
         let text = String::from_utf8(entry.content?).unwrap();
-        // Name servers and domains are said once more for each of an interface's networks.
+        // Netplan repeats name servers and domains for each network of an interface.
         let once = |line: &str| match line.split_once('=') {
             Some((key @ "Domains", words)) => {
                 let mut words: Vec<_> = words.split(' ').collect();
@@ -138,7 +139,7 @@ fn networkd_is_told_what_netplan_would_tell_it() {
     let ours = rendered("flatcar", other.path());
     let ours = ours.into_iter().filter(|(path, _)| path.contains("/10-firelay-"));
     let ours = settings(ours.map(|(path, (_, text))| (path, text)));
-    // Nobody waits for what has no address.
+    // Nothing waits for an interface without an address.
     let waits = |line: &&String| !line.ends_with("RequiredForOnline=no");
     let ours: BTreeSet<_> = ours.iter().filter(waits).cloned().collect();
     let missing: Vec<_> = theirs.difference(&ours).collect();

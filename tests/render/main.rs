@@ -1,4 +1,4 @@
-//! From the plan to documents: certificates, configuration, manifests, documents, and their sameness.
+//! From the plan to documents: certificates, configuration, manifests, documents, and their determinism.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 #[path = "../support/mod.rs"]

@@ -1,5 +1,4 @@
-//! The schemas that manifests are held against: there is one for every Kubernetes minor, and they refuse what an API server
-//! refuses.
+//! The schemas for manifests: every Kubernetes minor has one, and they refuse the same objects as an API server.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;

@@ -1,4 +1,4 @@
-//! `firelay seed`: volumes that other programs read as they should.
+//! `firelay seed`: volumes that other programs can read.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -63,7 +63,7 @@ fn listed(image: &Path, arguments: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What blkid finds in it: its type and label.
+/// The type and the label that blkid detects.
 fn probed(image: &Path) -> Vec<String> {
     let mut blkid = Command::new("blkid");
     blkid.args(["--probe", "--output", "export"]).arg(image);
@@ -79,7 +79,7 @@ fn the_same_tree_gives_the_same_volumes() {
     let desk = rendered();
     let at = |path: &str| desk.path().join(path);
     run(desk.path(), &["seed", "cp1", "w1", "--to", "one"]);
-    // Another day.
+    // The same command on another day.
     let mut later = support::firelay_at("2027-03-01 12:00:00", &["seed", "w1", "cp1", "--to", "two/below"]);
     succeed(later.current_dir(desk.path()), "firelay");
     let content = |entry: Entry| (entry.mode, entry.content);
@@ -126,7 +126,7 @@ fn others_find_the_label_and_every_file() {
     assert_eq!(extracted(&image("w1"), "/user-data"), node("w1/config.ign"));
 }
 
-/// What cloud-init's own datasource makes of a seed directory.
+/// Parses a seed directory with cloud-init's own datasource.
 const DATASOURCE: &str = "
 import json, sys
 from cloudinit import helpers, settings
@@ -212,7 +212,7 @@ fn a_render_names_the_volumes_that_are_not_of_its_documents() {
     assert!(!said.contains("volumes"), "{said}");
     let change = |spec: &str| fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
     let told = |path: &str| format!("warning: volumes that are not of these documents: {path}\n");
-    // One whose document has changed, and one whose node is gone.
+    // A seed with a changed document, and one of a removed node.
     let later = SPEC.replace("subnets: [10.0.0.0/24]", "subnets: [10.0.0.0/23]");
     change(&later);
     let said = render();
@@ -263,7 +263,7 @@ fn what_is_no_seed_is_neither_made_nor_replaced() {
     fs::write(at.join("to/cp1.iso"), "mine").unwrap();
     refused(at, &["seed", "cp1", "--to", "to"], 1, "is no seed of firelay's");
     assert_eq!(fs::read(at.join("to/cp1.iso")).unwrap(), b"mine");
-    // A document that was changed by hand is not what the manifest vouches for.
+    // A document that was edited by hand does not match the manifest.
     let document = at.join("out/nodes/cp1/user-data");
     fs::set_permissions(&document, PermissionsExt::from_mode(0o600)).unwrap();
     fs::write(&document, "#cloud-config\n").unwrap();

@@ -1,4 +1,4 @@
-//! The output tree: modes, what is replaced, what is refused, and what a render that dies leaves behind.
+//! The output tree: modes, replaced files, refusals, and the state after a killed render.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
@@ -51,7 +51,7 @@ impl Out {
         Ok(writer)
     }
 
-    /// Every file with its content, and every directory with none.
+    /// Every file with its content, and every directory without.
     fn listing(&self) -> BTreeMap<String, Option<String>> {
         let mut found = BTreeMap::new();
         let mut waiting = vec![self.root()];
@@ -246,7 +246,7 @@ fn links_are_not_followed() {
     symlink(&elsewhere, out.at("nodes/cp1")).unwrap();
     fs::remove_file(out.at("admin.kubeconfig")).unwrap();
     symlink(elsewhere.join("user-data"), out.at("admin.kubeconfig")).unwrap();
-    // Neither to write through them nor, when the node is gone, to remove through them.
+    // Symlinks are followed neither when writing nor when removing files of a deleted node.
     for files in [&[("admin.kubeconfig", "x"), ("nodes/cp1/user-data", "x")][..], &[]] {
         let Error::Foreign { paths } = out.render(files).unwrap_err() else {
             panic!("another error")
@@ -338,7 +338,8 @@ fn a_render_that_is_given_up_leaves_nothing() {
 fn a_render_that_died_between_its_renames_is_finished_by_the_next() {
     let out = Out::new();
     out.render(&TREE).unwrap();
-    // What kill -9 leaves after the first of two renames: the manifest of the new names in the staging directory.
+    // State after kill -9 behind the first of two renames: the manifest with the new names is in the staging
+    // directory.
     let mut dying = manifest();
     dying.files = vec![
         ManifestFile::new("nodes/cp2/user-data"),
@@ -349,7 +350,7 @@ fn a_render_that_died_between_its_renames_is_finished_by_the_next() {
     fs::write(out.at(".firelay-staging-died/2"), "cp3").unwrap();
     fs::create_dir(out.at("nodes/cp2")).unwrap();
     fs::write(out.at("nodes/cp2/user-data"), "cp2").unwrap();
-    // And what one leaves that died before.
+    // State after an earlier kill.
     fs::create_dir_all(out.at(".firelay-staging-died-early")).unwrap();
     fs::write(
         out.at(".firelay-staging-died-early/manifest.json"),
@@ -357,7 +358,7 @@ fn a_render_that_died_between_its_renames_is_finished_by_the_next() {
     )
     .unwrap();
 
-    // A render that fails changes nothing of that.
+    // A failing render does not change that.
     fs::create_dir(out.at("a")).unwrap();
     out.render(&[("a", "")]).unwrap_err();
     let report = out
@@ -401,7 +402,7 @@ fn threads_may_share_a_writer() {
     assert!(report.written.is_sorted());
 }
 
-/// The umask belongs to the process, so this test runs another of the tests again in a process of its own.
+/// The umask belongs to the process, so this test runs another test in a separate process.
 #[test]
 fn the_umask_does_not_matter() {
     for umask in ["000", "022", "077"] {
@@ -421,21 +422,21 @@ fn the_umask_does_not_matter() {
     }
 }
 
-/// The tree that [`a_render_of_its_own`] writes in the place of [`TREE`].
+/// The tree that [`a_render_of_its_own`] writes over [`TREE`].
 const NEXT: [(&str, &str); 4] = [
     ("admin.kubeconfig", "admin"),
     ("nodes/cp1/user-data", "changed"),
     ("nodes/w2/meta-data", "w2"),
     ("nodes/w2/user-data", "w2"),
 ];
-/// Where it writes.
+/// The variable with its output directory.
 const OUT: &str = "FIRELAY_TEST_OUT";
-/// Tells it to write more than a small file system has room for.
+/// The variable that makes it write more than a small file system can hold.
 const FULL: &str = "FIRELAY_TEST_FULL";
-/// System calls that change a file system, where the processor's Linux has them.
+/// System calls that change a file system, on the Linux architectures that have them.
 const CHANGES: &str = "?mkdir,?mkdirat,?rename,?renameat,renameat2,?link,linkat,?unlink,unlinkat,?rmdir,fsync,?chmod,fchmod,fchmodat,write";
 
-/// Not a test: what others run in a process of its own, to kill it.
+/// A helper instead of a test: others run it in a separate process and kill it.
 #[test]
 #[ignore = "run by other tests"]
 fn a_render_of_its_own() {
@@ -455,7 +456,7 @@ fn a_render_of_its_own() {
 }
 
 impl Out {
-    /// A rendered tree with things in it that are not firelay's.
+    /// A rendered tree with files in it that are not firelay's.
     fn rendered() -> Self {
         let out = Self::new();
         out.render(&TREE).unwrap();
@@ -469,7 +470,7 @@ impl Out {
         out
     }
 
-    /// The command that writes [`NEXT`], behind others.
+    /// The command that writes [`NEXT`], prefixed with other commands.
     fn next(&self, before: &[&str]) -> Command {
         let test = std::env::current_exe().unwrap();
         let mut command = Command::new(before.first().map_or(test.as_os_str(), |program| program.as_ref()));
@@ -482,7 +483,7 @@ impl Out {
         command
     }
 
-    /// The same with what strace is told to do to it.
+    /// The same command with a fault injected by strace.
     fn struck(&self, inject: &[&str]) -> Command {
         let trace = format!("trace={CHANGES}");
         let mut strace = vec!["strace", "-f", "-e", &trace];
@@ -490,7 +491,7 @@ impl Out {
         self.next(&strace)
     }
 
-    /// What is in place, as the manifest tells of it; files with other bytes have a name that says so.
+    /// The files in place, as listed by the manifest; a changed file is shown with its error.
     fn described(&self) -> Vec<String> {
         let text = fs::read(self.at("manifest.json")).unwrap();
         let manifest: Manifest = serde_json::from_slice(&text).unwrap();
@@ -510,7 +511,7 @@ impl Out {
         names.filter(|name| name != "out").collect()
     }
 
-    /// What is not firelay's.
+    /// Entries that are not firelay's.
     fn foreign(&self) -> BTreeMap<String, u64> {
         let names = self.names().into_iter();
         let foreign = names.filter(|name| ["mine", "notes", "serve"].iter().any(|word| name.contains(word)));
@@ -531,13 +532,14 @@ impl Out {
     }
 }
 
-/// How `described` shows these files.
+/// The output of `described` for these files.
 fn as_described(files: &[(&str, &str)]) -> Vec<String> {
     let all = [(".gitignore", "*\n")].into_iter().chain(files.iter().copied());
     all.map(|(path, content)| format!("{path} {content}")).collect()
 }
 
-/// Kills a render at each change of the file system in turn, and hands over what is left of each. `inject` is for strace.
+/// Kills a render at each change of the file system in turn, and passes the remaining state to `look`. `inject` is for
+/// strace.
 fn killed_everywhere(inject: &[&str], step: usize, look: impl Fn(&Out, &str)) {
     let changes = changes(inject);
     assert!(changes.len() > 60, "{changes:?}");
@@ -547,7 +549,7 @@ fn killed_everywhere(inject: &[&str], step: usize, look: impl Fn(&Out, &str)) {
         let kill = format!("inject={call}:signal=KILL:when={at}");
         let ended = out.struck(&[inject, &[&kill]].concat()).output().unwrap();
         look(&out, &format!("{call} {at}"));
-        // How many of its calls a thread makes is not the same each time.
+        // The number of calls per thread differs between runs.
         killed += usize::from(ended.status.signal() == Some(9));
         assert!(
             ended.status.success() || ended.status.signal() == Some(9),
@@ -557,7 +559,7 @@ fn killed_everywhere(inject: &[&str], step: usize, look: impl Fn(&Out, &str)) {
     assert!(killed > 50 / step, "{killed}");
 }
 
-/// The changes that a render makes: the system call, and the how many-th of its kind it is.
+/// The changes of a render: the system call, and its index among calls of the same kind.
 fn changes(inject: &[&str]) -> Vec<(String, usize)> {
     let out = Out::rendered();
     let mut command = out.struck(inject);
@@ -575,7 +577,7 @@ fn changes(inject: &[&str]) -> Vec<(String, usize)> {
     counted.collect()
 }
 
-/// The next render ends well, and nothing is left or lost.
+/// The next render succeeds, and nothing is left over or lost.
 fn goes_on(out: &Out, at: &str, foreign: &BTreeMap<String, u64>) {
     let report = out.render(&NEXT).unwrap();
     assert_eq!((report.left, out.beside()), (Vec::new(), Vec::new()), "{at}");
@@ -592,7 +594,7 @@ fn a_killed_render_leaves_the_old_tree_or_the_new_one() {
         let described = out.described();
         let new = described == as_described(&NEXT);
         assert!(new || described == as_described(&TREE), "{at}: {described:?}");
-        // Nor a file of the other tree beside those that the manifest names.
+        // Neither does a file of the other tree remain beside those of the manifest.
         assert_eq!(
             (out.at("nodes/w1/user-data").exists(), out.at("nodes/w2").exists()),
             (!new, new),
@@ -667,7 +669,7 @@ fn a_directory_that_was_there_before_keeps_its_mode_and_owner() {
     assert_ne!(after.ino(), before.ino());
 }
 
-/// In each of these the directory stays the same one, and its files are replaced one by one.
+/// In each of these cases the directory stays, and its files are replaced one by one.
 #[test]
 fn trees_are_not_exchanged_where_somebody_would_lose_by_it() {
     let stays = |prepare: &dyn Fn(&Out), before: &[&str], inside: bool| {
@@ -685,16 +687,16 @@ fn trees_are_not_exchanged_where_somebody_would_lose_by_it() {
         assert_eq!(out.beside(), Vec::<String>::new());
         assert!(!out.names().iter().any(|name| name.contains("staging")));
     };
-    // Somebody works in it.
+    // A process has it as working directory.
     stays(&|_| {}, &[], true);
-    // Something is mounted there, of the same file system or of another one.
+    // A file system is mounted there, the same or another one.
     let mount = "mount --bind \"$OUT\" \"$OUT\" && exec \"$@\"";
     stays(&|_| {}, &["unshare", "--mount", "sh", "-c", mount, "sh"], false);
-    // It is not for everybody whom the mode names.
+    // An extended attribute, such as an ACL, may restrict it further than its mode.
     let label =
         |out: &Out| rustix::fs::setxattr(out.root(), "user.kept", b"1", rustix::fs::XattrFlags::empty()).unwrap();
     stays(&label, &[], false);
-    // More than firelay's tree is in it.
+    // It contains more than firelay's tree.
     let many = |out: &Out| (0..1001).for_each(|at| fs::write(out.at(&format!("mine/{at}")), "").unwrap());
     stays(&many, &[], false);
 }
@@ -721,7 +723,8 @@ fn leftovers_go_and_nothing_that_is_not_firelays() {
         fs::create_dir(beside(name)).unwrap();
         fs::set_permissions(beside(name), fs::Permissions::from_mode(mode)).unwrap();
     };
-    // Of a run that was killed early, at once, and after the exchange, when somebody had just written to the old tree.
+    // Leftovers of a run that was killed early, immediately, or after the exchange, when the old tree had just been
+    // written to.
     directory(".firelay-staging-out-abcdef", 0o700);
     fs::write(beside(".firelay-staging-out-abcdef/.gitignore"), "*\n").unwrap();
     fs::write(beside(".firelay-staging-out-abcdef/user-data"), "secret").unwrap();
@@ -734,7 +737,7 @@ fn leftovers_go_and_nothing_that_is_not_firelays() {
     fs::create_dir_all(beside(".firelay-exchange-out-abcdef/nodes/w0")).unwrap();
     fs::write(beside(".firelay-exchange-out-abcdef/nodes/w0/user-data"), "secret").unwrap();
     fs::write(beside(".firelay-exchange-out-abcdef/late/notes.txt"), "mine").unwrap();
-    // Of other trees, or of somebody who likes such names.
+    // Directories of other trees, or of users with similar names.
     let stay = [
         ".firelay-staging-out-b-abcdef",
         ".firelay-staging-out-abc",
@@ -757,7 +760,7 @@ fn leftovers_go_and_nothing_that_is_not_firelays() {
     assert_eq!(mode(&out.at("late")), 0o750);
     assert!(!out.at("nodes/w0").exists());
 
-    // What is in the way of what was rescued stays where it is.
+    // A file in the way of a rescued one stays in place.
     directory(".firelay-exchange-out-abcdef", 0o700);
     directory(".firelay-exchange-out-abcdef/late", 0o750);
     fs::write(beside(".firelay-exchange-out-abcdef/late/notes.txt"), "mine, too").unwrap();
@@ -770,7 +773,7 @@ fn leftovers_go_and_nothing_that_is_not_firelays() {
 
 #[test]
 fn a_full_disk_changes_nothing() {
-    // The tree, or all around it, is a file system with room for little more than one tree.
+    // The tree, or its parent, is a file system with room for little more than one tree.
     for mounted in ["", "/out"] {
         let out = Out::new();
         let place = out.directory.path().display().to_string() + mounted;
@@ -798,7 +801,7 @@ fn a_full_disk_changes_nothing() {
 #[test]
 fn a_signal_leaves_the_old_tree_or_waits_for_the_new_one() {
     for (signal, number) in [("INT", 2), ("TERM", 15)] {
-        // While files are put, and when the trees are about to be exchanged.
+        // Failures while writing files, and just before exchanging the trees.
         for (call, at, new) in [("fchmod", 2, false), ("fsync", 1, true)] {
             let out = Out::rendered();
             let inject = format!("inject={call}:signal={signal}:when={at}");

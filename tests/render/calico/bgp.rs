@@ -1,4 +1,4 @@
-//! Peers, route reflectors and what is advertised.
+//! Peers, route reflectors and advertised ranges.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What parameters imply for nodes, and what they exclude.
+//! Requirements of parameters on nodes, and excluded combinations.
 
 use super::{
     FAMILIES, refused,

@@ -1,4 +1,4 @@
-//! Definitions of Calico's kinds, against manifests/crds.yaml of 3.31.7 (2026-08-20) and 3.32.1 (2026-06-24).
+//! Definitions of Calico's kinds, compared with manifests/crds.yaml of 3.31.7 (2026-08-20) and 3.32.1 (2026-06-24).
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ipv4;
 
-/// Of each: version, kind, scope, whether /status stands alone, and the defaults in `spec`.
+/// For each kind: version, kind, scope, whether /status is a subresource, and the defaults in `spec`.
 fn definitions(objects: &[Value]) -> BTreeSet<String> {
     let definitions = objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition");
     let described = definitions.map(|it| {
@@ -43,7 +43,7 @@ fn definitions(objects: &[Value]) -> BTreeSet<String> {
     described.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Defaults of a schema, which has to keep what it does not name wherever it names something.
+/// Defaults of a schema. A schema with fields must preserve unknown fields.
 fn collect(path: &str, schema: &Value, defaults: &mut Vec<String>) {
     if schema.get("default").is_some() {
         defaults.push(format!("{path}={}", schema["default"]));

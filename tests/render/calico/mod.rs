@@ -1,4 +1,4 @@
-//! Calico and canal: what follows from their parameters, as the API server and the programs will read it.
+//! Calico and canal: the effects of their parameters, as the API server and the programs parse them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
@@ -111,7 +111,7 @@ fn network_config(install: &Value) -> Value {
     serde_json::from_str(setting(install, "CNI_NETWORK_CONFIG").unwrap()).unwrap()
 }
 
-/// What is printed of a spec that is refused.
+/// The printed findings of a refused spec.
 fn refused(family: &Family, cni: &str) -> String {
     match try_resolve(&family.spec(cni, "iptables")) {
         Ok((_, warnings)) => panic!("taken with {warnings:?}: {cni}"),
@@ -173,7 +173,7 @@ fn pools_and_addresses_are_those_of_the_families() {
         );
         assert_eq!(setting(node, "FELIX_NFTABLESMODE"), Some("Enabled"));
         let ipam = &network_config(container(pods, "install-cni"))["plugins"][0]["ipam"];
-        // Without a word, calico-ipam hands out IPv4 and no IPv6.
+        // By default calico-ipam assigns IPv4 addresses and no IPv6.
         let wanted = match (family.ipv4(), family.ipv6()) {
             (_, false) => json!({ "type": "calico-ipam" }),
             (false, _) => json!({ "type": "calico-ipam", "assign_ipv4": "false", "assign_ipv6": "true" }),
@@ -183,7 +183,7 @@ fn pools_and_addresses_are_those_of_the_families() {
     }
 }
 
-/// calico-node reads CALICO_IPV6POOL_VXLAN only where it makes an IPv4 pool as well, and makes a pool without a tunnel otherwise.
+/// calico-node reads CALICO_IPV6POOL_VXLAN only if it also creates an IPv4 pool. Otherwise its pool has no tunnel.
 #[test]
 fn the_pool_of_ipv6_alone_has_its_tunnel() {
     for (parameters, vxlan) in [("{}", "Always"), ("{ crossSubnet: true }", "CrossSubnet")] {

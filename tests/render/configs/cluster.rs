@@ -1,4 +1,4 @@
-//! A plan to start from: one founder, one joining control plane, one worker, one pool, all plain.
+//! A simple plan as a starting point: one founder, one joining control plane, one worker, one pool.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A plain machine of Ubuntu, whose addresses are parted by commas.
+/// A plain Ubuntu machine, with comma-separated addresses.
 pub fn node(name: &str, roles: RoleSet, address: &str) -> NodePlan {
     NodePlan {
         name: name.into(),
@@ -53,7 +53,7 @@ pub const ETCD: RoleSet = RoleSet {
     etcd: true,
 };
 
-/// One founder, one joining control plane, one worker, one pool; nothing is fetched.
+/// One founder, one joining control plane, one worker, one pool; nothing is downloaded.
 pub fn plan() -> Plan {
     let mut plan = support::plan::resolve(
         "apiVersion: firelay.dev/v1alpha1
@@ -73,7 +73,7 @@ pools:
   - { name: burst, roles: [worker] }
 ",
     );
-    // One that joins is enough; a spec has an odd number of them.
+    // One joining control plane is enough; a spec needs an odd number of control planes.
     plan.nodes.retain(|node| node.name != "cp3");
     plan.nodes.iter_mut().for_each(|node| node.artifacts.clear());
     plan

@@ -1,6 +1,6 @@
-//! containerd's files, read back by containerd itself.
+//! containerd's files, parsed by containerd itself.
 //!
-//! `containerd` of the PATH reads the version that its release wants; `FIRELAY_CONTAINERD` names further binaries,
+//! `containerd` of the PATH checks the file version of its release; `FIRELAY_CONTAINERD` names further binaries,
 //! separated by colons.
 
 use std::process::Command;
@@ -51,7 +51,7 @@ fn with_runtimes() -> Plan {
     plan
 }
 
-/// What containerd makes of the file: the whole effective configuration.
+/// The complete effective configuration that containerd reads from the file.
 fn dump(binary: &str, content: &str) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
@@ -61,7 +61,7 @@ fn dump(binary: &str, content: &str) -> Value {
     tool::toml(&tool::run(&mut dump, "containerd"))
 }
 
-/// The version of the file that a release reads: 2 before containerd 2.0. `containerd github.com/… v1.7.24 …`.
+/// The file version that a release supports: 2 before containerd 2.0. `containerd github.com/… v1.7.24 …`.
 fn config_version(binary: &str) -> u8 {
     let said = tool::run(Command::new(binary).arg("--version"), "containerd");
     let mut words = said.split_whitespace().map(|word| word.trim_start_matches('v'));
@@ -88,7 +88,7 @@ fn check_v3(dump: &Value) {
     assert_eq!(runtime["cni"]["bin_dirs"], json!(["/opt/cni/bin"]));
 }
 
-/// What is imported goes through a service that has a key of its own.
+/// Imported images go through a service with its own setting.
 #[test]
 fn imported_images_are_on_disk_before_they_count() {
     let mut plan = plan();
@@ -145,7 +145,7 @@ fn both_versions_are_toml_of_the_same_meaning() {
     let mut v2 = tool::toml(&files(&plan, 2)[0].content);
     v2["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["default_runtime_name"] = "runc".into();
     assert_eq!(v2["version"], 2);
-    // 1.6, which this image may have, passes over it.
+    // 1.6, which this image may have, ignores it.
     assert_eq!(
         v2["plugins"]["io.containerd.grpc.v1.cri"]["image_pull_with_sync_fs"],
         true

@@ -1,4 +1,4 @@
-//! Files that the static pods read.
+//! Files for the static pods.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::support::plan::{node, resolve};
 
-/// The bundle's key of encryption at rest.
+/// The bundle's key for encryption at rest.
 static KEY: LazyLock<Secret<String>> = LazyLock::new(|| Secret::new("a2V5".to_owned()));
 
 fn plan() -> Plan {

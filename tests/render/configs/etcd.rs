@@ -1,4 +1,4 @@
-//! A real etcd, started with the environment file of a member, in a network namespace of its own.
+//! A real etcd, started with the environment file of a member, in its own network namespace.
 
 use std::{fs, path::Path, process::Command};
 
@@ -34,7 +34,7 @@ for name in server peer; do
 done
 "#;
 
-/// Reads the file as a shell does, which for these values is as systemd does.
+/// Reads the file as a shell does; for these values systemd does the same.
 const ETCD_RUN: &str = r#"
 set -eu
 ip link set lo up
@@ -83,7 +83,7 @@ fn etcd_starts_with_its_environment() {
     inside
         .args(["--user", "--map-root-user", "--net", "sh", "-c", ETCD_RUN, "sh"])
         .arg(dir.path());
-    // 3.5 and 3.4 space their JSON differently.
+    // 3.5 and 3.4 format their JSON differently.
     let said = tool::run(&mut inside, "util-linux").replace(' ', "");
     assert!(
         said.contains(r#""peerURLs":["https://127.0.0.2:2380"],"clientURLs":["https://127.0.0.2:2379"]"#),
@@ -129,7 +129,7 @@ fn members_check_their_data_and_tell_watchers_of_progress_in_the_words_of_their_
             ],
             &["EXPERIMENTAL"],
         ),
-        // etcd 3.6 does not start with both.
+        // etcd 3.6 does not start with both flags.
         (
             "version: 3.6.14, extraArgs: [{ name: experimental-initial-corrupt-check, value: 'false' }]",
             &["EXPERIMENTAL_INITIAL_CORRUPT_CHECK=false"],

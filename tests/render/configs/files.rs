@@ -61,7 +61,7 @@ fn unmanaged() -> Plan {
     plan
 }
 
-/// NetworkManager would take the addresses of Services off the device, or wait for it at boot.
+/// NetworkManager would remove the addresses of Services from the device, or wait for it at boot.
 #[test]
 fn the_device_of_ipvs_is_left_to_kube_proxy() {
     let mut plan = plan();

@@ -1,5 +1,5 @@
-//! The documents of `kubeadm init` and `kubeadm join`, compared whole: kubeadm only warns about a field that it does
-//! not know, so a misspelt name would be lost without a word.
+//! The complete documents of `kubeadm init` and `kubeadm join`. kubeadm only warns about unknown fields, so a misspelt
+//! name would be ignored.
 
 use firelay::{
     node::kubeadm::{self, JoinCredentials},
@@ -111,7 +111,7 @@ fn component_document(name: &str, own: &[(&str, &str)]) -> Value {
     })
 }
 
-/// Every field of the plan that reaches ClusterConfiguration, set.
+/// A plan that sets every field of ClusterConfiguration.
 fn full() -> Plan {
     let mut plan = plan();
     let kubernetes = &mut plan.kubernetes;
@@ -145,7 +145,7 @@ fn full() -> Plan {
     plan
 }
 
-/// What firelay writes passes the tables by which documents are judged that a patch changed.
+/// firelay's own documents pass the schema that validates patched documents.
 #[test]
 fn what_is_written_is_what_the_version_takes() {
     let mut full = full();

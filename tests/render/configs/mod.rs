@@ -1,4 +1,4 @@
-//! The configuration files of nodes, read back by the programs that they are for.
+//! The configuration files of nodes, parsed by the programs that use them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod cluster;

@@ -1,4 +1,4 @@
-//! Programs that judge what firelay wrote.
+//! Programs that check firelay's output.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 pub use super::support::pyyaml as yaml;
 use super::support::{self, said};
 
-/// What a program prints; one that fails or is missing fails the test.
+/// The output of a program; a failing or missing program fails the test.
 pub fn run(command: &mut Command, package: &str) -> String {
     let output = support::output(command, package);
     assert!(
@@ -19,7 +19,7 @@ pub fn run(command: &mut Command, package: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// TOML as Python's tomllib reads it.
+/// TOML, parsed by Python's tomllib.
 pub fn toml(text: &str) -> Value {
     support::python(
         "import json, sys, tomllib; json.dump(tomllib.loads(sys.stdin.read()), sys.stdout)",

@@ -1,4 +1,4 @@
-//! Units, read by systemd.
+//! Units, parsed by systemd.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -13,7 +13,7 @@ use super::{
     support,
 };
 
-/// A directory of stub executables, with what a unit has to quote in its name.
+/// A directory of stub executables; its name has characters that a unit must quote.
 fn stubs(dir: &Path) -> String {
     let bin = dir.join("bin 100%");
     fs::create_dir(&bin).unwrap();
@@ -68,7 +68,7 @@ fn systemd_accepts_every_unit() {
     }
 }
 
-/// A package's drop-in of the same name starts /usr/bin/kubelet; ours has to hide it.
+/// A package's drop-in of the same name starts /usr/bin/kubelet; firelay's must override it.
 #[test]
 fn the_kubelet_drop_in_hides_a_packages() {
     let kubelet = units::kubelet(&node("w", WORKER, "10.0.0.1")).unwrap().unwrap();

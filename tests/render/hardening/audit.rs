@@ -1,10 +1,10 @@
-//! What an audit policy records of a request, as kube-apiserver reads it: the first rule that matches decides
+//! The audit level of a request, determined as by kube-apiserver: the first matching rule applies
 //! (k8s.io/apiserver/pkg/audit/policy/checker.go).
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request of some user to the API in the namespace default, and what is to be recorded of it.
+/// A user's request to the API in the namespace default, and its expected audit level.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {

@@ -1,4 +1,4 @@
-//! One look into a rendered document.
+//! A check of one value in a rendered document.
 
 use std::{
     collections::BTreeMap,
@@ -35,13 +35,13 @@ impl Check {
         &self.node
     }
 
-    /// What is looked at, for people.
+    /// The checked place, in readable form.
     pub fn place(&self) -> String {
         let kind = self.kind.iter().map(|kind| format!(" {kind}"));
         format!("{} `{}`{}", self.node, self.file, kind.collect::<String>())
     }
 
-    /// What is wrong; `None` when the control is there.
+    /// The error; `None` when the control is present.
     pub fn fault(&self, machines: &BTreeMap<&'static str, Files>) -> Option<String> {
         let files = &machines[self.node.as_str()];
         let ending = format!("/{}", self.file);
@@ -122,7 +122,7 @@ impl Check {
     }
 }
 
-/// What was read already: many checks look into the same file.
+/// A cache of parsed files: many checks read the same file.
 static READ: LazyLock<Mutex<BTreeMap<String, Vec<Value>>>> = LazyLock::new(Mutex::default);
 
 fn read(text: &str) -> Vec<Value> {
@@ -133,7 +133,7 @@ fn read(text: &str) -> Vec<Value> {
     documents.clone()
 }
 
-/// The value at a path. Elements of lists are known by number or name; of others the key is looked for in each.
+/// The value at a path. List elements are selected by number or name; otherwise the key is searched in each.
 fn look(value: &Value, keys: &[&str]) -> Option<Value> {
     let Some((key, rest)) = keys.split_first() else {
         return Some(value.clone());
@@ -153,7 +153,7 @@ fn look(value: &Value, keys: &[&str]) -> Option<Value> {
     }
 }
 
-/// A list, or what stands between commas.
+/// The elements of a list, or of a comma-separated text.
 fn words(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().flat_map(words).collect(),

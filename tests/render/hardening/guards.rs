@@ -1,4 +1,4 @@
-//! What the profile guards: a spec that loses a control is told, one that is stricter is not.
+//! The guards of the profile: a spec that loses a control gets a warning, a stricter one does not.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn a_spec_that_is_as_strict_or_stricter_is_not_told() {
     }
 }
 
-/// A value with which a guard does not hold.
+/// A value that violates a constraint.
 fn worse(need: &Constraint) -> Value {
     match need {
         Constraint::OneOf(_) | Constraint::Given(false) => json!("another"),
@@ -48,7 +48,7 @@ fn worse(need: &Constraint) -> Value {
     }
 }
 
-/// A spec that says a value at a path: elements of lists have a name and a value.
+/// A spec with a value at a path: elements of lists have a name and a value.
 fn saying(path: &[&str], value: Value) -> Value {
     match path {
         [] => value,
@@ -83,7 +83,7 @@ fn whatever_is_guarded_can_be_lost_and_is_told() {
     }
 }
 
-/// An empty list of what is allowed is read as no list: everything.
+/// An empty allow list is read as no list: it allows everything.
 #[test]
 fn an_empty_list_allows_everything() {
     for weaker in [
@@ -99,7 +99,7 @@ fn an_empty_list_allows_everything() {
     assert_eq!(lost(&format!("security: {{ profile: hardened }}\n{stricter}\n")), []);
 }
 
-/// At the levels of roles, nodes and pools as well.
+/// The check covers roles, nodes and pools as well.
 #[test]
 fn a_kubelet_of_one_machine_is_looked_at_too() {
     for level in ["roles: { worker: X }", "nodes: [X]", "pools: [X]"] {
@@ -109,7 +109,7 @@ fn a_kubelet_of_one_machine_is_looked_at_too() {
     }
 }
 
-/// What a security profile says of the files of Kubernetes, after texts, values that are set and patches over `base`.
+/// `restrictFiles` of a security profile, after further texts, set values and patches over `base`.
 fn restricts(base: &str, over: &[&str], set: &[&str], patch: Option<&str>) -> (Option<bool>, Vec<&'static str>) {
     let text = format!("security: {{ profile: hardened{base} }}\n");
     let mut input = Input::from(Source::new("cluster.yaml", text));
@@ -141,7 +141,7 @@ fn null_takes_a_value_of_the_profile_away_wherever_it_stands() {
     assert_eq!(restricts("", &[], &["security.restrictFiles="], None), lost);
     assert_eq!(restricts("", &[], &[], Some(patch)), lost);
     assert_eq!(restricts(", restrictFiles: true", &[none], &[], None), lost);
-    // What is laid over it counts again.
+    // A later layer applies again.
     assert_eq!(
         restricts("", &[none, "security: { restrictFiles: true }"], &[], None),
         (Some(true), vec![])

@@ -1,7 +1,7 @@
-//! The profile `hardened`: each control of docs/hardening.md is found in rendered documents, for every minor, without firelay's
-//! own types; the tables there are made of the list that is checked.
+//! The profile `hardened`: each control of docs/hardening.md is found in the rendered documents of every minor, without
+//! firelay's own types. The page's tables are generated from the list of checks.
 //!
-//! `FIRELAY_BLESS=1 cargo test --test render hardening::` writes the tables anew.
+//! `FIRELAY_BLESS=1 cargo test --test render hardening::` rewrites the tables.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod audit;
@@ -49,12 +49,13 @@ static CONTROLS: LazyLock<Controls> = LazyLock::new(|| {
     firelay_yaml::parse("controls.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// What the example has not: another system, and a member of an external etcd. Both have the add-on with a unit of its own.
+/// Machines that the example lacks: another system, and a member of an external etcd. Both have the add-on with its own
+/// unit.
 const ROCKY: &str =
     "  - { name: rocky, os: rocky-9, roles: [worker], addresses: [10.6.0.22] }\naddons: { certificateRenewal: {} }\n";
 const MEMBER: &str = "  - { name: e1, roles: [etcd], addresses: [10.6.0.31] }\n";
 
-/// The files of the machines of the example in a version, by the names that checks have for them.
+/// The machines' files for a Kubernetes version, by the names that checks use.
 fn machines(version: &str) -> BTreeMap<&'static str, Files> {
     let text = fs::read_to_string(example("hardened").spec).unwrap();
     let text = text.replace("version: 1.36.4", &format!("version: {version}"));
@@ -104,7 +105,7 @@ fn every_control_is_in_the_documents_of_every_minor() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Where SELinux enforces, the chain is started another way, and verify, with which a render ends, reads it nevertheless.
+/// With enforcing SELinux another command starts the chain; `verify`, which ends a render, still has to parse it.
 #[test]
 fn a_cluster_that_enforces_is_rendered() {
     let text = fs::read_to_string(example("hardened").spec).unwrap();
@@ -116,7 +117,7 @@ fn a_cluster_that_enforces_is_rendered() {
     }
 }
 
-/// A control is checked, or there is a reason why not; never both, never neither.
+/// Every control has either a check or a reason for having none.
 #[test]
 fn no_control_is_without_a_check_or_a_reason() {
     for control in CONTROLS.sections.iter().flat_map(|section| &section.controls) {
@@ -125,7 +126,7 @@ fn no_control_is_without_a_check_or_a_reason() {
     }
 }
 
-/// A check that finds its control everywhere would be none: most are lost without the profile.
+/// A check that always succeeds is useless: most controls are missing without the profile.
 #[test]
 fn without_the_profile_its_controls_are_not_there() {
     let text = fs::read_to_string(example("hardened").spec).unwrap();

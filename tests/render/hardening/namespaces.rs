@@ -1,4 +1,5 @@
-//! Pods of plugins and add-ons start under the profile: their namespace is exempt, or says itself what they need.
+//! Pods of plugins and add-ons start under the profile: their namespace is exempt, or declares the level that they
+//! need.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::support;
 
-/// A cluster with a plugin or an add-on.
+/// The manifests of a cluster with a plugin or an add-on.
 fn documents(kind: Kind, key: &str, parameters: &Value) -> Option<Vec<Value>> {
     let mut spec = json!({
         "apiVersion": "firelay.dev/v1alpha1", "kind": "Cluster", "name": "home",

@@ -1,4 +1,4 @@
-//! The sandboxes of firelay's units, judged by systemd.
+//! The sandboxes of firelay's units, rated by systemd.
 
 use std::{fs, process::Command};
 
@@ -7,14 +7,14 @@ use super::{
     support::{Files, output, said},
 };
 
-/// The most that systemd finds a unit exposed, in tenths: 100 is a unit without a sandbox.
+/// The maximum exposure level of a unit by systemd, in tenths: 100 is a unit without a sandbox.
 const EXPOSED: [(&str, &str, u32); 3] = [
     ("etcd", "etcd.service", 25),
     ("founder", "firelay-certificate-renewal.service", 35),
     ("founder", "firelay.service", 93),
 ];
 
-/// Lays the units of a machine below a directory of their own.
+/// Writes the units of a machine below its own directory.
 fn lay(files: &Files) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (path, (_, text)) in files
@@ -28,7 +28,7 @@ fn lay(files: &Files) -> tempfile::TempDir {
     directory
 }
 
-/// Options with which systemd makes a unit a mount namespace of its own (systemd.exec(5) of 257: "Sandboxing" and "Paths").
+/// Options that give a unit its own mount namespace (systemd.exec(5) of 257: "Sandboxing" and "Paths").
 const NAMESPACE: &[&str] = &[
     "BindPaths",
     "BindReadOnlyPaths",
@@ -56,7 +56,7 @@ const NAMESPACE: &[&str] = &[
     "TemporaryFileSystem",
 ];
 
-/// What the chain mounts, by `mounts`, `disks` or a command of the user, is for the kubelet and its pods.
+/// Mounts of the chain (`mounts`, `disks` or a user's command) must be visible to the kubelet and its pods.
 #[test]
 fn the_chain_mounts_for_the_whole_machine() {
     let machines = machines("1.36.4");

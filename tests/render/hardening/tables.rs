@@ -7,7 +7,7 @@ use super::{
     support::{golden::blessing, root},
 };
 
-/// What stands before the tables.
+/// The heading before the tables.
 const HEAD: &str = "## The controls\n";
 
 fn tables() -> String {

@@ -1,4 +1,4 @@
-//! What a declaration says that its type does not check.
+//! Properties of declarations that their type does not check.
 
 use firelay::declaration;
 use firelay_yaml::{FORMATS, json_schema::KEYWORDS};
@@ -63,7 +63,7 @@ fn declarations_are_well_formed() {
     }
 }
 
-/// The spec's ranges are checked before there is a plan, by parameters alone; what is implied in the end has to be the same.
+/// The spec's ranges are checked before planning, by parameters alone; the final requirements must agree.
 #[test]
 fn who_gives_nodes_their_ranges_follows_from_parameters_alone() {
     let mut without = 0;

@@ -1,5 +1,5 @@
-//! Every plugin and add-on in every mode that it declares, for all IP families and modes of kube-proxy: its manifests parse,
-//! and what they refer to exists.
+//! Every plugin and add-on in every mode that it declares, for all IP families and modes of kube-proxy: its manifests
+//! are valid, and the objects that they reference exist.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -88,7 +88,7 @@ fn newest() -> Vec<String> {
     minors.map(|minor| minor.versions[0].to_string()).collect()
 }
 
-/// Every case that is not refused, with its plan.
+/// Every accepted case, with its plan.
 static CASES: LazyLock<Vec<(String, Plan)>> = LazyLock::new(|| {
     let (cases, refused) = cases();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
@@ -96,13 +96,13 @@ static CASES: LazyLock<Vec<(String, Plan)>> = LazyLock::new(|| {
     cases
 });
 
-/// The documents of every file of theirs.
+/// The parsed documents of every file.
 static DOCUMENTS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     let texts = CASES.iter().flat_map(|(_, plan)| files(plan));
     parsed(texts.collect())
 });
 
-/// Every case that is not refused, with its plan; and examples that are refused everywhere.
+/// Every accepted case with its plan, and the examples that are refused everywhere.
 fn cases() -> (Vec<(String, Plan)>, Vec<String>) {
     let versions = newest();
     let none = Map::new();
@@ -149,7 +149,7 @@ fn of(
             return Ok(found);
         }
     }
-    // Without parameters some say nothing: they need one.
+    // Some render nothing without parameters: they need one.
     match parameters.is_empty()
         && !declaration.examples.is_empty()
         && declaration.examples.iter().all(|it| !it.is_empty())
@@ -159,7 +159,7 @@ fn of(
     }
 }
 
-/// Families and modes for the newest version; for the others one of each.
+/// All families and modes for the newest version; one of each for the others.
 fn combinations(versions: &[String]) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
     let (newest, older) = versions.split_last().unwrap();
     let all = FAMILIES
@@ -187,7 +187,7 @@ fn documents(plan: &Plan) -> Vec<&'static Value> {
         .collect()
 }
 
-/// What the schemas of Kubernetes say of every object, each once for a minor. Objects of kinds that a manifest defines, or a
+/// The schema errors of every object, each checked once for a minor. Objects of kinds that a manifest defines, or a
 /// plugin's own operator, have no schema.
 fn refused_objects() -> Vec<String> {
     let mut objects: BTreeMap<(&str, String), (&Value, &str)> = BTreeMap::new();
@@ -228,7 +228,7 @@ fn files(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// Each text as PyYAML reads it, in one run.
+/// Each text parsed by PyYAML, in one run.
 fn parsed(texts: BTreeSet<String>) -> BTreeMap<String, Value> {
     let script = "import json, sys, yaml
 given = json.load(sys.stdin)

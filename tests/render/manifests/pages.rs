@@ -1,4 +1,4 @@
-//! Every plugin and add-on has its page, which names the ports that nodes need for it.
+//! Every plugin and add-on has a page, which lists the ports that nodes need for it.
 
 use std::{collections::BTreeSet, fs};
 
@@ -10,7 +10,7 @@ use regex_lite::Regex;
 
 use super::{CASES, PLATFORMS, support};
 
-/// The pages of a declaration: of a plugin the one of its name, of an add-on those that say its key.
+/// The pages of a declaration: for a plugin the page of its name, for an add-on those that mention its key.
 fn pages(of: &Declaration) -> Vec<String> {
     let folder = match of.kind {
         Kind::Cni => "docs/network",
@@ -28,7 +28,7 @@ fn pages(of: &Declaration) -> Vec<String> {
         .collect()
 }
 
-/// Whether a text says a port, or a protocol that has none.
+/// Whether a text mentions a port, or a protocol without ports.
 fn says(page: &str, port: &PortPlan) -> bool {
     let (before, number) = match port.port {
         Some(number) => ("", number.to_string()),
@@ -70,7 +70,7 @@ fn pages_name_the_ports_of_every_mode() {
         let given = serde_json::json!(addon.choice.parameters).to_string();
         let pages = pages(declaration).concat();
         for port in &plan.requirements.ports {
-            // Those that the example itself sets are no news, nor the next one for the second IP family.
+            // Ports set by the example itself need no mention, nor does the next port for the second IP family.
             let among = |number: u16| given.contains(&number.to_string());
             let set = port.port.is_some_and(|number| among(number) || among(number - 1));
             if set || declaration.kind == Kind::Addon && base.contains(&format!("{port:?}")) {
@@ -87,7 +87,7 @@ fn pages_name_the_ports_of_every_mode() {
     assert!(said > 30, "{said}");
 }
 
-/// What an example leaves out.
+/// The keys that an example omits.
 const REST: &[(&str, &str)] = &[
     ("apiVersion", "firelay.dev/v1alpha1"),
     ("kind", "Cluster"),
@@ -115,9 +115,9 @@ fn examples() -> Vec<(String, String)> {
     found
 }
 
-/// What is printed of an example that no platform takes.
+/// The printed findings of an example that every platform refuses.
 fn refused(example: &str) -> Option<String> {
-    // What the reader has to fill in, and files that lie beside his spec.
+    // Placeholders for the reader's values, and files beside the spec.
     let example = example.replace("DIGEST", &"0".repeat(64));
     let source = Regex::new(r"source: [^\s,}]+").unwrap();
     let example = source.replace_all(&example, "content: '{}'");

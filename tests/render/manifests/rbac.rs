@@ -1,4 +1,5 @@
-//! What accounts may ask of the API, held against what `rbac/*.yaml` says that their programs ask: no less, and no more.
+//! The API permissions of accounts, compared with the requests of their programs in `rbac/*.yaml`: no less, and no
+//! more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,31 +18,31 @@ use super::{
     support,
 };
 
-/// What a program asks of the API.
+/// The API requests of a program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Listed {
-    /// Plugins and add-ons, by their folders; every cluster if none.
+    /// Folders of plugins and add-ons; without any, every cluster.
     #[serde(default)]
     of: Vec<String>,
     /// `NAMESPACE/NAME` of a ServiceAccount.
     account: Option<String>,
-    /// Or a user.
+    /// The name of a user instead.
     user: Option<String>,
-    /// When it asks; an expression as in declarations.
+    /// The condition under which it sends requests; an expression as in declarations.
     #[serde(rename = "if")]
     when: Option<String>,
     source: String,
     rules: Vec<Rule>,
-    /// What upstream's role has beside that, and ours must not.
+    /// Further rules of upstream's role that ours must not have.
     #[serde(default)]
     without: Vec<Rule>,
-    /// What upstream's role has not, and ours does.
+    /// Rules of ours that upstream's role lacks.
     #[serde(default)]
     beyond: Vec<Rule>,
 }
 
-/// A role that the API server makes.
+/// A role that the API server creates.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltIn {
@@ -82,7 +83,7 @@ fn account(of: &Value) -> String {
     format!("{}/{}", text(&of["namespace"]), text(&of["name"]))
 }
 
-/// The rules of every account and user that a binding names.
+/// The rules of every account and user in a binding.
 fn granted(objects: &[&Value]) -> BTreeMap<String, Vec<Rule>> {
     let mut all: BTreeMap<String, Vec<Rule>> = BTreeMap::new();
     for binding in objects.iter().filter(|it| it.get("roleRef").is_some()) {
@@ -99,7 +100,7 @@ fn granted(objects: &[&Value]) -> BTreeMap<String, Vec<Rule>> {
     all
 }
 
-/// The rules of a role, as far as a binding in a namespace goes.
+/// The rules of a role, limited to the namespace of its binding.
 fn rules(objects: &[&Value], role: &Value, space: Option<&str>) -> Vec<Rule> {
     let own = objects.iter().find(|it| {
         let metadata = &it["metadata"];
@@ -119,7 +120,7 @@ fn rules(objects: &[&Value], role: &Value, space: Option<&str>) -> Vec<Rule> {
     rules.into_iter().map(bound).collect()
 }
 
-/// What is listed for a cluster, by account or user.
+/// The listed requests of a cluster, by account or user.
 fn listed(plan: &Plan) -> BTreeMap<&'static str, Vec<&'static Listed>> {
     let whole = plan::context(plan);
     let holds = |listed: &Listed| {
@@ -149,7 +150,7 @@ fn listed(plan: &Plan) -> BTreeMap<&'static str, Vec<&'static Listed>> {
     all
 }
 
-/// Everything that accounts may not do though it is listed, or may do though it is not.
+/// Listed requests that accounts may not make, and permissions that are not listed.
 fn faults(objects: &[&Value], plan: &Plan) -> Vec<String> {
     let (granted, listed) = (granted(objects), listed(plan));
     let none = Vec::new();
@@ -184,7 +185,7 @@ fn faults(objects: &[&Value], plan: &Plan) -> Vec<String> {
     faults
 }
 
-/// Accounts that are nowhere listed, and such as are listed and nowhere made.
+/// Accounts that are not listed, and listed accounts that do not exist.
 fn strays<T>(objects: &[&Value], granted: &BTreeMap<String, Vec<Rule>>, listed: &BTreeMap<&str, T>) -> Vec<String> {
     let accounts = objects.iter().filter(|it| it["kind"] == "ServiceAccount");
     let accounts: Vec<_> = accounts.map(|it| account(&it["metadata"])).collect();
@@ -227,7 +228,7 @@ fn less(role: &Value, index: usize) -> Value {
     less
 }
 
-/// Whether some account or user may do less: what one role gives may be given by another as well.
+/// Whether an account or user lost a permission: another role may still grant the same.
 fn poorer(before: &BTreeMap<String, Vec<Rule>>, after: &BTreeMap<String, Vec<Rule>>) -> bool {
     let none = Vec::new();
     before.iter().any(|(subject, rules)| {
@@ -236,7 +237,7 @@ fn poorer(before: &BTreeMap<String, Vec<Rule>>, after: &BTreeMap<String, Vec<Rul
     })
 }
 
-/// Takes each rule out of each role in turn.
+/// Removes each rule from each role in turn.
 #[test]
 fn a_rule_that_is_taken_away_is_missed() {
     let (mut seen, mut taken) = (BTreeSet::new(), 0);

@@ -1,11 +1,11 @@
-//! What objects of one cluster refer to.
+//! References between objects of one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use firelay::plan::Plan;
 use serde_json::Value;
 
-/// What every cluster has: kubeadm's, the controller manager's and the API server's own.
+/// Objects of every cluster, created by kubeadm, the controller manager and the API server.
 const THERE: &[(&str, &str)] = &[
     ("ConfigMap", "kube-root-ca.crt"),
     ("ConfigMap", "kubeadm-config"),
@@ -18,7 +18,7 @@ const THERE: &[(&str, &str)] = &[
     ("ClusterRole", "view"),
 ];
 
-/// Everything that is wrong with the objects of a plan.
+/// All errors in the objects of a plan.
 pub fn faults(documents: &[&Value], plan: &Plan) -> Vec<String> {
     let objects = Objects::of(documents);
     let images: BTreeSet<_> = plan.addons.iter().flat_map(|addon| addon.images.values()).collect();
@@ -30,7 +30,7 @@ pub fn faults(documents: &[&Value], plan: &Plan) -> Vec<String> {
         let mut found = objects.role(object, space);
         if let Some(pod) = pod(object) {
             found.extend(objects.pod(pod, space));
-            // Of what is there already some fields are given, and the image is not among them.
+            // Manifests give some fields of existing objects, but not the image.
             let there = THERE.contains(&(text(&object["kind"]), text(&object["metadata"]["name"])));
             let own = containers(pod).filter(|it| !there || it.get("image").is_some());
             found.extend(own.filter_map(|it| {
@@ -87,7 +87,7 @@ fn host_ports(pod: &Value) -> impl Iterator<Item = (String, String)> {
 
 fn selector(object: &Value) -> Option<String> {
     let wanted = object["spec"]["selector"]["matchLabels"].as_object()?;
-    // A disruption budget selects the pods of others.
+    // A disruption budget selects pods of other objects.
     let labels = &object["spec"].get("template")?["metadata"]["labels"];
     let missing = wanted
         .iter()
@@ -159,7 +159,7 @@ impl Objects {
     }
 }
 
-/// ConfigMaps and Secrets that a pod needs: of volumes, projected ones among them, and of the environment.
+/// ConfigMaps and Secrets that a pod needs: in volumes, projected ones included, and in the environment.
 fn configuration(pod: &Value) -> Vec<(&'static str, String)> {
     let plain =
         list(&pod["volumes"]).flat_map(|volume| std::iter::once(volume).chain(list(&volume["projected"]["sources"])));

@@ -1,9 +1,9 @@
-//! Rules of roles, and whether they allow what is asked.
+//! Rules of roles, and whether they allow a request.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A rule of a role, or of a list. Without a namespace it holds in all of them.
+/// A rule of a role, or of a list. Without a namespace it applies to all namespaces.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
@@ -13,11 +13,11 @@ pub struct Rule {
     #[serde(default)]
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,
-    /// Of a list: why the role has it not, or more of it.
+    /// In a list: why the role differs from it.
     pub why: Option<String>,
 }
 
-/// One thing that is asked.
+/// One API request.
 #[derive(Clone, Debug)]
 pub struct Ask<'a> {
     namespace: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! docs/sizes.md: what each plugin and add-on takes of a document, beside upstream's manifests.
+//! docs/sizes.md: the space of each plugin and add-on in a document, compared with upstream's manifests.
 
 use std::{fs, sync::Arc, thread};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Case, files, newest, support};
 
-/// Bytes of upstream's manifests after gzip -9, of the release that firelay has or the nearest; read in August 2026.
+/// The size of upstream's manifests after gzip -9, of firelay's release or the nearest; measured in August 2026.
 const UPSTREAM: &[(&str, &str)] = &[
     ("calico", "about 36,000 (calico.yaml)"),
     ("cilium", "12,000 to 14,000 (the chart without hubble and L7)"),
@@ -78,7 +78,7 @@ limits take all of them.
 
 ";
 
-/// Platforms whose limit a founder may reach.
+/// Platforms whose limit a founder's document may reach.
 const LIMITED: [(&str, u64); 6] = [
     ("aws", 16384),
     ("linode", 16384),
@@ -88,7 +88,8 @@ const LIMITED: [(&str, u64); 6] = [
     ("nutanix", 32768),
 ];
 
-/// Bytes of the founder's document on a platform with a plugin, as `firelay size` counts them, in bold if there are too many.
+/// The size of the founder's document on a platform with a plugin, as `firelay size` counts it; bold if above the
+/// limit.
 fn founder(platform: &str, plugin: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let spec = directory.path().join("cluster.yaml");
@@ -115,7 +116,7 @@ fn founder(platform: &str, plugin: &str) -> String {
     )
 }
 
-/// A row for each plugin, a column for each platform.
+/// The table with a row for each plugin and a column for each platform.
 fn founders() -> String {
     let plugins = declaration::all()
         .iter()

@@ -1,4 +1,4 @@
-//! A small plan and a bundle from a fixed stream of randomness.
+//! A small plan and a bundle from a fixed random stream.
 
 use firelay::{
     pki::{self, Authorities, NodePki},
@@ -13,7 +13,7 @@ use super::support;
 
 pub const ISSUED_AT: OffsetDateTime = datetime!(2026-11-20 12:00:00 UTC);
 
-/// SHA-256 of a counter: looks random, is the same in every run.
+/// SHA-256 of a counter: it looks random and is the same in every run.
 pub fn stream() -> impl FnMut(&mut [u8]) -> Result<(), getrandom::Error> {
     let mut counter = 0u64;
     move |bytes| {

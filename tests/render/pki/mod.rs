@@ -1,4 +1,4 @@
-//! Certificates as OpenSSL reads them, compared with what kubeadm itself makes, and the bundle they come from.
+//! Certificates as OpenSSL parses them, compared with those of kubeadm, and the bundle behind them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod cluster;
@@ -17,7 +17,7 @@ use firelay::{
 use openssl::Tree;
 use time::Duration;
 
-/// The pairs of files that a control plane has: path, CA, purpose.
+/// The pairs of files of a control plane: path, CA, purpose.
 const PAIRS: [(&str, &str, &str); 7] = [
     ("pki/apiserver", "pki/ca.crt", "sslserver"),
     ("pki/apiserver-kubelet-client", "pki/ca.crt", "sslclient"),
@@ -121,7 +121,7 @@ fn short_keys_are_what_openssl_calls_an_ec_key() {
     );
 }
 
-/// The credentials of an embedded kubeconfig, laid as `NAME.crt` and `NAME.key`.
+/// The credentials of an embedded kubeconfig, written to `NAME.crt` and `NAME.key`.
 fn lay_credentials(tree: &Tree, name: &str, config: &str) -> BTreeMap<&'static str, String> {
     use base64::{Engine, engine::general_purpose::STANDARD};
     let config: serde_json::Value = serde_yaml::from_str(config).unwrap();
@@ -488,7 +488,7 @@ fn leaves_never_outlive_their_ca() {
     assert_eq!(dates(&Tree::of(&pki), "pki/apiserver.crt"), dates(&tree, "pki/ca.crt"));
 }
 
-/// The moment at which a certificate ends.
+/// The expiry date of a certificate.
 fn end(pki: &NodePki, certificate: &str) -> &'static str {
     match dates(&Tree::of(pki), certificate).split_once("notAfter=").unwrap().1 {
         "Nov 20 12:00:00 2027 GMT\n" => "a year",
@@ -497,7 +497,8 @@ fn end(pki: &NodePki, certificate: &str) -> &'static str {
     }
 }
 
-/// kubeadm renews what a CA's key is there for, and kubelets what they ask for; etcd would otherwise stop after a year.
+/// kubeadm renews certificates whose CA key is on the machine, and kubelets request theirs. etcd would otherwise stop
+/// after a year.
 #[test]
 fn what_nothing_renews_lasts_as_long_as_its_ca() {
     let bundle = bundle();
@@ -570,7 +571,8 @@ fn what_nothing_renews_lasts_as_long_as_its_ca() {
     );
 }
 
-/// A year that the spec asks for is a year, also of what nothing renews; and so without any CA's key, where FL0413 asks.
+/// A validity in the spec also applies to certificates that nothing renews. Without CA keys it is a year, where FL0413
+/// warns.
 #[test]
 fn what_the_spec_says_of_lives_is_kept() {
     for (pki, expected) in [
@@ -643,7 +645,7 @@ fn roots_that_openssl_made_can_be_imported() {
         ("rsa.crt", "pkcs1.key"),
     ] {
         let mut bundle = bundle();
-        // The CA begins when the test runs, and so do the leaves.
+        // The CA starts when the test runs, and so do the leaf certificates.
         bundle.issued_at = time::OffsetDateTime::now_utc().replace_nanosecond(0).unwrap();
         bundle.kubernetes.certificate = tree.read(certificate);
         bundle.kubernetes.key = firelay::secret::Secret::new(tree.read(key));

@@ -1,4 +1,4 @@
-//! OpenSSL's opinion: the `openssl` program has to be installed.
+//! OpenSSL's view; the `openssl` program must be installed.
 
 use std::{
     fs,
@@ -47,7 +47,7 @@ impl Tree {
         self.directory.path().join(path)
     }
 
-    /// Runs openssl in the tree and returns what it prints; a failure is the test's.
+    /// Runs openssl in the tree and returns its output; a failure fails the test.
     pub fn openssl(&self, arguments: &str) -> String {
         let output = Command::new("openssl")
             .args(arguments.split(' '))
@@ -62,7 +62,7 @@ impl Tree {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Whether the chain holds, an hour after it was issued and for a purpose (`sslserver`, `sslclient`).
+    /// Whether the chain is valid for a purpose (`sslserver`, `sslclient`), an hour after it was issued.
     pub fn verify(&self, authority: &str, certificate: &str, purpose: &str) {
         let moment = ISSUED_AT.unix_timestamp() + 3_600;
         let printed = self.openssl(&format!(
@@ -71,7 +71,7 @@ impl Tree {
         assert_eq!(printed.trim(), format!("{certificate}: OK"));
     }
 
-    /// Whether key and certificate belong together.
+    /// Whether key and certificate match.
     pub fn match_pair(&self, certificate: &str, key: &str) {
         let of_certificate = self.openssl(&format!("x509 -in {certificate} -noout -pubkey"));
         assert_eq!(

@@ -17,7 +17,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// A control plane and a worker of cloud-init, and a worker of Ignition, on a platform without a limit.
+    /// A control plane and a worker with cloud-init, and a worker with Ignition, on a platform without a limit.
     pub fn new(base: &str, pointer: &str, further: &str) -> Self {
         let spec = format!(
             "apiVersion: firelay.dev/v1alpha1
@@ -43,7 +43,7 @@ nodes:
             directory: tempfile::tempdir().unwrap(),
         };
         desk.write("cluster.yaml", &spec);
-        // A machine of this platform shows what those of each cloud do.
+        // A platform whose machines behave like those of each cloud.
         fs::create_dir_all(desk.at("my/platform")).unwrap();
         desk.write("my/platform/nocloud.yaml", "identity: [azure, gs, s3]\n");
         desk.render();
@@ -80,7 +80,7 @@ nodes:
         fs::write(self.at(path), text).unwrap();
     }
 
-    /// What manifest.json says of a node's payload.
+    /// The entry of a node's payload in manifest.json.
     pub fn described(&self, node: &str) -> Value {
         let manifest: Value = serde_json::from_str(&self.read("out/manifest.json")).unwrap();
         let mut files = manifest["files"].as_array().unwrap().iter();
@@ -93,7 +93,7 @@ nodes:
         fs::read(self.at("out").join(described["path"].as_str().unwrap())).unwrap()
     }
 
-    /// The path of its URL.
+    /// The path of the payload's URL.
     pub fn payload_path(&self, node: &str) -> String {
         let described = self.described(node);
         let rest = described["url"].as_str().unwrap().split_once("://").unwrap().1;
@@ -106,7 +106,7 @@ nodes:
     }
 }
 
-/// A machine that is a directory, with what a stub lays.
+/// A machine that is a directory, with the files of a stub.
 pub struct Stub {
     pub machine: Machine,
 }
@@ -118,7 +118,7 @@ impl Stub {
         machine.stand_in("chpasswd", &format!("cat >{}", stdin.display()));
         let stub = Self { machine };
         let root = stub.machine.root().to_str().unwrap().to_owned();
-        // A payload names places of a machine.
+        // A payload refers to paths of a machine.
         let moved = format!(
             "def moved(payload):\n    for kind in ('directories', 'files', 'links'):\n        payload[kind] = [[{root:?} + entry[0]] + entry[1:] for entry in payload[kind]]\n    return payload\n\n\nos.umask(0o022)"
         );
@@ -132,7 +132,7 @@ impl Stub {
         stub
     }
 
-    /// Changes the script, in which each of these texts stands.
+    /// Replaces texts in the script; each must be present.
     pub fn change(&self, changes: &[(&str, &str)]) {
         let mut script = self.machine.read(SCRIPT);
         for (from, to) in changes {
@@ -154,7 +154,7 @@ impl Stub {
         python
     }
 
-    /// What the unit's `EnvironmentFile` sets.
+    /// The variables of the unit's `EnvironmentFile`.
     fn environment(&self) -> Vec<(String, String)> {
         let text = fs::read_to_string(self.machine.at("/etc/firelay/proxy.env")).unwrap_or_default();
         let lines = text.lines().map(|line| line.split_once('=').unwrap());
@@ -163,19 +163,19 @@ impl Stub {
             .collect()
     }
 
-    /// Runs it to its end.
+    /// Runs it until it succeeds.
     pub fn run(&self) -> String {
         succeed(&mut self.command(), "python3")
     }
 
-    /// Runs it to an end that is none, as systemd sees it.
+    /// Runs it until it fails, as systemd would see it.
     pub fn fail(&self) -> String {
         let ran = output(&mut self.command(), "python3");
         assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
         said(&ran)
     }
 
-    /// Runs it for as long as it takes to ask several times, and ends it.
+    /// Runs it long enough for several requests, and stops it.
     pub fn run_for_a_while(&self) -> String {
         let mut child = self
             .command()
@@ -198,7 +198,7 @@ pub fn gunzip(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What the program `age` makes of it, with an identity in hex.
+/// The content that the program `age` decrypts with an identity in hex.
 pub fn opened_by_age(sealed: &[u8], identity: &str) -> Vec<u8> {
     let bytes = |at: usize| u8::from_str_radix(&identity[at..at + 2], 16).unwrap();
     let identity: Vec<u8> = (0..identity.len()).step_by(2).map(bytes).collect();
@@ -216,7 +216,7 @@ fn decrypt(identity: &Path, sealed: &[u8]) -> std::process::Output {
     pipe(&mut age, "age", sealed)
 }
 
-/// BIP 173.
+/// The bech32 encoding (BIP 173).
 fn bech32(prefix: &str, bytes: &[u8]) -> String {
     const DIGITS: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
     let mut values: Vec<u32> = Vec::new();

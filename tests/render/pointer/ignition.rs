@@ -10,11 +10,11 @@ use super::{
     support::{output, read_ignition, said, succeed},
 };
 
-/// Debian's place for a program that is not in PATH (dracut runs it).
+/// Debian's path of a program that is not in PATH (dracut runs it).
 const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
 
-/// Fetches the document of a stub and writes its files below a directory, or says why not. What it ends with, labels of
-/// SELinux, is left to a `setfiles` that does nothing.
+/// Fetches the document of a stub and writes its files below a directory, or returns the error. A `setfiles` that does
+/// nothing replaces the final SELinux labelling.
 fn ignite(stub: &str) -> Result<tempfile::TempDir, String> {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -94,7 +94,7 @@ fn a_stub_is_valid_and_says_who_asks() {
         headers,
         &further.replace("POINTER", headers),
     );
-    // The node's own has no `auth`: it is taken out, so that the role's counts.
+    // The node's own base has no `auth`: removing it makes the role's apply.
     let spec = desk.read("cluster.yaml");
     desk.write(
         "cluster.yaml",

@@ -1,5 +1,5 @@
-//! Pointers, as machines follow them: the stub of cloud-init systems fetches, checks and lays what it is told, and the real
-//! Ignition takes the document that its stub names.
+//! Pointers, as machines follow them: the stub of cloud-init systems fetches, checks and writes its payload, and the
+//! real Ignition fetches the document that its stub names.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use crate::support;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use server::{Answer, Server};
 use support::{read_cloud_init, succeed};
 
-/// A hash that nobody but the payload may tell.
+/// A hash that only the payload may contain.
 const HASH: &str = "$6$abcdefgh$M/eYsB4rVXAm3ZNc88J.UD9rCKAT6FB1rahiwJCHtEndQNORCub5qhjxn50qbqVVthkM.9HpEwtf0t.iV9uH0/";
 
 fn access() -> String {
@@ -29,7 +29,7 @@ fn lies_there(server: &Server, desk: &Desk) {
     server.lay(&desk.payload_path("cp1"), desk.payload("cp1"));
 }
 
-/// Everything that the whole document would have laid, and as it would have.
+/// The stub wrote everything that the whole document would have written, in the same way.
 fn assert_applied(stub: &Stub, desk: &Desk) {
     let whole = read_cloud_init(&fs::read(desk.at("out/nodes/cp1/user-data")).unwrap());
     assert!(whole.files.len() > 20);
@@ -139,7 +139,7 @@ fn the_same_bundle_and_spec_give_the_same_sealed_bytes() {
         fs::read(desk.at("out/nodes/cp1/user-data.pointer")).unwrap(),
     );
     assert!(before == after);
-    // A longer document is another payload under other keys: not even the first bytes are alike.
+    // A longer document is another payload with other keys: not even the first bytes are equal.
     desk.write(
         "cluster.yaml",
         &(desk.read("cluster.yaml") + "timezone: Europe/Berlin\n"),
@@ -201,7 +201,7 @@ fn what_cannot_be_laid_is_told_and_tried_again() {
     let desk = Desk::new(&format!("http://{}", server.address), "", "");
     lies_there(&server, &desk);
     let stub = desk.stub("cp1");
-    // A file stands where a directory has to be.
+    // A file blocks the path of a directory.
     stub.machine.write("/etc/modules-load.d", 0o644, "");
     let said = stub.fail();
     assert!(
@@ -215,7 +215,7 @@ fn what_cannot_be_laid_is_told_and_tried_again() {
         "{status}"
     );
     assert_eq!(stub.machine.calls(), [""; 0]);
-    // systemd starts it again.
+    // systemd restarts it.
     let unit = stub.machine.read("/etc/systemd/system/firelay-fetch.service");
     assert!(
         unit.contains("\nRestart=on-failure\n") && unit.contains("\nStartLimitIntervalSec=0\n"),

@@ -1,4 +1,4 @@
-//! What stands between a machine and its payload: proxies, certificates, names, the clock, and servers that say nothing.
+//! Obstacles between a machine and its payload: proxies, certificates, names, the clock, and silent servers.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::{
     support::{read_cloud_init, succeed},
 };
 
-/// Nobody listens there.
+/// An address without a listener.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 fn proxied(base: &str, proxy: &str, direct: &str) -> Desk {
@@ -56,7 +56,7 @@ fn what_is_in_no_range_is_asked_of_the_proxy_and_a_redirect_is_looked_at_anew() 
     assert_eq!((proxy.requests().len(), server.requests().len()), (1, 1));
 }
 
-/// A server with a certificate of a CA that says the least: no usage of its key, and nothing by which others find that.
+/// A server with a certificate of a minimal CA: without key usage and key identifiers.
 struct Private {
     directory: tempfile::TempDir,
     child: Child,
@@ -137,7 +137,7 @@ fn a_private_ca_that_says_the_least_is_enough() {
     );
     server.lay(&desk.payload_path("cp1"), &desk.payload("cp1"));
     let stub = desk.stub("cp1");
-    // Python 3.13 does so by itself.
+    // Python 3.13 does this by default.
     let made = "trust = ssl.create_default_context()";
     let strict = format!("{made}\n    trust.verify_flags |= ssl.VERIFY_X509_STRICT");
     stub.change(&[(made, &strict)]);
@@ -155,7 +155,7 @@ fn a_server_that_says_nothing_is_told_of_every_half_minute() {
     });
     let desk = Desk::new(&format!("http://{address}"), "", "");
     let stub = desk.stub("cp1");
-    // A hundredth of the time.
+    // One hundredth of the time.
     stub.change(&[("signal.alarm(29 if", "signal.setitimer(signal.ITIMER_REAL, 0.29 if")]);
     let said = stub.run_for_a_while();
     let lines = said.matches("step=fetch state=waiting on=").count();
@@ -163,7 +163,7 @@ fn a_server_that_says_nothing_is_told_of_every_half_minute() {
     assert_eq!(stub.machine.status()["state"], "waiting");
 }
 
-/// Settings that decide where a name leads, and whether a certificate is valid.
+/// Settings that decide how a name resolves, and whether a certificate is valid.
 const AROUND: &str = "hosts: { 192.0.2.9: [files.example.com, files] }
 dns: { servers: [10.0.0.2] }
 ntp: { servers: [10.0.0.3] }
@@ -178,7 +178,7 @@ fn hosts_name_servers_and_time_servers_hold_for_the_fetch() {
     let read = |path: &str| stub.machine.read(path);
     assert!(read("/etc/systemd/resolved.conf.d/90-firelay.conf").contains("DNS=10.0.0.2"));
     assert!(read("/etc/systemd/timesyncd.conf.d/90-firelay.conf").contains("10.0.0.3"));
-    // They are set before anything is asked for: the payload comes when they are.
+    // They are applied before any request: the payload arrives only with them.
     let hosts = "192.0.2.9 files.example.com files # firelay-192.0.2.9\n127.0.0.1 localhost\n";
     stub.change(&[(
         "    url, headers = place()",

@@ -1,4 +1,4 @@
-//! `publish`: what has to lie where.
+//! `publish`: where each file has to be.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -53,7 +53,7 @@ fn a_directory_gets_what_the_bucket_would_have_and_keeps_what_it_had() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect()
     };
-    // Nobody else may put documents beside these, whatever the umask is.
+    // Other users must not be able to add documents here, whatever the umask is.
     let mut open = Command::new("sh");
     let publish = "umask 0; exec \"$0\" publish --to www";
     open.args(["-c", publish, env!("CARGO_BIN_EXE_firelay")]);

@@ -1,4 +1,4 @@
-//! A web server that says what the test tells it, and remembers what it was asked.
+//! A web server with prepared answers that records its requests.
 
 use std::{
     collections::BTreeMap,
@@ -19,13 +19,13 @@ pub struct Answer {
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// Names in small letters.
+    /// Header lines, with names in lower case.
     pub headers: String,
 }
 
 #[derive(Default)]
 struct Shelf {
-    /// Answers in their order, the last for ever.
+    /// Answers in order; the last one repeats.
     answers: BTreeMap<String, Vec<Answer>>,
     requests: Vec<Request>,
 }

@@ -1,4 +1,4 @@
-//! The identities of clouds, told by stand-ins for their metadata services. What the clouds themselves say is not shown here.
+//! The identities of clouds, with fakes of their metadata services. These tests do not show the answers of real clouds.
 
 use super::{
     desk::{Desk, Stub},
@@ -8,7 +8,7 @@ use super::{
 
 const OPEN: &str = "{\"access_token\": \"hunter2\", \"expires_in\": 3599, \"token_type\": \"Bearer\"}";
 
-/// The stub of a control plane whose services are at a server.
+/// The stub of a control plane whose cloud services run on a test server.
 fn stub(desk: &Desk, server: &Server, places: &[&str]) -> Stub {
     let stub = desk.stub("cp1");
     let at = format!("http://{}", server.address);
