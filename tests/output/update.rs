@@ -7,7 +7,7 @@ use firelay_verify::Tree;
 
 use super::support::{self, example, examples};
 
-/// Steps that apply no setting of the machine: a change of another one is not for the first boot alone.
+/// Steps that apply no machine settings: a change of another step concerns more than the first boot.
 const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", "90-ready"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The examples: no finding, and tables that were looked at.
+//! The examples: no findings, and tables that were reviewed.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn examples_have_no_finding_and_the_tables_that_were_agreed() {
     golden.close();
 }
 
-/// What shows by itself is the same as what a bundle tells.
+/// The audit finds the same with and without the bundle.
 #[test]
 fn without_a_bundle_the_same_is_found() {
     for example in examples() {
@@ -40,7 +40,7 @@ fn without_a_bundle_the_same_is_found() {
     }
 }
 
-/// A key that a machine may have and the audit does not know would be found in no other machine's document.
+/// A key that the audit does not know would not be found in other machines' documents.
 #[test]
 fn every_key_that_is_issued_is_searched_for() {
     let roots = ["pki/ca", "pki/etcd/ca", "pki/front-proxy-ca", "pki/sa"];
@@ -120,7 +120,7 @@ fn there_has_to_be_a_tree() {
     assert_eq!(tree.audit(false, &[]).status.code(), Some(1));
 }
 
-/// The handbook has who can read documents, as the profiles have it.
+/// The handbook and the profiles name the same readers of documents.
 #[test]
 fn the_handbook_tells_who_reads() {
     let page = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();
@@ -140,7 +140,7 @@ fn the_handbook_tells_who_reads() {
     }
 }
 
-/// What the page shows is what is said of the spec that it names.
+/// The page shows the audit of the spec that it names.
 #[test]
 fn the_page_shows_what_is_said() {
     let page = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();

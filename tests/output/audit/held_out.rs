@@ -1,4 +1,4 @@
-//! A search that shares nothing with `audit`: `held-out/secrets.py`, with Python's own readers, OpenSSL and age.
+//! A search that shares no code with `audit`: `held-out/secrets.py`, with Python's own parsers, OpenSSL and age.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use super::{
     support::{examples, output, root, said},
 };
 
-/// What the script says of a tree.
+/// The script's report of a tree.
 fn search(tree: &Rendered) -> Value {
     let mut python = Command::new("/usr/bin/python3");
     python.arg(root().join("tests/held-out/secrets.py"));
@@ -21,7 +21,7 @@ fn search(tree: &Rendered) -> Value {
     serde_json::from_slice(&searched.stdout).unwrap()
 }
 
-/// No document holds what is not its machine's; that what is its own is found shows that the search finds.
+/// No document contains another machine's secrets. The machine's own are found, which shows that the search works.
 #[test]
 fn documents_hold_their_own_secrets_and_no_other() {
     for example in examples() {
@@ -60,7 +60,7 @@ fn documents_hold_their_own_secrets_and_no_other() {
     }
 }
 
-/// What is put where it does not belong is found by the script as well.
+/// The script also finds misplaced secrets.
 #[test]
 fn the_search_finds_what_was_put_there() {
     let tree = Rendered::of("mixed");
@@ -80,7 +80,7 @@ fn the_search_finds_what_was_put_there() {
     }
 }
 
-/// However it is packed.
+/// In every encoding.
 #[test]
 fn the_search_unpacks_what_an_audit_unpacks() {
     let tree = Rendered::of("mixed");

@@ -1,6 +1,6 @@
-//! What an audit finds in trees as they are rendered, and in trees into which somebody put what does not belong there.
+//! Audits of rendered trees, and of trees with misplaced secrets.
 //!
-//! The tables stand in `golden/audit/`; `just bless` writes them anew.
+//! The tables are in `golden/audit/`; `just bless` rewrites them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod examples;

@@ -1,4 +1,4 @@
-//! A CA's key in a worker, packed as files are packed and texts are written.
+//! A CA key in a worker's document, encoded and formatted in every usual way.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use super::{
     tampered::{Beside, der, gzip, hex},
 };
 
-/// In lines of sixty, with something before and behind each.
+/// In lines of sixty, with text before and after each.
 fn lines(text: &str, before: &str, behind: &str) -> String {
     let lines = text
         .as_bytes()
@@ -39,7 +39,7 @@ fn base32(bytes: &[u8]) -> String {
     bits.as_bytes().chunks(5).map(letter).collect()
 }
 
-/// With a window of `1 << bits`; of 15 bits if it is the usual one.
+/// With a window of `1 << bits`; 15 bits are the default.
 fn zlib(bytes: &[u8], bits: u8) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(bytes).unwrap();
@@ -58,7 +58,7 @@ fn utf16(text: &str, big: bool) -> Vec<u8> {
     text.encode_utf16().flat_map(of).collect()
 }
 
-/// What was written, by name.
+/// The encoded key, by the name of its encoding.
 pub fn packings(pem: &str) -> Vec<(&'static str, Vec<u8>)> {
     let packed = gzip(pem.as_bytes());
     let base64 = STANDARD.encode(&packed);
@@ -114,7 +114,7 @@ pub fn packings(pem: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Each as it is, and as firelay lays a file.
+/// Each as it is, and as firelay encodes a file.
 #[test]
 fn a_ca_key_is_found_however_it_is_packed() {
     let tree = Rendered::of("mixed");
@@ -138,7 +138,7 @@ fn a_ca_key_is_found_however_it_is_packed() {
     }
 }
 
-/// Where the search stops, it says so.
+/// The search reports where it stops.
 #[test]
 fn what_is_packed_too_deep_is_told() {
     let searching = Beside::new(&Rendered::of("mixed"), true);
@@ -148,7 +148,7 @@ fn what_is_packed_too_deep_is_told() {
     assert_eq!(deep(34), [("FL1087", message)]);
 }
 
-/// Twice as much takes about twice as long, whatever it is made of: nothing is unpacked again and again.
+/// Twice the input takes about twice the time, for every encoding: nothing is decoded repeatedly.
 #[test]
 fn what_is_unpacked_grows_with_the_file() {
     let searching = Beside::new(&Rendered::of("mixed"), true);

@@ -20,13 +20,13 @@ pools:
   - { name: burst, roles: [worker] }
 ";
 
-/// A directory with this spec, a bundle and the tree of a render without a policy.
+/// A directory with this spec, a bundle and a tree rendered without a policy.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
     fn new() -> Self {
         let desk = Self(tempfile::tempdir().unwrap());
-        // The first example has a bundle of P-256 for a cluster of this name.
+        // The first example has a P-256 bundle for a cluster of this name.
         example("ha-ubuntu").lay_bundle(&desk.0.path().join("firelay.secrets.yaml"));
         desk
     }
@@ -38,7 +38,7 @@ impl Desk {
     }
 }
 
-/// What a render says that is refused, and leaves alone.
+/// The output of a refused render that leaves the tree unchanged.
 pub fn refused() -> String {
     let desk = Desk::new();
     assert_eq!(desk.render("").0, Some(0));
@@ -104,7 +104,7 @@ roles:
     };
     let (code, text) = desk.render(&pointer("s3://bucket/far"));
     assert_eq!(code, Some(0), "{text}");
-    // Who reads this pointer can fetch and open its payload.
+    // Readers of this pointer can fetch and decrypt its payload.
     let (code, text) = desk.render(&pointer("https://files.example.com"));
     assert_eq!(code, Some(5), "{text}");
     assert!(
@@ -124,7 +124,7 @@ roles:
     );
 }
 
-/// The tree tells of the policy, so that an audit of it judges by the same.
+/// The tree contains the policy, so that an audit of the tree applies it.
 #[test]
 fn a_tree_is_judged_by_its_own_policy() {
     let desk = Desk::new();
@@ -143,7 +143,7 @@ fn a_tree_is_judged_by_its_own_policy() {
     );
 }
 
-/// What a user's own file brings in is found before it is written.
+/// Secrets in a user's own file are found before the file is written.
 #[test]
 fn a_render_refuses_what_the_spec_smuggles_in() {
     let desk = Desk::new();

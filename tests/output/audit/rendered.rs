@@ -1,4 +1,4 @@
-//! Trees of examples, and what `audit` says of them.
+//! Trees of examples, and their audits.
 
 use std::{
     collections::BTreeMap,
@@ -19,11 +19,11 @@ pub struct Rendered {
     directory: tempfile::TempDir,
 }
 
-/// Trees that were rendered already, by example.
+/// Trees already rendered, by example.
 static TREES: LazyLock<Mutex<BTreeMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
 
 impl Rendered {
-    /// Of an example.
+    /// The tree of an example.
     pub fn of(name: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut trees = TREES.lock().unwrap();
@@ -49,13 +49,13 @@ impl Rendered {
         Bundle::parse("bundle", &fs::read_to_string(self.at("bundle.secrets.yaml")).unwrap()).unwrap()
     }
 
-    /// Writes behind what is in a file.
+    /// Appends to a file.
     pub fn append(&self, path: &str, bytes: &[u8]) {
         let file = fs::OpenOptions::new().append(true).create(true).open(self.at(path));
         file.unwrap().write_all(bytes).unwrap();
     }
 
-    /// What `audit` does, with or without the bundle.
+    /// Runs `audit`, with or without the bundle.
     pub fn audit(&self, with_bundle: bool, arguments: &[&str]) -> Output {
         let mut command = firelay(&["audit", "out"]);
         command.args(arguments).current_dir(self.directory.path());
@@ -65,7 +65,7 @@ impl Rendered {
         output(&mut command, "firelay")
     }
 
-    /// What it says for machines.
+    /// The JSON report.
     pub fn report(&self, with_bundle: bool) -> Value {
         serde_json::from_slice(&self.audit(with_bundle, &["--output", "json"]).stdout).unwrap()
     }

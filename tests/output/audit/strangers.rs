@@ -1,4 +1,4 @@
-//! Secrets of other clusters: a machine may hold them, and they are called what they are.
+//! Secrets of other clusters: a machine may hold them, and the audit names them as such.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{
     tampered::{Beside, audited, machine},
 };
 
-/// What a worker that holds this opens, beyond findings.
+/// The titles of the secrets that a worker with these bytes can use; they are no findings.
 fn titles(searching: &Beside, bytes: &[u8]) -> Vec<String> {
     let worker = machine(&searching.catalogue, "w1", Role::Worker, bytes);
     let audit = audited(&searching.catalogue, vec![worker]);
@@ -18,13 +18,13 @@ fn titles(searching: &Beside, bytes: &[u8]) -> Vec<String> {
     opens.map(|secret| secret.title.clone()).collect()
 }
 
-/// A worker's certificate, which makes a token one too many.
+/// Adds a worker's certificate, so that a token is superfluous.
 fn certified(tree: &Rendered, text: &str) -> String {
     let client = LeafKeys::of(&tree.bundle()).of_node("w1", "kubelet/client");
     format!("{text}\nkey: {}\n", STANDARD.encode(client.expose()))
 }
 
-/// With the bundle it is known that a token is another's.
+/// The bundle shows that a token belongs to another cluster.
 #[test]
 fn a_token_of_another_cluster_is_none_of_this_one() {
     let tree = Rendered::of("mixed");
@@ -37,7 +37,7 @@ fn a_token_of_another_cluster_is_none_of_this_one() {
     assert_eq!(titles(&searching, own.as_bytes()), ["kubelet", "bootstrap token"]);
 }
 
-/// kubeadm's handbook has one that guides copy.
+/// Guides copy a token from the handbook of kubeadm.
 #[test]
 fn the_token_of_kubeadms_handbook_is_no_secret() {
     let tree = Rendered::of("mixed");
@@ -48,7 +48,7 @@ fn the_token_of_kubeadms_handbook_is_no_secret() {
     }
 }
 
-/// Without the bundle it cannot be known whose it is, and that is what is said.
+/// Without the bundle the owner of a token is unknown, and the report says so.
 #[test]
 fn a_token_that_was_not_searched_for_is_called_one_in_that_form() {
     let tree = Rendered::of("mixed");
@@ -58,7 +58,7 @@ fn a_token_that_was_not_searched_for_is_called_one_in_that_form() {
     assert_eq!(tree.findings(true), []);
 }
 
-/// Only a control plane founds, whatever else calls itself so.
+/// Only a control plane is a founder, whatever another machine's document claims.
 #[test]
 fn a_worker_does_not_found() {
     let tree = Rendered::of("mixed");
@@ -71,7 +71,7 @@ fn a_worker_does_not_found() {
     );
 }
 
-/// Every CA of kubeadm is called `kubernetes`.
+/// Every CA of kubeadm has the name `kubernetes`.
 #[test]
 fn a_kubeconfig_of_another_cluster_is_no_key_of_this_one() {
     let (tree, other) = (Rendered::of("mixed"), Rendered::of("external-etcd"));

@@ -1,4 +1,4 @@
-//! What lies in a tree besides what its manifest tells, and what is no file at all.
+//! Entries of a tree that its manifest does not list, and entries that are no regular files.
 
 use std::{
     ffi::OsStr,
@@ -14,7 +14,7 @@ use super::{
     support::{said, succeed},
 };
 
-/// What was found in which file.
+/// The codes and the files of the findings.
 fn places(tree: &Rendered) -> Vec<(String, String)> {
     let report = tree.report(true);
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
@@ -36,7 +36,7 @@ fn a_name_need_not_be_text() {
     assert_eq!(places(&tree), [place("FL1084", "nodes/arm1/caf\u{fffd}.bak")]);
 }
 
-/// A link to a file is that file for whoever copies the directory.
+/// Copying the directory turns a symlink into the file it points to.
 #[test]
 fn links_are_looked_at() {
     let tree = Rendered::of("mixed");
@@ -66,7 +66,7 @@ fn what_is_no_file_is_not_read() {
     assert_eq!(places(&tree), expected);
 }
 
-/// Nodes that the manifest does not know, and what lies beside them.
+/// Nodes that the manifest does not list, and files beside them.
 #[test]
 fn strays_are_looked_at() {
     let tree = Rendered::of("mixed");
@@ -76,7 +76,7 @@ fn strays_are_looked_at() {
     for path in ["nodes/ghost/user-data", "nodes/old.tar", "stray.key", ".hidden"] {
         tree.append(&format!("out/{path}"), key);
     }
-    // Nobody's document.
+    // A document of no node.
     fs::File::create(tree.at("out/debian.iso"))
         .unwrap()
         .set_len(1 << 30)
@@ -94,7 +94,7 @@ fn edit(tree: &Rendered, change: impl Fn(&mut Vec<Value>)) {
     fs::write(&path, manifest.to_string()).unwrap();
 }
 
-/// Of such a machine it is not said that it holds no secret.
+/// The audit does not claim that such a machine holds no secret.
 #[test]
 fn a_machine_without_a_document_is_told() {
     let tree = Rendered::of("mixed");

@@ -1,4 +1,4 @@
-//! What somebody put where it does not belong, in every encoding.
+//! Misplaced secrets, in every encoding.
 
 use std::{fmt::Write as _, fs, io::Write as _};
 
@@ -41,7 +41,7 @@ fn indented(text: &str, width: usize) -> String {
         .collect()
 }
 
-/// The bytes that every form of a key has.
+/// The bytes that every encoding of a key contains.
 fn part(der: &[u8]) -> &[u8] {
     match der[5] {
         4 => &der[7..7 + usize::from(der[6])],
@@ -49,7 +49,7 @@ fn part(der: &[u8]) -> &[u8] {
     }
 }
 
-/// A key as it may be written, and whether it is known without the bundle.
+/// A key in its encodings, and whether the audit recognizes it without the bundle.
 fn encodings(pem: &str) -> Vec<(&'static str, Vec<u8>, bool)> {
     let der = der(pem);
     let part = part(&der);
@@ -119,7 +119,7 @@ fn pkcs8(pem: &str) -> String {
     firelay::secrets::to_pem("PRIVATE KEY", &[&head[..], &curve, &der(pem)].concat())
 }
 
-/// A worker beside a control plane of an example.
+/// A worker and a control plane of an example.
 pub struct Beside {
     pub catalogue: Catalogue,
     control_plane: MachineFiles,
@@ -137,7 +137,7 @@ impl Beside {
         }
     }
 
-    /// Code and message of what is found where the worker's document has these bytes in it.
+    /// Code and message of the findings after these bytes were added to the worker's document.
     pub fn findings(&self, bytes: &[u8]) -> Vec<(&'static str, String)> {
         let document = [b"#cloud-config\nruncmd: [[true]]\n", bytes, b"\n"].concat();
         let worker = machine(&self.catalogue, "w1", Role::Worker, &document);
@@ -147,7 +147,7 @@ impl Beside {
     }
 }
 
-/// An audit of these machines alone, none of which has a payload.
+/// An audit of these machines alone, without payloads.
 pub fn audited(catalogue: &Catalogue, machines: Vec<MachineFiles>) -> Audit {
     audit(catalogue, machines, &[], |_| true)
 }
@@ -167,7 +167,7 @@ pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> M
     }
 }
 
-/// Every encoding of a key of P-256, P-384 and RSA in a worker is found, once, and told for what it is.
+/// A CA key (P-256, P-384 or RSA) in a worker's document is found in every encoding, once, and with the right name.
 #[test]
 fn a_ca_key_in_a_worker_is_found_in_every_encoding() {
     for example in ["mixed", "external-etcd", "air-gapped"] {
@@ -199,7 +199,7 @@ fn a_ca_key_in_a_worker_is_found_in_every_encoding() {
     }
 }
 
-/// Each secret of the bundle that no worker may have, where it is a text or a number.
+/// Each secret of the bundle that no worker may have, if it is a text or a number.
 #[test]
 fn everything_of_the_bundle_is_searched_for() {
     let tree = Rendered::of("mixed");
@@ -252,7 +252,7 @@ fn everything_of_the_bundle_is_searched_for() {
     }
 }
 
-/// A worker without a certificate of its own joins by the token; the same worker with one does not.
+/// A worker without its own certificate joins with the token; a worker with one does not need it.
 #[test]
 fn a_token_is_for_who_joins_by_it() {
     let tree = Rendered::of("mixed");
@@ -272,7 +272,7 @@ fn a_token_is_for_who_joins_by_it() {
     );
 }
 
-/// What is no key of the cluster is shown, and is no finding.
+/// A key of no CA of the cluster is shown without a finding.
 #[test]
 fn what_is_your_own_is_told_and_not_refused() {
     let tree = Rendered::of("mixed");
@@ -319,7 +319,7 @@ fn what_is_your_own_is_told_and_not_refused() {
     }
 }
 
-/// One of each kind, as people see it.
+/// One finding of each kind, in readable form.
 pub fn everything() -> String {
     let tree = Rendered::of("external-etcd");
     let bundle = tree.bundle();
@@ -368,7 +368,7 @@ fn documents_that_were_mixed_up_are_found() {
     }
 }
 
-/// Whatever bytes there are, an audit ends, and says so if that was not at their end.
+/// An audit of any bytes ends, and reports if it stopped early.
 #[test]
 fn nothing_that_is_unpacked_goes_on_for_ever() {
     let searching = Beside::new(&Rendered::of("mixed"), true);
@@ -390,7 +390,7 @@ fn nothing_that_is_unpacked_goes_on_for_ever() {
     );
 }
 
-/// Every code of these findings is said by one of the tests here.
+/// The tests here produce every code of these findings.
 #[test]
 fn every_code_is_said() {
     let said = [

@@ -1,4 +1,4 @@
-//! `artifacts check` asks whom machines would ask, and needs no more than that.
+//! `artifacts check` asks the same servers as the machines, and nothing else.
 
 use serde_json::json;
 

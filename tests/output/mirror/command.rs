@@ -1,4 +1,4 @@
-//! `artifacts mirror` and `check` as they are typed, with a catalog whose files are on a server of ours.
+//! `artifacts mirror` and `check` as commands, with a catalog whose files are on a test server.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::{
     support::{example, firelay, output, said, succeed},
 };
 
-/// A profile directory whose catalog has everything of one machine on the site.
+/// A profile directory whose catalog has all files of one machine on the test server.
 fn profiles(site: &Site, base: &str, directory: &Path) {
     let listed = succeed(
         firelay(&["artifacts", "list", "--output", "json"]).arg(example("single-node").spec),
@@ -55,7 +55,7 @@ impl Desk {
         Self::with(site, &base)
     }
 
-    /// The files are said to be elsewhere.
+    /// Publishes the catalog's files under another base URL.
     pub fn with(site: Site, base: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("own")).unwrap();
@@ -69,7 +69,7 @@ impl Desk {
         self.directory.path().join(path)
     }
 
-    /// More of the spec.
+    /// Adds to the spec.
     pub fn add(&self, more: &Value) {
         let spec = fs::read_to_string(example("single-node").spec).unwrap();
         let more = more.as_object().unwrap().iter();
@@ -77,7 +77,7 @@ impl Desk {
         fs::write(self.at("cluster.yaml"), spec + &more).unwrap();
     }
 
-    /// Another URL of something in the catalog.
+    /// Changes the URL of a catalog entry.
     pub fn publish_at(&self, name: &str, url: &str) {
         let path = self.at("own/catalog.yaml");
         let mut catalog: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn a_mirror_is_filled_and_proved_and_a_tampered_one_is_refused() {
     assert!(told.contains("m holds all"), "{told}");
     desk.ended(&["check", "m"], 0);
     let host = desk.site.url.strip_prefix("http://").unwrap();
-    // A server of the mirror has each file below its host.
+    // A server of the mirror has each file in a folder named after its host.
     for entry in fs::read_dir(desk.directory.path().join("m").join(host)).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Real containerds, of the PATH and of `FIRELAY_CONTAINERD` (`PATH:PATH`), read the `hosts.toml` of a rendered machine: they
-//! fetch an image over TLS with an own authority, a client certificate and a password.
+//! Real containerds (PATH, and `FIRELAY_CONTAINERD`, `PATH:PATH`) read the `hosts.toml` of a rendered machine. They
+//! pull an image over TLS with a private CA, a client certificate and a password.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ fn containerds() -> Vec<PathBuf> {
     further.chain(["/usr/bin/containerd".into()]).collect()
 }
 
-/// An image of one layer, behind a password.
+/// Publishes an image of one layer that requires a password.
 fn publish(site: &Site, repository: &str) {
     let secret = format!("Basic {}", BASE64_STANDARD.encode("puller:hunter2"));
     let guarded = |bytes: Vec<u8>, kind| Page {
@@ -60,7 +60,7 @@ fn publish(site: &Site, repository: &str) {
     }
 }
 
-/// What a machine has in certs.d, with another directory in its place.
+/// Writes a machine's certs.d, with another directory in its paths.
 fn lay(site: &Site, password: &str, directory: &Path) {
     let (certificate, key) = site.client.clone().unwrap();
     let mirror = json!({

@@ -1,4 +1,4 @@
-//! A mirror is filled from servers that break off, lie, are slow or have another version, and is proved to be whole.
+//! A mirror is filled from servers that abort, lie, are slow or have another version, and is then verified completely.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod asked;

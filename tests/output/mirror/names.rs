@@ -1,4 +1,4 @@
-//! What machines ask a mirror for is what lies in it, whatever its URL upstream looks like.
+//! The paths that machines request exist in the mirror, whatever the upstream URL is.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::{
     support::succeed,
 };
 
-/// Python's server of files, which ends with its test.
+/// Python's file server, which ends with its test.
 struct Server {
     child: Child,
     url: String,

@@ -1,4 +1,4 @@
-//! Registries are asked for images as containerd asks them.
+//! The mirror requests images from registries as containerd does.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use firelay::{

@@ -1,4 +1,4 @@
-//! A web server whose files fail in chosen ways, and which remembers what it was asked.
+//! A web server whose files fail in chosen ways; it records its requests.
 
 use std::{
     collections::BTreeMap,
@@ -20,27 +20,27 @@ use sha2::{Digest, Sha256};
 pub struct Page {
     pub bytes: Vec<u8>,
     pub etag: Option<&'static str>,
-    /// Parts of it are sent.
+    /// Range requests are supported.
     pub ranges: bool,
-    /// So many answers break off in the middle of what they send.
+    /// The number of answers that abort in the middle.
     pub cuts: usize,
-    /// These are answered first.
+    /// The statuses of the first answers.
     pub statuses: Vec<u16>,
     /// `Content-Type`.
     pub kind: Option<&'static str>,
-    /// Without this header it is refused.
+    /// Requests without this header are refused.
     pub authorization: Option<String>,
-    /// Waits before the answer.
+    /// The delay before the answer.
     pub slow: Duration,
-    /// Its end is that of the connection: no `Content-Length`.
+    /// The end of the connection ends the file: no `Content-Length`.
     pub endless: bool,
-    /// It is said to be a part, whoever asks.
+    /// Every answer claims to be partial.
     pub partial: bool,
     /// `Docker-Content-Digest`.
     pub digest: Option<String>,
 }
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub method: String,
@@ -54,7 +54,7 @@ pub struct Site {
     pub url: String,
     /// PEM, of a server with TLS.
     pub ca: String,
-    /// PEM of a certificate and key, of a server that asks for one.
+    /// A client certificate and its key in PEM, if the server requires one.
     pub client: Option<(String, String)>,
     pub pages: Pages,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -69,7 +69,7 @@ impl Site {
         Self::start(Some(config(None)))
     }
 
-    /// One that asks who asks.
+    /// A server that requires a client certificate.
     pub fn mutual() -> Self {
         let known = rcgen::generate_simple_self_signed(["client".to_owned()]).unwrap();
         let mut site = Self::start(Some(config(Some(known.cert.der()))));
@@ -110,13 +110,13 @@ impl Site {
         sha256
     }
 
-    /// What has been asked since the last time.
+    /// The requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 }
 
-/// With a certificate of its own; `known` is the one that it asks for.
+/// A server with its own certificate; `known` is the client certificate that it requires.
 fn config(known: Option<&CertificateDer<'static>>) -> (Arc<rustls::ServerConfig>, String) {
     let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -144,12 +144,12 @@ pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One request a connection.
+/// Each connection carries one request.
 fn answer(stream: &mut (impl Read + Write), pages: &Pages, asked: &Mutex<Vec<Asked>>) {
     let Some(mut request) = read(stream) else { return };
     asked.lock().unwrap().push(request.clone());
     if request.method == "CONNECT" {
-        // As a proxy it is whatever is asked for itself.
+        // After CONNECT the server itself plays the requested host.
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
         let Some(inner) = read(stream) else { return };
         request = inner;

@@ -1,4 +1,4 @@
-//! A client that says what it is told to, and no more.
+//! A client that sends exactly the given bytes.
 
 use std::{
     io::{self, Read, Write},
@@ -13,7 +13,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 
-/// What came back.
+/// A parsed answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -40,7 +40,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Everything that comes in answer to these bytes.
+/// The complete answer to these bytes.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(address);
     stream.write_all(bytes)?;
@@ -53,7 +53,7 @@ pub fn get(address: SocketAddr, path: &str) -> Response {
     ask(address, "GET", path, "")
 }
 
-/// A request with further lines of its header.
+/// A request with further header lines.
 pub fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Response {
     let answer = raw(
         address,
@@ -62,7 +62,7 @@ pub fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Respo
     Response::read(&answer.unwrap()).unwrap()
 }
 
-/// Over TLS, with a CA that is trusted.
+/// A request over TLS, with a trusted CA.
 pub fn get_tls(address: SocketAddr, ca: &[u8], path: &str) -> Result<Response, String> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(ca).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Documents in the form that the spec wants, whatever their platform makes of it.
+//! Documents in the form that the spec wants, whatever their platform's own form.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `firelay serve` as machines, strangers and the operator meet it.
+//! `firelay serve`, used by machines, strangers and the operator.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod client;
@@ -19,7 +19,7 @@ use std::{
 use client::{Response, ask, connect, get};
 use site::{CP1, Site, W1, W2, document};
 
-/// What everybody gets who may not have what he asks for.
+/// The answer to every refused request.
 pub const NOTHING: &[u8] = b"nothing here\n";
 
 pub fn is_nothing(response: &Response) -> bool {
@@ -61,7 +61,7 @@ fn each_machine_is_led_to_its_own_document() {
     );
     assert_eq!(text(&at(&format!("/m/{CP1}/vendor-data"))), "");
     assert_eq!(at(&format!("/m/{CP1}/user-data")).body, document("cp1/user-data"));
-    // Flatcar, of which the profile knows where it is.
+    // The profile knows the URL of Flatcar.
     let script = text(&at(&format!("/m/{W1}/boot.ipxe")));
     for part in [
         "kernel https://stable.release.flatcar-linux.net/amd64-usr/current/",
@@ -70,10 +70,10 @@ fn each_machine_is_led_to_its_own_document() {
         assert!(script.contains(part), "{script}");
     }
     assert_eq!(at(&format!("/m/{W1}/config.ign")).body, document("w1/config.ign"));
-    // As a proxy would be asked.
+    // An absolute URL, as sent to a proxy.
     let absolute = at(&format!("http://10.0.0.5:8080/m/{W1}/boot.ipxe"));
     assert_eq!(text(&absolute), script);
-    // By its UUID, however it is written, and by a header.
+    // By its UUID in any notation, and by a header.
     assert!(text(&at(&format!("/m/{}/boot.ipxe", W2.to_uppercase()))).contains(&format!("set who {W2}")));
     let header = format!("X-Firelay-Node: {W2}\r\n");
     let own = ask(server.http(), "GET", "/m/self/user-data", &header);
@@ -107,7 +107,7 @@ fn a_stranger_gets_nothing_and_cannot_tell_why() {
     }
     get(server.http(), &format!("/m/{CP1}/user-data"));
     assert_eq!(get(server.http(), &format!("/m/{CP1}/user-data")), nowhere);
-    // The line of the document may come after that of the second request: it waits for its connection to end.
+    // The document's audit line may follow that of the second request: it waits for its connection to end.
     assert_eq!(server.outcomes_of("unknown", strangers.len() + 3), strangers.len() + 1);
     let mut lines = server.audit();
     lines.retain(|line| line["outcome"] == "spent");
@@ -155,7 +155,7 @@ fn what_keeps_machines_from_booting_is_told_at_the_start() {
     assert!(said.contains(unknown), "{said}");
     let files = format!("{missing} debian/initrd, debian/vmlinuz\n  = help: --mirror DIR");
     assert!(said.contains(&files), "{said}");
-    // A mirror with one of them, then with both; tokens instead of addresses.
+    // A mirror with one of them, then with both, and tokens instead of addresses.
     let mirror = site.at("mirror");
     fs::create_dir_all(mirror.join("debian")).unwrap();
     fs::write(mirror.join("debian/vmlinuz"), "kernel").unwrap();
@@ -217,7 +217,7 @@ fn what_is_under_way_ends_before_the_server_does() {
     let mut begun = vec![0; 1 << 20];
     stream.read_exact(&mut begun).unwrap();
     server.terminate();
-    // It listens no more as soon as it has heard the signal.
+    // It stops listening as soon as it receives the signal.
     while TcpStream::connect(server.http()).is_ok() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -240,7 +240,7 @@ fn a_tree_that_was_rendered_anew_is_not_mixed_with_the_old_one() {
     fs::write(copied.join("nodes/cp1/user-data"), "#cloud-config\n").unwrap();
     assert!(is_nothing(&get(server.http(), &format!("/m/{CP1}/user-data"))));
     assert_eq!(server.outcomes("changed"), 1);
-    // And the machine has not lost its turn.
+    // The machine may still fetch its document.
     fs::write(copied.join("nodes/cp1/user-data"), document("cp1/user-data")).unwrap();
     assert_eq!(
         get(server.http(), &format!("/m/{CP1}/user-data")).body,

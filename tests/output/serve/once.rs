@@ -1,4 +1,4 @@
-//! A document goes out once.
+//! A document is sent only once.
 
 use std::{fs, io::Write, sync::Barrier};
 
@@ -39,7 +39,7 @@ fn what_went_out_stays_out_until_the_operator_says_otherwise() {
         server.stop();
         response.status
     };
-    // A question without a body costs nothing.
+    // A HEAD request does not count.
     let server = site.serve(&[]);
     let head = ask(server.http(), "HEAD", &cp1, "");
     assert!(head.status == 200 && head.body.is_empty(), "{head:?}");
@@ -56,7 +56,7 @@ fn what_went_out_stays_out_until_the_operator_says_otherwise() {
     assert_eq!(ask_once(&[], &cp1), 404);
 }
 
-/// The system took the document, and the machine did not: what it left unread resets the connection.
+/// The operating system accepted the document, but the machine did not: unread data resets the connection.
 #[test]
 fn a_machine_that_resets_the_connection_may_ask_again() {
     let site = Site::new();
@@ -73,7 +73,7 @@ fn a_machine_that_resets_the_connection_may_ask_again() {
     assert!(is_nothing(&get(server.http(), &path)));
 }
 
-/// A new render changes documents of machines that run, and of those that never asked.
+/// A new render changes documents of running machines, and of those that never asked.
 #[test]
 fn a_new_render_gives_nobody_another_turn() {
     let site = Site::new();
@@ -138,7 +138,7 @@ fn a_mirror_with_the_tree_or_the_bundle_is_refused() {
 #[test]
 fn a_full_disk_costs_no_turn_and_leaves_no_half_line() {
     let site = Site::new();
-    // A state as long that half of the next line has room.
+    // The file size limit leaves room for half of the next line.
     let line = r#"{"event":"forgotten","node":"w9"}"#.to_owned() + "\n";
     let state = line.repeat(100);
     fs::write(site.at("state"), &state).unwrap();
@@ -197,7 +197,7 @@ fn a_token_is_the_only_way_where_there_are_tokens() {
     assert_eq!(at("cp1", "user-data").body, document("cp1/user-data"));
     assert!(is_nothing(&at("cp1", "user-data")));
     assert!(is_nothing(&at("w1", "user-data")));
-    // One that no server could know otherwise.
+    // A machine without a MAC address is known by its token alone.
     assert_eq!(at("w3", "user-data").body, document("w3/user-data"));
     assert_eq!(server.outcomes_of("given", 8), 2);
     let audit: Vec<_> = server.audit().iter().map(ToString::to_string).collect();

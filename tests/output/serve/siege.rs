@@ -1,4 +1,4 @@
-//! Ten thousand requests of all bad kinds.
+//! Ten thousand bad requests of all kinds.
 
 use std::{
     io::{Read, Write},
@@ -15,7 +15,7 @@ use super::{
 const REQUESTS: usize = 10_000;
 const THREADS: usize = 16;
 
-/// Ways out of a directory, and others to what a tree has.
+/// Paths out of a directory, and to other files of a tree.
 const PATHS: &[&str] = &[
     "/../manifest.json",
     "/m/../nodes/cp1/user-data",
@@ -36,7 +36,7 @@ const PATHS: &[&str] = &[
     "*",
 ];
 
-/// A number that looks like one by chance, the same in each run.
+/// A pseudorandom number, the same in each run.
 fn scrambled(index: usize) -> u64 {
     let mixed = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -54,26 +54,26 @@ fn request(index: usize) -> Vec<u8> {
         }
         2 => get(PATHS[index / 8 % PATHS.len()]),
         3 => get(&format!("/m/{hex}{hex}/config.ign")),
-        // The right machine, and a file that is another's.
+        // A known machine that asks for another machine's file.
         4 => get(&format!(
             "/m/{}/{}",
             [CP1, W1, W2][index / 8 % 3],
             ["config.ign", "user-data", "shadow"][index / 8 % 3]
         )),
-        // Cut off, with a line that never ends, or none at all.
+        // Truncated requests, endless lines, and no line at all.
         5 => get(&format!("/m/{CP1}/user-data"))[..index / 8 % 30].to_vec(),
         6 => [b"GET / HTTP/1.1\r\nX: ".to_vec(), vec![b'a'; 9000]].concat(),
         _ => chance.to_be_bytes().repeat(40),
     }
 }
 
-/// Asks, and what came back must hold nothing but the common text.
+/// Sends a request; the answer must contain only the common text.
 fn besiege(address: SocketAddr, index: usize) {
     let mut stream = connect(address);
     let sent = stream.write_all(&request(index));
     let cut = index % 8 == 5;
     if cut {
-        // Half a request and no more.
+        // Half a request, then the end.
         let _ = stream.shutdown(std::net::Shutdown::Write);
     }
     let mut answer = Vec::new();
@@ -88,7 +88,7 @@ fn besiege(address: SocketAddr, index: usize) {
     assert_eq!(body.as_bytes(), NOTHING, "{index}");
 }
 
-/// The beginning of a handshake, cut off somewhere.
+/// The beginning of a TLS handshake, truncated somewhere.
 fn hello(index: usize) -> Vec<u8> {
     let mut hello = vec![0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
     hello.extend((0..200).flat_map(|at| scrambled(index + at).to_be_bytes()));
@@ -99,10 +99,10 @@ fn hello(index: usize) -> Vec<u8> {
 #[test]
 fn ten_thousand_bad_requests_and_nothing_leaks() {
     let site = Site::new();
-    // So many places that none is refused for want of one while threads wait for their turn on a busy machine.
+    // Enough connections that none is refused while threads wait on a busy machine.
     let server = site.serve(&["--rate", "0", "--listen-tls", "127.0.0.1:0", "--connections", "2000"]);
     let (plain, secure) = (server.addresses[0], server.addresses[1]);
-    // Some that say nothing, and some that stop in the middle; they stay till the end.
+    // Some clients send nothing, and some stop in the middle; they stay connected until the end.
     let slow: Vec<_> = (0..20)
         .map(|index| {
             let mut stream = connect(if index % 2 == 0 { plain } else { secure });
@@ -124,7 +124,7 @@ fn ten_thousand_bad_requests_and_nothing_leaks() {
                             let _ = stream.shutdown(std::net::Shutdown::Write);
                             let mut answer = Vec::new();
                             let _ = stream.read_to_end(&mut answer);
-                            // An alert of TLS at most.
+                            // At most a TLS alert.
                             assert!(answer.len() < 16, "{index}: {answer:?}");
                         }
                         _ => besiege(plain, index),
@@ -134,7 +134,7 @@ fn ten_thousand_bad_requests_and_nothing_leaks() {
         }
     });
     assert_eq!(server.outcomes("given"), 0);
-    // And for those who may, it is as if nothing had been.
+    // Machines that may ask still get their documents.
     for (who, file, node) in [
         (CP1, "user-data", "cp1"),
         (W1, "config.ign", "w1"),

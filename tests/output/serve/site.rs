@@ -49,7 +49,7 @@ static RENDERED: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     directory
 });
 
-/// The rendered tree; nobody changes it.
+/// The rendered tree; no test changes it.
 pub fn out() -> PathBuf {
     RENDERED.path().join("out")
 }
@@ -64,7 +64,7 @@ pub fn document(path: &str) -> Vec<u8> {
     fs::read(out().join("nodes").join(path)).unwrap()
 }
 
-/// Where a server keeps its state and writes its audit; several servers may follow each other in one.
+/// The directory of a server's state and audit log; several servers may use it one after the other.
 pub struct Site {
     directory: tempfile::TempDir,
     begun: AtomicUsize,
@@ -73,9 +73,9 @@ pub struct Site {
 /// A server that runs.
 pub struct Running {
     child: Child,
-    /// Where it listens, HTTP first.
+    /// The addresses where it listens, HTTP first.
     pub addresses: Vec<SocketAddr>,
-    /// What it said when it began.
+    /// The output of its start.
     pub said: String,
     stderr: BufReader<ChildStderr>,
     audit: PathBuf,
@@ -102,7 +102,7 @@ impl Site {
         self.start(Command::new(env!("CARGO_BIN_EXE_firelay")), out, arguments)
     }
 
-    /// Serves with files of so many bytes at most, as on a disk that is full then; [`Running::make_room`] ends that.
+    /// Serves with a maximum file size, as on a full disk; [`Running::make_room`] removes it.
     pub fn serve_on_full_disk(&self, most: usize) -> Running {
         let mut command = Command::new("sh");
         let script = "trap '' XFSZ; exec prlimit --fsize=\"$0\":unlimited \"$@\"";
@@ -127,7 +127,7 @@ impl Site {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         let lines = if arguments.contains(&"--listen-tls") { 2 } else { 1 };
-        // Warnings come first.
+        // Warnings precede it.
         let is_told = |said: &str| said.lines().skip_while(|line| !line.starts_with("serving")).count() == lines;
         while !is_told(&said) && stderr.read_line(&mut said).unwrap() > 0 {}
         let addresses = said
@@ -150,18 +150,18 @@ impl Running {
         self.addresses[0]
     }
 
-    /// Lines of its audit so far.
+    /// The lines of its audit log so far.
     pub fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.audit).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// How many requests had this outcome.
+    /// The number of requests with this outcome.
     pub fn outcomes(&self, outcome: &str) -> usize {
         self.audit().iter().filter(|line| line["outcome"] == outcome).count()
     }
 
-    /// The same when the audit has as many lines: a document's is written when its connection has ended.
+    /// The same, once the audit log has this many lines: a document's line is written when its connection ends.
     pub fn outcomes_of(&self, outcome: &str, lines: usize) -> usize {
         let until = Instant::now() + Duration::from_secs(10);
         while self.audit().len() < lines && Instant::now() < until {
@@ -170,7 +170,7 @@ impl Running {
         self.outcomes(outcome)
     }
 
-    /// Lets files grow again.
+    /// Removes the limit of the file size.
     pub fn make_room(&self) {
         let pid = self.child.id().to_string();
         let mut prlimit = Command::new("prlimit");
@@ -183,13 +183,13 @@ impl Running {
         support::succeed(Command::new("kill").args(["-TERM", &pid]), "procps");
     }
 
-    /// Ends it; what it wrote on stdout and the rest of stderr.
+    /// Stops it and returns its stdout and the rest of its stderr.
     pub fn stop(mut self) -> (String, String) {
         self.terminate();
         self.ended()
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits until it ends, which must be with success.
     pub fn ended(&mut self) -> (String, String) {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         std::io::Read::read_to_string(&mut self.child.stdout.take().unwrap(), &mut stdout).unwrap();
@@ -203,7 +203,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that failed leaves nothing behind.
+        // Also cleans up after a failed test.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

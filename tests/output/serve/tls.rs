@@ -33,7 +33,7 @@ fn the_ca_is_the_one_whose_fingerprint_is_printed() {
     assert_eq!(said.trim().split_once('=').unwrap().1, fingerprint(&server));
     let path = format!("/m/{CP1}/user-data");
     let url = format!("https://{}{path}", server.addresses[1]);
-    // Someone who trusts others only does not ask at all.
+    // A client that does not trust the CA sends no request.
     let stranger = Command::new("curl").args(["--silent", &url]).output().unwrap();
     assert_eq!(stranger.status.code(), Some(60));
     let mut curl = Command::new("curl");

@@ -1,4 +1,4 @@
-//! The verb: what it says, and its exit code. The whole texts stand in `tests/golden/verify/`.
+//! The verb's output and exit code. The complete texts are in `tests/golden/verify/`.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -67,7 +67,7 @@ fn every_finding_is_told_in_one_run() {
     golden.close();
 }
 
-/// However many machines are looked at together, the same is found.
+/// The findings do not depend on the number of machines that are checked together.
 #[test]
 fn parts_find_what_the_whole_finds() {
     let tree = broken();
@@ -98,7 +98,7 @@ fn a_warning_is_no_failure() {
     assert_eq!(report["findings"][0]["code"], "FL1037");
 }
 
-/// Another version of firelay may have written other scripts.
+/// Another version of firelay may have written different scripts.
 #[test]
 fn scripts_of_another_version_are_warnings() {
     let mut tree = Tampered::of("single-node");
@@ -128,7 +128,7 @@ fn what_is_no_tree_cannot_be_read() {
     }
 }
 
-/// Whoever opened them would wait for ever, or fill the memory.
+/// Opening them would block for ever, or fill the memory.
 #[test]
 fn what_is_no_plain_file_is_not_read() {
     let directory = laid(&Tampered::of("single-node"));
@@ -168,7 +168,7 @@ fn without_bash_scripts_are_not_looked_at() {
     );
 }
 
-/// A render that would put a broken tree in place leaves the old one.
+/// A render of a broken tree keeps the old one.
 #[test]
 fn a_render_with_an_error_puts_nothing_in_place() {
     let example = support::example("single-node");
@@ -183,7 +183,7 @@ fn a_render_with_an_error_puts_nothing_in_place() {
     assert!(!directory.path().join("out/manifest.json").exists());
 }
 
-/// Warnings keep no tree from its place. Those that say the same are told once.
+/// Warnings do not stop a render. Repeated ones are printed once.
 #[test]
 fn a_render_tells_each_warning_once() {
     let example = support::example("ha-ubuntu");
@@ -201,7 +201,7 @@ fn a_render_tells_each_warning_once() {
     assert!(directory.path().join("out/manifest.json").exists());
 }
 
-/// A document that cannot be unpacked, and a chain that cannot be read, are not drawn without a word.
+/// A document that cannot be decoded, and a chain that cannot be parsed, are reported in the drawing.
 #[test]
 fn a_drawing_says_what_it_lacks() {
     let mut unread = Tampered::of("ha-ubuntu");
@@ -224,7 +224,7 @@ fn a_drawing_says_what_it_lacks() {
     }
 }
 
-/// What a render runs is a property of each check: with one cause only those are run that it can fail.
+/// Each check names the causes that can make it fail; with one cause only those checks run.
 #[test]
 fn checks_are_chosen_by_what_a_spec_brings() {
     let tree = broken();
@@ -239,7 +239,7 @@ fn checks_are_chosen_by_what_a_spec_brings() {
         let codes = verified.findings.iter().map(|finding| finding.code);
         codes.collect::<BTreeSet<_>>()
     };
-    // The range of Services moved, and the chain lacks its driver: settings name DNS and times.
+    // The Services range changed, and the chain lacks its driver: the range affects DNS, the driver affects timeouts.
     assert_eq!(found(&Cause::ALWAYS), BTreeSet::from(["FL1043", "FL1058"]));
     assert!(found(&[Cause::Commands]).contains("FL1021"));
     for cause in [Cause::Patches, Cause::Files, Cause::Commands, Cause::Manifests] {
@@ -250,7 +250,7 @@ fn checks_are_chosen_by_what_a_spec_brings() {
     }
 }
 
-/// A spec with its bundle beside it, and some lines more.
+/// A spec with its bundle, and some more lines.
 fn project(more: &str) -> tempfile::TempDir {
     let example = support::example("single-node");
     let directory = tempfile::tempdir().unwrap();
@@ -260,7 +260,7 @@ fn project(more: &str) -> tempfile::TempDir {
     directory
 }
 
-/// A relation that a patch breaks is found before the tree is in its place.
+/// A relation broken by a patch is found before the tree is in place.
 #[test]
 fn a_render_finds_what_a_patch_breaks() {
     let patch = "patches:\n  - target: { kind: KubeletConfiguration }\n    merge: { clusterDNS: [10.96.0.99] }\n";
@@ -284,7 +284,7 @@ fn a_tree_is_compared_with_what_its_spec_makes() {
     let (code, stdout, stderr) = run(directory.path(), &against);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains(", the same bytes as its spec makes"), "{stdout}");
-    // Another value of the spec, which no relation shows.
+    // Another value of the spec that no relation checks.
     let (code, _, stderr) = run(
         directory.path(),
         &[&against[..], &["--set", "join.waitTimeout=40m"]].concat(),
@@ -294,7 +294,7 @@ fn a_tree_is_compared_with_what_its_spec_makes() {
         stderr.contains(": /etc/firelay/node.env") && stderr.contains("error[FL1091]"),
         "{stderr}"
     );
-    // A file more, and one less.
+    // An additional file, and a missing one.
     std::fs::write(directory.path().join("out/notes"), "mine\n").unwrap();
     std::fs::remove_file(directory.path().join("out/node-names")).unwrap();
     let (code, _, stderr) = run(directory.path(), &against);

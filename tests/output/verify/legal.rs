@@ -1,4 +1,4 @@
-//! What users may bring is refused by no check: an error that is none keeps them from rendering at all.
+//! No check refuses legal input of users: a false error would prevent every render.
 
 use firelay_verify::{Finding, Level};
 
@@ -7,7 +7,7 @@ use super::{
     tampering::{NOW, Tampered},
 };
 
-/// Files of the user's own, which others than firelay and Kubernetes read, or which no list of kinds may lack.
+/// User files that neither firelay nor Kubernetes reads, and fields of kinds whose lists must be complete.
 const FILES: &[(&str, &str)] = &[
     (
         "/etc/kubernetes/credential-providers.yaml",
@@ -92,7 +92,7 @@ fn files_of_the_users_own_are_no_errors() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// The same mistakes in a file that Kubernetes is told of keep a machine from coming up.
+/// The same mistakes in a file that Kubernetes is configured to read prevent a machine from starting.
 #[test]
 fn files_that_kubernetes_reads_have_to_be_right() {
     for (path, text, code) in [
@@ -133,7 +133,7 @@ fn files_that_kubernetes_reads_have_to_be_right() {
     }
 }
 
-/// Whole renders, for what shows in no tree of an example.
+/// Complete renders, for input that no example has.
 #[test]
 fn specs_that_bring_more_are_rendered() {
     for more in [

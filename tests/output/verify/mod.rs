@@ -1,4 +1,4 @@
-//! `firelay verify`: every example passes, and what is tampered with is found.
+//! `firelay verify`: every example passes, and tampering is found.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod command;
@@ -36,7 +36,7 @@ fn every_code_of_a_check_is_registered_told_and_tampered_for() {
         let row = format!("| {} | {} | {causes} |", check.proves, check.codes.join(", "));
         assert!(page.contains(&row), "docs/verify.md lacks: {row}");
     }
-    // That nothing could be looked at has a test of its own.
+    // FL1008 (nothing could be checked) has a separate test.
     let mut tried: Vec<_> = tampered::CASES.iter().map(|case| case.code).chain(["FL1008"]).collect();
     tried.extend(order::CASES);
     tried.extend(relations::codes());

@@ -1,5 +1,5 @@
-//! The order of the first boot: none of the examples lacks it, and what is tampered with is found. The drawings of two
-//! examples are golden files.
+//! The order of the first boot: it is complete in all examples, and tampering is found. The drawings of two examples
+//! are golden files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use super::{
     tampering::NOW,
 };
 
-/// The codes of the order.
+/// The codes of findings about order.
 pub const CASES: &[&str] = &[
     "FL1029", "FL1051", "FL1052", "FL1053", "FL1054", "FL1055", "FL1056", "FL1057", "FL1058", "FL1059",
 ];
@@ -59,7 +59,7 @@ fn read(tree: &Tree, machine: &str, path: &str) -> String {
     machine.text(path).unwrap().to_owned()
 }
 
-/// Puts another text in the place of one that has to be there.
+/// Replaces a text that must be present.
 fn tamper(tree: &mut Tree, machine: &str, path: &str, old: &str, new: &str) {
     let text = read(tree, machine, path);
     assert!(text.contains(old), "{machine} {path} has no {old}");
@@ -80,7 +80,7 @@ fn codes(findings: &[Finding]) -> BTreeSet<&str> {
     findings.iter().map(|finding| finding.code).collect()
 }
 
-/// Exactly this code is found, on these machines; the message of the first is what comes back.
+/// Exactly this code is found, on these machines; returns the message of the first finding.
 fn found(tree: &Tree, code: &str, documents: &[&str]) -> String {
     let findings = check(tree);
     assert_eq!(codes(&findings), BTreeSet::from([code]), "{findings:#?}");
@@ -112,7 +112,7 @@ fn the_examples_have_an_order() {
     }
 }
 
-/// The table has every wait of the templates, and the templates have every wait and action of the table.
+/// The table and the templates have the same waits and actions.
 #[test]
 fn the_table_and_the_templates_have_the_same_waits() {
     let table = table();
@@ -131,7 +131,7 @@ fn the_table_and_the_templates_have_the_same_waits() {
         let waits = events.iter().filter_map(|event| event["wait"].as_str());
         assert_eq!(used, waits.map(str::to_owned).collect(), "{template}");
         for action in events.iter().filter_map(|event| event["action"].as_str()) {
-            // The name of a static pod is filled in.
+            // The name of a static pod is a parameter.
             let line = action
                 .replace(".kube-vip", ".{{ manifest }}")
                 .replace(".haproxy", ".{{ manifest }}");
@@ -148,7 +148,7 @@ fn the_table_and_the_templates_have_the_same_waits() {
     }
 }
 
-/// A tree is read without the code that wrote it, so both know which steps there are.
+/// `verify` shares no code with the renderer, so both define the steps.
 #[test]
 fn every_step_of_the_examples_is_in_the_table() {
     let table = table();
@@ -169,7 +169,7 @@ fn table() -> serde_json::Value {
     firelay_yaml::parse("steps.yaml", &text).unwrap()
 }
 
-/// A script is firelay's own, or the first line that is not is named.
+/// A script is firelay's own; otherwise the first foreign line is reported.
 #[test]
 fn a_script_with_other_text() {
     for name in TREES.keys() {
@@ -223,7 +223,7 @@ fn a_script_with_other_text() {
     }
 }
 
-/// Every code here is looked for in a tree that is tampered with.
+/// Every code here has a tampered tree.
 #[test]
 fn every_code_has_a_tampered_tree() {
     for code in CASES {
@@ -245,7 +245,7 @@ fn a_chain_that_cannot_be_read() {
             message,
             format!("no steps of {machine} are found: {UNIT} starts none that can be read")
         );
-        // An interpreter in front of it is what machines with SELinux have.
+        // On machines with SELinux an interpreter precedes it.
         tamper(
             &mut tree,
             machine,
@@ -469,7 +469,7 @@ fn a_worker_that_gives_up_before_the_founder_does() {
     let mut tree = tree("ha-ubuntu");
     variable(&mut tree, "worker-2", "FL_WAIT", "600");
     let message = found(&tree, "FL1057", &["worker-2"]);
-    // The founder's own wait for artifacts is longer still.
+    // The founder's own wait for artifacts is even longer.
     assert_eq!(
         message,
         "worker-2 gives up after 600 s on a cluster that answers, before cp1 gives up after 1800 s on artifacts"
@@ -538,7 +538,7 @@ fn a_chain_without_a_step() {
         assert_eq!(lacks.message, format!("{machine} has no step {name}"), "{findings:#?}");
         assert_eq!(lacks.level, Level::Error);
     }
-    // The spec says it of all machines, and a tree of several renders may have it on some.
+    // The spec sets it for all machines, but a tree of several renders may have it on some.
     let mut tree = tree("hardened");
     let without = tree.machines[0].name.clone();
     write(&mut tree, &without, &format!("{STEPS}/85-restrict"), None);
@@ -592,7 +592,7 @@ fn a_step_without_what_it_works_by() {
             "{message}"
         );
         assert_eq!(check(&tree)[0].level, Level::Error);
-        // Commands of the user's may bring it.
+        // A user's commands may create the file.
         let machine = tree.machines.iter_mut().find(|own| own.name == machine).unwrap();
         let entry = machine.root.entries[ENV].clone();
         machine
@@ -603,7 +603,7 @@ fn a_step_without_what_it_works_by() {
     }
 }
 
-/// The user's steps stand between firelay's.
+/// The user's steps are between firelay's.
 #[test]
 fn steps_of_the_users_commands_are_not_judged() {
     let mut tree = tree("ha-ubuntu");
@@ -620,7 +620,7 @@ fn steps_of_the_users_commands_are_not_judged() {
     assert_eq!(check(&tree), []);
 }
 
-/// A small document that does not start what fetches the whole one.
+/// A stub that does not start the unit which fetches the document.
 #[test]
 fn a_pointer_that_nobody_follows() {
     let mut tree = tree("pointer-s3");
@@ -633,7 +633,7 @@ fn a_pointer_that_nobody_follows() {
     assert!(findings[0].path.as_deref().unwrap().ends_with("/firelay-fetch.service"));
 }
 
-/// Whatever a script has become, something can be said and drawn.
+/// Truncated scripts can still be checked and drawn.
 #[test]
 fn scripts_that_are_cut_short_are_judged_and_drawn() {
     let mut tree = tree("external-etcd");
@@ -712,7 +712,7 @@ fn step_row(step: &serde_json::Value) -> String {
     format!("| {} | {when} | {} |", step["file"].as_str().unwrap(), waits.join(", "))
 }
 
-/// The block of a language in a page, with another text in it.
+/// A page with another text in its block of a language.
 fn with_block(page: &str, language: &str, text: &str) -> String {
     let fence = format!("```{language}\n");
     let (before, rest) = page.split_once(&fence).unwrap();

@@ -1,4 +1,4 @@
-//! Certificates that are wrong in one respect, signed by an authority of a tree.
+//! Certificates with one error each, signed by a CA of a tree.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -6,19 +6,19 @@ use rcgen::{
 };
 use time::{Duration, OffsetDateTime};
 
-/// What is issued.
+/// The properties of a certificate.
 pub struct Wanted<'a> {
     pub name: &'a str,
     pub organization: Option<&'a str>,
     pub usage: &'a [ExtendedKeyUsagePurpose],
     pub authority: bool,
     pub dns: &'a [&'a str],
-    /// It ends so long after it begins, which is an hour before `now`.
+    /// The start of its validity; it lasts for `length`.
     pub from: OffsetDateTime,
     pub length: Duration,
 }
 
-/// Certificate and key in PEM; signed by itself without an authority.
+/// Certificate and key in PEM; self-signed without an authority.
 pub fn issue(wanted: &Wanted<'_>, authority: Option<(&str, &str)>) -> (String, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();
@@ -49,7 +49,7 @@ pub fn issue(wanted: &Wanted<'_>, authority: Option<(&str, &str)>) -> (String, S
     (certificate.pem(), key.serialize_pem())
 }
 
-/// The bundle's keys are SEC 1 (RFC 5915) without the public half; rcgen takes PKCS #8 alone.
+/// The bundle's keys are SEC 1 (RFC 5915) without the public half; rcgen accepts only PKCS #8.
 fn pkcs8(pem: &str) -> String {
     use p256::pkcs8::{EncodePrivateKey, LineEnding};
     let text: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();

@@ -1,4 +1,4 @@
-//! Certificates and keys that are missing, by themselves or with the other half.
+//! Missing certificates and keys, alone or with their other half.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use firelay_verify::Level;
 
 use super::tampering::{NOW, Tampered};
 
-/// What is taken off a node, below `/etc/firelay`; `*` stands for both halves of a pair.
+/// Files removed from a node, below `/etc/firelay`; `*` stands for both halves of a pair.
 type Taken = (&'static str, &'static [&'static str]);
 
 const CASES: &[(&str, &[Taken])] = &[
@@ -80,7 +80,7 @@ fn what_is_missing_of_a_pair_is_an_error() {
     }
 }
 
-/// What the units of etcd read is firelay's own, so that a missing file of it is no mere warning.
+/// The units of etcd are firelay's own, so a missing file is an error, not only a warning.
 #[test]
 fn what_etcd_reads_has_to_be_there() {
     let mut tree = Tampered::of("external-etcd");

@@ -1,4 +1,4 @@
-//! A stranger's reading of a tree comes to the same machines as cloud-init's own code and the `ignition-config` crate.
+//! `verify` parses a tree into the same machines as cloud-init's own code and the `ignition-config` crate.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn every_machine_of_the_examples_is_read_as_its_system_reads_it() {
                 })
                 .collect();
             if pointed && machine.format == Format::CloudInit {
-                // What the small document has of its own.
+                // Files that only the stub has.
                 files.retain(|path, _| !path.contains("pointer") && !path.contains("fetch"));
             }
             assert_eq!(files, plain[&machine.name], "{place}");

@@ -1,5 +1,5 @@
-//! Tampered trees in which every value is fine by itself and does not go with another: all are found from the tree alone, and
-//! every tampered tree is found by a comparison with what its spec makes.
+//! Tampered trees whose values are valid alone but contradict each other. All are found from the tree alone, and by
+//! comparing the tree with its spec.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{
 
 type Tamper = fn(&mut Tampered);
 
-/// A code that has to be among those found, what was done, the example, and how.
+/// An expected code, a description, the example, and the change.
 pub struct Case(pub &'static str, &'static str, &'static str, Tamper);
 
 const ENV: &str = "/etc/firelay/node.env";
@@ -288,7 +288,7 @@ pub const CASES: &[Case] = &[
     Case("FL1047", "peer that is no control plane", "ha-ubuntu", |tree| {
         tree.replace("cp1", ENV, "https://10.0.0.13:6443", "https://10.0.0.21:6443");
     }),
-    // What units start.
+    // Programs started by units.
     Case("FL1027", "chain that does nothing", "ha-ubuntu", |tree| {
         let unit = "/etc/systemd/system/firelay.service";
         tree.replace(
@@ -579,7 +579,7 @@ pub const CASES: &[Case] = &[
         let path = "/etc/firelay/addons/50-resources/metrics-server-metrics-api.yaml";
         tree.replace("k8s-ctr1", path, "name: metrics-server", "name: metrics");
     }),
-    // What is fetched.
+    // Downloads.
     Case("FL1062", "digest of a program", "ha-ubuntu", |tree| {
         digest(tree, "kubelet ", |digest| digest.chars().rev().collect());
     }),
@@ -632,7 +632,7 @@ pub const CASES: &[Case] = &[
     Case("FL1041", "founder that pins another", "ha-ubuntu", |tree| {
         tree.replace("cp1", ENV, "FL_PIN=10.0.0.11", "FL_PIN=10.0.0.12");
     }),
-    // What machines have in common.
+    // Relations between machines.
     Case("FL1038", "token that nobody makes known", "local-endpoint", |tree| {
         tree.edit_file("burst", JOIN, |text| {
             let (start, rest) = text.split_once("token: ").unwrap();
@@ -666,7 +666,7 @@ fn own(tree: &mut Tampered, node: &str, path: &str, owner: &str) {
     });
 }
 
-/// Another digest in a line of what worker-1 fetches.
+/// Changes a digest in a line of worker-1's downloads.
 fn digest(tree: &mut Tampered, start: &str, change: fn(&str) -> String) {
     tree.edit_file("worker-1", LIST, |text| {
         let line = |line: &str| match line.strip_prefix(start) {
@@ -680,7 +680,7 @@ fn digest(tree: &mut Tampered, start: &str, change: fn(&str) -> String) {
     });
 }
 
-/// Another certificate and key on cp2, signed by an authority of its own.
+/// Replaces a certificate and its key on cp2, signed by the CA whose files are at `by`.
 fn reissue(tree: &mut Tampered, path: &str, by: &str, name: &str, organization: Option<&str>) {
     let wanted = Wanted {
         name,
@@ -715,7 +715,7 @@ fn put(tree: &mut Tampered, path: &str, by: &str, wanted: &Wanted<'_>) {
     tree.edit_file("cp2", &at(path, "key"), |_| key);
 }
 
-/// From the tree alone, and by a comparison with what its spec makes.
+/// The tree alone is enough, and so is a comparison with its spec.
 #[test]
 fn every_relation_is_found() {
     assert!(CASES.len() >= 60, "{}", CASES.len());
@@ -732,7 +732,7 @@ fn every_relation_is_found() {
     assert!(unseen.is_empty(), "{} unseen\n{}", unseen.len(), unseen.join("\n\n"));
 }
 
-/// Each file that was changed, taken away or added is named.
+/// The comparison names each file that was changed, removed or added.
 fn told(tree: &Tampered, example: &str) -> Result<Vec<Finding>, String> {
     let original = Tampered::of(example);
     let findings = tree.against(&original);
@@ -753,7 +753,7 @@ fn told(tree: &Tampered, example: &str) -> Result<Vec<Finding>, String> {
     }
 }
 
-/// Trees that are wrong by themselves are no more what their spec makes.
+/// A comparison also finds trees that are invalid by themselves.
 #[test]
 fn every_tampered_tree_is_found_by_a_comparison() {
     let mut unseen = Vec::new();
@@ -773,7 +773,7 @@ fn the_same_tree_has_no_difference() {
     }
 }
 
-/// A place is told, and nothing of what stands there.
+/// A difference is reported with its path, without its content.
 #[test]
 fn a_comparison_shows_no_secret() {
     let mut tree = Tampered::of("local-endpoint");
@@ -801,7 +801,7 @@ fn a_comparison_shows_no_secret() {
     }
 }
 
-/// What nobody handed over stands in no document: the comparison tells of it all the same.
+/// The comparison also reports files that belong to no document.
 #[test]
 fn files_that_nobody_makes_are_told() {
     let mut tree = Tampered::of("ha-ubuntu");
@@ -823,7 +823,7 @@ fn files_that_nobody_makes_are_told() {
     assert_eq!(levels, wanted);
 }
 
-/// A value of a document's own is told by its key.
+/// A setting of the document itself is reported by its key.
 #[test]
 fn a_setting_of_the_document_is_told_by_its_key() {
     let mut tree = Tampered::of("ha-ubuntu");

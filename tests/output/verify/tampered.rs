@@ -1,4 +1,4 @@
-//! One tampered tree for every code: what has to be found, and nothing else with it.
+//! One tampered tree for every code: exactly the expected finding is reported.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ use super::{
 
 pub type Tamper = fn(&mut Tampered);
 
-/// A tree that is tampered with.
+/// A tampered tree.
 pub struct Case {
-    /// What has to be found.
+    /// The expected code.
     pub code: &'static str,
     name: &'static str,
     example: &'static str,
@@ -35,7 +35,7 @@ const fn case(code: &'static str, name: &'static str, example: &'static str, tam
     }
 }
 
-/// What was done, the example, and how, for every case.
+/// Description, example and change of every case.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str, Tamper)> {
     CASES.iter().map(|case| (case.name, case.example, case.tamper))
 }
@@ -390,7 +390,7 @@ pub const CASES: &[Case] = &[
         }
     }),
     case("FL1031", "signature that is not", "ha-ubuntu", |tree| {
-        // Of the same name, by another key.
+        // Of the same name, signed by another key.
         reissue(tree, "front-proxy-client", None, &client("front-proxy-client", None));
     }),
     case("FL1032", "swapped key", "ha-ubuntu", |tree| {
@@ -555,7 +555,7 @@ pub const CASES: &[Case] = &[
     ),
 ];
 
-/// A line more in a unit's first section on worker-1.
+/// Adds a line to a unit's first section on worker-1.
 fn order(tree: &mut Tampered, unit: &str, line: &str) {
     let path = format!("/etc/systemd/system/{unit}");
     tree.replace("worker-1", &path, "[Unit]\n", &format!("[Unit]\n{line}\n"));
@@ -573,7 +573,7 @@ fn variable(tree: &mut Tampered, node: &str, name: &str, value: &str) {
     });
 }
 
-/// Changes the small document of a node with Ignition.
+/// Changes the stub of a node with Ignition.
 fn pointer(tree: &mut Tampered, change: fn(&mut Value)) {
     let path = "nodes/w1/config.ign.pointer";
     let mut config: Value = serde_json::from_slice(&tree.files[path]).unwrap();
@@ -581,7 +581,7 @@ fn pointer(tree: &mut Tampered, change: fn(&mut Value)) {
     tree.put(path, config.to_string().into_bytes());
 }
 
-/// Lays a private key in a file of another machine, among other things.
+/// Writes a private key into a file of another machine, among other text.
 fn key_elsewhere(tree: &mut Tampered, from: &str, path: &str, to: &str) {
     let key = tree.text(from, path);
     let text = format!("copied by hand\n-----BEGIN NOTHING-----\n-----END NOTHING-----\n{key}");
@@ -601,7 +601,7 @@ fn client<'a>(name: &'a str, organization: Option<&'a str>) -> Wanted<'a> {
     }
 }
 
-/// Puts another certificate with its key in a certificate's place on cp2.
+/// Replaces a certificate and its key on cp2.
 fn reissue(tree: &mut Tampered, name: &str, by: Option<&str>, wanted: &Wanted<'_>) {
     let at = |name: &str| match name.strip_prefix("../") {
         Some(name) => format!("/etc/firelay/{name}"),
@@ -650,7 +650,7 @@ fn what_is_tampered_with_is_found_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// What the user's own parts may be the reason of is told, and refused by nobody.
+/// Findings that a user's own files or settings may cause are warnings, and do not stop a render.
 #[test]
 fn what_the_user_may_mean_is_a_warning() {
     let own = "/etc/systemd/system/kubelet.service.d/20-own.conf";
@@ -704,7 +704,7 @@ fn the_examples_have_nothing() {
     }
 }
 
-/// Packing a document again changes nothing: what the cases find is what they changed.
+/// Packing a document again changes nothing: the cases find only their own change.
 #[test]
 fn a_document_that_is_packed_again_is_the_same() {
     for (name, node) in [

@@ -1,5 +1,5 @@
-//! A tree in memory, and changes to it that leave everything else right: documents are packed again as they were, and
-//! `manifest.json` has their new sizes and digests.
+//! A tree in memory, and changes that keep everything else consistent: documents are packed again, and `manifest.json`
+//! gets their new sizes and digests.
 
 use std::{
     collections::BTreeMap,
@@ -16,12 +16,11 @@ use time::{OffsetDateTime, macros::datetime};
 
 use super::support::{self, example};
 
-/// A day on which the certificates of the fixed bundles hold; the same as `support::NOW`.
+/// A day on which the certificates of the fixed bundles are valid; the same as `support::NOW`.
 pub const NOW: OffsetDateTime = datetime!(2026-12-01 0:00 UTC);
 
 static RENDERED: LazyLock<Mutex<BTreeMap<String, Tampered>>> = LazyLock::new(Mutex::default);
 
-/// A tree.
 #[derive(Clone)]
 pub struct Tampered {
     pub manifest: Value,
@@ -47,7 +46,7 @@ impl Tampered {
         Self { manifest, files }
     }
 
-    /// What verify finds.
+    /// The findings of verify.
     pub fn findings(&self, now: OffsetDateTime) -> Vec<Finding> {
         let fetch = |path: &str| {
             self.files
@@ -59,7 +58,7 @@ impl Tampered {
         firelay_verify::check(&tree, now)
     }
 
-    /// What differs from a tree that its spec makes.
+    /// Differences from the tree that its spec renders to.
     pub fn against(&self, original: &Self) -> Vec<Finding> {
         let bytes = |of: &Self, path: &str| {
             of.files
@@ -84,7 +83,7 @@ impl Tampered {
         compared.unwrap()
     }
 
-    /// Lays the tree in a directory.
+    /// Writes the tree to a directory.
     pub fn write(&self, out: &Path) {
         for (path, bytes) in &self.files {
             let path = out.join(path);
@@ -94,7 +93,7 @@ impl Tampered {
         std::fs::write(out.join("manifest.json"), self.manifest.to_string()).unwrap();
     }
 
-    /// What the manifest says of a file.
+    /// The manifest's entry for a file.
     pub fn described(&mut self, path: &str) -> &mut Value {
         let mut files = self.manifest["files"].as_array_mut().unwrap().iter_mut();
         files
@@ -102,7 +101,7 @@ impl Tampered {
             .unwrap_or_else(|| panic!("no {path}"))
     }
 
-    /// Gives a file other bytes, of which the manifest knows.
+    /// Replaces a file's bytes and updates the manifest.
     pub fn put(&mut self, path: &str, bytes: Vec<u8>) {
         let digest: String = Sha256::digest(&bytes)
             .iter()
@@ -118,7 +117,7 @@ impl Tampered {
         self.files.insert(path.to_owned(), bytes);
     }
 
-    /// The file of a node that is handed over, its rung and encoding.
+    /// The delivered file of a node, its form and its encoding.
     fn handed_over(&self, node: &str) -> (String, String, String) {
         let mut files = self.manifest["files"].as_array().unwrap().iter();
         let file = files
@@ -145,7 +144,7 @@ impl Tampered {
             serde_json::from_str(&text).unwrap()
         };
         change(&mut config);
-        // JSON is YAML.
+        // JSON is valid YAML.
         let text = if is_cloud_init {
             format!("#cloud-config\n{config}\n")
         } else {
@@ -219,7 +218,7 @@ impl Tampered {
         found
     }
 
-    /// Takes a file off a node.
+    /// Removes a file from a node.
     pub fn remove(&mut self, node: &str, path: &str) {
         self.edit(node, |config| {
             let files = list(config);
@@ -229,7 +228,7 @@ impl Tampered {
         });
     }
 
-    /// Lays a file on a node.
+    /// Adds a file to a node.
     pub fn add(&mut self, node: &str, path: &str, content: &str) {
         self.edit(node, |config| {
             let is_ignition = config.get("ignition").is_some();
