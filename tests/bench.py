@@ -6,10 +6,10 @@ MACHINES = int(next((word for word in sys.argv[1:] if word.isdigit()), 5000))
 CURVE = [int(word) for word in os.environ.get("BENCH_CURVE", "100 1000 5000 20000").split()]
 CORES = len(os.sched_getaffinity(0))
 
-# A real kubeadm makes a pair of key and certificate in 3.2 ms. OpenSSL took 51 ms for a pair, in two processes, on a machine of that kind. On another
-# machine, and on a busy one, both take longer alike.
+# A real kubeadm creates a key and its certificate in 3.2 ms. OpenSSL took 51 ms, in two processes, on a machine of that kind. On another
+# machine, or a busy one, both slow down alike.
 KUBEADM, OPENSSL = 0.0032, 0.051
-# A worker has two pairs: the kubelet's for clients and for servers.
+# A worker has two pairs: the kubelet's client and serving certificates.
 PAIRS = 2
 
 SPEC = """apiVersion: firelay.dev/v1alpha1
@@ -37,7 +37,7 @@ FIRELAY, PROFILE = os.path.abspath(sys.argv[1]), sys.argv[2]
 
 
 def run(name, arguments, cwd):
-    """Wall seconds, seconds of all cores, and peak memory of one call."""
+    """Wall-clock seconds, CPU seconds, and peak memory of one call."""
     start = time.monotonic()
     process = subprocess.Popen([FIRELAY, *arguments], cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     error = process.stderr.read()
@@ -49,7 +49,7 @@ def run(name, arguments, cwd):
 
 
 def openssl():
-    """Seconds of one core for a P-256 key, its request and its certificate; the mean of 50."""
+    """CPU seconds for a P-256 key, its request and its certificate; the mean of 50."""
     pair = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout k -subj /CN=n -out r && openssl x509 -req -in r -CA ca.crt -CAkey ca.key -CAcreateserial -out c"
     authority = "openssl ecparam -name prime256v1 -genkey -noout -out ca.key && openssl req -x509 -key ca.key -subj /CN=ca -out ca.crt"
     with tempfile.TemporaryDirectory() as directory:
@@ -83,7 +83,7 @@ def line(row, pace):
 
 
 def svg(curve):
-    """Milliseconds of all cores for each machine, over the number of machines (logarithmic)."""
+    """A plot of CPU milliseconds per machine, over the number of machines (logarithmic)."""
     import math
     most = max(point["each"] for point in curve) * 1.25
     x = lambda machines: 60 + 400 * (math.log10(machines) - 2) / (math.log10(CURVE[-1]) - 2)

@@ -1,4 +1,4 @@
-"""A flame graph of what `perf script` prints: tests/profile."""
+"""A flame graph of the output of `perf script`: see tests/profile."""
 import collections, html, re, sys
 
 WIDTH, ROW, LEAST = 1400, 16, 0.6

@@ -1,5 +1,5 @@
-//! No file makes firelay panic when it is read as a bundle; what is taken is written back as the same bundle, and what is not
-//! is refused without a word of it.
+//! No file makes the bundle parser panic. An accepted file is written back as the same bundle; the error of a refused
+//! one shows none of its content.
 #![no_main]
 
 use firelay::secrets::Bundle;

@@ -1,4 +1,4 @@
-//! No bytes make the reader of HTTP requests panic, and no path that it lets through leads out of a directory.
+//! No bytes make the parser of HTTP requests panic, and no accepted path points outside a directory.
 #![no_main]
 
 use firelay_serve::{MOST_BYTES, Parsed, parse};

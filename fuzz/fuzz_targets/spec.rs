@@ -1,4 +1,5 @@
-//! No text makes firelay panic, hang or eat memory: it is read, checked, resolved, and what is found is printed.
+//! No text makes firelay panic, hang or exhaust memory: it is parsed, checked and resolved, and its findings are
+//! printed.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! No bytes in the place of a document, or of the manifest, make `verify` or `audit` panic, hang or eat memory.
+//! No bytes in a document or the manifest make `verify` or `audit` panic, hang or exhaust memory.
 #![no_main]
 
 use std::{io, path::Path};

@@ -25,7 +25,7 @@ import zlib
 import yaml
 
 SALT = b"firelay.dev/v1alpha1"
-# Where keys of a machine can lie below /etc/firelay.
+# Paths of a machine's keys below /etc/firelay.
 LEAVES = """
 kubelet/client kubelet/kubelet pki/apiserver pki/apiserver-kubelet-client pki/apiserver-etcd-client pki/front-proxy-client
 pki/etcd/server pki/etcd/peer pki/etcd/healthcheck-client etcd/server etcd/peer etcd/healthcheck-client
@@ -37,13 +37,13 @@ kubeconfig/admin kubeconfig/super-admin kubeconfig/controller-manager kubeconfig
 
 
 def expand(seed, info, size=32):
-    """HKDF-SHA-256 (RFC 5869) of up to one block."""
+    """HKDF-SHA-256 (RFC 5869), at most one block."""
     key = hmac.new(SALT, seed, hashlib.sha256).digest()
     return hmac.new(key, info + b"\x01", hashlib.sha256).digest()[:size]
 
 
 def scalar(pem):
-    """What every form of a private key has: the scalar, or the end of an RSA key."""
+    """The part that every encoding of a private key contains: the scalar, or the end of an RSA key."""
     der = subprocess.run(
         ["openssl", "pkey", "-outform", "DER", "-traditional"], input=pem.encode(), capture_output=True, check=True
     ).stdout
@@ -75,7 +75,7 @@ def of_bundle(bundle, names):
 
 
 def forms(value):
-    """A value as it may stand in a file."""
+    """The encodings of a value in files."""
     found = {value, value.hex().encode(), value.hex().upper().encode()}
     for before in range(3):
         text = base64.b64encode(bytes(before) + value)
@@ -89,7 +89,7 @@ def forms(value):
 
 
 def plain(data):
-    """Without the base64 and gzip that a platform or cloud-init takes off."""
+    """The content, decoded from the platform's or cloud-init's base64 and gzip."""
     if data[:2] == b"\x1f\x8b":
         return plain(gzip.decompress(data))
     try:
@@ -106,7 +106,7 @@ def data_url(url, compression):
 
 
 def cloud_config(text):
-    """Path and content of what is written, then everything else as text."""
+    """Path and content of written files, then everything else as text."""
     config = yaml.safe_load(text) or {}
     for entry in config.pop("write_files", []):
         content = entry.get("content", "")
@@ -170,7 +170,7 @@ def identity(key):
 
 
 def payload(data, pointer):
-    """What a machine fetches: Ignition, or the JSON of firelay-fetch."""
+    """The payload that a machine fetches: Ignition, or the JSON of firelay-fetch."""
     if pointer and pointer.get("key"):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(identity(bytes.fromhex(pointer["key"])))
@@ -207,7 +207,7 @@ def base32_of(run):
 
 
 def decoded(run):
-    """What a run of letters may be."""
+    """The possible decodings of a run of letters."""
     for pattern, read in [
         (rb"[A-Za-z0-9+/_-]{24,}", base64_of),
         (rb"[A-Za-z0-9+/]{24,}", base64_of),
@@ -223,7 +223,7 @@ def decoded(run):
 
 
 def joined(pieces):
-    """Runs that follow each other between the same, or as long as each other; the last may be shorter."""
+    """Joins runs with equal separators or equal lengths; the last may be shorter."""
     split = [re.fullmatch(rb"(.*?)(%b{16,})(.*)" % CODED, piece, re.S) for piece in pieces]
     block, last = b"", None
     for piece, parts in zip([*pieces, b""], [*split, None]):
@@ -269,7 +269,7 @@ def numbers(text):
 
 
 def inner(content):
-    """What a content may hold, one wrapping less."""
+    """The contents of a content, with one encoding removed."""
     lines = [line.rstrip() for line in content.split(b"\n")]
     words = re.split(rb"[\s,;]+", content)
     whole = [line.strip(b" \t\r\"'\\=,") for line in lines]
@@ -287,7 +287,7 @@ def inner(content):
 
 
 def layers(content, depth=32, seen=None):
-    """A content, and what is packed in it: kubeconfigs, and files that carry files."""
+    """A content and everything packed in it: kubeconfigs, and files that contain files."""
     seen = set() if seen is None else seen
     if content in seen or len(content) < 16 or depth < 0:
         return

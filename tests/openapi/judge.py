@@ -1,4 +1,4 @@
-"""Objects on stdin ([[minor, object], …]), what the schemas say of each on stdout (null: nothing)."""
+"""Reads objects from stdin ([[minor, object], …]), prints the schema errors of each to stdout (null: valid)."""
 
 import functools
 import json

@@ -10,7 +10,7 @@ import sys
 
 TYPES = r"(?:aws|google|azurerm|openstack|vsphere|hcloud|libvirt|proxmox)_\w+"
 
-# Attributes that a provider computes, with a value of the right kind; 10.4.0.0/24 has the example's addresses.
+# Attributes that a provider computes, with a value of the right type; 10.4.0.0/24 has the example's addresses.
 COMPUTED = {
     "arn": '"arn"',
     "cidr_block": '"10.4.0.0/24"',
@@ -32,14 +32,14 @@ COMPUTED = {
     "vm_id": "7",
     "zone_id": '"zone"',
 }
-# Words that stand for a resource in a `for`, and other ways to one.
+# Names of a resource in a `for`, and other references to one.
 INDIRECT = r"=> (?:machine|domain|server|group|set|disk|document|instance)|local\.templates\[[^\]]*\]|\)\[name\]|subnet"
 
 used = set()
 
 
 def references(text):
-    """References to resources, and to what they export."""
+    """Replaces references to resources and to their attributes."""
     text = re.sub(rf"\bdata\.({TYPES})\.(\w+)", r"terraform_data.data__\1__\2", text)
     text = re.sub(rf'(?<![\w."])({TYPES})\.(\w+)', r"terraform_data.\1__\2", text)
 
@@ -59,13 +59,13 @@ def indirect(match):
 
 
 def ignored(match):
-    """Arguments that are ignored are so within the input; the first of a list of blocks has the list's name."""
+    """Ignored arguments are parts of the input; the first of a list of blocks has the list's name."""
     names = [name.strip().replace("[0]", "") for name in match[2].split(",")]
     return f"{match[1]} [{', '.join(f'input.{name}' for name in names)}]"
 
 
 def until(lines, end):
-    """Takes lines up to this one."""
+    """Removes and returns the lines before this one; removes this one, too."""
     taken = []
     while lines[0] != end:
         taken.append(lines.pop(0))
@@ -110,7 +110,7 @@ def resource(name, body):
 
 
 def module(text):
-    """The lines of a file."""
+    """The rewritten lines of a file."""
     lines, found = text.split("\n"), []
     while lines:
         line = lines.pop(0)

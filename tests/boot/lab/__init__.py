@@ -1,4 +1,4 @@
-"""Machines that boot rendered documents, and what is around them."""
+"""Machines that boot rendered documents, and their environment."""
 
 import os
 import pathlib

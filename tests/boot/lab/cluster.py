@@ -1,4 +1,4 @@
-"""A lab: a network, a mirror, a spec and its machines, and the scenarios that are judged on them."""
+"""A lab: a network, a mirror, a spec and its machines, and the scenarios that check them."""
 
 import contextlib
 import json
@@ -15,11 +15,11 @@ from .mirror import Mirror, overrides
 class Lab:
     network, until, say = network, staticmethod(until), staticmethod(say)
 
-    # The stand-ins need less than half of what the real programs do.
+    # The fakes need less than half the resources of the real programs.
     more_memory, processors = 600 if real.directory() else 0, 1
 
     def __init__(self, story, engine, mirror=True, time=True, script=None):
-        """`engine` runs the machines; `script`: where machines that boot from the network find their first script."""
+        """`engine` runs the machines; `script` is the URL of the first script for machines that boot from the network."""
         self.directory, self.engine = OUT / story, engine
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
@@ -29,7 +29,7 @@ class Lab:
 
     @contextlib.contextmanager
     def scenario(self, number, title):
-        """One line of the result: passed, or what was seen instead."""
+        """One line of the result: passed, or the deviation."""
         begun = time.monotonic()
         say(f"scenario {number}: {title}")
         try:
@@ -44,7 +44,7 @@ class Lab:
         (self.directory / "results.json").write_text(json.dumps(self.results))
 
     def spec(self, nodes, **sections):
-        """A spec with the lab's names; `nodes` are names, or mappings for what a node has of its own."""
+        """A spec with the lab's names; `nodes` are names, or mappings with a node's own settings."""
         spec = {
             "apiVersion": "firelay.dev/v1alpha1",
             "kind": "Cluster",
@@ -53,7 +53,7 @@ class Lab:
             "endpoint": {"host": "api.lab", "provider": "external"},
             "network": {"cni": {"flannel": {"backend": "vxlan"}}},
             "runtime": {"version": "1.7.34"},
-            # A founder waits this long for peers that are off.
+            # The time that a founder waits for unreachable peers.
             "join": {"foundAfter": "20s"},
             # Emulated disks and processors are slow.
             "etcd": {"heartbeatIntervalMs": 500, "electionTimeoutMs": 5000},
@@ -68,13 +68,13 @@ class Lab:
         return spec
 
     def image_archives(self, spec):
-        """The archive with the images of this spec, made for the first one."""
+        """The archive with the images of this spec, created at the first call."""
         path = self.directory / "images.yaml"
         path.write_text(json.dumps(spec))
         return real.archives(path)
 
     def render(self, spec, *arguments, secrets="lab.secrets.yaml", out="out"):
-        """Writes the documents; the bundle is made the first time."""
+        """Writes the documents; the first call creates the bundle."""
         self.last = spec
         path = self.directory / "cluster.yaml"
         path.write_text(json.dumps(spec, indent=1))
@@ -83,7 +83,7 @@ class Lab:
         run(FIRELAY, "render", path, *new, "--secrets", secrets, "--out", self.directory / out, *arguments, stdout=subprocess.DEVNULL)
 
     def cluster(self, names, **sections):
-        """Renders for these nodes and makes their machines."""
+        """Renders these nodes and creates their machines."""
         self.render(self.spec(names, **sections))
         return [self.machine(entry if isinstance(entry, str) else entry["name"]) for entry in names]
 
@@ -95,7 +95,7 @@ class Lab:
         return self.machines[name]
 
     def recorded(self, pattern):
-        """(seconds, node, match) of every line of the record that has the pattern."""
+        """(seconds, node, match) of every recorded line that matches the pattern."""
         found = [(seconds, node, re.search(pattern, text)) for seconds, node, text in list(self.record)]
         return [entry for entry in found if entry[2]]
 
@@ -104,11 +104,11 @@ class Lab:
         return self.recorded(pattern)[-1]
 
     def text(self, document):
-        """All that a document says, uncompressed."""
+        """The content of a document, uncompressed."""
         return "".join(path.read_text() for path in sorted((self.directory / document).iterdir()) if path.suffix != ".b64")
 
     def keep_status(self):
-        """The status file of every machine that still answers."""
+        """Saves the status file of every machine that still answers."""
         for name, machine in self.machines.items():
             with contextlib.suppress(AssertionError, OSError):
                 if machine.process:
@@ -142,7 +142,7 @@ def ready(machines, seconds=900):
 
 
 def settled(machine, rebooted=False):
-    """A node that is done: cloud-init too, nothing secret left over, and nothing left to run."""
+    """Waits until a node is done: cloud-init has ended, no secrets are left, and no unit is left to run."""
     machine.check("cloud-init status --wait", "disabled" if machine.pxe else "done")
     until(lambda: machine.sh("systemctl is-active firelay")[1] == "inactive", f"end of the chain on {machine.name}", 120)
     machine.check("systemctl is-failed firelay", "inactive", 1)
@@ -155,14 +155,14 @@ def settled(machine, rebooted=False):
 
 
 def asked(machine, path, field):
-    """A text field of an object, as the API server of this control plane has it."""
+    """A text field of an object, from this control plane's API server."""
     admin = "--cacert /etc/firelay/pki/ca.crt --cert /etc/firelay/kubeconfig/admin.crt --key /etc/firelay/kubeconfig/admin.key"
     ask = f"curl -sS --fail --max-time 20 {admin} https://{machine.address}:6443{path}"
     return machine.check(f"""{ask} | grep -o '"{field}": *"[^"]*"' | head -n 1""")
 
 
 def clusters(machines):
-    """The UID of kube-system, by which clusters are told apart, as each control plane's own API server has it."""
+    """The UID of kube-system, which identifies a cluster, from each control plane's own API server."""
     return {asked(machine, "/api/v1/namespaces/kube-system", "uid") for machine in machines}
 
 

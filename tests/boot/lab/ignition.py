@@ -1,4 +1,4 @@
-"""A disk as Ignition leaves it: Debian's ignition runs its files stage over a root file system."""
+"""A disk prepared by Ignition: Debian's ignition runs its files stage over a root file system."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ def install(document, disk):
     root = disk.with_suffix(".root")
     shutil.rmtree(root, ignore_errors=True)
     run("cp", "-a", "--reflink=auto", images.directory("trixie") / "root", root)
-    # Ignition comes before the system has a name; cloud-init is not there where it is used.
+    # Ignition runs before the system has a name; systems with Ignition lack cloud-init.
     for path in ("usr/bin/cloud-init", "etc/hostname"):
         (root / path).unlink(missing_ok=True)
     for unit in (root / "usr/lib/systemd/system").glob("cloud-*"):
@@ -28,9 +28,9 @@ def install(document, disk):
 
 
 def apply(document, root):
-    """fetch, then files, as in the initramfs of Flatcar and Fedora CoreOS; the presets as the first boot does."""
+    """Runs fetch and files, as the initramfs of Flatcar and Fedora CoreOS does; applies presets as the first boot does."""
     place = document.parent
-    # Debian's ignition always asks SELinux' setfiles for labels, which neither this system nor that one has.
+    # Debian's ignition always runs SELinux' setfiles, which both systems lack.
     (root / "etc/selinux/none/contexts/files").mkdir(parents=True)
     (root / "etc/selinux/none/contexts/files/file_contexts").touch()
     (root / "etc/selinux/config").write_text("SELINUX=disabled\nSELINUXTYPE=none\n")

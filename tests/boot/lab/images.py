@@ -1,4 +1,4 @@
-"""The machines' root file systems, kept by a digest of what they are made from."""
+"""The machines' root file systems, cached by a digest of their inputs."""
 
 import fcntl
 import functools
@@ -16,7 +16,7 @@ INPUTS = ("tests/boot/image", "tests/debian-sid")
 
 @functools.cache
 def directory(release):
-    """`root.img`, `root`, `vmlinuz` and `initrd` of a Debian release; see tests/boot/image. Makes them once on this machine."""
+    """`root.img`, `root`, `vmlinuz` and `initrd` of a Debian release; see tests/boot/image. Created once per host."""
     digest = hashlib.sha256(release.encode())
     for name in INPUTS:
         digest.update((ROOT / name).read_bytes())
@@ -30,7 +30,7 @@ def directory(release):
 
 
 def make(release, place):
-    """The images of earlier inputs go: each takes 2 GB."""
+    """Removes the images of earlier inputs: each takes 2 GB."""
     for old in CACHE.glob(f"{release}-*"):
         shutil.rmtree(old)
     begun, new = time.monotonic(), place.with_suffix(".new")

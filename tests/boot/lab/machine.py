@@ -16,7 +16,7 @@ MEMORY = {"c": 1900, "w": 1024, "e": 512}
 
 @dataclasses.dataclass
 class Settings:
-    """How a machine is powered on: MiB of memory, the kernel's arguments, the image of an extra disk, the UUID of its firmware."""
+    """Power-on settings: MiB of memory, the kernel's arguments, the image of an extra disk, the firmware's UUID."""
 
     memory: int
     arguments: str
@@ -25,7 +25,7 @@ class Settings:
 
 
 def arguments(delay=0, clock=0, append=""):
-    """The kernel's, without those that name the root and the console. `delay`: see the stand-in; `clock`: seconds that the clock is off."""
+    """Kernel arguments, without root and console. `delay`: see the fake; `clock`: the clock's error in seconds."""
     now = f"systemd.clock_usec={int((time.time() + clock) * 1e6)}" if clock else ""
     return f"loglevel=3 systemd.show_status=0 mitigations=off stand-in.record={HOST} stand-in.delay={delay} {now} {append}"
 
@@ -43,14 +43,14 @@ class Machine:
         self.new_disk()
 
     def new_disk(self):
-        """An empty machine: the image's root file system, or what Ignition makes of it."""
+        """An empty machine: the image's root file system, or the one that Ignition writes."""
         if self.image == "ignition":
             self.engine.use(ignition.install(self.document / "config.ign", self.engine.place / f"{self.name}.ignition"))
         else:
             self.engine.use(images.directory(self.image) / "root.img")
 
     def inject(self, path, text, mode=0o644):
-        """Puts a file onto the disk, as the image of somebody's company would have it."""
+        """Writes a file to the disk, as a company's own image would contain it."""
         source = self.lab.directory / "injected"
         source.write_text(text)
         self.debugfs(f"write {source} {path}\nset_inode_field {path} mode 0{0o100000 | mode:o}\n")
@@ -62,7 +62,7 @@ class Machine:
         run("debugfs", "-w", "-f", "-", self.engine.own(), input=commands, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def seed(self):
-        """firelay's volume of the rendered document; of a document that a story has altered firelay makes none."""
+        """firelay's seed volume of the rendered document; firelay refuses documents that a story has changed."""
         if self.image == "ignition":
             return None
         if not self.altered:
@@ -76,7 +76,7 @@ class Machine:
     def boot(self, memory=None, disk=None, uuid="", **settings):
         """Powers the machine on; see `Settings` and `arguments`."""
         tap = f"tap-{self.name}"
-        # Each boot has a new one: what the last machine left in its queue confuses the next.
+        # Each boot has a new one: leftovers in the queue of the last machine confuse the next.
         subprocess.run(["ip", "link", "delete", tap], stderr=subprocess.DEVNULL)
         run("ip", "tuntap", "add", tap, "mode", "tap")
         run("ip", "link", "set", tap, "master", "br0", "up")
@@ -88,19 +88,19 @@ class Machine:
         say(f"{self.name}: power on")
 
     def cut(self):
-        """A power cut: what the machine has not synced is lost."""
+        """A power cut: data that the machine has not synced is lost."""
         if self.process:
             self.engine.kill(self.process)
             self.process = None
             say(f"{self.name}: power cut")
 
     def again(self, **settings):
-        """Power off and on."""
+        """Turns the power off and on."""
         self.cut()
         self.boot(**settings)
 
     def console(self):
-        """The console since power was last switched on."""
+        """The console output since the last power-on."""
         return self.log.read_bytes()[self.mark :].decode(errors="replace").replace("\r", "")
 
     def wait(self, pattern, seconds=600):
@@ -118,7 +118,7 @@ class Machine:
         """Runs a command on the second serial line; returns its status and output."""
         with self.engine.shell() as line:
             key, end = str(time.time_ns()), time.monotonic() + seconds
-            # A login that is not there yet swallows the line, so the command goes out once one has answered.
+            # A shell that is not ready swallows the line, so the command is sent after the first answer.
             while f"hello-{key}" not in line.listen(f"hello-{key}", 3):
                 assert time.monotonic() < end, f"{self.name}: no shell for {command!r}"
                 line.send(f"\nstty -echo; echo 'hello'-{key}\n", end)
@@ -129,7 +129,7 @@ class Machine:
         return int(found.group(2)), found.group(1).replace("\r", "").strip()
 
     def check(self, command, expected=None, status=0):
-        """The output of a command that must end with this status and say this."""
+        """The output of a command that must end with this status and contain this text."""
         code, said = self.sh(command)
         assert code == status and (expected is None or expected in said), f"{self.name}: {command}: {code}\n{said}"
         return said
@@ -152,7 +152,7 @@ class Line:
         os.close(self.descriptor)
 
     def listen(self, pattern, seconds):
-        """The text until the pattern has come or the time is over."""
+        """The text until the pattern matches or the time is over."""
         said, end = "", time.monotonic() + seconds
         while time.monotonic() < end and not re.search(pattern, said):
             if select.select([self.descriptor], [], [], 1)[0]:
@@ -160,7 +160,7 @@ class Line:
         return said
 
     def send(self, text, end):
-        """A busy machine takes its time to read; what it has not read it still gets."""
+        """A busy machine reads slowly; unread bytes stay queued."""
         data = text.encode()
         while data:
             assert time.monotonic() < end, "the serial line takes nothing"

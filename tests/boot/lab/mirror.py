@@ -1,4 +1,4 @@
-"""The artifact mirror: every artifact under the path that upstream publishes it at, laid out as upstream's are."""
+"""The artifact mirror: every artifact at upstream's path, packed like upstream's."""
 
 import hashlib
 import http.server
@@ -25,12 +25,12 @@ PLUGINS = "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan lo
 
 
 def upstream():
-    """Where upstream publishes the artifacts of the release that the lab runs."""
+    """Upstream's URLs of the artifacts, for the release that the lab runs."""
     return {name: path.replace("v1.36.4", f"v{real.version()}") if real.directory() else path for name, path in UPSTREAM.items()}
 
 
 def place():
-    """Named after what it is made of, so that a mirror stays as it is while machines fetch from it."""
+    """The directory is named after its inputs, so that a mirror does not change while machines fetch from it."""
     if "FIRELAY_LAB_MIRROR" not in os.environ:
         digest = hashlib.sha256(images.directory("trixie").name.encode())
         for source in [*pathlib.Path(__file__).parent.glob("*.py"), *sorted((ROOT / "tests/boot/stand_in").glob("*.py"))]:
@@ -42,7 +42,7 @@ def place():
 
 
 def make():
-    """Fills the mirror with the stand-ins, or with the real programs that take their place; takes seconds."""
+    """Fills the mirror with the fakes, or with the real programs instead; takes seconds."""
     if (place() / "complete").exists():
         return
     made = OUT / "made"
@@ -55,7 +55,7 @@ def make():
         shutil.copytree(images.directory("trixie") / "tools/cni", made / "cni", dirs_exist_ok=True)
     etcd = made / "etcd-v3.6.14-linux-amd64"
     shutil.copytree(images.directory("trixie") / "tools/etcd", etcd)
-    # Debian has no etcdutl; nothing of the chain calls it.
+    # Debian has no etcdutl; the chain never calls it.
     shutil.copy(etcd / "etcdctl", etcd / "etcdutl")
     modules = compiled()
     if real.directory():
@@ -84,7 +84,7 @@ def pack(target, directory, *names):
 
 
 def compiled():
-    """The stand-ins' modules and their bytecode for the machines' Python, which takes an emulated processor seconds to make."""
+    """The fakes' modules with bytecode for the machines' Python, since compiling takes seconds on an emulated processor."""
     root, folder = images.directory("trixie") / "root", OUT / "made/modules"
     shutil.copytree(ROOT / "tests/boot/stand_in", folder, ignore=shutil.ignore_patterns("__pycache__"))
     run("unshare", "--mount", "sh", "-ec", 'mount --bind "$1" "$2/mnt"; chroot "$2" python3 -m compileall -q -b /mnt', "sh", folder, root)
@@ -92,7 +92,7 @@ def compiled():
 
 
 def stand_in(target, name, modules):
-    """One executable of all modules; its name is in it, so that each has a digest of its own."""
+    """One executable with all modules; it contains its name, so that each has a different digest."""
     with target.open("wb") as file:
         file.write(b"#!/usr/bin/python3\n")
         with zipfile.ZipFile(file, "w") as archive:
@@ -105,7 +105,7 @@ def stand_in(target, name, modules):
 
 
 def overrides():
-    """`artifacts.overrides` of a spec: the digests of what lies in the mirror."""
+    """`artifacts.overrides` of a spec: the digests of the files in the mirror."""
     digest = lambda path: hashlib.sha256((place() / "mirror" / path).read_bytes()).hexdigest()
     return {name: {"sha256": {"amd64": digest(path)}} for name, path in upstream().items()}
 

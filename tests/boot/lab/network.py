@@ -1,4 +1,4 @@
-"""The network that the machines are on: a bridge, DHCP, DNS, time, a load balancer, and the recorder of the stand-ins."""
+"""The network of the machines: a bridge, DHCP, DNS, time, a load balancer, and the recorder of the fakes."""
 
 import http.client
 import socket
@@ -12,7 +12,7 @@ from . import ADDRESSES, HOST, run, until
 
 
 SERVERS = ("cp1", "cp2", "cp3")
-# Those of the servers whose /readyz answered 200 when it was asked last.
+# The servers whose /readyz last answered 200.
 READY = set()
 
 
@@ -27,9 +27,9 @@ def start(directory, record, time=True, script=None):
     leases = [f"--dhcp-host=52:54:00:77:00:{address.split('.')[3]},{address},{name},12h" for name, address in ADDRESSES.items()]
     dnsmasq = ["dnsmasq", "--keep-in-foreground", "--user=root", "--conf-file=/dev/null", "--interface=br0", "--bind-interfaces"]
     dnsmasq += ["--no-resolv", "--no-hosts", f"--address=/api.lab/{HOST}", "--dhcp-range=10.77.0.100,10.77.0.200,12h"]
-    # Two stories that begin together would fight over the one PID file in /run, and one of them would be without DHCP.
+    # Two stories that start together would use the same PID file in /run, and one of them would have no DHCP.
     dnsmasq += [f"--pid-file={directory}/dnsmasq.pid", f"--dhcp-leasefile={directory}/leases", f"--dhcp-option=option:ntp-server,{HOST}", *leases]
-    # iPXE takes a URL for the name of a boot file (DHCP option 67).
+    # iPXE accepts a URL as the name of a boot file (DHCP option 67).
     dnsmasq += [f"--dhcp-boot={script}"] if script else []
     server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *dnsmasq], stderr=open(directory / "dnsmasq.log", "w"))
     until(lambda: server.poll() is not None or answers(HOST, 53), "answer from dnsmasq", 30)
@@ -58,7 +58,7 @@ def accept(listener):
 
 
 def check(name):
-    """The health check that firelay asks of a load balancer: one that accepts while it joins is not ready for long."""
+    """The health check that firelay requires of a load balancer: a joining server may accept connections and then stop."""
     while True:
         (READY.add if is_ready(name) else READY.discard)(name)
         time.sleep(5)
@@ -76,7 +76,7 @@ def is_ready(name):
 
 
 def balance(client):
-    """A network load balancer: the first control plane that is ready, or, while none is, the first that accepts."""
+    """A network load balancer: the first ready control plane; if none is ready, the first that accepts."""
     for name in sorted(SERVERS, key=lambda name: name not in READY):
         try:
             server = socket.create_connection((ADDRESSES[name], 6443), timeout=1)
@@ -105,7 +105,7 @@ def copy(source, target):
 
 
 def listen(directory, record):
-    """Every line of a stand-in as (seconds, node, text), with this machine's clock."""
+    """Records every line of a fake as (seconds, node, text), with this machine's clock."""
     names = {address: name for name, address in ADDRESSES.items()}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire, open(directory / "record", "w", buffering=1) as file:
         wire.bind((HOST, 9999))
@@ -121,7 +121,7 @@ def tell_time():
 
 
 def clock():
-    """An NTP server (RFC 5905, figure 8) of stratum 1 that believes this machine."""
+    """An NTP server (RFC 5905, figure 8) of stratum 1 with this machine's clock."""
     ntp = lambda seconds: struct.pack("!Q", int((seconds + 2_208_988_800) * 2**32))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
         wire.bind((HOST, 123))

@@ -9,12 +9,12 @@ from . import images, until
 from .machine import Line, copy
 
 SUPPORTS = frozenset({"firmware", "pxe", "nf_tables", "processors"})
-# clearcpuid: QEMU 7.2 emulates cmpxchg16b with wrong flags, on which newer kernels die sooner or later; haproxy needs it.
+# clearcpuid: QEMU 7.2 emulates cmpxchg16b with wrong flags, which crashes newer kernels sooner or later; haproxy needs it.
 ROOT = "root=LABEL=root rw console=ttyS0 clearcpuid=141"
 
 
 class Qemu:
-    # The extra disk, as the machine names it.
+    # The machine's device name of the extra disk.
     DISK = "/dev/disk/by-id/virtio-data"
 
     def __init__(self, machine):
@@ -28,7 +28,7 @@ class Qemu:
         return self.disk
 
     def kernel(self, arguments):
-        """The kernel at once, with the document on a disk; or over the network whatever a server says."""
+        """Boots the kernel directly, with the document on a disk; or boots from the network."""
         if self.machine.pxe:
             return ["-boot", "order=n"]
         place = images.directory("bookworm" if self.machine.image == "bookworm" else "trixie")
@@ -39,7 +39,7 @@ class Qemu:
     def start(self, tap, settings):
         machine = self.machine
         self.socket.unlink(missing_ok=True)
-        # cache=unsafe skips the host's fsync alone: a killed QEMU loses what the guest has not written, and nothing else.
+        # cache=unsafe only skips the host's fsync: a killed QEMU loses only data that the guest has not written.
         command = f"""qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu qemu64 -m {settings.memory} -smp {machine.lab.processors} -display none
           -nodefaults -no-user-config
           -drive file={self.disk},if=virtio,format=raw,cache=unsafe

@@ -1,4 +1,4 @@
-"""Real Kubernetes binaries in place of the stand-ins, from the directory FIRELAY_LAB_REAL: packed as artifacts and as images."""
+"""Real Kubernetes binaries instead of the fakes, from the directory FIRELAY_LAB_REAL: packed as artifacts and as images."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from . import FIRELAY, HOST, images
 NEEDED = "kubeadm kubelet kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy etcd".split()
 LAYER, CONFIG = "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.config.v1+json"
 MANIFEST, INDEX = "application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json"
-# Debian's plugins; flannel has no binary here that a directory could bring.
+# Debian's plugins; the directory cannot contain a flannel binary.
 NETWORK = {
     "cniVersion": "1.0.0", "name": "lab",
     "plugins": [{
@@ -25,7 +25,7 @@ NETWORK = {
 
 
 def directory():
-    """Where the binaries are, or None where the stand-ins take their place."""
+    """The directory of the binaries, or None with fakes."""
     given = os.environ.get("FIRELAY_LAB_REAL")
     return pathlib.Path(given).resolve() if given else None
 
@@ -37,13 +37,13 @@ def check(place):
 
 @functools.cache
 def version():
-    """The release of the binaries, which is the spec's."""
+    """The release of the binaries, which the spec uses."""
     said = subprocess.run([directory() / "kubeadm", "version", "-o", "short"], capture_output=True, text=True, check=True).stdout
     return said.strip().removeprefix("v")
 
 
 def sections():
-    """What a spec has for these binaries."""
+    """The settings of a spec for these binaries."""
     place = directory()
     if not place:
         return {}
@@ -55,7 +55,7 @@ def sections():
 
 
 def pack(mirror, spec):
-    """One archive of all images that the spec names. An image is a binary alone; pause and what the directory lacks only sleep."""
+    """One archive of all images in the spec. An image contains one binary; pause and missing binaries only sleep."""
     said = subprocess.run([FIRELAY, "artifacts", "images", spec, "--output", "json"], capture_output=True, text=True, check=True).stdout
     names = [image["image"] for image in json.loads(said)["images"]]
     target = mirror / "images.tar"
@@ -102,7 +102,7 @@ def add(archive, path, data):
 
 @functools.cache
 def archives(spec):
-    """`artifacts.imageArchives` of a spec, whose archive is in the mirror afterwards."""
+    """`artifacts.imageArchives` of a spec; puts the archive into the mirror."""
     place = pathlib.Path(os.environ["FIRELAY_LAB_MIRROR"]) / "mirror"
     digest = hashlib.sha256(pack(place, spec).read_bytes()).hexdigest()
     return [{"url": f"http://{HOST}/mirror/images.tar", "sha256": digest}]

@@ -18,37 +18,37 @@ SUPPORTS = frozenset()
 
 
 class Uml:
-    # The extra disk, as the machine names it.
+    # The machine's device name of the extra disk.
     DISK = "/dev/ubdc"
 
     def __init__(self, machine):
         self.machine = machine
-        # etcd waits for the disk at each write.
+        # etcd syncs every write to the disk.
         self.place = pathlib.Path("/dev/shm/firelay-lab") / machine.lab.directory.name
         self.place.mkdir(parents=True, exist_ok=True)
         self.chroot, self.terminal = chroot(), None
 
     def use(self, image):
-        """The root file system: a layer over the image that takes the changes."""
+        """The root file system: a copy-on-write layer over the image."""
         self.image, self.cow = image, self.place / f"{self.machine.name}.cow"
         self.cow.unlink(missing_ok=True)
 
     def own(self):
-        """The machine's own copy of the image, to be changed while it is off."""
+        """The machine's own copy of the image, which can be changed while it is off."""
         if self.cow:
             self.image, self.cow = copy(self.image, self.place / f"{self.machine.name}.img"), None
         return self.image
 
     def start(self, tap, settings):
-        """The process has the machine's name as its umid."""
+        """The machine's name is the umid of the process."""
         name = self.machine.name
         disks = {"a": f"{self.cow},{self.image}" if self.cow else self.image, "b": self.machine.seed(), "c": settings.disk}
         command = ["chroot", self.chroot, "linux.uml", f"mem={settings.memory}M", f"umid={name}", f"uml_dir={self.place}/", "root=/dev/ubda", "rw"]
         command += [f"ubd{letter}={inside(disk)}" for letter, disk in disks.items() if disk]
         command += ["con0=null,fd:1", "con=null", "ssl1=pts", "ssl=null"]
-        # Without gro the guest drops frames that the host has put together.
+        # Without gro the guest drops frames that the host has merged.
         command += [f"vec0:transport=tap,gro=1,ifname={tap},mac={self.machine.mac}", *settings.arguments.split()]
-        # The kernel names the pseudo-terminal of the serial line at this level.
+        # The kernel reports the serial line's pseudo-terminal at this log level.
         command += ["loglevel=7", "seccomp=on"]
         environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm", "HOME": "/root"}
         return subprocess.Popen(
@@ -57,7 +57,7 @@ class Uml:
         )
 
     def kill(self, process):
-        # The guest's processes are processes of the host, in the session of the kernel's.
+        # The guest's processes are host processes, in the session of the kernel process.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         if self.terminal is not None:
@@ -65,12 +65,12 @@ class Uml:
             self.terminal = None
 
     def close(self):
-        """Disks in memory go; what they took is needed by the next story."""
+        """Removes disks in memory; the next story needs the space."""
         for path in self.place.glob(f"{self.machine.name}.*"):
             path.unlink()
 
     def serial_line(self):
-        """The kernel says on the console which pseudo-terminal the second serial line is."""
+        """The kernel's console output names the pseudo-terminal of the second serial line."""
         said = r"[Ss]erial line 1 assigned device '(/dev/pts/\d+)'"
         until(lambda: re.search(said, self.machine.console()), f"serial line of {self.machine.name}")
         return re.findall(said, self.machine.console())[-1]
@@ -79,7 +79,7 @@ class Uml:
         return f"socat -,raw,echo=0,escape=0x1d {self.serial_line()},raw,echo=0     (Ctrl-] ends it)"
 
     def shell(self):
-        """One descriptor stays open until the power is cut: when the last is closed, the kernel takes another pseudo-terminal."""
+        """One descriptor stays open until the power cut: after the last close the kernel allocates another pseudo-terminal."""
         if self.terminal is None:
             until(lambda: os.path.exists(self.serial_line()), f"pseudo-terminal of {self.machine.name}")
             self.terminal = os.open(self.serial_line(), os.O_RDWR | os.O_NOCTTY)
@@ -88,7 +88,7 @@ class Uml:
 
 
 def inside(disk):
-    """A disk, or a layer and the image below it, as the chroot sees them."""
+    """A disk, or a layer and its image, as paths in the chroot."""
     return ",".join(part if part.startswith("/dev/shm/") else f"/host{part}" for part in str(disk).split(","))
 
 

@@ -1,4 +1,4 @@
-"""The API server: objects in the real etcd, with resource versions, and who may do what, as far as the chain asks."""
+"""The API server: objects in the real etcd, with resource versions and the access rules that the chain uses."""
 
 import http.server
 import json
@@ -21,7 +21,7 @@ KINDS = {"nodes": "Node", "pods": "Pod", "deployments": "Deployment", "daemonset
 
 
 def free(arguments):
-    """The paths that anybody may ask for, by --authentication-config; None where RBAC alone decides."""
+    """Paths that anonymous users may request, by --authentication-config; None if only RBAC applies."""
     path = arguments.get("authentication-config")
     anonymous = path and yaml.load(open(path), yaml.CSafeLoader).get("anonymous")
     if not anonymous or not anonymous.get("conditions"):
@@ -36,7 +36,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
         pass
 
     def answer(self, status, body):
-        # As the API server does for a curl or a browser.
+        # The API server's answer to curl or a browser.
         body = (body if isinstance(body, str) else json.dumps(body, indent=2)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
@@ -69,7 +69,7 @@ def status(code, reason):
 
 
 class Store:
-    """One change at a time by etcd's own compare-and-swap."""
+    """Changes are atomic, through etcd's own compare-and-swap."""
 
     def __init__(self, etcd):
         self.etcd = etcd
@@ -104,7 +104,7 @@ class Store:
 
 
 def seen(path, body, revision):
-    """An object as it is read: with its version, and what controllers would have made of it by now."""
+    """An object with its version, and with the status that controllers would have set."""
     body["metadata"]["resourceVersion"] = revision
     if "/nodes" in path:
         alive = time.time() - body["status"].get("heartbeat", 0) < 40
@@ -113,7 +113,7 @@ def seen(path, body, revision):
 
 
 class Controllers:
-    """What controllers would report of the workloads: every one runs everywhere that a node is ready."""
+    """The status that controllers would report: every workload runs on every ready node."""
 
     def __init__(self, store):
         self.store = store
@@ -130,7 +130,7 @@ class Controllers:
 
 
 def etcd_pods(etcd):
-    """The static pods that a replaced machine looks through for a member that answers."""
+    """The static pods in which a replaced machine searches for a live member."""
     hosts = [urllib.parse.urlsplit(member["peerURLs"][0]).hostname for member in etcd.members() if not member.get("isLearner")]
     return {"kind": "PodList", "items": [{"metadata": {"managedFields": [{"f:hostIP": {}}]}, "status": {"hostIP": host, "hostIPs": [{"ip": host}]}} for host in hosts]}
 
@@ -158,7 +158,7 @@ def main():
 
     class Api(Quiet):
         def user(self):
-            """(name, group) of the certificate or token, None for nobody, False for credentials that are not accepted."""
+            """(name, group) of the certificate or token, None for anonymous, False for invalid credentials."""
             certificate = self.connection.getpeercert()
             if certificate:
                 subject = dict(pair[0] for pair in certificate["subject"])
@@ -183,7 +183,7 @@ def main():
             node = name.removeprefix("system:node:")
             allowed = group in ADMINS or path in (f"/api/v1/nodes/{node}", "/api/v1/nodes") and group == "system:nodes"
             allowed = allowed or path == "/stand-in/sign" and group == "system:bootstrappers"
-            # kubeadm's ClusterRole kubeadm:get-nodes, by which join looks for a node of its name.
+            # kubeadm's ClusterRole kubeadm:get-nodes, with which join searches for a node of its name.
             allowed = allowed or self.command == "GET" and path.startswith("/api/v1/nodes/") and group == "system:bootstrappers"
             return None if allowed or (self.command == "GET" and path.endswith("/kubeadm-config")) else status(403, "Forbidden")
 
@@ -239,7 +239,7 @@ def main():
 
 
 def found(store):
-    """The namespace whose UID tells clusters apart; etcd's cluster ID follows from the members' names."""
+    """The namespace whose UID identifies a cluster; etcd's cluster ID only depends on the members' names."""
     while True:
         try:
             store.write("/api/v1/namespaces/kube-system", {"metadata": {"uid": str(uuid.uuid4())}}, create=True)

@@ -1,4 +1,4 @@
-"""A client of the real etcd, through the JSON gateway that curl uses too."""
+"""A client of the real etcd, through the JSON gateway that curl also uses."""
 
 import base64
 import http.client
@@ -15,7 +15,7 @@ def encode(text):
 
 
 class Etcd:
-    """The members of `urls`, asked in turn with the API server's client certificate."""
+    """The members of `urls`, queried in turn with the API server's client certificate."""
 
     def __init__(self, urls, ca=f"{PKI}/etcd/ca.crt", cert=f"{PKI}/apiserver-etcd-client.crt", key=f"{PKI}/apiserver-etcd-client.key"):
         self.urls, self.files, self.lock, self.line = list(urls), (ca, cert, key), threading.Lock(), None
@@ -28,7 +28,7 @@ class Etcd:
         return http.client.HTTPSConnection(parts.hostname, parts.port, context=context, timeout=15)
 
     def call(self, path, body):
-        """The parsed answer; what etcd refuses is raised."""
+        """The parsed answer; raises errors of etcd."""
         last = None
         with self.lock:
             for url in self.urls * 2:
@@ -61,7 +61,7 @@ class Etcd:
         return [(json.loads(base64.b64decode(item["value"])), item["mod_revision"]) for item in found]
 
     def put(self, key, value, revision):
-        """Writes if the key is still at `revision` ("0": absent). Returns whether it did."""
+        """Writes if the key is still at `revision` ("0": absent). Returns whether it wrote."""
         put = {"request_put": {"key": encode(key), "value": encode(json.dumps(value))}}
         return self.transaction(key, revision, put)
 

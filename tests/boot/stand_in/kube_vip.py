@@ -1,4 +1,4 @@
-"""kube-vip in ARP mode: whoever holds the Lease has the address."""
+"""kube-vip in ARP mode: the holder of the Lease has the address."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""kubeadm init, join and reset: reference of what it reads, refuses, writes and waits for."""
+"""kubeadm init, join and reset: a reference for the files it reads, its refusals, its output files and its waits."""
 
 import base64
 import hashlib
@@ -113,7 +113,7 @@ def preflight(ignored, control_plane, init, external, data_dir=None):
 
 
 def check_tree(name, address, endpoint, external):
-    """Everything that a control plane finds instead of making it."""
+    """Checks everything that a control plane must find instead of creating it."""
     chains(f"{PKI}/apiserver.crt", f"{PKI}/ca.crt")
     covers(f"{PKI}/apiserver.crt", "kubernetes.default.svc", "10.96.0.1", address, endpoint, name)
     chains(f"{PKI}/apiserver-kubelet-client.crt", f"{PKI}/ca.crt")
@@ -138,7 +138,7 @@ def check_tree(name, address, endpoint, external):
 
 
 def pair(path, ca, subject):
-    """A certificate that kubeadm makes if it is missing, and loads if it is there (util/pkiutil, TryLoadCertAndKeyFromDisk)."""
+    """A certificate that kubeadm creates if missing, and loads if present (util/pkiutil, TryLoadCertAndKeyFromDisk)."""
     if os.path.exists(f"{path}.crt") or os.path.exists(f"{path}.key"):
         if openssl("pkey", "-in", f"{path}.key", "-noout")[0]:
             raise Refused(f"failure loading {os.path.basename(path)} certificate: couldn't load the private key file {path}.key")
@@ -148,7 +148,7 @@ def pair(path, ca, subject):
 
 
 def sign_pair(subject, ca, certificate, key):
-    """Written as kubeadm does: without fsync."""
+    """Writes files as kubeadm does: without fsync."""
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/run/stand-in.key", "-out", "/run/stand-in.csr"]
     signed = ["-req", "-in", "/run/stand-in.csr", "-CA", f"{ca}.crt", "-CAkey", f"{ca}.key", "-days", "365", "-out", "/run/stand-in.crt"]
     for arguments in (["req", "-new", *new, "-subj", subject], ["x509", *signed, "-set_serial", str(time.time_ns())]):
@@ -160,7 +160,7 @@ def sign_pair(subject, ca, certificate, key):
 
 
 def super_admin(endpoint):
-    """The credential past RBAC, of which init makes a kubeconfig if there is none (phases/kubeconfig)."""
+    """The credential that bypasses RBAC; init writes its kubeconfig if missing (phases/kubeconfig)."""
     path = f"{KUBERNETES}/super-admin.conf"
     if os.path.exists(path):
         return check_kubeconfig(Kubeconfig(path), "kubernetes-super-admin", (endpoint,))
@@ -212,7 +212,7 @@ def write_components(name, etcd_urls, cluster):
 
 
 def check_files(component, arguments, volumes):
-    """A component ends at once when a file that it is told of is not there, or not mounted."""
+    """A component exits at once when a file in its arguments is missing, or not mounted."""
     mounted = [volume["mountPath"] for volume in volumes] + [PKI]
     for name, path in arguments.items():
         if not name.endswith(("-file", "-config", "-certificate-authority")) or not path.startswith("/"):
@@ -291,14 +291,14 @@ def init():
 
 
 def store_token(admin, token, server):
-    # kubeadm draws one where none is given (util/config, SetBootstrapTokensDynamicDefaults).
+    # kubeadm generates a token if none is given (util/config, SetBootstrapTokensDynamicDefaults).
     text = token.get("token") or f"{secrets.token_hex(3)}.{secrets.token_hex(8)}"
     body = {"token": text, "expires": time.time() + seconds(token["ttl"])}
     admin.put(f"/api/v1/namespaces/kube-system/secrets/bootstrap-token-{text.split('.')[0]}", body, server)
 
 
 def seconds(duration):
-    """As Go's time.ParseDuration reads it: 24h0m0s, 1m."""
+    """Seconds of a duration in the syntax of Go's time.ParseDuration: 24h0m0s, 1m."""
     return sum(float(number) * {"h": 3600, "m": 60, "s": 1}[unit] for number, unit in re.findall(r"([0-9.]+)([hms])", duration))
 
 
@@ -325,7 +325,7 @@ def join():
 
 
 def discover(discovery, name):
-    """A function that asks the API server with the identity that discovery gives."""
+    """A function that calls the API server with the identity from discovery."""
     if "file" in discovery:
         config = Kubeconfig(discovery["file"]["kubeConfigPath"])
         status, _ = config.call("GET", CLUSTER_INFO)
@@ -341,7 +341,7 @@ def discover(discovery, name):
 
 
 def trusted_ca(host, port, hashes):
-    """cluster-info from a server that is not trusted yet, accepted if its CA has the hash that was given."""
+    """cluster-info from an untrusted server, accepted if its CA has the given hash."""
     connection = http.client.HTTPSConnection(host, port, context=ssl._create_unverified_context(), timeout=20)
     connection.request("GET", CLUSTER_INFO)
     ca = json.loads(connection.getresponse().read())["data"]["ca"]
@@ -364,7 +364,7 @@ def join_worker(discovery, ask, name, registration):
 
 
 def bootstrap(token, ask, name):
-    """What the kubelet does with its bootstrap kubeconfig."""
+    """The kubelet's part of the join, with its bootstrap kubeconfig."""
     pem = f"{KUBELET}/pki/kubelet-client-stand-in.pem"
     os.makedirs(f"{KUBELET}/pki", exist_ok=True)
     code, said = openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/run/stand-in.key",
@@ -404,7 +404,7 @@ def join_control_plane(admin, cluster, registration, address):
 
 
 def etcd_hosts(admin):
-    """Where the members run. kubeadm asks until it is told (util/etcd, getRawEtcdEndpointsFromPodAnnotation)."""
+    """The nodes of the members. kubeadm retries until it gets an answer (util/etcd, getRawEtcdEndpointsFromPodAnnotation)."""
     hosts = []
 
     def ask():
@@ -419,7 +419,7 @@ def etcd_hosts(admin):
 
 
 def join_etcd(admin, cluster, name, address):
-    """Adds this node's member as a learner, starts it, and promotes it once it has caught up."""
+    """Adds this node's member as a learner, starts it, and promotes it after it has caught up."""
     others = [f"https://{host}:2379" for host in etcd_hosts(admin) if host != address]
     etcd, own = Etcd(others), f"https://{address}:2380"
     added = etcd.call("/v3/cluster/member/add", {"peerURLs": [own], "isLearner": True})
@@ -441,7 +441,7 @@ def reset():
         try:
             empty(leave_etcd())
         except ValueError:
-            # phases/reset/removeetcdmember.go goes on with a manifest that it cannot read, and leaves the data.
+            # phases/reset/removeetcdmember.go ignores a manifest that it cannot read, and leaves the data.
             log("[reset] No etcd config found. Assuming external etcd")
     for path in (MANIFESTS, PKI, KUBELET):
         empty(path)
@@ -457,7 +457,7 @@ def empty(path):
 
 
 def leave_etcd():
-    """Removes this node's member, through one of the others, for its own is stopped. Returns the data directory."""
+    """Removes this node's member through another one, since its own is stopped. Returns the data directory."""
     arguments = dict(part[2:].split("=", 1) for part in json.load(open(f"{MANIFESTS}/etcd.yaml"))["command"][1:])
     own = arguments["initial-advertise-peer-urls"]
     urls = [pair.split("=", 1)[1].replace(":2380", ":2379") for pair in arguments["initial-cluster"].split(",")]

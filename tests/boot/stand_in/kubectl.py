@@ -27,7 +27,7 @@ def main():
         time.sleep(DELAY)
         log(f"applied {directory}")
     elif "wait" in sys.argv:
-        # What is applied here is taken up at once.
+        # Applied objects take effect at once.
         assert option("--for") == "condition=Established", sys.argv
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
@@ -53,7 +53,7 @@ def label(admin, server, name, labels):
 
 
 def get(admin, server, columns):
-    """A list as custom columns of simple JSON paths; what is not there is <none>."""
+    """A list as custom columns of simple JSON paths; missing values are <none>."""
     resources = next(word for word in sys.argv if word in LISTS)
     for resource in resources.split(","):
         status, found = admin.call("GET", PATHS[resource], server=server)

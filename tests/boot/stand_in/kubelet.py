@@ -54,7 +54,7 @@ def main():
 
 
 def keep(running):
-    """Starts what has a manifest, again if it ended, and stops what has none."""
+    """Starts every static pod with a manifest, restarts those that ended, and stops those without."""
     wanted = {name: f"{MANIFESTS}/{name}" for name in sorted(os.listdir(MANIFESTS))} if os.path.isdir(MANIFESTS) else {}
     for name, process in list(running.items()):
         if name not in wanted:
@@ -65,7 +65,7 @@ def keep(running):
             try:
                 process = start(name, path)
             except (ValueError, TypeError, yaml.YAMLError) as error:
-                # The kubelet reads a static pod that it cannot decode again and again, and runs the others.
+                # The kubelet retries a static pod that it cannot decode, and runs the others.
                 log(f"Could not process manifest file {path}: {type(error).__name__} {error}")
                 continue
             if process:
@@ -89,7 +89,7 @@ def start(name, path):
 
 
 def haproxy(pod, container):
-    """Debian's haproxy with the pod's files where the container would see them."""
+    """Debian's haproxy with the pod's files at their container paths."""
     hosts = {volume["name"]: volume["hostPath"]["path"] for volume in pod["spec"].get("volumes", [])}
     binds = []
     for mount in container.get("volumeMounts", []):

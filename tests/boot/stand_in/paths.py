@@ -1,4 +1,4 @@
-"""Where things are, and the record of who did what when."""
+"""Paths, and the record of events."""
 
 import os
 import socket
@@ -18,13 +18,13 @@ def kernel_argument(name, default):
     return default
 
 
-# Seconds that kubeadm takes longer at its slow places: for cutting the power there.
+# Extra seconds that kubeadm spends at its slow steps, so that power can be cut there.
 DELAY = float(kernel_argument("delay", "0"))
 RECORDER = kernel_argument("record", "")
 
 
 def log(text):
-    """One line to the journal, to a file on the node and, where a power cut cannot reach it, to the lab's recorder."""
+    """Writes one line to the journal, to a file on the node and, safe from power cuts, to the lab's recorder."""
     role = os.environ.get("STAND_IN") or os.path.basename(sys.argv[0])
     line = f"{role} {text}"
     print(line, flush=True)

@@ -1,4 +1,4 @@
-"""A real program in place of a stand-in, with the same record: which command began, what kubeadm said of it, how it ended."""
+"""A real program instead of a fake, with the same record: the start of each command, kubeadm's messages, the end."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import zipfile
 from paths import log
 
 PLACE = "/var/lib/real"
-# Lines of the real kubeadm (1.36) and the stand-in's record of the same event.
+# Lines of the real kubeadm (1.36) and the fake's record of the same event.
 EVENTS = (
     (r"kube-apiserver is healthy", "[wait-control-plane] the API server is ready"),
     (r"Your Kubernetes control-plane has initialized successfully", "the control plane has initialized"),
@@ -21,13 +21,13 @@ EVENTS = (
 
 
 def carried():
-    """Whether this archive carries the program."""
+    """Whether this archive contains the program."""
     with zipfile.ZipFile(sys.argv[0]) as archive:
         return "real" in archive.namelist()
 
 
 def extract(role):
-    """The program beside its archive's digest; one that a power cut left half-written has another size."""
+    """The program, stored next to its archive's digest; a half-written one after a power cut has another size."""
     path = f"{PLACE}/{role}"
     with zipfile.ZipFile(sys.argv[0]) as archive:
         if not os.path.exists(path) or os.path.getsize(path) != archive.getinfo("real").file_size:

@@ -1,4 +1,4 @@
-"""HTTPS with pinned CAs: kubeconfigs as client-go reads them, certificates as openssl sees them."""
+"""HTTPS with pinned CAs: kubeconfigs as client-go parses them, certificates as openssl parses them."""
 
 import base64
 import http.client
@@ -14,7 +14,7 @@ from paths import PKI, Refused
 
 
 def call(host, port, method, path, body=None, ca=f"{PKI}/ca.crt", cert=None, key=None, timeout=20, headers=None):
-    """An HTTPS request with a pinned CA, a path or PEM text. Returns (status, parsed answer)."""
+    """Sends an HTTPS request with a pinned CA, a path or PEM text. Returns (status, parsed answer)."""
     context = ssl.create_default_context(cafile=ca if "\n" not in ca else None, cadata=ca if "\n" in ca else None)
     if cert:
         context.load_cert_chain(cert, key)
@@ -32,7 +32,7 @@ def call(host, port, method, path, body=None, ca=f"{PKI}/ca.crt", cert=None, key
 
 
 class Kubeconfig:
-    """What client-go takes from a kubeconfig; anything incomplete is refused."""
+    """The fields of a kubeconfig that client-go uses; an incomplete one is refused."""
 
     def __init__(self, path):
         if not os.path.exists(path):
@@ -64,7 +64,7 @@ class Kubeconfig:
         return subject(self.cert)
 
     def put(self, path, body, server=None):
-        """Creates or replaces an object, whatever version it has."""
+        """Creates or replaces an object, whatever its version."""
         for _ in range(10):
             status, old = self.call("GET", path, server=server)
             had, wanted = old["metadata"] if status == 200 else {}, body.get("metadata", {})

@@ -1,4 +1,4 @@
-"""One control plane whose clock is wrong, and whose certificates begin only minutes ago."""
+"""One control plane with a wrong clock, and certificates that are valid since a few minutes only."""
 
 import time
 

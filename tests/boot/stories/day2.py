@@ -1,4 +1,4 @@
-"""What a cluster says of itself, and two nodes that begin anew."""
+"""The cluster status report, and two nodes that are reset."""
 
 import json
 import re

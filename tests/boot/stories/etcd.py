@@ -30,7 +30,7 @@ def tell(lab):
 
 
 def lose(lab, cp1, etcd):
-    """The API goes on with two of three, and the third comes back to them."""
+    """The API works with two of three members, and the third one rejoins."""
     etcd[2].cut()
     ask = f"curl -sS --fail --max-time 20 --cacert /etc/kubernetes/pki/ca.crt https://{cp1.address}:6443/readyz"
     lab.until(lambda: cp1.sh(ask)[1].endswith("ok"), "an API server with two members of three", 180)

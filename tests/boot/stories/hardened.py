@@ -1,4 +1,4 @@
-"""The security profile `hardened`: it boots, its files are closed, its units run in their sandboxes, and strangers learn little."""
+"""The security profile `hardened`: it boots, its files are private, its units run in sandboxes, and anonymous requests get little."""
 
 from lab.cluster import ready, settled
 
@@ -44,7 +44,7 @@ def judge(cp1, w1, etcd1):
     w1.check(f"test -e {ENCRYPTION}", "", 1)
     cp1.check("systemctl show firelay -p RestrictRealtime", "yes")
     cp1.check("systemctl show firelay-certificate-renewal -p ProtectSystem", "strict")
-    # Debian's etcd works within what is left to it.
+    # Debian's etcd works with the remaining permissions.
     etcd1.check("systemctl show etcd -p SystemCallArchitectures -p ProtectSystem", "strict")
     etcd1.check("systemctl is-active etcd", "active")
     etcd1.check("stat -c '%a %U' /var/lib/etcd", "700 root")

@@ -1,4 +1,4 @@
-"""What a spec sets on the machines themselves: proxy, time and name servers, a data disk, files and commands."""
+"""Machine settings of a spec: proxy, time and name servers, a data disk, files and commands."""
 
 import re
 
@@ -10,7 +10,7 @@ ONCE = "test -e /run/tried || { touch /run/tried; echo 'the rack is not ready' >
 
 
 def spec(lab):
-    """The mirror has a name that only the proxy knows."""
+    """The mirror's name is known only to the proxy."""
     sections = {
         "proxy": {"http": f"http://{HOST}:3128"},
         "ntp": {"servers": [HOST]},

@@ -1,4 +1,4 @@
-"""A control plane dies in the middle of its join, with the Lease in its hands and a learner in etcd."""
+"""A control plane loses power during its join, while it holds the Lease and is a learner in etcd."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""API endpoint `local`: each worker's own proxy, Debian's haproxy, before three control planes."""
+"""API endpoint `local`: each worker's own proxy, Debian's haproxy, in front of three control planes."""
 
 import re
 import time
@@ -36,14 +36,14 @@ def tell(lab):
 
 
 def in_use(w1):
-    """The control plane behind a connection that a client of the proxy holds."""
+    """The control plane behind an open connection of a client of the proxy."""
     w1.check("(sleep 300 | openssl s_client -connect 127.0.0.1:6443 >/dev/null 2>&1 &) ; sleep 5")
     said = w1.check("ss -Hnt state established dport = :6443")
     return re.search(r"(10\.77\.0\.1[123]):6443", said).group(1)
 
 
 def answers(lab, w1):
-    """The API answers the worker ten times in a row."""
+    """The worker gets ten answers of the API in a row."""
     begun = time.monotonic()
     lab.until(lambda: w1.sh(f"for i in $(seq 10); do {ASK} || exit 1; done")[0] == 0, "the API behind the proxy", 120)
     lab.say(f"the proxy leads elsewhere after {time.monotonic() - begun:.0f} s")

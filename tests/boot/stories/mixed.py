@@ -1,4 +1,4 @@
-"""Beside Debian 13: a worker with Debian 12 and its cloud-init 22.4, and one that Ignition made."""
+"""Two workers besides Debian 13: Debian 12 with its cloud-init 22.4, and one prepared by Ignition."""
 
 from lab.cluster import READY, settled
 

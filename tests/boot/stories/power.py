@@ -8,10 +8,10 @@ import time
 from lab.cluster import clusters, members, settled
 
 SCENARIOS = ["founder", "etcd", "join", "worker", "whole"]
-# Seconds into a step. Tests cut at the first of them, `--thorough` at all.
+# Seconds into a step. Tests cut only at the first of them, `--thorough` at all.
 MOMENTS = (1.5, 0.3, 4, 0.8, 9)[: int(os.environ.get("FIRELAY_LAB_MOMENTS", "1"))]
 PLACES = "/etc/kubernetes /etc/firelay /etc/etcd /etc/containerd /etc/systemd/system /var/lib/kubelet /var/lib/firelay/*.* /usr/local"
-# Marks are empty, and so is the list of image archives.
+# Marks are empty files, and so is the list of image archives.
 EMPTY = f"find {PLACES} -type f -empty -not -name '*.done' -not -name images 2>/dev/null"
 
 
@@ -40,7 +40,7 @@ def both(*stories):
 
 
 def cut_through(lab, number, machine):
-    """Each cut is made once, on the way that is left after the cut before; then the machine must become ready."""
+    """Makes each cut once, on the way that remains after the last cut; then the machine must become ready."""
     with lab.scenario(number, f"{machine.name}: a power cut after each mark and inside each step; it converges, and no file is empty"):
         done = set()
         machine.boot(delay=1)
@@ -54,7 +54,7 @@ def cut_through(lab, number, machine):
 
 
 def next_cut(machine, done):
-    """Waits for a moment at which this machine has not lost its power yet. None after the last."""
+    """Waits for the next cut that this machine has not had yet. None after the last."""
     begun = time.monotonic()
     end, quiet, at = begun + 900, begun + 30, 0
     while ("end", "after its mark") not in done:
@@ -62,7 +62,7 @@ def next_cut(machine, done):
         lines = steps(machine)
         if at == len(lines):
             time.sleep(0.05)
-            # On a busy host the last cut comes after the end of the chain, which says nothing at the next boot.
+            # On a busy host the last cut comes after the end of the chain, which prints nothing at the next boot.
             if not lines and time.monotonic() > quiet:
                 if complete(machine):
                     return None
@@ -83,13 +83,13 @@ def complete(machine):
 
 
 def steps(machine):
-    """The steps that the console names, in order; `end` is the report of a ready node."""
+    """The steps in the console output, in order; `end` is the report of a ready node."""
     found = re.findall(r"firelay: node=\S+ step=(\S+) state=(running|ready)", machine.console())
     return ["end" if state == "ready" else step for step, state in found]
 
 
 def lasts(machine, at, seconds):
-    """Whether the step still runs after this time. Returns at once when it ends earlier, so that the next cut is not late."""
+    """Whether the step still runs after this time. Returns at once when it ends earlier, so that the next cut is in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if len(steps(machine)) > at + 1:

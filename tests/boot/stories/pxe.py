@@ -39,7 +39,7 @@ class Server:
         assert self.process.wait(30) == 0
 
     def outcomes(self, outcome):
-        """The nodes of requests that came to this."""
+        """The nodes of requests with this outcome."""
         lines = [json.loads(line) for line in self.audit.read_text().splitlines()]
         return sorted(line.get("node") for line in lines if line["outcome"] == outcome)
 

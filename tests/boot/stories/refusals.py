@@ -1,4 +1,4 @@
-"""Workers that must not join: each says why on the console, in the status file and in systemctl status."""
+"""Workers that must not join: each reports the reason on the console, in the status file and in systemctl status."""
 
 import json
 import re
@@ -17,7 +17,7 @@ ExecStart=/bin/sh -c 'fallocate -l 64M /swap && chmod 600 /swap && mkswap /swap 
 [Install]
 WantedBy=multi-user.target
 """
-# Machine, how it differs, what it says at the end.
+# Machine, its defect, its final message.
 CASES = [
     ("w1", "too little memory", r"this machine has \d+ MiB of memory, a worker node needs \d+"),
     ("w2", "cgroup v1", r"cgroup v1 is mounted; Kubernetes needs cgroup v2"),
@@ -52,7 +52,7 @@ def cp1_is_ready(cp1):
 
 
 def prepare(lab):
-    """One document for each machine, and what is wrong with it."""
+    """Prepares one document for each machine, with one defect."""
     join = {"waitTimeout": "1m", "foundAfter": "20s"}
     named = ["cp1", *(name for name, *_ in CASES if name != "w8")]
     nodes = [{"name": "w3", "addresses": [ELSEWHERE]} if name == "w3" else name for name in named]
@@ -68,7 +68,7 @@ def prepare(lab):
     lab.w6.document = lab.directory / "others/nodes/w6"
     exchange(lab, "nodes/w7", "nodes/w7", "/etc/firelay/kubelet/client.pem")
     lab.w8.document = lab.directory / "out/nodes/pool"
-    # The platform names the machines of a pool.
+    # The platform names machines of a pool.
     meta_data = lab.w8.document / "meta-data"
     meta_data.write_text(meta_data.read_text() + "local-hostname: w8\n")
     lab.w7.altered = lab.w8.altered = True
@@ -76,7 +76,7 @@ def prepare(lab):
 
 
 def exchange(lab, own, other, path, part=r"(?s).*"):
-    """Puts a file, or a part of it, of a document of the other cluster into ours."""
+    """Copies a file, or a part of it, from a document of the other cluster into ours."""
     place = lab.directory / "out" / own / "user-data"
     document, strange = (yaml.safe_load(file.read_text()) for file in (place, lab.directory / "others" / other / "user-data"))
     content = lambda source: next(file for file in source["write_files"] if file["path"] == path)
@@ -102,9 +102,9 @@ def judge(lab, cp1, case):
     name, what, reason = case
     machine = lab.machines[name]
     status = json.loads(machine.check("cat /var/lib/firelay/status.json"))
-    # The next try waits already, and names what it waits for beside the last error.
+    # The next attempt already waits, and reports its wait together with the last error.
     assert re.search(reason, f"{status['waitingFor']}: {status['lastError']}") or re.search(reason, status["lastError"]), f"{what}: {status}"
-    # A try that has just begun has said nothing yet.
+    # An attempt that has just started has reported nothing yet.
     says_why = lambda: re.search(reason, machine.sh("systemctl status --no-pager --full firelay")[1])
     until(says_why, f"{what} in systemctl status", seconds=180)
     machine.check("ls /etc/kubernetes/kubelet.conf", "No such file", 2)

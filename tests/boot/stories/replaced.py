@@ -1,4 +1,4 @@
-"""Three control planes powered on at once; then the founder comes back with an empty disk."""
+"""Three control planes powered on at once; then the founder is replaced by a machine with an empty disk."""
 
 from lab.cluster import READY, clusters, members, ready, settled
 
@@ -49,7 +49,7 @@ def joins(lab):
 
 
 def one_at_a_time(lab):
-    """No control plane begins to join before the one before it has ended."""
+    """No control plane starts its join before the previous one has ended."""
     found = joins(lab)
     for (_, end, first), (begin, _, second) in zip(found, found[1:]):
         assert end < begin, f"{first} ended at {end:.1f}, {second} began at {begin:.1f}"

@@ -1,4 +1,4 @@
-"""One control plane and a worker to which everything happens: a bad mirror, power cuts."""
+"""One control plane and a worker with many faults: a bad mirror, power cuts."""
 
 import time
 
@@ -21,7 +21,7 @@ def tell(lab):
         lab.until(lambda: (cp1.address, "runc.amd64") in lab.mirror.asked, "a request for runc")
         asked = len(lab.mirror.asked)
     with lab.scenario(3, "power cuts during artifacts, init, addons and a join: each node finishes, nothing is done twice"):
-        # Longer than the file system takes to write down what was fetched before.
+        # Longer than the file system takes to write downloaded files to disk.
         time.sleep(10)
         cp1.again(delay=15)
         lab.mirror.slow = set()

@@ -1,4 +1,4 @@
-"""API endpoint `kubeVip`, with a stand-in for kube-vip that holds the address while it holds the Lease."""
+"""API endpoint `kubeVip`, with a fake kube-vip that holds the address while it holds the Lease."""
 
 from lab import VIP
 from lab.cluster import READY, ready, settled
@@ -32,6 +32,6 @@ def tell(lab):
 
 
 def stage(machine, address):
-    """While kubeadm runs: no manifest yet, and where the name leads."""
+    """State while kubeadm runs: no manifest yet, and the address of the endpoint's name."""
     machine.check(f"ls {MANIFEST}", "No such file", 2)
     machine.check(f"getent ahostsv4 {NAME}", address)
