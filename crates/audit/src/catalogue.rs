@@ -83,7 +83,7 @@ impl Authority {
         Some(Self::new(public, &Certificate::new(&certificate)))
     }
 
-    /// Compares the identifier of the key and the name; a CA without an identifier is known by its name alone.
+    /// Compares the identifier of the key and the name; for a CA without an identifier only the name.
     pub(crate) fn signed(&self, certificate: &Certificate) -> bool {
         let same = self.key_id.is_none() || self.key_id == certificate.issuer_key_id;
         same && self.common_name == certificate.issuer

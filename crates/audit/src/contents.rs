@@ -24,7 +24,7 @@ pub struct Contents {
     pub(crate) keys: BTreeMap<Vec<u8>, Key>,
     /// Certificates by their public keys.
     pub(crate) certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
-    /// Public keys that stand by themselves.
+    /// Public keys outside of certificates and private keys.
     pub(crate) publics: BTreeSet<Vec<u8>>,
     /// Secrets that are recognised by the text around them, with their wrapping.
     pub(crate) marks: BTreeMap<patterns::Mark, String>,

@@ -1,4 +1,4 @@
-//! The encodings in which a value can stand in a file.
+//! The encodings of a value in a file.
 
 use base64::{
     Engine,
@@ -24,7 +24,7 @@ pub fn encodings(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     all.into_iter().map(Zeroizing::new).collect()
 }
 
-/// The characters that hold bits of the value alone, whatever stands before and behind it.
+/// The characters that depend on the value alone, whatever precedes or follows it.
 fn base64_behind(alphabet: &GeneralPurpose, value: &[u8], before: usize) -> Vec<u8> {
     let whole = Zeroizing::new([&[0; 2][..before], value].concat());
     let text = Zeroizing::new(alphabet.encode(&*whole));

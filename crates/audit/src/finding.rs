@@ -23,7 +23,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A tree without machines holds no secret, and is no tree that was rendered.
+    /// A tree without machines contains no secret, but was not rendered by firelay either.
     pub fn of_no_machines(audit: &Audit) -> Option<Self> {
         audit.machines.is_empty().then(|| Self {
             document: "manifest.json".to_owned(),

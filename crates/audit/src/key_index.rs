@@ -24,10 +24,10 @@ const NODE: &str = "system:node:";
 /// Secrets of a file, and what each is wrapped in.
 pub(crate) type Found = BTreeMap<Secret, String>;
 
-/// The certificates of the whole tree: a key may stand in one document and its certificate in another.
+/// The certificates of the whole tree: a key may be in one document and its certificate in another.
 pub(crate) struct KeyIndex {
     certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
-    /// Public keys that stand by themselves on control planes.
+    /// Separate public keys on control planes.
     publics: BTreeSet<Vec<u8>>,
     /// The cluster's CAs. Their names do not identify them: every cluster of kubeadm has a CA `kubernetes`.
     authorities: BTreeSet<Authority>,
@@ -99,8 +99,8 @@ impl KeyIndex {
         }
     }
 
-    /// Findings for a file that belongs to no machine. Only `admin.kubeconfig` and Terraform's variables may hold secrets, and
-    /// both are left out before.
+    /// Findings for a file that belongs to no machine. Only `admin.kubeconfig` and Terraform's variables may contain
+    /// secrets; the caller excludes both.
     pub(crate) fn of_no_machine(&self, catalogue: &Catalogue, file: &Document) -> Vec<Finding> {
         let secrets = self.secrets(catalogue, &file.contents);
         let finding = |(secret, wrapped): (Secret, String)| Finding {
@@ -146,7 +146,7 @@ impl KeyIndex {
     }
 }
 
-/// The CAs without a bundle: those of control planes and members of etcd, or of all machines if there are none.
+/// The CAs, if there is no bundle: those on control planes and etcd members, or on all machines if there are none.
 fn presented_authorities(machines: &[MachineFiles]) -> BTreeSet<Authority> {
     let trusted = |machine: &&MachineFiles| machine.roles.iter().any(|role| *role != Role::Worker);
     let any = machines.iter().any(|machine| trusted(&machine));

@@ -13,8 +13,8 @@ const DECIDING: usize = 12;
 /// Bits of the filter for each form: of the places of a text, one in so many gets past it.
 const BITS: usize = 32;
 
-/// The encodings of all values. Forms are not kept: the first bytes of one lead to its value, and its forms are computed again. So
-/// a cluster of thousands of machines takes little memory.
+/// The encodings of all values. Only the first bytes of an encoding are stored; they identify the value, and its
+/// encodings are computed again. So a cluster of thousands of machines needs little memory.
 pub(crate) struct Matcher {
     longest: usize,
     values: Vec<Zeroizing<Vec<u8>>>,

@@ -84,8 +84,8 @@ pub(crate) fn marks(layer: &[u8], found: &mut impl FnMut(Mark)) {
 }
 
 impl Mark {
-    /// The secret; `None` for a mark that is none. If the bundle's secrets are known (`searched`), a token that is not among them
-    /// is the user's own.
+    /// The secret, or `None` for a false match. If the bundle's secrets are known (`searched`), a token that is not
+    /// among them is the user's own.
     pub(crate) fn secret(self, searched: bool) -> Option<Secret> {
         let own = |title: &str| Some(Secret::new(Exposure::Identity, title, Holder::Anybody));
         match self {

@@ -1,4 +1,4 @@
-//! The secrets of each machine, and the rule that a machine holds no key but its own.
+//! The secrets of each machine, and the rule that a machine has no keys of others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,13 +40,13 @@ pub struct MachineFiles {
     pub roles: Vec<Role>,
     /// Name of its platform.
     pub platform: String,
-    /// The field of the platform that takes the document.
+    /// The platform's field for the document.
     pub attribute: String,
-    /// Path of the file that is handed over.
+    /// Path of the delivered file.
     pub given: String,
     /// In which form that has the document.
     pub rung: Option<String>,
-    /// Where the rest lies, if it is a pointer.
+    /// The payload, if the document is a pointer.
     pub payload: Option<Payload>,
     /// `security.maxExposure`.
     pub max_exposure: Option<Exposure>,
@@ -56,7 +56,7 @@ pub struct MachineFiles {
     pub files: Vec<Document>,
 }
 
-/// A payload where it lies.
+/// A payload at its location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Payload {
     /// Its URL.
@@ -96,8 +96,8 @@ pub struct Audit {
     pub findings: Vec<Finding>,
 }
 
-/// Checks the files of machines, and the `shared` ones that belong to no machine. `by_identity` says for the scheme of a
-/// payload's URL whether a machine authenticates with the identity that its cloud gave it.
+/// Checks the files of machines, and the `shared` ones that belong to no machine. `by_identity` returns for the scheme
+/// of a payload's URL whether a machine authenticates with its cloud identity.
 pub fn audit(
     catalogue: &Catalogue,
     machines: Vec<MachineFiles>,
@@ -262,7 +262,7 @@ fn unsearched(file: &Document) -> Option<Finding> {
     })
 }
 
-/// A machine without a document in the manifest, so that its handed-over file is unknown.
+/// A machine without a document in the manifest, so that its delivered file is unknown.
 fn undelivered(machine: &MachineFiles) -> Option<Finding> {
     let first = machine.files.first().filter(|_| machine.given.is_empty())?;
     Some(Finding {

@@ -39,9 +39,9 @@ pub struct Row {
     pub roles: Vec<Role>,
     /// Its platform.
     pub platform: String,
-    /// The field that takes the document.
+    /// The platform's field for the document.
     pub attribute: String,
-    /// The file that is handed over.
+    /// The delivered file.
     pub file: String,
     /// In which form.
     pub rung: Option<String>,
@@ -78,13 +78,13 @@ pub struct Platform {
 pub struct Reader {
     /// The platform.
     pub platform: String,
-    /// The field that takes the document.
+    /// The platform's field for the document.
     pub attribute: String,
     /// The readers, for people; `None` without a profile.
     pub readable_by: Option<String>,
     /// The resource and attribute in whose state Terraform keeps it, if the machine is made so.
     pub terraform: Option<String>,
-    /// Machines boot from the network: the document goes by in clear unless it is asked for with https://.
+    /// Machines boot from the network: the document is sent in plain text unless they request it with https://.
     pub network_boot: bool,
     /// The service from which pods can get it, if there is one.
     pub metadata_service: Option<String>,
@@ -93,7 +93,7 @@ pub struct Reader {
 }
 
 impl Report {
-    /// The report of an audit. `platform` finds a platform by its name and the field that takes the document.
+    /// The report of an audit. `platform` finds a platform by its name and its field for the document.
     pub fn new(
         cluster: &str,
         bundle: Option<String>,

@@ -1,4 +1,4 @@
-//! The files of a tree on disk, whatever the manifest says of their bytes.
+//! The files of a tree on disk, without comparing their bytes with the manifest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is none.
+    /// The directory has no manifest.
     #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
     Missing(PathBuf),
     /// The manifest cannot be understood.
@@ -34,7 +34,7 @@ pub enum Error {
     Read(PathBuf, #[source] io::Error),
 }
 
-/// Files that hold secrets for people or tools, not for machines.
+/// Files with secrets for people or tools, not for machines.
 const FOR_PEOPLE: [&str; 2] = ["admin.kubeconfig", "terraform/secrets.auto.tfvars.json"];
 
 /// Directory of the nodes' files.
@@ -43,7 +43,7 @@ const NODES: &str = "nodes";
 /// Name of the list of files.
 const MANIFEST: &str = "manifest.json";
 
-/// No document that a platform takes comes near.
+/// Far above every platform's limit for documents.
 const LARGEST: u64 = 16 << 20;
 
 /// A role of a machine.
@@ -161,7 +161,7 @@ impl Files {
 
     /// Files at the top and among the nodes that belong to no node.
     fn strays(&self, files: &BTreeMap<&str, BTreeSet<PathBuf>>) -> Result<BTreeSet<PathBuf>, Error> {
-        // An image or a link that somebody put beside the nodes is no document.
+        // An image, or a user's link beside the nodes, is no document.
         let is_small = |path: &PathBuf| {
             let file = fs::metadata(self.root.join(path));
             file.is_ok_and(|file| file.is_file() && file.len() <= LARGEST)

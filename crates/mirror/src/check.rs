@@ -30,7 +30,7 @@ pub enum Fault {
     Missing,
     /// It has another digest, lower-case hex.
     Digest(String),
-    /// It is there and has no bytes.
+    /// The file exists and is empty.
     Empty,
     /// It could not be read, and why.
     Unreadable(String),
@@ -38,7 +38,7 @@ pub enum Fault {
     NoAnswer(String),
 }
 
-/// Checks every file of a directory; `quick` checks only that it is there and has bytes.
+/// Checks every file of a directory; `quick` only checks that it exists and is not empty.
 pub fn check_local(wanted: &[Wanted], directory: &Path, quick: bool, parallel: usize) -> Vec<Problem> {
     let check = |file: &Wanted| {
         let path = directory.join(&file.path);
@@ -73,7 +73,7 @@ fn length(path: &Path) -> io::Result<(String, u64)> {
     Ok((String::new(), metadata.len()))
 }
 
-/// Requests every file at its `url`; `quick` asks only whether it is there.
+/// Requests every file at its `url`; `quick` only checks that it exists.
 pub fn check_remote(client: &Client, wanted: &[Wanted], quick: bool, parallel: usize) -> Vec<Problem> {
     let check = |file: &Wanted| {
         let fault = if quick { head(client, file) } else { get(client, file) };

@@ -10,7 +10,7 @@ use ureq::{
 
 use crate::{Endpoint, proxies::Proxies};
 
-/// Until a connection stands.
+/// The limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Until the answer begins, and between two pieces of it.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
@@ -47,7 +47,7 @@ pub(crate) struct RequestError {
     pub(crate) text: String,
     /// Another try may succeed.
     pub(crate) temporary: bool,
-    /// The server says that there is no such file.
+    /// The server answered that the file does not exist.
     pub(crate) absent: bool,
     /// There was no answer.
     pub(crate) no_answer: bool,

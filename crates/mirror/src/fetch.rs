@@ -17,7 +17,7 @@ use crate::{
     read_pieces,
 };
 
-/// The partial download of a file, and beside it the validator of its version (RFC 9110 §8.8).
+/// The partial download of a file, with the validator of its version in a second file (RFC 9110 §8.8).
 struct Part {
     bytes: PathBuf,
     validator: PathBuf,
@@ -36,7 +36,7 @@ impl Part {
         }
     }
 
-    /// How many bytes are there, and of which version; nothing without either.
+    /// The number of bytes present, and their version; nothing without either.
     fn begun(&self) -> Option<(u64, String)> {
         let length = fs::metadata(&self.bytes).ok()?.len();
         let version = fs::read_to_string(&self.validator).ok()?;
@@ -103,7 +103,7 @@ fn receive(
     Ok(measured)
 }
 
-/// A strong validator: an entity tag, or the date where there is none.
+/// A strong validator: an entity tag, or the date if there is none.
 fn validator(answer: &ureq::http::Response<ureq::Body>) -> Option<String> {
     let tag = field(answer.headers(), header::ETAG);
     let strong = tag.filter(|tag| !tag.starts_with("W/"));

@@ -1,7 +1,7 @@
-//! Mirrors: directories with files of the internet, each below its host and path, known by their SHA-256.
+//! Mirrors: directories with files of the internet, each below its host and path, identified by their SHA-256.
 //!
-//! [`sync`] fetches missing files, [`check_local`] and [`check_remote`] report them. A file gets its final name when it is
-//! whole and has the right digest, and not before.
+//! [`sync`] fetches missing files, [`check_local`] and [`check_remote`] report them. A file gets its final name only
+//! when it is complete and has the right digest.
 
 mod check;
 mod client;
@@ -50,15 +50,15 @@ impl Wanted {
     }
 }
 
-/// The results for all items in their order, computed by `parallel` threads. Each item is a task of its own, because most of
-/// the time is spent on waiting.
+/// The results for all items in order, computed by `parallel` threads. Each item is a separate task, because most of
+/// the time is waiting.
 fn in_parallel<T: Sync, R: Send>(items: &[T], parallel: usize, work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     let threads = rayon::ThreadPoolBuilder::new().num_threads(parallel.clamp(1, items.len().max(1)));
     let pool = threads.build().expect("the system has threads for a few downloads");
     pool.install(|| items.par_iter().with_max_len(1).map(work).collect())
 }
 
-/// Passes all that is left to read to `take`, piece by piece.
+/// Passes all remaining bytes to `take`, piece by piece.
 fn read_pieces<E>(
     reader: &mut impl Read,
     mut take: impl FnMut(&[u8]) -> Result<(), E>,

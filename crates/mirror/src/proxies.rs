@@ -1,5 +1,5 @@
-//! The way out, as curl takes it from the environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, also in
-//! lower case, which wins.
+//! Proxies, from the same environment variables as curl: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`; lower
+//! case takes precedence.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ impl Proxies {
         }
     }
 
-    /// Whether a host is reached without a proxy: it, a domain that it lies in, a range, or `*`.
+    /// Whether a host is reached without a proxy: by its name, its domain, a range, or `*`.
     pub(crate) fn bypasses(&self, host: &str) -> bool {
         let host = host.trim_matches(['[', ']']).to_lowercase();
         let address = host.parse::<IpAddr>().ok();

@@ -17,7 +17,7 @@ pub struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Takes a name apart.
+    /// Parses a name.
     pub fn of(image: &'a str) -> Self {
         let (rest, digest) = match image.split_once('@') {
             Some((rest, digest)) => (rest, Some(digest)),
@@ -39,7 +39,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The repository as a registry knows it.
+    /// The repository in the registry's API.
     pub fn path(&self) -> String {
         let official = self.registry == DOCKER && !self.repository.contains('/');
         format!("{}{}", if official { "library/" } else { "" }, self.repository)

@@ -1,5 +1,5 @@
-//! Whether a registry has an image, asked as containerd asks: its mirrors in order, then itself (containerd docs/hosts.md,
-//! OCI distribution specification, "Checking if content exists in the registry").
+//! Whether a registry has an image, with the same requests as containerd: first its mirrors in order, then itself
+//! (containerd docs/hosts.md, OCI distribution specification, "Checking if content exists in the registry").
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 pub struct Endpoint {
     /// Base URL.
     pub url: String,
-    /// The URL is used as it stands, without `/v2`.
+    /// The URL is used without adding `/v2`.
     pub override_path: bool,
     /// PEM of its authority; the system's if absent.
     pub ca: Option<String>,

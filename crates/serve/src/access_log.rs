@@ -1,4 +1,4 @@
-//! The log of requests. No line holds a secret or a token.
+//! The log of requests. No line contains a secret or a token.
 
 use std::{
     io::Write,
@@ -15,7 +15,7 @@ use crate::request::Request;
 /// Most characters of a path that are written down.
 const MOST_CHARACTERS: usize = 200;
 
-/// Path segments that are no secrets: those that this server knows, and empty and relative ones.
+/// Path segments that are no secrets: those that this server uses, and empty and relative ones.
 const WORDS: [&str; 13] = [
     "",
     ".",
@@ -72,7 +72,7 @@ pub(crate) struct Line {
     /// Bytes of the body that were sent.
     pub(crate) bytes: u64,
     pub(crate) outcome: Outcome,
-    /// Not all of it was taken.
+    /// The client did not accept all bytes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) broken: bool,
 }
@@ -106,8 +106,8 @@ pub(crate) fn now() -> String {
     OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default()
 }
 
-/// A path of a bounded length. Names in the mirror are shown, words that the server knows, and what has the form of an address
-/// or UUID, however they are written; anything else may be a token, or nearly one.
+/// A path of limited length. It shows names in the mirror, segments of this server's paths, and segments in the form of
+/// an address or UUID. Anything else may be a token, or nearly one.
 pub(crate) fn redacted_path(request: &Request) -> String {
     let in_mirror = |segments: &Vec<String>| segments.first().is_some_and(|first| first == "mirror");
     let shown = if request.segments.as_ref().is_some_and(in_mirror) {

@@ -26,7 +26,7 @@ pub struct Server {
     pub tree: TreeReader,
     /// The files that may be requested.
     pub catalog: Catalog,
-    /// Files for everybody.
+    /// Public files.
     pub mirror: Option<Mirror>,
     /// The CA's certificate, PEM, where there is TLS.
     pub ca: Option<String>,
@@ -47,11 +47,11 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
     pub(crate) node: Option<String>,
     pub(crate) outcome: Outcome,
-    /// The turn that it takes, if it takes one.
+    /// The claim on a document, if the request needs one.
     pub(crate) turn: Option<Turn>,
 }
 
-/// A document that goes out once.
+/// A document that is sent only once.
 #[derive(Debug)]
 pub(crate) struct Turn {
     node: String,
@@ -65,7 +65,7 @@ pub(crate) enum Body {
 }
 
 impl Answer {
-    /// The same for whoever asks for anything that is not there, or not for him.
+    /// The common answer to requests for missing files and for files of other machines.
     pub(crate) fn nothing(outcome: Outcome, node: Option<String>) -> Self {
         Self {
             node,
@@ -83,7 +83,7 @@ impl Answer {
         }
     }
 
-    /// To a HEAD nothing of it goes out.
+    /// A HEAD request gets no content.
     fn bytes(bytes: Vec<u8>, entry: &Entry, head: bool) -> Self {
         Self {
             status: 200,
@@ -177,7 +177,7 @@ impl Server {
         }
     }
 
-    /// Takes a turn back of which nothing was sent; whether that could be written down.
+    /// Releases a claim of which nothing was sent; whether that could be written to the journal.
     pub(crate) fn give_back(&self, turn: &Turn) -> bool {
         self.journal.as_ref().is_some_and(|journal| {
             let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,10 +27,10 @@ pub(crate) enum Content {
 /// A file that a machine may request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The node that it belongs to; `None` if everybody may request it.
+    /// The node that it belongs to; `None` if it is public.
     pub(crate) node: Option<String>,
     pub(crate) content: Content,
-    /// It holds secrets.
+    /// It contains secrets.
     pub(crate) secret: bool,
 }
 
@@ -59,7 +59,7 @@ impl Catalog {
                 }
             }
         }
-        // It leads on by MAC address and UUID.
+        // It redirects by MAC address and UUID.
         if matches!(known, KnownBy::Address) {
             let first = manifest
                 .files

@@ -17,7 +17,7 @@ use crate::{
     wire::{Timed, Wire},
 };
 
-/// Until the whole request is there, TLS included.
+/// The limit for receiving a whole request, TLS included.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// For an answer of any length.
@@ -36,7 +36,7 @@ pub(crate) struct Caller {
     pub(crate) tls: bool,
 }
 
-/// Answers whoever connected. Whatever goes wrong concerns nobody else.
+/// Handles one connection. Errors do not affect other connections.
 pub(crate) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Option<&Arc<ServerConfig>>) {
     // Answers are written in few pieces, and the last must not wait for an acknowledgement.
     let _ = stream.set_nodelay(true);
@@ -138,7 +138,7 @@ fn send(wire: &mut impl Wire, answer: Answer, head: bool, sent: &mut u64) -> io:
     let mut source: Box<dyn Read> = match answer.body {
         _ if head => Box::new(io::empty()),
         Body::Bytes(bytes) => Box::new(io::Cursor::new(bytes)),
-        // A file that grows meanwhile ends where it was said to.
+        // A file that grows meanwhile is cut at the announced length.
         Body::File(file, bytes) => Box::new(file.take(bytes)),
     };
     let mut chunk = vec![0; CHUNK];

@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Returned { node: String, sha256: String },
     /// The connection ended before the other side had all of it.
     Interrupted { node: String, sha256: String },
-    /// A machine is known by this token.
+    /// The token that identifies a machine.
     Token { node: String, token: String },
     /// The machine may have its document once more, and gets another token.
     Forgotten { node: String },
@@ -47,13 +47,13 @@ struct Given {
 /// The state after all events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deliveries {
-    /// By node: a machine that has a document runs, and gets no other one, whatever is rendered later.
+    /// By node: a machine that got a document is running, and gets no other one after later renders.
     given: BTreeMap<String, Given>,
     pub(crate) tokens: BTreeMap<String, String>,
 }
 
 impl Deliveries {
-    /// Takes an event in.
+    /// Applies an event.
     pub(crate) fn note(&mut self, event: Event) {
         match event {
             Event::Given { node, sha256, to, at } => self.give(node, sha256, to, &at),

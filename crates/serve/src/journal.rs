@@ -70,8 +70,8 @@ impl Drop for Journal {
 }
 
 impl Journal {
-    /// Opens the file, or makes one that only its owner reads. A last line without its end tells of what did not happen any
-    /// more, and goes.
+    /// Opens the file, or creates one that only its owner can read. An incomplete last line describes an event that did
+    /// not take effect, and is removed.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
@@ -122,7 +122,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Takes a claim back: nothing went out for it.
+    /// Releases a claim of which nothing was sent.
     pub(crate) fn give_back(&mut self, node: &str, sha256: &str) -> Result<(), Error> {
         self.append(Event::Returned {
             node: node.to_owned(),
@@ -138,7 +138,7 @@ impl Journal {
         })
     }
 
-    /// Whether [`Journal::claim`] would say so.
+    /// Whether [`Journal::claim`] would succeed.
     pub(crate) fn may_claim(&self, node: &str, sha256: &str, to: &str) -> bool {
         self.deliveries.allows(node, sha256, to, OffsetDateTime::now_utc())
     }

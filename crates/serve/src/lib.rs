@@ -1,8 +1,8 @@
 //! The server of `firelay serve`: documents, iPXE scripts and a mirror, over HTTP and HTTPS.
 //!
-//! Everything that may be requested is known before the first request: a [`Catalog`] made of the manifest. Requests are looked up
-//! in it, and no path is built from them. Decisions stand in pure modules (`request`, `catalog`, `deliveries`,
-//! `limits`); `journal`, `mirror` and `access_log` touch the disk, `connection` and `listen` the network
+//! All files are known before the first request: a [`Catalog`] built from the manifest. Requests are looked up in it,
+//! and no path is built from them. Pure modules make the decisions (`request`, `catalog`, `deliveries`, `limits`);
+//! `journal`, `mirror` and `access_log` access the disk, `connection` and `listen` the network
 //! (docs/adr/0014-serve-without-an-async-runtime.md).
 
 mod access_log;

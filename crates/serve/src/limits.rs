@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
-/// Addresses that are remembered. Beyond them all start over: the memory is bounded, the limit is not a lock.
+/// The maximum number of stored addresses. Above it all start again: it limits memory and must not lock out machines.
 const MOST_PEERS: usize = 1 << 16;
 
 /// An address may ask as often at once as it may in so many seconds.

@@ -1,4 +1,4 @@
-//! Taking connections until someone says stop.
+//! Accepting connections until the server is stopped.
 
 use std::{io, net::TcpListener, os::fd::AsFd, sync::Arc, thread, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{Server, connection::handle, slots::Slots};
 /// How long a full server waits before it looks whether it is to stop.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
-/// How long connections that are under way may take when the server stops.
+/// The time that open connections may take when the server stops.
 const LAST_CALL: Duration = Duration::from_secs(10);
 
 /// A socket that listens.
@@ -72,7 +72,7 @@ fn wait<'l>(listeners: &'l [Listener], stop: &impl AsFd, full: bool) -> io::Resu
     Ok(Some(ready.map(|(listener, _)| listener).collect()))
 }
 
-/// Takes one connection into a thread of its own.
+/// Handles one connection in a separate thread.
 fn accept(server: &Arc<Server>, listener: &Listener, slots: &Arc<Slots>) {
     let (stream, peer) = match listener.socket.accept() {
         Ok(accepted) => accepted,

@@ -1,4 +1,4 @@
-//! The mirror directory: files for everybody.
+//! The mirror directory, whose files are public.
 
 use std::{
     fs::File,
@@ -30,7 +30,7 @@ pub enum MirrorError {
         /// Why.
         source: io::Error,
     },
-    /// Everybody would get what only machines or the operator may have.
+    /// The mirror would publish files for machines or the operator.
     #[error(
         "the mirror {} would hand {} to everybody\n  = help: name a directory of its own, with kernels and RAM disks alone",
         mirror.display(), secret.display()
@@ -38,20 +38,20 @@ pub enum MirrorError {
     Secret {
         /// The directory.
         mirror: PathBuf,
-        /// The file that it holds, or the directory that it lies in.
+        /// The secret file that it contains, or the directory that contains it.
         secret: PathBuf,
     },
 }
 
-/// A directory below which files are handed out.
+/// A directory whose files are public.
 #[derive(Debug)]
 pub struct Mirror {
     root: PathBuf,
 }
 
 impl Mirror {
-    /// Opens a directory; links to it are followed now. It may neither hold nor lie in one of the `closed` paths, and may hold
-    /// no bundle and no rendered tree. `is_bundle` judges the text of a YAML file.
+    /// Opens a directory; symlinks to it are resolved now. It must not contain or be inside one of the `closed` paths,
+    /// and must contain no bundle and no rendered tree. `is_bundle` judges the text of a YAML file.
     pub fn open<'p>(
         path: &Path,
         closed: impl IntoIterator<Item = &'p Path>,
@@ -82,12 +82,12 @@ impl Mirror {
         }
     }
 
-    /// Whether it has a file, by a path as it stands in a URL.
+    /// Whether it has a file, by the path of a URL.
     pub fn has(&self, path: &str) -> bool {
         segments(&format!("/{path}")).is_some_and(|names| self.file(&names).is_some())
     }
 
-    /// A file by plain names, and its size. One that a link leads out of the mirror to is none.
+    /// A file by its path segments, and its size. A symlink that points outside the mirror counts as missing.
     pub(crate) fn file(&self, names: &[String]) -> Option<(File, u64)> {
         let asked: PathBuf = std::iter::once(self.root.as_path())
             .chain(names.iter().map(Path::new))
@@ -102,7 +102,7 @@ impl Mirror {
     }
 }
 
-/// Whether one lies in the other, wherever links lead. What does not exist yet lies where its folder does.
+/// Whether one contains the other, with symlinks resolved. A missing path is located by its folder.
 fn overlaps(root: &Path, closed: &Path) -> bool {
     let folder = || {
         let folder = closed.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -112,8 +112,8 @@ fn overlaps(root: &Path, closed: &Path) -> bool {
     place.is_ok_and(|place| place.starts_with(root) || (closed.is_dir() && root.starts_with(&place)))
 }
 
-/// A bundle or the list of a rendered tree in a directory. Links are not followed: they are none of its files. What cannot be
-/// read is not handed out either.
+/// A bundle or the manifest of a rendered tree in a directory. Symlinks are not followed: they are not served.
+/// Unreadable files are not served either.
 fn secret_below(directory: &Path, is_bundle: fn(&str) -> bool) -> Option<PathBuf> {
     let entries = std::fs::read_dir(directory).ok()?;
     entries.flatten().find_map(|entry| match entry.file_type().ok()? {
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a mirror is refused for what it holds.
+    /// Whether a mirror is refused because of its content.
     fn refused(mirror: &Path, closed: &[&Path]) -> bool {
         matches!(
             Mirror::open(mirror, closed.iter().copied(), |text| text.contains("kind: Secrets\n")),

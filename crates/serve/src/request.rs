@@ -8,13 +8,13 @@ pub const MOST_BYTES: usize = 8 << 10;
 /// Most headers.
 const MOST_HEADERS: usize = 64;
 
-/// Says who asks, where the path says `self`.
+/// Identifies the machine, if the path contains `self`.
 const NODE_HEADER: &str = "x-firelay-node";
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// HEAD: nobody wants the body.
+    /// A HEAD request, without content in the answer.
     pub head: bool,
     /// The path without its query, and without the server that an absolute form names, as it came.
     pub path: String,
@@ -31,11 +31,11 @@ pub enum Parsed {
     Partial,
     /// A request.
     Whole(Request),
-    /// No request that is answered; the status that says so.
+    /// An invalid request, with the status of the answer.
     Refused(u16),
 }
 
-/// Reads the head of a request; whatever the bytes are, this is an answer to them.
+/// Parses the head of a request; every input gives a result.
 pub fn parse(bytes: &[u8]) -> Parsed {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -74,7 +74,7 @@ fn read(request: &httparse::Request<'_, '_>) -> Parsed {
     })
 }
 
-/// The path of a target. A server takes the absolute form of one as well, which proxies are sent (RFC 9112 §3.2.2).
+/// The path of a target. A server also accepts the absolute form, which is sent to proxies (RFC 9112 §3.2.2).
 fn origin(target: &str) -> &str {
     let after = |scheme: &str| {
         let (start, rest) = target.split_at_checked(scheme.len())?;

@@ -1,7 +1,7 @@
-//! Places for connections: so many for all, and of them a part for one address.
+//! Connection limits: one for all connections, and one for each address.
 //!
-//! A machine with IPv6 chooses its address within a network of 64 bits (RFC 4291 §2.5.1), and so may take many: such a network
-//! has a part of its own, a larger one, because a whole rack may be in it.
+//! A machine with IPv6 chooses its address within a /64 network (RFC 4291 §2.5.1), and so may have many. Such a network
+//! has its own limit; it is larger, because a whole rack may be in it.
 
 use std::{
     collections::HashMap,
@@ -53,7 +53,7 @@ impl Slots {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for an address; `None` when it or its network has its part already, or there is none.
+    /// A slot for an address; `None` if the limit of the address, of its network or of the server is reached.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         let holders = holders(peer);
         let mut taken = self.taken();
@@ -72,7 +72,7 @@ impl Slots {
         })
     }
 
-    /// Waits a while for fewer than so many to be taken; whether they are.
+    /// Waits until fewer than `count` slots are in use; whether that was reached in time.
     pub(crate) fn wait_below(&self, count: usize, time: Duration) -> bool {
         let waited = self
             .freed

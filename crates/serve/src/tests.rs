@@ -58,7 +58,7 @@ fn a_path_is_plain_names_or_nothing() {
     }
     // Decoded once.
     assert_eq!(segments("/a%252fb").unwrap(), ["a%2fb"]);
-    // As a proxy would be asked.
+    // The form that proxies receive.
     assert_eq!(segments("http://boot.lan:8080/m/a?b=http://c/d").unwrap(), ["m", "a"]);
     assert_eq!(segments("HTTPS://[fd00::1]/m/a").unwrap(), ["m", "a"]);
 }
@@ -206,7 +206,7 @@ fn no_token_is_written_down() {
         "x",
     ] {
         assert_eq!(redacted_path(&format!("/m/{who}/user-data")), "/m/*/user-data");
-        // However the way there is written, and where there is none.
+        // With the path in any notation, and with none.
         for (path, shown) in [
             (format!("/%6d/{who}/user-data"), "/m/*/user-data"),
             (format!("http://boot.lan/m/{who}/user-data"), "/m/*/user-data"),

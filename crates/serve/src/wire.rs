@@ -1,4 +1,4 @@
-//! A connection on which nothing takes longer than it may.
+//! A connection with time limits for every operation.
 
 use std::{
     io::{self, Read, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use rustls::{ServerConnection, StreamOwned};
 
-/// How long the other side may take for its last word.
+/// The time that the client gets to finish after the answer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Most bytes that are read of what follows a request.
@@ -42,8 +42,9 @@ impl Timed {
         }
     }
 
-    /// Says that nothing follows, and hears the other side out for a moment: to close on bytes that nobody read would take the
-    /// answer back (RFC 9112 §9.6). What was written is in the system's buffers, so only an orderly end tells that it arrived.
+    /// Closes the sending direction, and reads remaining bytes for a moment: closing with unread bytes would discard
+    /// the answer (RFC 9112 §9.6). Written bytes are only in the system's buffers, so only an orderly end shows that
+    /// they arrived.
     fn part(&mut self) -> io::Result<()> {
         self.until = Instant::now() + FAREWELL;
         self.stream.shutdown(Shutdown::Write)?;
@@ -82,7 +83,7 @@ impl Write for Timed {
 pub(crate) trait Wire: Read + Write {
     /// Gives it time until then.
     fn until(&mut self, then: Instant);
-    /// How many bytes the system has taken to send them, those of TLS included.
+    /// The number of bytes that the system has accepted for sending, TLS overhead included.
     fn taken(&self) -> u64;
     /// Ends it after everything was sent; an error if the other side does not end it in order as well.
     fn end(self) -> io::Result<()>;

@@ -1,7 +1,7 @@
-//! The user's own files in a tree, carried over into the tree that takes its place.
+//! Copying the user's own files of a tree into the tree that replaces it.
 //!
-//! Each file gets a second name in the new tree (a hard link). Programs that have it open notice nothing, and neither tree lacks
-//! it at any moment. Directories are created again, with the owner, mode and times of the old ones.
+//! Each file gets a second name in the new tree (a hard link). Programs that have it open notice nothing, and it is
+//! always present in both trees. Directories are created again, with the owner, mode and times of the old ones.
 
 use std::{
     collections::BTreeSet,
@@ -40,8 +40,8 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// Carries over everything that is not firelay's. An error means that the new tree cannot take the place of the old one: a
-/// file cannot have two names, a directory cannot be read, or it has attributes that a new directory lacks.
+/// Copies everything that is not firelay's. An error means that the new tree cannot replace the old one: hard links are
+/// impossible, a directory is unreadable, or it has attributes that a new directory lacks.
 pub(crate) fn carry(from: &Path, to: &Path, ours: &Ours<'_>) -> io::Result<()> {
     let mut carrier = Carrier {
         from,
@@ -113,8 +113,8 @@ fn make_directories(root: &Path, path: &Path) -> io::Result<()> {
     builder.create(root.join(path))
 }
 
-/// Gives a new directory the owner of the old one, and its mode if no other is given. Not every user can copy access control
-/// lists and labels: where they differ, the new directory cannot take the place of the old one.
+/// Gives a new directory the owner of the old one, and its mode unless another is given. Not every user can copy access
+/// control lists and labels: if they differ, the new directory cannot replace the old one.
 pub(crate) fn resemble(old: &Path, new: &Path, mode: Option<u32>) -> io::Result<()> {
     let (was, is) = (fs::symlink_metadata(old)?, fs::symlink_metadata(new)?);
     if was.dev() != is.dev() || !same_attributes(old, new)? {

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::{Error, names::is_staging, writer::GITIGNORE};
 use firelay_base::disk::sync_directory;
 
-/// Makes an [`Error::Io`] of what the system says.
+/// Wraps a system error in an [`Error::Io`].
 pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { action, path, source }
@@ -59,7 +59,7 @@ impl Drop for Root {
     }
 }
 
-/// Let go explicitly: a child that was forked at that moment shares the open file, and would hold it on.
+/// Released explicitly: a child forked at that moment shares the open file, and would keep the lock.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
@@ -87,7 +87,7 @@ fn is_at(directory: &File, path: &Path) -> bool {
     opened.is_some() && opened == fs::symlink_metadata(path).map(place).ok()
 }
 
-/// A new file that nobody else can read, whatever the umask, from before its first byte.
+/// Writes a new file that no other user can read at any moment, whatever the umask.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let written = OpenOptions::new()
         .write(true)
@@ -101,7 +101,7 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written.map_err(failed("write", path))
 }
 
-/// A directory that nobody else can enter; one that is there is taken.
+/// A directory that no other user can enter; an existing one is used.
 pub(crate) fn make_private_directory(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed("create", path)(error)),
@@ -139,8 +139,8 @@ fn add_directories(directory: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()>
     Ok(())
 }
 
-/// Removes a directory in which a tree was put together. The file by which the next run recognises it goes last, so that a run
-/// which dies meanwhile leaves no directory that nobody dares to remove.
+/// Removes a staging directory. The file that identifies it is removed last, so that the next run can still remove it
+/// after a crash.
 pub(crate) fn remove_staging(directory: &Path) -> io::Result<()> {
     // The user may have closed directories that were carried over.
     open_directories(directory)?;

@@ -22,10 +22,10 @@ pub enum Error {
     /// Nothing was rendered there.
     #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
     Missing(PathBuf),
-    /// Another render holds the tree.
+    /// Another render has locked the tree.
     #[error("{path} is being written by another firelay: wait for it to end", path = .0.display())]
     Busy(PathBuf),
-    /// `manifest.json` cannot be understood, so that it is not known which files may be replaced.
+    /// `manifest.json` is invalid, so it is unknown which files may be replaced.
     #[error("{} is not a manifest of firelay ({reason}): restore it, or choose another output directory", path.display())]
     Manifest {
         /// Path of the manifest.
@@ -39,7 +39,7 @@ pub enum Error {
         /// Paths within the tree.
         paths: Vec<String>,
     },
-    /// Files that are to stay are not what the last manifest says. Nothing was changed.
+    /// Files to keep differ from the last manifest. Nothing was changed.
     #[error("these are not as the last render left them; render all nodes:\n  {}", paths.join("\n  "))]
     Changed {
         /// Paths within the tree.

@@ -1,7 +1,7 @@
-//! The exchange of whole trees in one step, and the removal of the old tree.
+//! The atomic exchange of whole trees, and the removal of the old tree.
 //!
-//! Linux exchanges two directories at once (renameat2(2), RENAME_EXCHANGE). Before the step the complete new tree lies under a
-//! name of its own beside the old one. After it the old tree lies there, and is removed.
+//! Linux exchanges two directories at once (renameat2(2), RENAME_EXCHANGE). Before, the complete new tree is next to
+//! the old one under another name. After, the old tree is there, and is removed.
 
 use std::{
     collections::BTreeSet,
@@ -72,7 +72,8 @@ fn rename_new(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Removes the leftovers of killed runs beside a tree, and returns those that could not be removed. The tree must be locked.
+/// Removes the leftovers of killed runs next to a tree, and returns those that could not be removed. The tree must be
+/// locked.
 pub(crate) fn clear(root: &Path) -> Vec<PathBuf> {
     // A directory that cannot be listed is no error: its leftovers stay.
     let entries = root.parent().into_iter().flat_map(fs::read_dir).flatten().flatten();
@@ -85,7 +86,7 @@ fn clear_one(entry: &DirEntry, root: &Path) -> Option<PathBuf> {
     if !(is(STAGING) || is(EXCHANGE)) || !entry.metadata().is_ok_and(|found| is_own_directory(&found, root)) {
         return None;
     }
-    // A run that still lives holds it.
+    // A running process holds its lock.
     let Ok(_lock) = lock(&path) else { return None };
     if is(EXCHANGE) {
         return discard(&path, root);
@@ -96,8 +97,8 @@ fn clear_one(entry: &DirEntry, root: &Path) -> Option<PathBuf> {
     remove_staging(&path).err().map(|_| path)
 }
 
-/// A directory of another user is no leftover, whatever its name. The old tree may belong to another user than the one who
-/// renders into it (sudo).
+/// A directory of another user is no leftover, whatever its name. With sudo the old tree may belong to another user
+/// than the current one.
 fn is_own_directory(found: &Metadata, root: &Path) -> bool {
     let of_the_tree = || fs::metadata(root).is_ok_and(|root| root.uid() == found.uid());
     found.is_dir() && (found.uid() == geteuid().as_raw() || of_the_tree())
@@ -141,7 +142,7 @@ impl<'a> Discard<'a> {
         if !self.content(Path::new(""), &ours)? {
             return Ok(false);
         }
-        // It goes last, because it says which files may be removed.
+        // It is removed last, because it lists the files that may be removed.
         match fs::remove_file(self.old.join(MANIFEST)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => fs::remove_dir(self.old)?,

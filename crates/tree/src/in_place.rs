@@ -1,8 +1,9 @@
-//! The replacement of a tree's files one by one, where whole trees cannot be exchanged: on a mount point, in the working
-//! directory, or on a file system that lacks the system call.
+//! Replacing a tree's files one by one, where whole trees cannot be exchanged: on a mount point, in the working
+//! directory, or on a file system without the system call.
 //!
-//! Every file is whole at every moment, old or new, and `manifest.json` comes last. Meanwhile the new manifest lies in a staging
-//! directory within the tree. From it the next run knows which files a run that died has put in place, and finishes the work.
+//! Every file is complete at every moment, old or new, and `manifest.json` is replaced last. Meanwhile the new manifest
+//! is in a staging directory within the tree. It shows the next run which files a killed run has replaced, so that it
+//! finishes the work.
 
 use std::{
     fs, io,
@@ -17,7 +18,7 @@ use crate::{
 };
 use firelay_base::disk::sync_directory;
 
-/// Puts the new files, which lie in `staging`, and the manifest in place, and removes the files that go.
+/// Moves the new files from `staging` and the manifest into place, and removes obsolete files.
 pub(crate) fn replace(mut staging: Staging, root: &Path, report: &Report) -> Result<(), Error> {
     if staging.beside {
         staging = moved(&staging, root, report)?;
@@ -79,7 +80,7 @@ fn remove(root: &Path, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the new names on the disk before the manifest tells of them.
+/// Syncs the new names to disk before the manifest lists them.
 fn sync_parents(root: &Path, report: &Report) -> Result<(), Error> {
     let mut directories: Vec<PathBuf> = report
         .written

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::{DeliveryForm, DocumentFormat, Encoding, Manifest, ManifestFile};
 
-/// A machine or pool, and the files of the tree that a datasource of its system asks for.
+/// A machine or pool, and the files of the tree that its system's datasource requests.
 #[derive(Clone, Debug)]
 pub struct Machine<'m> {
     /// Name of the node or pool.
     pub name: &'m str,
     /// It is a pool: its machines have names of their own.
     pub pool: bool,
-    /// Runs from memory, so that it asks for its document at each start.
+    /// Runs from memory, so that it requests its document at each boot.
     pub memory: bool,
     /// MAC address of its boot interface, lower case with colons.
     pub mac: Option<&'m str>,
@@ -73,7 +73,7 @@ fn machine<'m>(name: &'m str, files: &[&'m ManifestFile]) -> Option<Machine<'m>>
     })
 }
 
-/// The file that is handed over, if it is plain text or a pointer; else the readable document, which has the same content.
+/// The delivered file, if it is plain text or a pointer; else the readable document with the same content.
 fn document<'m>(
     handed: Option<&'m ManifestFile>,
     own: impl Fn(&str) -> Option<&'m ManifestFile>,

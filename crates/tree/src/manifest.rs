@@ -23,11 +23,11 @@ pub struct Manifest {
     pub kubernetes_version: String,
     /// Which bundle the secrets come from.
     pub bundle_fingerprint: String,
-    /// The cluster stands: no document founds it.
+    /// The cluster exists: no document is a founder's.
     #[serde(default, skip_serializing_if = "is_false")]
     pub founded: bool,
-    /// Machines and pools that were rendered anew since the bundle was made, by name. All others are of generation 1, and
-    /// their certificates have the bundle's date.
+    /// Machines and pools that were renewed since the bundle was created, by name. All others have generation 1 and
+    /// certificates with the bundle's date.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub generations: BTreeMap<String, Generation>,
     /// Date of the administrator's certificate, where it is not the bundle's.
@@ -119,25 +119,25 @@ pub struct ManifestFile {
     /// Name of that node's platform profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// MAC address of that node's boot interface, for what serves documents by it; only on the file that is handed over.
+    /// MAC address of that node's boot interface, for servers that select documents by it; only on the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// SMBIOS UUID of that node's machine, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// The machine runs from memory and asks for its document at each start, likewise.
+    /// The machine runs from memory and requests its document at each boot; only on the delivered file.
     #[serde(default, skip_serializing_if = "is_false")]
     pub memory: bool,
-    /// The field of the platform that takes it; only on the one file of a node that is handed over.
+    /// The platform's field for it; only on the one delivered file of a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribute: Option<String>,
-    /// In which form the file that is handed over has the document.
+    /// The form of the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<DeliveryForm>,
-    /// `security.maxExposure` of that node; only on the file that is handed over.
+    /// `security.maxExposure` of that node; only on the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_exposure: Option<Exposure>,
-    /// How the file that is handed over is encoded.
+    /// The encoding of the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
     /// Size of the file.
@@ -145,10 +145,10 @@ pub struct ManifestFile {
     /// Bytes that the platform counts against `limit`: not the same as `bytes` where it counts before base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u64>,
-    /// Most bytes that the platform takes; absent without a practical limit.
+    /// The platform's limit in bytes; absent without a practical limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Where the file has to lie before the machine boots; only on the payload of a pointer.
+    /// The URL where the file must be available before the machine boots; only on the payload of a pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The file is encrypted; only on the payload of a pointer.
@@ -175,7 +175,7 @@ impl ManifestFile {
     }
 }
 
-/// serde's `skip_serializing_if` hands over a reference.
+/// serde's `skip_serializing_if` passes a reference.
 #[expect(clippy::trivially_copy_pass_by_ref)]
 fn is_false(flag: &bool) -> bool {
     !*flag

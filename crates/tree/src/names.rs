@@ -31,7 +31,8 @@ pub(crate) const EXCHANGE: &str = ".firelay-exchange-";
 /// Letters and digits that `tempfile` appends to a name.
 const DRAWN: usize = 6;
 
-/// The first part of the name of a directory beside a tree: it has the tree's name, because other trees lie there, too.
+/// The first part of the name of a directory next to a tree. It contains the tree's name, because several trees may be
+/// in one folder.
 pub(crate) fn beside(kind: &str, root: &Path) -> OsString {
     let mut name = OsString::from(kind);
     name.push(root.file_name().unwrap_or_default());
@@ -39,7 +40,7 @@ pub(crate) fn beside(kind: &str, root: &Path) -> OsString {
     name
 }
 
-/// The random part of the name of a directory beside a tree, if it has such a name.
+/// The random part of the name of a directory next to a tree, if the name has this form.
 pub(crate) fn drawn<'a>(name: &'a OsStr, kind: &str, root: &Path) -> Option<&'a OsStr> {
     let prefix = beside(kind, root);
     let drawn = name.as_bytes().strip_prefix(prefix.as_bytes())?;

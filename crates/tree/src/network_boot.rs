@@ -6,7 +6,7 @@ pub const FIRST_SCRIPT: &str = "pxe/boot.ipxe";
 /// Name of a machine's own script.
 pub const SCRIPT: &str = "boot.ipxe";
 
-/// The keys by which a server knows a machine: its MAC address with hyphens, its UUID.
+/// The keys that identify a machine to a server: its MAC address with hyphens, its UUID.
 pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
     let mac = mac.map(|mac| mac.replace(':', "-"));
     mac.into_iter().chain(uuid.map(str::to_owned)).collect()

@@ -18,21 +18,22 @@ use crate::{
 };
 use firelay_base::disk::Unfinished;
 
-/// A tree that nobody reads yet. It goes when this is dropped.
+/// A tree that is not visible yet. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staging {
     directory: PathBuf,
     /// The directory stays when this is dropped.
     left: bool,
-    /// The directory lies beside the tree that it replaces, so that the two can be exchanged.
+    /// The directory is next to the tree that it replaces, so that both can be exchanged.
     pub(crate) beside: bool,
-    /// Without this lock the next run takes the directory for a leftover. After the exchange it is the lock of the tree.
+    /// Without this lock the next run treats the directory as a leftover. After the exchange it is the lock of the
+    /// tree.
     _lock: Lock,
     _unfinished: Unfinished,
 }
 
 impl Staging {
-    /// Beside the tree, or within it where the two could not be exchanged.
+    /// Next to the tree, or within it if the two cannot be exchanged.
     pub(crate) fn create(root: &Path) -> Result<Self, Error> {
         let outside = exchange_directory(root).and_then(|parent| new_directory(parent, &beside(STAGING, root)).ok());
         outside.map_or_else(|| Self::inside(root), |directory| Self::new(directory, true))
@@ -70,8 +71,8 @@ impl Staging {
         write_private(&self.at(path), bytes)
     }
 
-    /// Takes a file of the old tree as it is. The same file in both trees keeps its times and costs no space; where a file
-    /// cannot have two names, it is copied.
+    /// Reuses a file of the old tree. A hard link keeps its times and needs no space; where links are impossible, it is
+    /// copied.
     pub(crate) fn take(&self, root: &Path, path: &str) -> Result<(), Error> {
         self.make_parents(path)?;
         let (from, to) = (root.join(path), self.at(path));

@@ -1,9 +1,9 @@
-//! The output tree, written so that a reader never sees half of anything.
+//! The output tree, written atomically.
 //!
-//! The new tree is put together beside the old one. [`TreeWriter::finish`] checks that no foreign file is in the way, carries
-//! over the user's own files, syncs everything, and exchanges the two trees in one step. Whatever ends the program, the tree is
-//! the old one or the new one. Where trees cannot be exchanged the files are replaced one by one, `manifest.json` last.
-//! Dropping the writer before that leaves the tree as it was.
+//! The new tree is built next to the old one. [`TreeWriter::finish`] checks that no foreign file is in the way, keeps
+//! the user's own files, syncs everything, and exchanges the two trees in one step. Whatever ends the program, the tree
+//! is the old one or the new one. Where trees cannot be exchanged the files are replaced one by one, `manifest.json`
+//! last. Dropping the writer before that leaves the tree unchanged.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map},
@@ -45,7 +45,7 @@ pub struct Report {
     pub unchanged: Vec<String>,
     /// Files of the last render that this one has not.
     pub removed: Vec<String>,
-    /// Directories beside the tree that were not removed, because not everything in them is firelay's.
+    /// Directories next to the tree that were not removed, because they contain foreign files.
     pub left: Vec<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ pub struct TreeWriter {
     last: Option<Manifest>,
     /// Staging directories of runs that died; they are removed when all is well again.
     stale: Vec<PathBuf>,
-    /// Old trees beside this one that could not be removed.
+    /// Old trees next to this one that could not be removed.
     left: Vec<PathBuf>,
     _lock: Lock,
 }
@@ -75,8 +75,7 @@ struct Entry {
 }
 
 impl TreeWriter {
-    /// Makes the directory if there is none, locks it, removes what killed runs left beside it, and reads what the last render
-    /// wrote.
+    /// Creates the directory if it is missing, locks it, removes leftovers of killed runs, and reads the last manifest.
     pub fn begin(out: &Path) -> Result<Self, Error> {
         let root = Root::open(out)?;
         let lock = lock(&root.path)?;
@@ -116,7 +115,7 @@ impl TreeWriter {
         self.refuse_foreign(&self.entries.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a file in; its size and digest are filled in here. Bytes that the tree already has are not written again.
+    /// Adds a file; fills in its size and digest. Bytes that the tree already has are not written again.
     pub fn put(&self, mut described: ManifestFile, bytes: &[u8]) -> Result<(), Error> {
         check_name(&described.path)?;
         described.bytes = bytes.len() as u64;
@@ -135,7 +134,7 @@ impl TreeWriter {
         whole(self.staging.path(), staged)
     }
 
-    /// Takes an unchanged file over into the new tree, which needs it only if whole trees are exchanged.
+    /// Keeps an unchanged file in the new tree; only needed if whole trees are exchanged.
     fn take(&self, path: &str) -> Result<(), Error> {
         if self.staging.beside {
             self.staging.take(&self.root.path, path)
@@ -144,9 +143,9 @@ impl TreeWriter {
         }
     }
 
-    /// Takes files of the last render in as they are, those that `which` says. A file whose bytes are not what the last
-    /// manifest says cannot be vouched for, and a node without its documents would be no node for who reads the manifest:
-    /// both are refused. A file of no node, such as a kubeconfig that was moved to where it is used, is left out.
+    /// Keeps files of the last render, those that `which` selects. A file that differs from the last manifest, or a
+    /// node without documents, is refused: the new manifest would confirm them. A missing file of no node, such as a
+    /// kubeconfig that was moved away, is omitted.
     pub fn keep(&self, which: impl Fn(&ManifestFile) -> bool) -> Result<(), Error> {
         let last = self.last.iter().flat_map(|last| &last.files);
         let files: Vec<_> = last.filter(|file| which(file)).collect();
@@ -253,7 +252,7 @@ impl TreeWriter {
         remove_stale(&self.stale)
     }
 
-    /// Completes the new tree and syncs it. Returns whether it can take the place of the old one.
+    /// Completes the new tree and syncs it. Returns whether it can replace the old one.
     fn prepare(&self, report: &Report) -> Result<bool, Error> {
         let (from, to) = (self.root.path.as_path(), self.staging.path());
         let mode = self.root.mode(!self.owned.is_empty())?;

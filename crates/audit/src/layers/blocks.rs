@@ -1,10 +1,10 @@
-//! Runs of base64, base32 or hex that go over several lines or words.
+//! Runs of base64, base32 or hex over several lines or words.
 
 use zeroize::Zeroizing;
 
 use super::is_coded;
 
-/// Shorter texts begin no block, unless nothing else stands in their lines.
+/// Shorter texts start a block only if they fill their lines.
 const PIECE: usize = 16;
 
 /// Whole lines, with and without the end of the line before: `key: AAAA`.
@@ -33,7 +33,7 @@ pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     found
 }
 
-/// Without what stands around a line of a text: blanks, quotes, continuations, padding.
+/// A line without surrounding blanks, quotes, continuations and padding.
 fn trimmed(line: &[u8]) -> &[u8] {
     let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'\\=,".contains(byte);
     let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
@@ -121,7 +121,7 @@ impl<'t> Piece<'t> {
         })
     }
 
-    /// It is as long as the one before, or stands between the same.
+    /// It has the same length as the last one, or the same surrounding text.
     fn follows(&self, last: &Self) -> bool {
         self.run.len() == last.run.len() || (self.before, self.after) == (last.before, last.after)
     }

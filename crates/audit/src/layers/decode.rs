@@ -37,7 +37,7 @@ pub(crate) fn unescaped(bytes: &[u8]) -> Bytes {
     text
 }
 
-/// Of either alphabet. A character too many is left out: it may belong to what stands behind.
+/// Decodes both alphabets. A surplus character at the end is dropped: it may belong to the following text.
 pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -119,7 +119,7 @@ pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     encoded.then_some(plain)
 }
 
-/// How much of what stands behind a backslash belongs to it, and whether that hides something.
+/// The number of bytes after a backslash that belong to it, and whether it escapes something.
 fn escape(rest: &[u8], plain: &mut Vec<u8>) -> (usize, bool) {
     let digits = |from: usize, most: usize, base: u32| {
         let all = rest.get(from..).unwrap_or_default();
@@ -185,7 +185,8 @@ pub(crate) fn numbers(text: &[u8]) -> Vec<Bytes> {
     found
 }
 
-/// Texts with a zero before or behind every byte. With the zero before, what stands before the text may seem to be of it.
+/// Texts with a zero before or after every byte. With the zero before, the preceding byte may seem to belong to the
+/// text.
 pub(crate) fn utf16(bytes: &[u8]) -> Vec<Bytes> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Everything that can be unpacked from bytes, whatever is wrapped in what.
+//! Everything that can be decoded from bytes, at any nesting.
 
 mod blocks;
 mod decode;
@@ -20,8 +20,8 @@ use self::{
 };
 pub(crate) use self::{decode::unescaped, pieces::Piece};
 
-/// Most wrappings within each other. A document of firelay has five at the most, and base64 around base64
-/// grows a key to more than any platform takes before there are so many.
+/// Maximum depth of encodings. A document of firelay has at most five. Repeated base64 grows a key beyond every
+/// platform's limit before it reaches this depth.
 const DEPTH: usize = 32;
 
 /// Texts within more wrappings are not searched in pieces, since each piece may have as many wrappings as a file.
@@ -197,7 +197,7 @@ impl Unpacking<'_> {
         self.escapes(text);
     }
 
-    /// Encodings whose words are whole in each piece.
+    /// Encodings that never cross the border of a piece.
     fn words(&mut self, bytes: &[u8]) {
         let escaped = bytes.contains(&b'\\').then(|| unescaped(bytes));
         let text = escaped.as_ref().map_or(bytes, |text| text.as_slice());
@@ -282,7 +282,8 @@ impl Unpacking<'_> {
         while let Some((start, stream)) = streams(&bytes[at..]) {
             let begin = at + start;
             let inflated = stream.inflate(&bytes[begin..], self.left);
-            // Read bytes are charged as well, or streams that begin at every byte and give nothing would take too long.
+            // Read bytes count as well. Otherwise streams that start at every byte and decode to nothing would take too
+            // long.
             if !self.spend(inflated.read) {
                 return;
             }

@@ -1,5 +1,6 @@
-//! A text cut where nothing goes on that is read as a whole: no run of base64, base32 or hex over several lines or words, and no list
-//! of numbers. So each piece can be searched by itself, and one that occurs in thousands of documents is searched once.
+//! A text split where no encoding can continue: no run of base64, base32 or hex over several lines or words, and no
+//! list of numbers. So each piece is searched separately, and one that occurs in thousands of documents is searched
+//! once.
 
 use super::{
     blocks::{follow, words},
@@ -12,7 +13,7 @@ const LEAST: usize = if cfg!(test) { 1 } else { 512 };
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'t> {
-    /// The piece, and whole lines behind it. A known secret may reach from one piece into the next.
+    /// The piece, and whole lines after it. A known secret may continue in the next piece.
     pub(crate) with_margin: &'t [u8],
     /// Its length without the margin.
     pub(crate) length: usize,
@@ -47,7 +48,7 @@ fn margin_of(behind: &[u8], margin: usize) -> usize {
             break;
         }
         let count = |is: fn(&u8) -> bool| line.iter().filter(|byte| is(byte)).count();
-        // The letter of an escaped line break is none of the secret.
+        // The letter of an escaped line break does not belong to the secret.
         characters += count(u8::is_ascii_alphanumeric).saturating_sub(count(|byte| *byte == b'\\'));
         length += line.len();
     }
@@ -73,8 +74,9 @@ fn cuts(text: &[u8]) -> Vec<usize> {
     cuts
 }
 
-/// Whether no decoder holds anything between two lines. The second is an item of a list in YAML: its dash ends a list of numbers, and
-/// with the blank behind it the line is no line of base64. No backslash joins the lines or hides a line break in one of them.
+/// Whether no encoding can cross the border between two lines. The second one is an item of a YAML list: its dash ends
+/// a list of numbers, and the blank after it excludes base64. No backslash joins the lines or escapes a line break in
+/// one of them.
 fn is_free(before: &[u8], behind: &[u8]) -> bool {
     let is_break = |byte: &u8| *byte == b'\n';
     let last = before.rsplit(is_break).next().unwrap_or_default();

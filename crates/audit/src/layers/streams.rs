@@ -50,7 +50,7 @@ fn is_zlib(bytes: &[u8]) -> bool {
 }
 
 impl Stream {
-    /// As much as can be unpacked before an error: what stands behind the end is none of it.
+    /// The bytes decompressed before an error; bytes after the end of the stream are ignored.
     pub(crate) fn inflate(self, packed: &[u8], most: usize) -> Inflated {
         match self {
             Self::Gzip => inflate(MultiGzDecoder::new(packed), most, packed.len(), |reader| {

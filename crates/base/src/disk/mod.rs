@@ -1,7 +1,8 @@
-//! Files that appear whole or not at all, and survive a power cut from then on. Every verb that writes a file uses this.
+//! Atomic and durable writing of files. Every verb that writes a file uses this.
 //!
-//! A new file has no name before it is whole, so nothing is left of it whatever ends the program. Where there are no
-//! files without names, and to replace one, it has a name for a moment, in which SIGINT and SIGTERM wait.
+//! A new file gets its name only when it is complete, so that a killed program leaves nothing behind. A replaced file,
+//! and every file on file systems without unnamed files, has a temporary name for a moment, in which SIGINT and SIGTERM
+//! wait.
 
 mod signals;
 
@@ -20,17 +21,17 @@ pub use signals::{Unfinished, undisturbed};
 
 /// With six letters or digits behind it, the name of a file that is being written.
 const PREFIX: &str = ".firelay-new-";
-/// No run of firelay takes as long to write a file.
+/// Writing a file never takes this long.
 const STALE: Duration = Duration::from_hours(1);
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The owner alone, whatever the umask.
+    /// Only the owner, whatever the umask.
     Owner,
-    /// Everybody, whatever the umask.
+    /// Everyone, whatever the umask.
     Everyone,
-    /// Everybody whom the umask allows.
+    /// Everyone, limited by the umask.
     Umask,
 }
 
@@ -62,7 +63,7 @@ pub fn create(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     made.and_then(|()| sync_directory(directory(path)))
 }
 
-/// Writes a file, in the place of one that is there, and keeps its owner. A link is replaced, not followed.
+/// Writes or replaces a file, and keeps its owner. A link is replaced, not followed.
 pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     let owner = fs::symlink_metadata(path).ok();
     sweep(directory(path));
@@ -73,7 +74,7 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     sync_directory(directory(path))
 }
 
-/// A file that lies beside its place until [`Prepared::place`] puts it there. Dropping it removes it.
+/// A file next to its final path until [`Prepared::place`] renames it. Dropping it removes it.
 #[derive(Debug)]
 pub struct Prepared {
     file: NamedTempFile,
@@ -81,7 +82,7 @@ pub struct Prepared {
     _unfinished: Unfinished,
 }
 
-/// Writes a file beside its place: only the renaming can fail later. A link is replaced, not followed.
+/// Writes a file next to its final path: only the renaming can fail later. A link is replaced, not followed.
 pub fn prepare(path: &Path, bytes: &[u8], access: Access) -> io::Result<Prepared> {
     let owner = fs::symlink_metadata(path).ok();
     sweep(directory(path));
@@ -148,10 +149,10 @@ fn unnamed(_: &Path, _: &[u8], _: Access) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A file beside `path` that is not there yet under its name.
+/// A file next to `path` with a temporary name.
 fn named(path: &Path, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
     let directory = directory(path);
-    // Without this the error would name the temporary file, which nobody asked for.
+    // Otherwise the error would name the temporary file, which the user does not know.
     fs::metadata(directory)?;
     let mut builder = tempfile::Builder::new();
     builder
@@ -165,7 +166,7 @@ fn named(path: &Path, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>
     Ok(file)
 }
 
-/// `sudo firelay` does not take a file from whose it is.
+/// `sudo firelay` keeps the owner of a file.
 fn keep_owner(file: &File, owner: &fs::Metadata) -> io::Result<()> {
     let own = file.metadata()?;
     if !geteuid().is_root() || (own.uid(), own.gid()) == (owner.uid(), owner.gid()) {

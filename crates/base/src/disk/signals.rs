@@ -19,7 +19,7 @@ use signal_hook::{
 
 /// Signals that a user sends.
 const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
-/// Shared by all who write; whoever ends the program takes it alone and never gives it back.
+/// Writers share this lock; the thread that ends the program takes it exclusively and never releases it.
 static WORK: RwLock<()> = RwLock::new(());
 /// The signal that came.
 static CAME: AtomicUsize = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! A turn is taken by what goes out, not by what is asked.
+//! A document counts as delivered by the bytes sent, not by the request.
 
 use std::{
     io::{self, Read, Write},
@@ -19,12 +19,12 @@ use crate::{
     wire::Wire,
 };
 
-/// Someone who asks, and takes so many bytes before he hangs up.
+/// A client that reads this many bytes before it closes the connection.
 struct Caught {
     request: io::Cursor<&'static [u8]>,
     patience: usize,
     taken: u64,
-    /// He takes everything into the system's buffers, and resets the connection then.
+    /// It reads everything into the system's buffers, and then resets the connection.
     resets: bool,
 }
 
@@ -142,7 +142,7 @@ fn only_a_document_that_arrived_is_given() {
     assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
     assert_eq!(ask("10.0.0.1", usize::MAX, false), "given");
     assert_eq!(ask("10.0.0.1", usize::MAX, false), "spent");
-    // The state says the same to the next server.
+    // The next server reads the same state.
     drop(server);
     let mut journal = Journal::open(&directory.path().join("state")).unwrap();
     let digest = sha256_hex(DOCUMENT);
@@ -180,7 +180,7 @@ fn the_grace_ends_and_is_for_the_same_document() {
     assert!(!allows(&deliveries, "10.0.0.1", "a", GRACE));
 }
 
-/// A new render changes the documents of machines that run: nobody gets them who only knows a MAC address.
+/// A new render changes the documents of running machines: knowing a MAC address is not enough to get one.
 #[test]
 fn another_document_of_a_machine_that_has_one_is_spent() {
     let mut deliveries = Deliveries::default();
