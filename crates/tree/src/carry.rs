@@ -1,4 +1,4 @@
-//! Copying the user's own files of a tree into the tree that replaces it.
+//! The user's own files of a tree, which the tree that replaces it keeps.
 //!
 //! Each file gets a second name in the new tree (a hard link). Programs that have it open notice nothing, and it is
 //! always present in both trees. Directories are created again, with the owner, mode and times of the old ones.
@@ -40,7 +40,7 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// Copies everything that is not firelay's. An error means that the new tree cannot replace the old one: hard links are
+/// Links everything that is not firelay's into the new tree. An error means that the new tree cannot replace the old one: hard links are
 /// impossible, a directory is unreadable, or it has attributes that a new directory lacks.
 pub(crate) fn carry(from: &Path, to: &Path, ours: &Ours<'_>) -> io::Result<()> {
     let mut carrier = Carrier {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Entry, Error, Fetch, Finding, MANIFEST, Machine, Manifest, Tree, What, manifest::Described, tree::parsed};
 
-/// Where `firelay seed` leaves volumes unless it is told another directory.
+/// The default directory of `firelay seed` for volumes.
 const VOLUMES: &str = "seed/";
 
 /// Advice for every difference.
@@ -95,7 +95,7 @@ fn differs(path: &str, wanted: &[u8], own: &[u8]) -> Finding {
     Finding::error("FL1091", path, message).help(AGAIN)
 }
 
-/// Files that the spec does not make. What manifest.json names would be handed to somebody; the rest lies there.
+/// Files that the spec does not render to. Files in manifest.json would be delivered; the others are only present.
 fn foreign(wanted: &Manifest, own: &Manifest, present: &BTreeSet<String>) -> Vec<Finding> {
     let made: BTreeSet<_> = wanted.files.iter().map(|file| file.path.as_str()).collect();
     let named: BTreeSet<_> = own.files.iter().map(|file| file.path.as_str()).collect();
@@ -175,10 +175,10 @@ fn entry(path: &str, wanted: &Entry, own: &Entry) -> Option<String> {
     (!parts.is_empty()).then(|| format!("it is not what the spec makes: {}", parts.join("; ")))
 }
 
-/// Keys of a document whose content lies at paths.
+/// Keys of a document whose contents are files.
 const LAID: [&str; 2] = ["write_files", "storage"];
 
-/// Settings of each document beside the files that it writes.
+/// Settings of each document, except its files.
 fn settings(wanted: &Machine, own: &Machine) -> Vec<Finding> {
     let layers = wanted.layers.iter().zip(&own.layers);
     layers
@@ -224,7 +224,7 @@ fn first_difference(path: &str, wanted: &[u8], own: &[u8]) -> String {
     }
 }
 
-/// The documents of a file whose name says that it has fields.
+/// The documents of a file whose name shows that it is structured.
 fn structured(path: &str, text: &str) -> Option<Vec<Value>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));

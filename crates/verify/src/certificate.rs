@@ -176,7 +176,7 @@ pub(super) fn public_bits(text: &str) -> Result<Vec<u8>, String> {
     public_half(der).ok_or_else(|| "not a private key of P-256, P-384 or RSA".to_owned())
 }
 
-/// The same of every private key of a text, whatever else is in it.
+/// The same for every private key of a text, whatever else it contains.
 pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
     let keys = blocks(text).flatten().filter(Pem::is_private);
     keys.filter_map(|block| public_half(&block.der)).collect()

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Bytes, Machine, Tree};
 
-/// Facts of the cluster; each is absent where no document says it.
+/// Facts of the cluster; each is absent if no document contains it.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
     /// `api.example.com:6443`.
@@ -24,7 +24,7 @@ pub(super) struct Cluster {
     pub(super) pods: Vec<IpNet>,
     /// Ranges of Services.
     pub(super) services: Vec<IpNet>,
-    /// The version that kubeadm is told, without its `v`, or else that of the manifest.
+    /// kubeadm's version, without its `v`, or else that of the manifest.
     pub(super) version: String,
     /// The sandbox image of most machines.
     pub(super) sandbox: Option<String>,
@@ -93,7 +93,7 @@ impl Cluster {
     }
 }
 
-/// The value that the cluster says, if any machine has it, or else that of most.
+/// The cluster's own value, if any machine has it, or else the most common one.
 fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for value in values {
@@ -124,7 +124,7 @@ pub(super) fn nth(range: IpNet, number: u8) -> Option<IpAddr> {
     range.contains(&address).then_some(address)
 }
 
-/// The ranges of a list with commas; what is none is left out.
+/// The ranges of a comma-separated list; invalid ones are omitted.
 pub(super) fn ranges(list: &str) -> Vec<IpNet> {
     list.split(',').filter_map(|range| range.trim().parse().ok()).collect()
 }
@@ -153,7 +153,7 @@ pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<By
             None => counts.push((bytes, 1)),
         }
     }
-    // The first of equals, so that one run says what the other does.
+    // The first of equals, so that every run reports the same.
     counts
         .iter()
         .rev()

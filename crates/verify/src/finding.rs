@@ -6,7 +6,7 @@ use serde::Serialize;
 pub enum Level {
     /// The machine would not come up, or not as it should.
     Error,
-    /// It comes up; somebody should know.
+    /// The machine starts; the user should know about it.
     Warning,
     /// Something was not looked at.
     Note,
@@ -28,7 +28,7 @@ impl Level {
     }
 }
 
-/// A result of a check. No text of a finding holds content of a file that may be secret.
+/// A result of a check. No text of a finding contains file content that may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// The file of the tree, with `/`.

@@ -10,7 +10,7 @@ use firelay_yaml::{
 };
 use serde_json::Value;
 
-/// All kinds that are known.
+/// All known kinds.
 pub(super) static KINDS: LazyLock<ConfigSchema> = LazyLock::new(|| {
     let mut kinds: ConfigSchema = super::embedded("profiles/kinds.yaml", include_str!("../../../profiles/kinds.yaml"));
     kinds.extend(super::embedded("kinds.yaml", include_str!("kinds.yaml")));

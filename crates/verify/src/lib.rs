@@ -1,8 +1,8 @@
-//! Whether a rendered tree would boot: read as a stranger reads it, before a machine does.
+//! Static verification of a rendered tree: whether its machines would boot.
 //!
-//! Nothing of what wrote the tree is used here, neither types nor functions, so that a mistake there is not made here
-//! once more. [`Tree`] has every document of every node unpacked, on whatever rung it is, into the files, units and commands
-//! that the machine would have; [`check`] says what is wrong with them, [`verify`] does so part by part.
+//! Nothing here uses types or functions of the renderer, so that no mistake is repeated. [`Tree`] decodes every
+//! document of every node, in any delivery form, into the files, units and commands of the machine. [`check`] returns
+//! the findings; [`verify`] works in parts.
 
 mod against;
 mod certificate;

@@ -18,7 +18,7 @@ pub enum Format {
     Ignition,
 }
 
-/// A node, or the machines of a pool, with everything that its documents say.
+/// A node, or the machines of a pool, with the content of its documents.
 #[derive(Debug)]
 pub struct Machine {
     /// Name of the node or pool.
@@ -29,13 +29,13 @@ pub struct Machine {
     pub roles: Vec<String>,
     /// Name of the platform.
     pub platform: String,
-    /// The program that reads the document that is handed over.
+    /// The program that reads the delivered document.
     pub format: Format,
-    /// The file that is handed over, within the tree.
+    /// The delivered file, within the tree.
     pub document: String,
     /// The files of the tree that are this node's.
     pub files: Vec<TreeFile>,
-    /// Every document on the way from what is handed over to what is laid, the outermost first.
+    /// Every document from the delivered one to the innermost, in this order.
     pub layers: Vec<Layer>,
     /// The files.
     pub root: Root,
@@ -51,7 +51,7 @@ pub struct Machine {
     pub users: BTreeSet<String>,
     /// Configuration for programs of Kubernetes.
     pub configs: Vec<Config>,
-    /// The document that lays the files, unwrapped but not read.
+    /// The document with the files, decoded but not parsed.
     pub innermost: Option<Bytes>,
     /// Findings about documents that could not be read.
     pub faults: Vec<Finding>,
@@ -63,7 +63,7 @@ impl Machine {
         self.roles.iter().any(|own| own == role)
     }
 
-    /// The document that laid an entry.
+    /// The document that contains an entry.
     pub fn layer(&self, entry: &Entry) -> Option<&Layer> {
         self.layers.get(entry.layer)
     }
@@ -78,13 +78,13 @@ impl Machine {
         self.error(code, path, message).level(Level::Warning)
     }
 
-    /// The file of the tree in which a path is laid; the one that is handed over for a path that is not.
+    /// The file of the tree that contains a path; the delivered file for other paths.
     pub fn document_of(&self, path: &str) -> &str {
         let layer = self.root.find(path).and_then(|entry| self.layer(entry));
         layer.map_or(&self.document, |layer| &layer.document)
     }
 
-    /// The text of a file that is laid, behind links.
+    /// The text of a file, with symlinks followed.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.root.text(path)
     }
@@ -101,7 +101,7 @@ pub struct Layer {
     pub format: Option<Format>,
     /// The whole of it.
     pub config: Value,
-    /// Each path that it lays with its place in the document, in order.
+    /// Each of its paths with the position in the document, in order.
     pub laid: Vec<(String, String)>,
 }
 
@@ -128,7 +128,7 @@ pub struct Mount {
     pub source: String,
     /// Where.
     pub path: String,
-    /// Which file of the machine, or key of the document, says so.
+    /// The machine's file, or the document's key, that contains it.
     pub said_in: String,
 }
 
@@ -144,7 +144,7 @@ pub struct Entry {
     pub mode: u32,
     /// `root:root`.
     pub owner: String,
-    /// Number of the layer that laid it.
+    /// Number of the layer that contains it.
     pub layer: usize,
     /// Its place in that document: `write_files[3]`.
     pub place: String,
@@ -155,7 +155,7 @@ pub struct Entry {
 pub enum What {
     /// A regular file.
     File(Bytes),
-    /// A directory that was asked for; parents of others are not entries.
+    /// An explicit directory; parents of others are not entries.
     Directory,
     /// A symbolic link and its target.
     Link(String),
@@ -172,7 +172,7 @@ pub struct Root {
 const MAX_LINKS: usize = 40;
 
 impl Root {
-    /// The entry at a path, behind links; `None` also where a link leads to a path that no document has.
+    /// The entry at a path, with symlinks followed; `None` also for a symlink to a path outside the documents.
     pub fn find(&self, path: &str) -> Option<&Entry> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -224,7 +224,7 @@ impl Root {
     }
 }
 
-/// Where a link leads.
+/// The target of a symlink.
 fn beside(path: &str, target: &str) -> String {
     if target.starts_with('/') {
         return target.to_owned();

@@ -1,4 +1,4 @@
-//! `manifest.json` as somebody reads it who knows its format and nothing of what wrote it.
+//! `manifest.json`, parsed by its documented format, independently of the renderer.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ pub struct Manifest {
     pub kind: String,
     /// Name of the cluster.
     pub cluster: String,
-    /// Version of firelay that rendered; empty for one that did not say so.
+    /// Version of firelay that rendered the tree; empty if unknown.
     #[serde(default)]
     pub firelay_version: String,
     /// Version of Kubernetes, `1.36.4`.
     pub kubernetes_version: String,
-    /// The cluster stands, and no machine founds it (`render --founded`).
+    /// The cluster exists, and no machine is a founder (`render --founded`).
     #[serde(default)]
     pub founded: bool,
     /// Every file of the tree but `manifest.json`.
@@ -46,7 +46,7 @@ pub struct Described {
     pub roles: Vec<String>,
     /// Name of the platform.
     pub platform: Option<String>,
-    /// The platform's attribute for it; only on the file that is handed over.
+    /// The platform's attribute for it; only on the delivered file.
     pub attribute: Option<String>,
     /// `plain`, `inner`, `compressed`, `pointer`.
     pub rung: Option<String>,
@@ -56,9 +56,9 @@ pub struct Described {
     pub bytes: u64,
     /// Bytes that the platform counts.
     pub counted: Option<u64>,
-    /// Most bytes that the platform takes.
+    /// The platform's limit in bytes.
     pub limit: Option<u64>,
-    /// Where the file has to lie; only on a payload.
+    /// The file's URL; only on a payload.
     pub url: Option<String>,
     /// The payload is encrypted.
     pub sealed: Option<bool>,

@@ -10,10 +10,10 @@ use super::{
     tree::{Error, Fetch, file, manifest, parsed},
 };
 
-/// Machines that are looked at together, beside those that all others need.
+/// The number of machines per part, besides those that every part needs.
 pub const PART: usize = 64;
 
-/// Roles of machines that say what holds for all.
+/// Roles whose machines define cluster-wide facts.
 const SERVERS: [&str; 2] = ["control-plane", "etcd"];
 
 /// The findings.
@@ -32,8 +32,8 @@ pub fn verify(out: &Path, now: OffsetDateTime) -> Result<Verified, Error> {
     verify_parts(&manifest(out)?, &|name| file(&out.join(name)), out, now, PART)
 }
 
-/// Verifies a tree whose files come from elsewhere, so many machines at a time. Control planes and etcd members are beside each
-/// part: they have the cluster's authorities and settings.
+/// Verifies a tree in parts of this many machines; a function provides its files. Every part includes the control
+/// planes and etcd members: they have the cluster's CAs and settings.
 pub fn verify_parts(
     manifest: &[u8],
     fetch: &Fetch<'_>,

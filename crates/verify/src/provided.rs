@@ -94,7 +94,7 @@ pub(super) fn has_step(machine: &Machine, step: &str) -> bool {
 }
 
 impl Provided {
-    /// Somebody brings the path, or the machine's documents lay it.
+    /// Whether a program provides the path, or the machine's documents contain it.
     pub(super) fn has(&self, machine: &Machine, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         machine.root.has(path)
@@ -116,7 +116,7 @@ impl Provided {
         self.own.iter().any(|start| path.starts_with(start.as_str())) && !path.starts_with(&self.carried)
     }
 
-    /// Programs of Kubernetes read the file, or it is one of those that they may be told of.
+    /// Whether programs of Kubernetes read the file, directly or by configuration.
     pub(super) fn is_read(&self, path: &str) -> bool {
         self.readers.iter().any(|start| path.starts_with(start.as_str()))
     }
@@ -134,7 +134,7 @@ impl Provided {
         })
     }
 
-    /// Something is there whose path begins so.
+    /// Whether any existing path has this prefix.
     pub(super) fn has_some(&self, machine: &Machine, start: &str) -> bool {
         let laid = machine.root.entries.range(start.to_owned()..).next();
         laid.is_some_and(|(path, _)| path.starts_with(start))

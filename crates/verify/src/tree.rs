@@ -49,12 +49,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// The manifest is none.
+    /// The manifest is invalid.
     #[error("manifest.json is not a manifest of firelay: {0}")]
     Manifest(String),
 }
 
-/// A file of the tree: what `manifest.json` says of it, and its bytes if there is one.
+/// A file of the tree: its entry in `manifest.json`, and its bytes if it exists.
 #[derive(Clone, Debug)]
 pub struct TreeFile {
     /// Its entry in the manifest.
@@ -64,7 +64,7 @@ pub struct TreeFile {
 }
 
 impl TreeFile {
-    /// Its bytes are those that the manifest tells of.
+    /// Whether its bytes match the manifest.
     pub fn is_whole(&self) -> bool {
         self.bytes
             .as_ref()
@@ -137,7 +137,7 @@ impl Tree {
 /// Most bytes of a file of a tree: over the manifest of a hundred thousand machines, under what a machine has.
 const MOST: u64 = 256 << 20;
 
-/// The bytes of a file. What is none would be waited for, and one without end would fill the memory.
+/// The bytes of a file. Reading a pipe would block, and an endless file would fill the memory.
 pub(super) fn file(path: &Path) -> io::Result<Vec<u8>> {
     let found = fs::metadata(path)?;
     if !found.is_file() {

@@ -40,7 +40,7 @@ pub(super) fn assignments(text: &str) -> Vec<Assignment<'_>> {
     found
 }
 
-/// The words of a command, without quotes.
+/// The arguments of a command, without quotes.
 pub(super) fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -42,7 +42,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-/// A key of a mapping: as it was written, or the field that stands for it.
+/// A key of a mapping: as written, or the field that it was mistyped for.
 #[derive(Clone, Copy)]
 pub(super) enum Key<'t> {
     Written(&'t Node<'t>),

@@ -191,7 +191,7 @@ impl<'s> Builder<'s> {
             return Err(too_deep(place));
         }
         let node = Node {
-            // The alias shows nothing but a name; what it stands for is where the anchor is.
+            // The alias shows only a name; its content is at the anchor.
             span: if self.extents { anchored.node.span } else { place },
             content: anchored.node.content.clone(),
         };
@@ -226,7 +226,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// Adds an entry, or the finding that its key is there already.
+    /// Adds an entry, or the finding that its key is a duplicate.
     fn entry(&mut self, key: Node<'s>, value: Node<'s>) {
         let name = key.text().unwrap_or_default().to_owned();
         let Some(open) = self.open.last_mut() else { return };
@@ -249,7 +249,7 @@ impl<'s> Builder<'s> {
         open.entries.push((key, value));
     }
 
-    /// Whether a tag makes a scalar text. Any tag but those that say what is so without them is refused.
+    /// Whether a tag turns a scalar into text. Any tag but those that change nothing is refused.
     fn tag(&mut self, tag: Option<&Tag>, span: Span) -> bool {
         let Some(tag) = tag else { return false };
         if !matches!(tag.core_suffix(), Some("str" | "map" | "seq")) {

@@ -1,9 +1,9 @@
-//! serde over a [`Tree`](super::Tree), collecting.
+//! serde over a [`Tree`](super::Tree) that collects all findings.
 //!
-//! Decoding does not stop at a mistake: it is recorded with its place, and a placeholder of the wanted type (zero, false, the
-//! empty text or list, the first choice, a struct of placeholders) takes the value's place, so that the rest is checked in
-//! the same run. Where the meaning is clear (a mistyped key or choice) the value itself is decoded. The result is partial
-//! then, good for further findings only.
+//! Decoding does not stop at a mistake: it is recorded with its position, and a placeholder of the right type (zero,
+//! false, the empty text or list, the first choice, a struct of placeholders) replaces the value, so that the rest is
+//! checked in the same run. Where the meaning is clear (a mistyped key or choice) the value itself is decoded. The
+//! result is then partial, and only useful for further findings.
 
 use std::borrow::Cow;
 
@@ -99,8 +99,8 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// The entries of a struct. A mistyped key stands for the field that was probably meant, and a field that is known
-    /// to be missing gets a placeholder, so that the rest is looked at.
+    /// The entries of a struct. A mistyped key becomes the field that was probably meant, and a missing field gets a
+    /// placeholder, so that the rest is checked.
     fn fields(
         self,
         entries: &'t [(Node<'t>, Node<'t>)],
@@ -126,7 +126,7 @@ impl<'t> Decoder<'t> {
         given
     }
 
-    /// The finding for a key, and the field that it was probably meant to be, unless that is there as well.
+    /// The finding for an unknown key, and the field that was probably meant, unless that is present as well.
     fn unknown_key(
         self,
         key: &Node<'_>,
@@ -159,7 +159,7 @@ impl<'t> Decoder<'t> {
         visitor.visit_enum(Choice::new(placeholder, variant, Some(placeholder.node)))
     }
 
-    /// The faults of placeholders are settled where the first of them stands.
+    /// Reports the findings of placeholders at the position of the first one.
     fn settled<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
         match self.placeholders {
             0 => result.map_err(|fault| self.log.settle(fault, self.node)),

@@ -14,8 +14,8 @@ use crate::diagnostic::Diagnostic;
 /// Times that the whole document is decoded again to find further missing keys. A `Spanned` is tried again by itself.
 const MAX_RUNS: usize = 32;
 
-/// Decodes, and returns what was found on the way. No value without a finding. `words` are words of other programs, and
-/// the choice that each stands for.
+/// Decodes, and returns the findings. A missing value always has a finding. `words` are names in other programs, and
+/// the choice that each means.
 pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Partial<T> {
     let context = DecodeContext {
         root: address(root),
@@ -35,7 +35,7 @@ pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Parti
     context.partial(None)
 }
 
-/// Words of other programs, and the choice that each stands for.
+/// Names in other programs, and the choice that each means.
 pub type Aliases = &'static [(&'static str, &'static str)];
 
 /// The readable part of a text.
@@ -89,7 +89,7 @@ impl de::Error for Fault {
     fn missing_field(field: &'static str) -> Self {
         Fault::Missing(field)
     }
-    // serde's own words for these repeat the value, which may be secret.
+    // serde's own messages for these repeat the value, which may be secret.
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Fault::Refused(format!("expected {expected}"))
     }
@@ -122,7 +122,7 @@ impl DecodeContext {
         self.findings.borrow_mut().push(finding);
     }
 
-    /// The choice that a word of another program stands for.
+    /// The choice that another program's name means.
     pub(super) fn meant(&self, word: &str) -> Option<&'static str> {
         let word = word.to_lowercase();
         self.words

@@ -30,7 +30,7 @@ pub struct Span {
 pub enum Severity {
     /// The spec is refused.
     Error,
-    /// The spec is taken; `check --strict` refuses it.
+    /// The spec is accepted; `check --strict` refuses it.
     Warning,
 }
 
@@ -43,13 +43,13 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// The mistake: lower case, no full stop.
     pub message: String,
-    /// Said at the caret.
+    /// The text at the caret.
     pub label: String,
     /// Where; `None` when the place is the whole source, nothing between two offsets when it is the text that begins there.
     pub span: Option<Span>,
     /// Advice: the text to write instead.
     pub help: Option<String>,
-    /// The text at the place may be a secret although its type is none: no finding of the run shows it.
+    /// The text at this position may be a secret although its type is not: no finding of the run shows it.
     pub hidden: bool,
 }
 
@@ -67,7 +67,7 @@ impl Diagnostic {
         }
     }
 
-    /// A finding with which the spec is taken.
+    /// A finding that does not refuse the spec.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -91,14 +91,14 @@ impl Diagnostic {
         }
     }
 
-    /// Gives the place of a value that may be a secret although its type is none: it is not shown.
+    /// Sets the position of a value that may be a secret although its type is not: it is not shown.
     #[must_use]
     pub fn at_hidden(self, value: Span) -> Self {
         let hidden = true;
         Self { hidden, ..self }.at(value)
     }
 
-    /// Takes a word out of what is said.
+    /// Removes a word from the texts.
     pub(crate) fn without(self, word: &str) -> Self {
         let forms = [("`", "`"), ("\"", "\""), ("[", "]"), ("", "")];
         let forms = forms.iter().filter(|(open, _)| !open.is_empty() || word.len() > 2);
@@ -116,7 +116,7 @@ impl Diagnostic {
         }
     }
 
-    /// Gives the words at the caret.
+    /// Sets the text at the caret.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Diagnostic {
         }
     }
 
-    /// Says what to write instead.
+    /// Sets the suggested correction.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Writing YAML that readers of 1.1 and 1.2 take alike.
+//! Writes YAML that parsers of 1.1 and 1.2 read alike.
 
 use serde::Serialize;
 

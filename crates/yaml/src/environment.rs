@@ -24,9 +24,9 @@ enum Part<'t> {
     Broken,
 }
 
-/// Replaces the variables of all scalars except below `spared` paths, which end in these keys. Keys stay as they are. A
-/// plain scalar that is one variable is read as if its value stood there (`6443` is a number); other values are text.
-/// `FL0020` for a variable that is not set and has no default, and for `${` that begins none.
+/// Replaces the variables of all scalars except below `spared` paths, which end in these keys. Keys do not change. A
+/// plain scalar that is one variable gets the type of its value (`6443` is a number); other values are text. `FL0020`
+/// for a variable without value and default, and for an invalid `${`.
 pub fn substitute(
     root: &mut Node<'_>,
     variables: &BTreeMap<String, String>,
@@ -68,7 +68,7 @@ fn insert(text: &mut String, inserted: &mut Vec<Inserted>, name: &str, value: &s
     });
 }
 
-/// The places of scalars that hold variables although none are replaced: `FL0021`, a warning.
+/// Scalars with variables that are not replaced: `FL0021`, a warning.
 pub fn unsubstituted(root: &mut Node<'_>, spared: &[&[&str]], help: &str) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     walk(root, &mut Vec::new(), spared, &mut |span, scalar| {

@@ -20,7 +20,7 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
     if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
         return too_deep(place);
     }
-    // A value that goes on below is said to be wrong where it begins.
+    // An error in a value of several lines is reported at its start.
     let below = || error.info().contains("tab").then(|| tab_below(&text[line_start..]));
     let tab = indent.find('\t').or_else(|| below().flatten());
     Box::new(match tab {
@@ -66,7 +66,7 @@ pub(super) fn line(text: &str, span: Span) -> Span {
     }
 }
 
-/// The first word of a line that goes on with a brace (`w{1..2}`), which a flow mapping takes only in quotes.
+/// The first word of a line that continues with a brace (`w{1..2}`), which a flow mapping accepts only in quotes.
 fn unquoted_braces(text: &str) -> Option<&str> {
     let line = text.lines().next()?;
     let inner = |c: char| c.is_ascii_alphanumeric() || "-_.{}".contains(c);

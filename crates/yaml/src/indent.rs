@@ -20,7 +20,7 @@ struct Level {
     element: bool,
 }
 
-/// How a refused line has to be indented, if its indentation may be the reason. `offset` lies within the line.
+/// The correct indentation of a refused line, if its indentation may be the cause. `offset` is within the line.
 pub(super) fn help(text: &str, offset: usize, complaint: &str) -> Option<String> {
     if !COMPLAINTS.iter().any(|known| complaint.contains(known)) {
         return None;
@@ -68,7 +68,7 @@ fn levels(lines: &[&str]) -> Vec<Level> {
         let found = inside.into_iter().map(|column| (column, false));
         for (column, element) in found.chain([(first, inside.is_some())]) {
             let lowest = levels.last();
-            // Elements may stand below their key without further indentation.
+            // Elements may have the same indentation as their key.
             let below =
                 lowest.is_none_or(|level| column < level.column || column == level.column && level.element && !element);
             if below {

@@ -1,7 +1,7 @@
-//! A tree read by a JSON Schema: values with defaults filled in, and a finding for each mistake at its place.
+//! A JSON Schema for trees: values with defaults filled in, and a finding for each mistake at its position.
 //!
-//! Of draft 2020-12 this knows what [`KEYWORDS`] lists. Texts are taken as in the rest of the spec: a number is taken as it
-//! is written, a word that is no text in every YAML is refused.
+//! It supports the part of draft 2020-12 in [`KEYWORDS`]. Texts follow the rules of the spec: a number is read as
+//! written, a word that is no text in every YAML is refused.
 
 use serde_json::{Map, Value};
 
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The type to read: the one that is asked for, or of several the one that the value has.
+    /// The expected type: the only one, or of several the one of the value.
     fn kind(self) -> Option<&'t str> {
         let Some(types) = self.schema["type"].as_array() else {
             return self.schema["type"].as_str();
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
         Diagnostic::error(code, message).at(self.at.node.span)
     }
 
-    /// One of some words. Booleans and numbers among them are no words.
+    /// One of several words. Booleans and numbers in the list are not words.
     fn choice(self, words: &[Value]) -> Value {
         let Some(text) = self.at.node.text() else {
             self.record(self.here("FL0010", format!("expected one choice, found {}", kind(self.at.node))));

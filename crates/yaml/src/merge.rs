@@ -1,9 +1,9 @@
-//! Strategic merge of trees: Kubernetes' way of laying one document over another, with every value's place kept.
+//! Strategic merge of trees: Kubernetes' way of merging documents, with the position of every value preserved.
 //!
-//! Mappings merge by key, and `null` removes one. A scalar replaces what is there, and so does a list, except those whose
-//! elements are known by a key ([`Rules::lists`]): they merge element by element, new ones come last. In a mapping
-//! `$patch: delete` removes it and `$patch: replace` puts it in the place of what is there; an element that is only
-//! `$patch: replace` does so for its list.
+//! Mappings merge by key, and `null` removes a key. A scalar or list replaces the old value, except for lists whose
+//! elements have a key ([`Rules::lists`]): those merge element by element, new ones last. In a mapping `$patch: delete`
+//! removes it and `$patch: replace` replaces the old one; an element that is only `$patch: replace` does so for its
+//! list.
 
 mod keyed_list;
 
@@ -25,11 +25,11 @@ const DIRECTIVES: [&str; 2] = ["delete", "replace"];
 
 /// Rules for the lists and mappings of a kind of document.
 ///
-/// A path is the keys that lead to a place, without positions in lists, as many from its end as tell it from others:
-/// `disks`, `kubelet.extraArgs`.
+/// A path is the sequence of keys without positions in lists. It is a suffix, as long as needed to be unique: `disks`,
+/// `kubelet.extraArgs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Lists whose elements are known by the value of a key: path and key.
+    /// Lists whose elements are identified by the value of a key: path and key.
     pub lists: &'static [(&'static str, &'static str)],
     /// Mappings of one entry that is a choice: another choice replaces it.
     pub choices: &'static [&'static str],
@@ -38,7 +38,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The key by which the elements of the list at a path are known.
+    /// The key that identifies the elements of the list at a path.
     pub fn key_of(&self, path: &[&str]) -> Option<&'static str> {
         let found = self.lists.iter().find(|(pattern, _)| ends(path, pattern));
         found.map(|(_, key)| *key)
@@ -54,8 +54,8 @@ fn ends(path: &[&str], pattern: &str) -> bool {
     pattern.rsplit('.').all(|key| path.next() == Some(&key))
 }
 
-/// Lays a tree over another. The findings are directives that cannot be followed (`FL0017`) and what removes something
-/// that is not there (`FL0018`, a warning).
+/// Merges a tree over another. Findings: directives that cannot be applied (`FL0017`), and removal of missing values
+/// (`FL0018`, a warning).
 pub fn merge<'s>(under: Node<'s>, over: &Node<'s>, rules: &Rules) -> (Node<'s>, Vec<Diagnostic>) {
     let mut merge = Merge {
         rules,
@@ -179,7 +179,7 @@ impl<'n> Merge<'_, 'n> {
         self.rules.keeps_removals.then(|| node.clone())
     }
 
-    /// A node where there is nothing to lay it over: without directives, and without what would remove something.
+    /// A node without a counterpart below: without directives and removals.
     fn fresh<'s>(&mut self, node: &'n Node<'s>) -> Node<'s> {
         let content = match &node.content {
             Content::Scalar(_) => node.content.clone(),
@@ -247,7 +247,7 @@ impl<'n> Merge<'_, 'n> {
     }
 }
 
-/// The finding for what removes a key, or an element known by a key, that is not among those which are there.
+/// The finding for removing a key, or an element by its key, that does not exist.
 pub(super) fn missed(at: &Node<'_>, key: &str, there: &[&str]) -> Diagnostic {
     let text = at.text().unwrap_or_default();
     let what = if quotable(text) {
@@ -288,7 +288,7 @@ fn same_choice(entries: &[(Node<'_>, Node<'_>)], over: &Node<'_>) -> bool {
     written(over).all(|(key, _)| entries.iter().any(|(other, _)| other.text() == key.text()))
 }
 
-/// Stands for a node that is being worked on.
+/// Placeholder for a node that is being changed.
 fn empty<'s>(node: &Node<'s>) -> Node<'s> {
     Node {
         span: node.span,

@@ -19,11 +19,11 @@ use crate::diagnostic::{Diagnostic, Span};
 #[derive(Clone, Debug)]
 pub struct OwnedNode(pub Node<'static>);
 
-/// The name by which this package's decoder knows an [`OwnedNode`].
+/// The struct name by which this package's decoder recognizes an [`OwnedNode`].
 pub(super) const NAME: &str = "$firelay_yaml::OwnedNode";
 
 thread_local! {
-    /// The node that the decoder hands over, because serde has no call for a type of its own.
+    /// The node that the decoder passes, because serde has no call for custom types.
     static NODE: RefCell<Option<Node<'static>>> = const { RefCell::new(None) };
 }
 
@@ -32,7 +32,7 @@ pub(super) fn hand_over(node: &Node<'_>) {
     NODE.set(Some(node.detached()));
 }
 
-/// The node that was handed over.
+/// The node that was passed.
 pub(super) fn take() -> Node<'static> {
     NODE.take().unwrap_or_else(|| Node {
         span: Span::default(),
@@ -108,7 +108,7 @@ impl Node<'_> {
         }
     }
 
-    /// A finding for each plain word that some readers take for a boolean.
+    /// A finding for each plain word that some parsers read as a boolean.
     pub fn ambiguous_words(&self) -> Vec<Diagnostic> {
         match &self.content {
             Content::Scalar(scalar) if scalar.plain && resolve(&scalar.text) == Resolved::Ambiguous => {
@@ -121,7 +121,7 @@ impl Node<'_> {
     }
 }
 
-/// The finding for a word where any value may stand, and nobody knows whether it is text.
+/// The finding for such a word in a place of any type, where it may or may not be text.
 pub(super) fn ambiguous(word: &str, span: Span) -> Diagnostic {
     Diagnostic::error("FL0011", format!("`{word}` is a boolean to some and text to others"))
         .at(span)

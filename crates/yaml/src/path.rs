@@ -25,9 +25,9 @@ pub struct Assignment<'s> {
 }
 
 impl<'s> Assignment<'s> {
-    /// Reads an assignment that begins at an offset of a source. Keys are parted by dots; one with dots stands in quotes or
-    /// brackets. An element of a list stands in brackets, by the value of its key or by its position from 0. The value is
-    /// YAML; none, and `null`, removes. `FL0019` when it is no assignment.
+    /// Parses an assignment that begins at an offset of a source. Dots separate keys; a key with dots is in quotes or
+    /// brackets. An element of a list is in brackets, by the value of its key or by its position from 0. The value is
+    /// YAML; nothing and `null` remove. `FL0019` for an invalid assignment.
     pub fn parse(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
         let (steps, at) = split(text, start).map_err(|at| vec![refused(text, at, start)])?;
         let value = value(&text[at..], start + at)?;
@@ -50,7 +50,7 @@ impl<'s> Assignment<'s> {
             .map_or(("", Span::default()), |step| (step.name, step.span))
     }
 
-    /// Puts the value in its place, whatever is there; mappings on the way are made. Elements of lists must be there.
+    /// Sets the value, replacing an old one; creates missing mappings. Elements of lists must exist.
     pub fn apply(&self, root: &mut Node<'s>, rules: &Rules) -> Result<(), Diagnostic> {
         let mut node = root;
         let mut path = Vec::new();
@@ -69,7 +69,7 @@ impl<'s> Assignment<'s> {
 }
 
 impl<'s> Step<'s> {
-    /// The node that the step leads to; a missing key is made, unless the next step wants a list there.
+    /// The child of a step; a missing key is created, unless the next step needs a list.
     fn enter<'n>(
         &self,
         node: &'n mut Node<'s>,
@@ -147,7 +147,7 @@ impl<'s> Step<'s> {
         })
     }
 
-    /// Whether it can only mean an element of the list that a path leads to.
+    /// Whether it can only be an element of the list at a path.
     fn is_element(&self, path: &[&str], rules: &Rules) -> bool {
         self.bracket && (rules.key_of(path).is_some() || self.name.parse::<usize>().is_ok())
     }

@@ -9,11 +9,11 @@ pub struct Pointer(pub Vec<String>);
 /// The point at which a pointer leaves the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
-    /// The part that leads nowhere.
+    /// The part that does not resolve.
     pub part: String,
     /// The keys of the mapping there; none for another node.
     pub keys: Vec<String>,
-    /// The node there, in words.
+    /// The type of the node at this point, in readable form.
     pub found: String,
 }
 
@@ -27,14 +27,14 @@ impl Pointer {
         parts.collect::<Option<_>>().map(Self)
     }
 
-    /// The node that this leads to.
+    /// The node at this pointer.
     pub fn of<'n, 's>(&self, root: &'n Node<'s>) -> Result<&'n Node<'s>, PathError> {
         self.0
             .iter()
             .try_fold(root, |node, part| step(node, part).ok_or_else(|| lost(node, part)))
     }
 
-    /// [`Pointer::of`], to change what is there.
+    /// [`Pointer::of`], mutable.
     pub fn of_mut<'n, 's>(&self, root: &'n mut Node<'s>) -> Result<&'n mut Node<'s>, PathError> {
         let mut node = root;
         for part in &self.0 {

@@ -17,7 +17,7 @@ pub struct RawValue {
     pub node: Node<'static>,
 }
 
-/// The name by which this package's decoder knows a [`RawValue`].
+/// The struct name by which this package's decoder recognizes a [`RawValue`].
 pub(super) const NAME: &str = "$firelay_yaml::RawValue";
 
 impl Deref for RawValue {

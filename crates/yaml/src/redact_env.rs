@@ -1,4 +1,4 @@
-//! Values of the environment, taken out of what is said about them.
+//! Removes values of environment variables from findings about them.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::diagnostic::Diagnostic;
 /// A shorter value reveals nothing and would be found everywhere.
 const SHORTEST: usize = 3;
 
-/// Takes values that came from outside out of what findings say: a variable may hold a secret. Names of variables stand in
-/// their place.
+/// Replaces values from outside in the texts of findings by the names of their variables: a variable may contain a
+/// secret.
 pub fn redact_env(findings: &mut [Diagnostic], inserted: &[Inserted]) {
     let everywhere: BTreeSet<_> = inserted.iter().flat_map(|inserted| words(inserted, false)).collect();
     for finding in findings {
@@ -30,7 +30,7 @@ struct Word {
     text: String,
     /// Its replacement.
     name: String,
-    /// Inside of quotes a part of a word is taken out as well.
+    /// Inside quotes, parts of a word are removed as well.
     parts: bool,
 }
 
@@ -53,8 +53,8 @@ fn words(inserted: &Inserted, here: bool) -> Vec<Word> {
     texts.into_iter().map(word).collect()
 }
 
-/// A text without some words, in whatever case: where they stand alone, and anywhere between quotes, where firelay puts what
-/// others wrote.
+/// A text without some words, in any case: as whole words everywhere, and as parts of words within quotes, where
+/// firelay quotes input.
 fn without(text: &str, words: &[Word]) -> String {
     let folded = text.to_ascii_lowercase();
     let inner = |character: Option<char>| character.is_some_and(char::is_alphanumeric);

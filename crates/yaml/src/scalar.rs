@@ -1,4 +1,4 @@
-//! Plain scalars: what YAML 1.2's core schema (section 10.3.2) makes of them, and what YAML 1.1 would.
+//! Plain scalars: their types in YAML 1.2's core schema (section 10.3.2), and in YAML 1.1.
 
 use super::tree::{Content, Node};
 

@@ -1,4 +1,4 @@
-//! Values that know where they were written.
+//! Values with their positions in the text.
 
 use std::{
     borrow::{Borrow, Cow},
@@ -107,7 +107,7 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
     }
 }
 
-/// The struct name by which this module's decoder knows a [`Spanned`].
+/// The struct name by which this module's decoder recognizes a [`Spanned`].
 pub(super) const NAME: &str = "$firelay_yaml::Spanned";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
@@ -126,7 +126,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
         f.write_str("a value with its place")
     }
 
-    /// The decoder hands over start, end and then the value, as often as it says that another try finds more.
+    /// The decoder passes start, end and then the value. It repeats this while another attempt finds more.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let span = Span {
             start: map.next_value()?,

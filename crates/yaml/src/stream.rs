@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The bytes of each document of a stream, without the lines of the markers between them; among them documents that are
-/// empty. `---` at the start of a line is a marker wherever it stands (YAML 1.2.2 §9.1.2).
+/// The bytes of each document of a stream, without the marker lines between them; empty documents are included. `---`
+/// at the start of a line is always a marker (YAML 1.2.2 §9.1.2).
 pub fn split(text: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);

@@ -76,8 +76,8 @@ impl<'s> Tree<'s> {
         }
     }
 
-    /// The tree of a text with the whole extent of each node as its place, and entries whose keys stand twice; `None` for a
-    /// text that cannot be read.
+    /// The tree of a text in which each node has its whole extent as position, and in which duplicate keys are kept;
+    /// `None` for invalid YAML.
     pub fn extents(text: &'s str, start: usize) -> Option<Node<'s>> {
         let mut root = Builder::of_extents(text).run().ok()?;
         root.shift(start);

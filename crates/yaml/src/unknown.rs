@@ -1,4 +1,4 @@
-//! Findings for names that are none of those that are known.
+//! Findings for unknown names.
 
 use crate::{
     Node,

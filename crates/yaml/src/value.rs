@@ -21,7 +21,7 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// The text here. Numbers are taken as they are written; words that are no text in every YAML are refused.
+    /// The text at this node. Numbers are read as written; words that are no text in every YAML are refused.
     pub(super) fn words(self) -> &'t str {
         let Some(scalar) = self.scalar("text") else { return "" };
         match resolve(&scalar.text) {
@@ -48,7 +48,7 @@ impl<'t> Decoder<'t> {
         self.record(finding.label(label).help(format!("quote it: \"{word}\"")));
     }
 
-    /// A word where any value may stand, and nobody knows whether it is text.
+    /// Reports such a word in a place of any type, where it may or may not be text.
     pub(super) fn ambiguous(self, word: &str) {
         self.record(super::owned_node::ambiguous(word, self.node.span));
     }

@@ -27,7 +27,7 @@ const OF_KUBERNETES: [&str; 3] = ["kubeadm", "kubectl", "kubelet"];
 
 static RELEASES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../profiles/kubernetes");
 
-/// `profiles/catalog.yaml`, read anew: only what is compared.
+/// `profiles/catalog.yaml`, parsed independently: only the compared fields.
 #[derive(Debug, Deserialize)]
 struct Catalogue {
     artifacts: BTreeMap<String, Artifact>,
@@ -44,7 +44,7 @@ struct Artifact {
 static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| some("catalog.yaml", include_str!("../../../../profiles/catalog.yaml")));
 
-/// The tag of the sandbox image, by minor. Of a profile one line is read: the rest says what firelay writes.
+/// The tag of the sandbox image, by minor. Only one line of a profile is read: the rest describes firelay's own output.
 static SANDBOXES: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
     let tag = |text: &'static str| text.lines().find_map(|line| line.strip_prefix("pause:"));
     let files = RELEASES.files().filter_map(|file| {
@@ -60,7 +60,7 @@ fn some<T: DeserializeOwned>(name: &str, text: &str) -> T {
     serde_json::from_value(value).expect("facts that are built in, and that every test reads")
 }
 
-/// A machine of the tree fetches manifests, whose objects nobody sees here.
+/// A machine of the tree fetches manifests, so their objects are unknown here.
 pub(super) fn fetches_manifests(tree: &Tree) -> bool {
     let lists = tree.machines.iter().filter_map(|machine| machine.text(LIST));
     lists.flat_map(str::lines).any(|line| line.starts_with(MANIFEST))

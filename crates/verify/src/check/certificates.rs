@@ -1,4 +1,4 @@
-//! Certificates and keys on each machine: who signed them, whom they fit, how long they hold.
+//! Certificates and keys on each machine: their CA, their matching key, their validity.
 
 use std::sync::LazyLock;
 
@@ -132,7 +132,7 @@ impl Etcd {
     }
 }
 
-/// Every certificate of a machine holds, now and for a while.
+/// Every certificate of a machine is valid, now and for a while.
 pub(super) fn hold(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, _, bytes) in machine.root.files().filter(|(path, _, bytes)| is_pem(path, bytes)) {
@@ -203,7 +203,7 @@ impl File<'_> {
         self.machine.error(code, self.path, message)
     }
 
-    /// An error in what the cluster stands on; of what the user brought it is only told.
+    /// An error in firelay's own certificates; a warning in those of the user.
     fn grave(&self, code: &'static str, message: String) -> Finding {
         self.error(code, message).level(Level::error_if(is_own(self.path)))
     }
@@ -272,7 +272,7 @@ impl File<'_> {
 
     /// The rules for kubeadm's certificates.
     fn expected(&self, row: &Row) -> Vec<Finding> {
-        // One that cannot be read was told of.
+        // Another check reports unreadable certificates.
         let Ok(certificate) = Certificate::first(self.text) else {
             return Vec::new();
         };
@@ -322,15 +322,15 @@ impl File<'_> {
         let Some(authority) = self.machine.text(&by) else {
             return Some(self.error("FL1031", format!("its authority {by} is not there")));
         };
-        // One that cannot be read was told of.
+        // Another check reports unreadable certificates.
         let authority = Certificate::first(authority).ok()?;
         (!certificate.is_signed_by(&authority)).then(|| self.error("FL1031", format!("{by} did not sign it")))
     }
 
-    /// Nobody takes a certificate before its authority holds, or after it has ended.
+    /// A certificate is accepted only while its CA is valid, too.
     fn within(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
         let by = format!("{DIRECTORY}{}", row.by.as_ref()?);
-        // One that cannot be read was told of.
+        // Another check reports unreadable certificates.
         let authority = Certificate::first(self.machine.text(&by)?).ok()?;
         if !certificate.is_signed_by(&authority) {
             return None;
@@ -352,7 +352,7 @@ impl File<'_> {
         Some(self.machine.warning("FL1063", self.path, message).help(help))
     }
 
-    /// The key stands in the same file or in one of the same name. An authority's may be elsewhere.
+    /// The key is in the same file or in one of the same name. The key of a CA may be elsewhere.
     fn key(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
         let beside = key_of(self.path);
         let path = beside.as_deref().unwrap_or(self.path);

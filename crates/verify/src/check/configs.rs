@@ -53,7 +53,7 @@ fn finding(document: &str, path: &str, wrong: Wrong) -> Finding {
     } else {
         format!("{}: ", wrong.place)
     };
-    // Which kinds there are is told by a list, and that may lack one.
+    // The list of known kinds may be incomplete.
     let level = if wrong.code == UNKNOWN && !PROVIDED.is_own(path) {
         Finding::warning
     } else {

@@ -1,4 +1,4 @@
-//! containerd's configuration against what the kubelet, kubeadm and crictl are told of it.
+//! containerd's configuration, compared with the settings of the kubelet, kubeadm and crictl.
 
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
@@ -18,10 +18,11 @@ const REGISTRIES: &str = "/etc/containerd/certs.d";
 /// kubeadm's default for the kubelet (componentconfigs/kubelet.go).
 const DRIVER: &str = "systemd";
 
-/// From this version of its configuration on containerd tells the kubelet its cgroup driver (RuntimeConfig of the CRI).
+/// Since this version of its configuration containerd reports its cgroup driver to the kubelet (RuntimeConfig of the
+/// CRI).
 const TELLING: u64 = 3;
 
-/// Everything that is told of containerd.
+/// All settings that concern containerd.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let config = machine.text(CONTAINERD).and_then(table);
     let mut findings = socket(machine, config.as_ref());
@@ -37,7 +38,7 @@ fn finding(machine: &Machine, path: &str, level: Level, message: String) -> Find
     machine.error("FL1044", path, message).level(level)
 }
 
-/// TOML as JSON. What is none was told of.
+/// TOML as JSON. Another check reports invalid TOML.
 fn table(text: &str) -> Option<Value> {
     let table = DeTable::parse(text).ok()?;
     Some(object(table.get_ref()))
@@ -131,7 +132,7 @@ fn driver(machine: &Machine, config: &Value, known: &Known<'_>) -> Vec<Finding> 
         .collect()
 }
 
-/// Mirrors that the document lays have to be where containerd looks.
+/// Mirrors in the document must be in containerd's directory.
 fn registries(machine: &Machine, config: &Value) -> Option<Finding> {
     machine.root.below(REGISTRIES).next()?;
     let mut read = settings(config, "/registry/config_path").filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! The address at which pods ask for names: the DNS Service's, or one that a manifest brings up.
+//! The DNS address of pods: the DNS Service's, or one that a manifest provides.
 
 use std::net::IpAddr;
 

@@ -11,7 +11,7 @@ use crate::{
     cluster::{ENV, variable},
 };
 
-/// kube-vip's static pod, before a step lays it.
+/// kube-vip's static pod, before a step installs it.
 const VIP: &str = "/etc/firelay/endpoint/kube-vip.yaml";
 
 /// The proxy's configuration.
@@ -20,11 +20,11 @@ const PROXY: &str = "/etc/firelay/endpoint/haproxy.cfg";
 /// The API server's certificate.
 const CERTIFICATE: &str = "/etc/firelay/pki/apiserver.crt";
 
-/// The API server's port unless kubeadm is told another.
+/// The API server's port unless kubeadm has another.
 const PORT: u64 = 6443;
 
-/// Everything that leads to the API servers. In a tree of some machines, or with a control plane that cannot be read, nobody knows
-/// which there are.
+/// Everything that routes to the API servers. In a tree of some machines, or with an unreadable control plane, their
+/// list is unknown.
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     if !known.knows("control-plane") {
         return Vec::new();
@@ -146,7 +146,7 @@ fn of_address(machine: &Machine, address: &str, known: &Known<'_>) -> Option<Str
         .then(|| format!("kube-vip's address {address} is not in the API server's certificate"))
 }
 
-/// The proxy on a worker leads to every control plane, and listens where the endpoint's name leads.
+/// The proxy on a worker forwards to every control plane, and listens at the address of the endpoint's name.
 fn proxy(machine: &Machine, urls: &BTreeSet<String>, known: &Known<'_>) -> Vec<Finding> {
     let lines = machine.text(PROXY).unwrap_or_default().lines().map(str::trim);
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -214,7 +214,7 @@ fn peers(machine: &Machine, urls: &BTreeSet<String>, known: &Known<'_>) -> Vec<F
     let mut findings: Vec<_> = strange
         .map(|url| wrong(machine, ENV, format!("FL_PEERS has {url}, which is no control plane's")))
         .collect();
-    // The founder asks all others; of the rest only those that /etc/hosts leads to one of them.
+    // The founder queries all others; other machines only if /etc/hosts resolves the endpoint to one of them.
     let founds = kubeadm::documents(machine, "InitConfiguration").next().is_some();
     if founds || !told.is_empty() {
         let own = url(machine);

@@ -1,4 +1,4 @@
-//! Members of etcd on machines of their own: whom they let in, whom they know, and whom control planes ask.
+//! External etcd members: the clients they accept, the peers they know, and the members that control planes use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const LOCKED: [(&str, &str); 2] = [
     ("ETCD_PEER_CLIENT_CERT_AUTH", "true"),
 ];
 
-/// Files by which members and clients know each other.
+/// Files with which members and clients authenticate each other.
 const FILES: [&str; 6] = [
     "ETCD_TRUSTED_CA_FILE",
     "ETCD_PEER_TRUSTED_CA_FILE",
@@ -79,7 +79,7 @@ impl<'a> Member<'a> {
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     let members: Vec<_> = known.tree.machines.iter().filter_map(Member::of).collect();
     let mut findings: Vec<_> = members.iter().flat_map(one).collect();
-    // In a tree of some machines nobody knows which members there are.
+    // In a tree of some machines the list of members is unknown.
     if !members.is_empty() && known.knows("etcd") {
         findings.extend(members.iter().flat_map(|member| among(member, &members)));
         findings.extend(known.tree.machines.iter().flat_map(|machine| asked(machine, &members)));
@@ -121,7 +121,7 @@ fn one(member: &Member<'_>) -> Vec<Finding> {
     wrong.into_iter().map(|message| member.wrong(message)).collect()
 }
 
-/// A member listens where it tells others that it does, and tells addresses of its own.
+/// A member listens on the addresses that it advertises, and these are its own.
 fn listens(member: &Member<'_>) -> Vec<String> {
     let addresses = variable(member.machine, "FL_ADDRESSES").unwrap_or_default();
     let own: Vec<_> = addresses.split_whitespace().collect();
@@ -150,7 +150,7 @@ fn host(url: &str) -> Option<&str> {
 fn among(member: &Member<'_>, members: &[Member<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in COMMON {
-        // The words of most: the first among equals, so that one run says what the other does.
+        // The most common value, or the first among equals, so that every run reports the same.
         let count = |value: BTreeSet<&str>| members.iter().filter(|other| other.list(name) == value).count();
         let usual = members.iter().rev().max_by_key(|other| count(other.list(name)));
         if usual.is_some_and(|usual| usual.list(name) != member.list(name)) {

@@ -9,7 +9,7 @@ const AGAIN: &str = "render the tree again; nothing in it is changed by hand";
 /// Codes of what could not be unpacked.
 const UNREAD: [&str; 3] = ["FL1003", "FL1004", "FL1006"];
 
-/// Every file is there, whole.
+/// Every file is present and unchanged.
 pub(super) fn whole(known: &Known<'_>) -> Vec<Finding> {
     known.tree.files().filter_map(one).collect()
 }
@@ -37,12 +37,12 @@ pub(super) fn read(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     machine.faults.clone()
 }
 
-/// All files of the machine are known; another check reports documents that cannot be unpacked.
+/// All files of the machine are known; another check reports documents that cannot be decoded.
 pub(super) fn is_unpacked(machine: &Machine) -> bool {
     !machine.layers.is_empty() && !machine.faults.iter().any(|fault| UNREAD.contains(&fault.code))
 }
 
-/// The document that is handed over is within its limit, and was counted right: as it is sent, before base64 or after it.
+/// The delivered document is within its limit, and its size was counted correctly: as sent, before or after base64.
 pub(super) fn fits(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in machine.files.iter().filter(|file| file.described.attribute.is_some()) {
@@ -55,7 +55,7 @@ pub(super) fn fits(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
             .encoding
             .as_deref()
             .is_some_and(|encoding| encoding.ends_with("base64"));
-        // Four letters stand for three bytes, of which two may be padding.
+        // Four letters represent three bytes, of which two may be padding.
         let padding = bytes.iter().rev().take(2).filter(|byte| **byte == b'=').count() as u64;
         let decoded = if is_base64 {
             (sent / 4 * 3).saturating_sub(padding)

@@ -1,5 +1,5 @@
-//! The rules of Ignition's specification 3.x that a schema does not say (coreos/ignition, docs/configuration-v3_4.md and
-//! `config/v3_4/types`; 2026-11-21).
+//! The rules of Ignition's specification 3.x that its schema does not contain (coreos/ignition,
+//! docs/configuration-v3_4.md and `config/v3_4/types`; 2026-11-21).
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ fn nodes(layer: &Layer, minor: Minor) -> Vec<Finding> {
     findings
 }
 
-/// Names end as systemd knows them, and are there once.
+/// Names have a valid suffix for systemd, and are unique.
 fn units(layer: &Layer) -> Vec<Finding> {
     let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
     for (number, unit) in list(layer, "/systemd/units") {

@@ -129,7 +129,7 @@ fn modules(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The mode of kube-proxy; `None` where there is none, or no document says so.
+/// The mode of kube-proxy; `None` without kube-proxy, or if no document contains it.
 fn mode(known: &Known<'_>) -> Option<String> {
     let (_, init) = kubeadm::of_cluster(known.tree, "InitConfiguration")?;
     let skipped = init.value.get("skipPhases").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Documents that kubeadm reads: those of a machine, and those that hold for the whole cluster.
+//! Documents for kubeadm: those of a machine, and those for the whole cluster.
 
 use serde_json::Value;
 

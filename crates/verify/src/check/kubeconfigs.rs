@@ -10,10 +10,10 @@ use crate::{
     unpack::base64,
 };
 
-/// Parts of a kubeconfig by which it leads somewhere.
+/// Parts of a kubeconfig that a client needs.
 const LEADING: [&str; 3] = ["clusters", "contexts", "current-context"];
 
-/// The kubeconfigs that lie beside the documents, those on machines, and what joins by a token.
+/// The kubeconfigs beside the documents, those on machines, and machines that join with a token.
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     let beside = known
         .tree
@@ -137,7 +137,7 @@ fn on_machine(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The founder makes the token known. One with `--founded` was made known before.
+/// The founder creates the token. With `--founded` it was created before.
 fn is_known_token(discovery: &Value, known: &Known<'_>) -> bool {
     let Some((_, founder)) = kubeadm::of_cluster(known.tree, "InitConfiguration") else {
         return true;
@@ -147,7 +147,7 @@ fn is_known_token(discovery: &Value, known: &Known<'_>) -> bool {
     tokens.any(|token| Some(token) == discovery.get("token"))
 }
 
-/// A machine that joins by a token knows the authority by the digest of its key (kubeadm's `sha256:…`).
+/// A machine that joins with a token identifies the CA by the digest of its key (kubeadm's `sha256:…`).
 fn by_token(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let joins = machine.configs.iter().filter(|config| config.is("JoinConfiguration"));
     let mut findings = Vec::new();

@@ -33,7 +33,7 @@ fn lacking<'a>(known: &'a Known<'_>) -> impl Iterator<Item = Finding> + 'a {
     })
 }
 
-/// By this version files are judged; kubeadm is told the same, unless a patch says another.
+/// The version for judging files; kubeadm has the same, unless a patch changes it.
 fn version(known: &Known<'_>) -> Option<Finding> {
     let version = known.tree.manifest.kubernetes_version.as_str();
     let mut numbers = version.splitn(3, '.');

@@ -40,13 +40,13 @@ use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PR
 
 use self::scripts::Shell;
 
-/// The context of every check beside the machine.
+/// The context of every check, besides the machine.
 pub struct Known<'a> {
     /// The tree.
     pub tree: &'a Tree,
     /// Settings of the cluster as a whole, from the documents.
     pub(super) cluster: Cluster,
-    /// The time at which it has to hold.
+    /// The time for validity checks.
     pub now: OffsetDateTime,
     pub(super) shell: &'a Shell,
     pub(super) read: &'a references::Read,
@@ -75,7 +75,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Causes that every render has, whatever the user brings.
+    /// Causes in every render, whatever the user adds.
     pub const ALWAYS: [Self; 3] = [Self::Settings, Self::Size, Self::Time];
 }
 
@@ -91,7 +91,7 @@ enum Of {
 /// One check.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The property that holds where it finds nothing.
+    /// The property that is proven by having no finding.
     pub proves: &'static str,
     /// The codes of its findings.
     pub codes: &'static [&'static str],
@@ -378,7 +378,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chose
     findings
 }
 
-/// Codes of what nobody seems to put there.
+/// Codes for files that no known program provides.
 const ABSENT: [&str; 4] = ["FL1016", "FL1018", "FL1022", "FL1023"];
 
 /// Codes of what is wrong within a file, for those who read or run it.
@@ -387,7 +387,7 @@ const WITHIN: [&str; 5] = ["FL1017", "FL1021", "FL1024", "FL1025", "FL1026"];
 /// Codes of what the user's commands may settle otherwise on the machine.
 const SETTLED: [&str; 2] = ["FL1044", "FL1049"];
 
-/// The user may bring what no document shows, and files of his own that are meant for others than firelay takes them to be.
+/// Lowers the level of a finding if the user may provide the missing file, or may mean the file for another program.
 fn weighed(machine: &Machine, known: &Known<'_>, finding: Finding) -> Finding {
     let matters = || finding.path.as_deref().is_none_or(|path| known.matters(path));
     let is_certain = if ABSENT.contains(&finding.code) {

@@ -1,4 +1,4 @@
-//! The names in certificates, against those under which they are asked for.
+//! The names in certificates, compared with the names that clients use.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         .filter_map(|row| Some((row.path(), row.names?)));
     let mut findings = Vec::new();
     for (path, names) in rows {
-        // One that cannot be read was told of.
+        // Another check reports unreadable certificates.
         let Some(certificate) = machine.text(&path).and_then(|text| Certificate::first(text).ok()) else {
             continue;
         };
@@ -44,7 +44,7 @@ fn has(certificate: &Certificate, name: &str) -> bool {
     }
 }
 
-/// A name, and who asks for it.
+/// A name, and the client that uses it.
 type Wanted = (String, &'static str);
 
 fn wanted(machine: &Machine, cluster: &Cluster, names: Names) -> Vec<Wanted> {
@@ -82,7 +82,7 @@ fn api(cluster: &Cluster) -> Vec<Wanted> {
         .collect()
 }
 
-/// A member is asked on its own machine, and by others under the addresses that it tells.
+/// A member is reached on its own machine locally, and by others under its advertised addresses.
 fn etcd(machine: &Machine) -> Vec<Wanted> {
     let local = ["localhost", "127.0.0.1", "::1"].map(|name| (name.to_owned(), "itself"));
     let settings = machine.text("/etc/etcd/etcd.env").unwrap_or_default();

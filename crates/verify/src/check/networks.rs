@@ -23,7 +23,7 @@ use crate::{
 /// Where plugins look for the network that they serve.
 const CNI: &str = "/etc/cni/net.d";
 
-/// Where a network plugin is told the range of pods: a row of `networks.yaml`.
+/// The setting of a network plugin with the range of pods: an entry of `networks.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
@@ -184,7 +184,7 @@ fn node_addresses(machine: &Machine, own: &[IpAddr]) -> Vec<Finding> {
         .collect()
 }
 
-/// Without a network plugin no node becomes Ready. Somebody may bring one by other ways.
+/// Without a network plugin no node becomes Ready. The user may install one in another way.
 fn without_plugin(known: &Known<'_>) -> Option<Finding> {
     let (founder, config) = kubeadm::of_cluster(known.tree, "InitConfiguration")?;
     let laid = |machine: &Machine| machine.root.below(CNI).next().is_some();

@@ -25,7 +25,7 @@ pub(crate) struct Object {
     pub(super) value: Value,
 }
 
-/// The objects of a tree, read when somebody asks.
+/// The objects of a tree, parsed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Objects(OnceLock<Vec<Object>>);
 
@@ -64,7 +64,7 @@ fn items(value: Value) -> Vec<Value> {
     }
 }
 
-/// A text stands in one of the manifests that a machine of the tree has.
+/// Whether a manifest on a machine of the tree contains a text.
 pub(super) fn mention(tree: &Tree, wanted: &str) -> bool {
     let has = |machine: &Machine| {
         let mut files = machine.root.below(MANIFESTS);

@@ -1,17 +1,17 @@
-//! Paths that documents lay: each once, below directories, where it stays and is seen.
+//! Paths in documents: each once, below directories, persistent and not hidden by mounts.
 
 use std::collections::BTreeSet;
 
 use super::Known;
 use crate::{Entry, Finding, Machine, What};
 
-/// File systems that every boot makes anew (systemd's API file systems, and /tmp where the image has it so).
+/// File systems that are new at every boot (systemd's API file systems, and /tmp where the image does so).
 const VOLATILE: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
 
-/// Where the chain keeps the user's files until a step lays them, before disks are mounted.
+/// The chain's list of the user's files that a step installs later, before disks are mounted.
 const FILES: &str = "/etc/firelay/files/list";
 
-/// Everything that a machine's documents lay.
+/// All paths in a machine's documents.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     let mut findings = twice(machine);
     for (path, entry) in &machine.root.entries {
@@ -27,7 +27,7 @@ pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Paths that one document lays more than once. A directory may be made again.
+/// Paths that one document contains more than once. Directories may repeat.
 fn twice(machine: &Machine) -> Vec<Finding> {
     let is_directory = |path: &str| {
         let entry = machine.root.entries.get(path);
@@ -93,7 +93,7 @@ fn hidden(machine: &Machine, path: &str) -> Option<Wrong> {
     Some(("FL1014", message))
 }
 
-/// Files that a step lays where a later step mounts something.
+/// Files that a step writes where a later step mounts something.
 fn carried(machine: &Machine) -> Vec<Finding> {
     let list = machine.text(FILES).unwrap_or_default();
     let paths = list.lines().filter_map(|line| line.splitn(5, ' ').nth(4));

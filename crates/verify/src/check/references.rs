@@ -1,5 +1,5 @@
-//! Paths in scripts. A script is text, so this is a reading of its words, not of what it does: a path that a script only asks
-//! about, removes or writes need not be there.
+//! Paths in scripts. The check reads the script's text, not its effects: a path that a script only tests, removes or
+//! writes need not exist.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,7 +15,7 @@ use crate::{Bytes, Finding, Machine, provided::PROVIDED};
 static CONSTANT: LazyLock<Regex> =
     LazyLock::new(|| expression(r#"(?m)^\s*(?:readonly |local |export )?([A-Za-z_]+)=["']?(/[A-Za-z0-9_./-]+)["']?$"#));
 
-/// A path as a word, what stands before it on its line, and whether its end is left open.
+/// A path in a script, with the text before it on its line, and whether its end is a variable.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| expression(r#"(?:^|[\s=(<>])["']?(/[A-Za-z0-9_@+.-]+(?:/[A-Za-z0-9_@+.-]*)*)([*$?{\[]?)"#));
 
@@ -122,7 +122,7 @@ fn references(script: &str, library: &str) -> Vec<Reference> {
             if NAMED.is_match(before) {
                 continue;
             }
-            // A path that is asked about anywhere may be missing everywhere.
+            // A path that is tested anywhere may be missing everywhere.
             if OPTIONAL.is_match(before) {
                 asked.insert(path.as_str().to_owned());
             } else if !found.iter().any(|reference| reference.path == path.as_str()) {

@@ -58,7 +58,7 @@ fn bash(script: &[u8]) -> io::Result<Option<String>> {
     Ok(said)
 }
 
-/// Lets bash read a script without running it. What it says may quote a line, so only the place is told.
+/// bash parses a script without running it. Its messages may quote a line, so only the position is reported.
 fn refusal(arguments: &[&str], script: &[u8]) -> io::Result<Option<String>> {
     let mut child = Command::new("bash")
         .args(arguments)
@@ -119,7 +119,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Its first line says so, or somebody gives it to a shell.
+/// Its first line names a shell, or another program passes it to a shell.
 pub(super) fn is_shell(path: &str, bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

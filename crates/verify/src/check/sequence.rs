@@ -35,7 +35,7 @@ pub(super) struct Program {
     pub(super) unit: String,
     /// The name of the program.
     pub(super) starts: String,
-    /// No patch is laid over the unit.
+    /// No patch applies to the unit.
     #[serde(default)]
     pub(super) fixed: bool,
     /// Aliases of its command.
@@ -72,7 +72,7 @@ struct Order {
 pub(super) static FACTS: LazyLock<Facts> =
     LazyLock::new(|| embedded("units.yaml", include_str!("../order/units.yaml")));
 
-/// Everything that is laid below the directory of units.
+/// All files below the directory of units.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sequence = Sequence::of(machine, &mut findings);
@@ -114,7 +114,7 @@ impl<'a> Sequence<'a> {
         Self { machine, next }
     }
 
-    /// The shortest way from one to another in the order of starting, and whether firelay's own files alone say it.
+    /// The shortest path between two units in the start order, and whether firelay's own files alone define it.
     fn way(&self, from: &str, to: &str) -> Option<(Vec<&str>, bool)> {
         let (from, _) = self.next.get_key_value(from)?;
         let mut waiting = VecDeque::from([(vec![from.as_str()], true)]);
@@ -187,7 +187,7 @@ fn unit_of(path: &str) -> Option<&str> {
     }
 }
 
-/// Written by firelay, as far as its name says.
+/// Whether firelay wrote it, judging by its name.
 fn is_own(path: &str) -> bool {
     let is_dropin = path.strip_prefix(UNITS).is_some_and(|name| name.contains('/'));
     PROVIDED.is_own(path) && (!is_dropin || FACTS.dropins.iter().any(|part| path.contains(part.as_str())))

@@ -34,7 +34,7 @@ impl At<'_> {
         self.machine.error("FL1023", &self.config.path, message)
     }
 
-    /// Values that are paths by their key, or by the name beside them.
+    /// Values that are paths, judging by their key or by the name beside them.
     fn paths(&self, value: &Value, key: &str, findings: &mut Vec<Finding>) {
         match value {
             Value::Object(entries) => {

@@ -10,7 +10,7 @@ use crate::{
     unit::{Assignment, assignments, words},
 };
 
-/// Each unit of the chain of which the documents lay a file.
+/// Each unit of the chain that has a file in the documents.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
     FACTS.programs.iter().flat_map(|program| of(machine, program)).collect()
 }
@@ -69,7 +69,7 @@ fn texts<'a>(machine: &'a Machine, path: &str) -> Vec<&'a str> {
     unit.chain(dropins.filter_map(|path| machine.text(path))).collect()
 }
 
-/// The words of the command that is started: an empty assignment takes back those before it.
+/// The arguments of the command that is started: an empty assignment removes earlier ones.
 fn command(settings: &[Assignment<'_>]) -> Option<Vec<String>> {
     let mut commands = settings
         .iter()
@@ -78,7 +78,7 @@ fn command(settings: &[Assignment<'_>]) -> Option<Vec<String>> {
     Some(words(last.value.trim_start_matches(['@', '-', ':', '+', '!', '|'])))
 }
 
-/// An assignment says this; a file that may be missing is named with a hyphen.
+/// Whether an assignment has this value; a hyphen marks an optional file.
 fn is(setting: &Assignment<'_>, wanted: &str) -> bool {
     let Some((key, value)) = wanted.split_once('=') else {
         return false;

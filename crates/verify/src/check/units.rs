@@ -7,7 +7,7 @@ use crate::{
     unit::{Assignment, assignments, words},
 };
 
-/// Where units are laid.
+/// The directory for units.
 pub(super) const UNITS: &str = "/etc/systemd/system/";
 
 /// Every unit, every drop-in, and every program among the files.
@@ -97,7 +97,7 @@ impl Unit<'_> {
         findings
     }
 
-    /// systemd takes a name, which it looks for by itself, or a whole path (systemd.service(5), "Command lines").
+    /// systemd accepts a name, which it searches by itself, or an absolute path (systemd.service(5), "Command lines").
     fn relative(&self, key: &str, program: &str) -> Option<Finding> {
         let starts = |sign: char| program.starts_with(sign);
         if program.is_empty() || starts('/') || starts('%') || starts('$') {
@@ -107,7 +107,7 @@ impl Unit<'_> {
             let message = format!("{key} starts {program}, which is neither a name nor a whole path");
             return Some(self.finding("FL1016", message).help("write the whole path"));
         }
-        // Own units name whole paths; a patch may know better what the image has.
+        // firelay's units use absolute paths; a patch may rely on the image.
         PROVIDED.is_own(self.path).then(|| {
             let message = format!("{key} starts {program}, which only the image could have");
             Finding::warning("FL1016", self.document, message)
@@ -136,7 +136,7 @@ impl Unit<'_> {
         })
     }
 
-    /// Somebody's image may have the unit: this is never more than a warning.
+    /// The image may have the unit: this is never more than a warning.
     fn units(&self, key: &str, value: &str) -> Vec<Finding> {
         let missing = words(value).into_iter().filter(|name| !has_unit(self.machine, name));
         missing
@@ -166,7 +166,7 @@ pub(super) fn has_unit(machine: &Machine, name: &str) -> bool {
         || template.is_some_and(|path| machine.root.has(&path))
 }
 
-/// An enabled unit has to exist, not be masked, and say what starts it.
+/// An enabled unit has to exist, not be masked, and have an `[Install]` section.
 fn enabled(machine: &Machine, unit: &str) -> Option<Finding> {
     let path = format!("{UNITS}{unit}");
     let document = machine.document_of(&path);
@@ -220,7 +220,7 @@ fn starts(machine: &Machine, unit: &str) -> bool {
     })
 }
 
-/// Files that begin with `#!` are run by somebody.
+/// Files that begin with `#!` must be executable.
 fn programs(machine: &Machine) -> Vec<Finding> {
     let scripts = machine.root.files().filter_map(|(path, entry, bytes)| {
         let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -236,7 +236,7 @@ fn programs(machine: &Machine) -> Vec<Finding> {
                 format!("its interpreter {interpreter} is put there by nothing"),
             ));
         }
-        // One that an interpreter is given as an argument needs no bit, and says so by its name.
+        // The argument of an interpreter needs no such bit; its name ends in `.sh`.
         if entry.mode & 0o111 == 0 && !path.ends_with(".sh") {
             findings.push(finding(
                 "FL1017",

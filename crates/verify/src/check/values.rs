@@ -11,7 +11,7 @@ use crate::{
     cluster::{ENV, variable},
 };
 
-/// Where the documents lay certificates.
+/// The directory of certificates.
 const CERTIFICATES: &str = "/etc/firelay";
 
 /// Values of the cluster and of the machine itself.
@@ -30,7 +30,7 @@ fn finding(machine: &Machine, path: &str, message: String) -> Finding {
     finding.at(path).help(help)
 }
 
-/// Everybody asks the same endpoint.
+/// All machines use the same endpoint.
 fn endpoint(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let (Some(own), Some(usual)) = (variable(machine, "FL_ENDPOINT"), &known.cluster.asked) else {
         return Vec::new();
@@ -58,7 +58,7 @@ fn is_same(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// A node has one name wherever it stands; the machines of a pool get theirs from the platform.
+/// A node has the same name everywhere; pool machines get theirs from the platform.
 fn names(machine: &Machine) -> Vec<Finding> {
     let name = if machine.pool { "" } else { machine.name.as_str() };
     let kubeadm = kubeadm::configs(machine);
@@ -110,7 +110,7 @@ fn role(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     other.map(|message| finding(machine, ENV, message)).collect()
 }
 
-/// The forms of a machine's addresses say the same.
+/// The different forms of a machine's addresses agree.
 fn own_addresses(machine: &Machine) -> Vec<Finding> {
     let list = |name: &str| {
         let text = variable(machine, name).unwrap_or_default();
@@ -147,7 +147,7 @@ fn kernel_form(address: IpAddr) -> String {
     }
 }
 
-/// The chain waits until the clock is between two times, for as long as its certificates hold.
+/// The chain waits until the clock is between two times, the validity of its certificates.
 fn times(machine: &Machine, known: &Known<'_>) -> Option<Finding> {
     machine.text(ENV)?;
     let time = |name: &str| variable(machine, name).and_then(|value| value.parse::<i64>().ok());
@@ -156,7 +156,7 @@ fn times(machine: &Machine, known: &Known<'_>) -> Option<Finding> {
         return Some(finding(machine, ENV, message));
     };
     let now = known.now.unix_timestamp();
-    // Certificates that have ended are told of by themselves.
+    // Another check reports expired certificates.
     let outside = !(from..=to).contains(&now) && hold(machine, now);
     (from >= to || outside).then(|| {
         let message = "the clock is never between FL_NOT_BEFORE and FL_NOT_AFTER while the certificates hold";

@@ -11,7 +11,7 @@ use crate::order::{Edge, Group, Picture, PictureStep};
 pub use svg::svg;
 pub use text::text;
 
-/// Said in every form.
+/// Shown in every format.
 const ESTIMATE: &str = "all machines powered on at once; an estimate from figures of the boot lab";
 
 /// A graph in DOT, for Graphviz.

@@ -20,7 +20,7 @@ const HEADING: u64 = 60;
 /// Height of a bar and of the room below it.
 const BAR: u64 = 16;
 const BELOW: u64 = 8;
-/// Steps of the axis in seconds; the first is taken that gives no more than ten.
+/// Tick distances of the axis in seconds; the first one with at most ten ticks is used.
 const TICKS: &[u64] = &[5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 
 /// The picture as an image.
@@ -158,7 +158,7 @@ impl Image {
         }
     }
 
-    /// The times, each bar beside its machines' names.
+    /// The timeline, each bar next to its machines' names.
     fn timeline(&mut self, picture: &Picture) {
         let (left, wide) = (MARGIN + NAMES, self.width - NAMES - 3 * MARGIN);
         let seconds = picture.seconds.max(1);
@@ -219,8 +219,8 @@ fn height(step: &PictureStep) -> u64 {
     LINE * (1 + notes(step).count() as u64) + PADDING
 }
 
-/// From a box to the nth place on the edge of another; in the gap beside a column that both are in, and below a box that
-/// waits for its like.
+/// A curve from a box to the nth place on the edge of another. It runs in the gap next to a column that contains both,
+/// and below a box that waits for another machine of its kind.
 fn curve(from: (u64, u64, u64), to: (u64, u64, u64), nth: u64) -> String {
     let ((fx, fy, fh), (tx, ty, th)) = (from, to);
     let end = tx + (30 * nth).min(BOX - 10);

@@ -14,7 +14,7 @@ pub struct Chain<'a> {
     pub machine: &'a Machine,
     /// It founds the cluster.
     pub founds: bool,
-    /// It has the words that found a cluster, but not the file that they read.
+    /// It has the commands to found a cluster, but not the file that they need.
     pub would_found: Option<&'static str>,
     /// Its steps.
     pub steps: Vec<Step<'a>>,
@@ -29,7 +29,7 @@ pub struct Step<'a> {
     pub path: &'a str,
     /// Its name without the number.
     pub name: &'a str,
-    /// How long it takes apart from what is in `events`. An estimate.
+    /// Its duration without `events`. An estimate.
     pub seconds: u64,
     /// Waits and acts.
     pub events: Vec<Event>,
@@ -66,7 +66,7 @@ pub struct Act {
     pub rule: &'static ActRule,
     /// Its own deadlines, with their names and seconds.
     pub deadlines: Vec<(&'static str, u64)>,
-    /// How long it takes. An estimate.
+    /// Its duration. An estimate.
     pub seconds: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Whether the order holds: every wait ends, one machine founds, control planes join in turn, nobody gives up too early.
+//! Whether the boot order works: every wait ends, one machine founds, control planes join in turn, no wait is too
+//! short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +93,7 @@ fn several(founders: &[&Chain<'_>]) -> Vec<Finding> {
     founders.iter().map(finding).collect()
 }
 
-/// A founder that was replaced would found a second cluster beside a control plane that it does not ask.
+/// A replaced founder would found a second cluster next to a control plane that it does not query.
 fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
     let step = founder.steps.iter().find(|step| step.founding)?;
     let asked = step.asks.map_or_else(Vec::new, |variable| founder.named(variable));
@@ -126,7 +127,7 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
     Some(finding.help("a founder that is replaced has to join; render its document again"))
 }
 
-/// Machines of which no step is found: of such a chain nobody could say anything, and so nothing wrong.
+/// Machines without any known step: their chain cannot be checked.
 fn without_steps(graph: &Graph<'_>) -> Vec<Finding> {
     let chains = graph.chains.iter().filter(|chain| chain.steps.is_empty());
     let readable = chains.filter(|chain| chain.machine.faults.is_empty());
@@ -231,7 +232,7 @@ fn circle(graph: &Graph<'_>, run: &Run, machines: &[usize]) -> Finding {
     )
 }
 
-/// Control planes join one at a time: each waits for its turn before it joins, and all take the same turn. This holds for a founder too, for
+/// Control planes join one at a time: each waits for its turn, and all use the same lock. This includes a founder, for
 /// the day on which it is replaced.
 fn turns(machines: &[Machine]) -> Vec<Finding> {
     let chains: Vec<_> = machines.par_iter().map(Chain::joining).collect();
@@ -263,7 +264,7 @@ fn turns(machines: &[Machine]) -> Vec<Finding> {
 /// A step that joins as one machine at a time.
 struct Joining<'c> {
     step: &'c Step<'c>,
-    /// Where it takes its turn, if it waits for one.
+    /// The place where it takes its turn, if it waits for one.
     turn: Option<&'c str>,
 }
 

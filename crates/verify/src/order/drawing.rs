@@ -160,7 +160,7 @@ impl<'g> Drawing<'g> {
         }
     }
 
-    /// Others that take the same turn.
+    /// Other places that use the same lock.
     fn turns(&self, at: At) -> Vec<At> {
         let turns = |place: At| self.graph.wait(place).is_some_and(|wait| wait.rule.turn.is_some());
         let all = self

@@ -1,9 +1,8 @@
-//! Waits that give up before what they wait for can be there.
+//! Waits that are too short.
 //!
-//! A wait for another machine has to be longer than every deadline that the other keeps to itself on its way there, and not
-//! shorter than those with which the other waits in its turn: else the one that is well says that it failed before the one
-//! that is not does. Both start over, so this is a warning. It is an error where the wait is over before the other is
-//! there although all goes well.
+//! A wait for another machine must be longer than every deadline of the other machine's own steps. It must not be
+//! shorter than the other machine's waits: otherwise the healthy machine reports a failure first. Both then start over,
+//! so this is a warning. It is an error if the wait ends too early even when everything works.
 
 use super::{
     super::{Finding, Level},
@@ -34,7 +33,7 @@ pub(super) fn check(graph: &Graph<'_>, run: &Run) -> Vec<Finding> {
     judged.collect()
 }
 
-/// A deadline of somebody else; it has to be below the wait, or may be as long.
+/// A deadline of another machine; it must be shorter than the wait, or may be equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Deadline {
     /// The least number of seconds that the wait has to have.

@@ -24,7 +24,7 @@ pub struct At {
 /// The condition that ends a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Somebody who has no document here.
+    /// A program without a document here.
     Outside(String),
     /// So many of these acts.
     Of {
@@ -40,13 +40,13 @@ pub enum Need {
 pub struct Graph<'a> {
     /// One for each machine, in the order of the tree.
     pub chains: Vec<Chain<'a>>,
-    /// The cluster stands: nobody has to found it.
+    /// The cluster exists: no machine has to found it.
     pub standing: bool,
     needs: BTreeMap<At, Need>,
 }
 
 impl<'a> Graph<'a> {
-    /// Reads the machines of a tree. `founded` is what its manifest says: the cluster stands.
+    /// Reads the machines of a tree. `founded` comes from its manifest: the cluster exists.
     pub fn of(machines: &'a [Machine], founded: bool) -> Self {
         let chains: Vec<_> = machines.par_iter().map(Chain::of).collect();
         let standing = founded && !chains.iter().any(|chain| chain.founds);

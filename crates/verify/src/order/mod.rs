@@ -1,8 +1,9 @@
-//! The order of the first boot: the waits that stand in the documents, and what ends each.
+//! The order of the first boot: the waits in the documents, and the actions that end them.
 //!
-//! Every machine goes through its chain by itself and waits where it needs another. Here the chains of all machines are compared: whether
-//! the waits end, whether one machine founds and the others join in turn, and about when. The steps and their waits are a table,
-//! `templates/boot/steps.yaml`; a wait is on a machine if the script of its step has the call that the table makes of it.
+//! Every machine runs its chain alone and waits where it needs another. This module compares the chains of all
+//! machines: whether the waits end, whether one machine founds and the others join in turn, and about when. The steps
+//! and their waits are a table, `templates/boot/steps.yaml`; a machine has a wait if the script of its step contains
+//! the table's call.
 
 mod chain;
 mod check;

@@ -1,4 +1,4 @@
-//! Many names in few words.
+//! Short forms of lists of names.
 
 /// A name in its text and the number that it ends with, for an order in which 2 is before 10.
 pub(super) fn natural(name: &str) -> (String, Option<u64>) {

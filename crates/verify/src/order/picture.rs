@@ -10,7 +10,7 @@ pub struct Picture {
     pub cluster: String,
     /// How many machines; a pool counts as one.
     pub machines: usize,
-    /// The cluster stands: nobody founds it.
+    /// The cluster exists: no machine founds it.
     pub standing: bool,
     /// Seconds from the first step to the end of the last, if all machines are powered on at once. An estimate.
     pub seconds: u64,

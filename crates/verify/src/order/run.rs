@@ -29,7 +29,7 @@ pub struct Waited {
     pub from: u64,
     /// When it ended.
     pub to: u64,
-    /// The acts that ended it; none if somebody outside did.
+    /// The acts that ended it; none if a program outside did.
     pub by: Vec<At>,
 }
 
@@ -177,7 +177,7 @@ impl<'g> Play<'g> {
         (done.len() >= *enough).then(|| done[..*enough].iter().map(|(_, at)| *at).collect())
     }
 
-    /// Everybody who waits asks again.
+    /// Every waiting machine checks again.
     fn wake(&mut self, now: u64) {
         self.queue.extend(self.parked.keys().map(|machine| (now, *machine)));
     }

@@ -10,7 +10,7 @@ use super::{
 const MISSING: &str = "FL1022";
 const AGAIN: &str = "render the document again; a step is left out by the spec alone";
 
-/// Every chain. One without any step was told of.
+/// Every chain. Another check reports chains without steps.
 pub(super) fn check(chains: &[Chain<'_>]) -> Vec<Finding> {
     let read = chains.iter().filter(|chain| !chain.steps.is_empty());
     let mut findings = Vec::new();

@@ -152,7 +152,7 @@ enum By {
     Others,
 }
 
-/// How long something takes.
+/// The duration of something.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Estimate {

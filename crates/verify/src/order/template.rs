@@ -1,7 +1,7 @@
-//! Scripts of the chain, compared with the templates from which they come.
+//! The chain's scripts, compared with their templates.
 //!
-//! A script is not parsed. It is firelay's own if its template gives this text for some values: the text outside of tags is there, each
-//! condition is the same everywhere, and a value is any text on one line.
+//! A script is not parsed. It is firelay's own if its template renders to it for some values: the text outside of tags
+//! matches, each condition has one value throughout, and a value is any text on one line.
 
 use include_dir::{Dir, include_dir};
 
@@ -44,7 +44,7 @@ struct Block {
 }
 
 impl Template {
-    /// Reads a template such as `boot/driver.j2`. `known` has the values of some expressions.
+    /// Reads a template such as `boot/driver.j2`. `known` returns the values of some expressions.
     pub fn read(name: &str, known: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut template = Self::default();
         template.include(name, known);
@@ -93,7 +93,7 @@ impl Template {
         }
     }
 
-    /// Lets an instruction lead to the next one.
+    /// Connects an instruction to the next one.
     fn target(&mut self, at: Option<usize>) {
         let next = self.ops.len();
         let op = at.and_then(|at| self.ops.get_mut(at));
@@ -102,7 +102,7 @@ impl Template {
         }
     }
 
-    /// The line at which a text begins to differ from all that the template gives. `folder` holds the scripts.
+    /// The first line that differs from every output of the template. `folder` contains the scripts.
     pub fn difference(&self, text: &str, folder: &str) -> Option<usize> {
         let mut states = vec![State::default()];
         let mut furthest = 0;
@@ -175,7 +175,7 @@ impl State {
                     *furthest = (*furthest).max(at + end + same);
                     same == next.len()
                 });
-                // A longer value is tried only if this one leads nowhere, so that few states wait.
+                // A longer value is tried only if this one fails, so that few states are pending.
                 if let Some(end) = end {
                     let longer = Self {
                         length: end + 1,
@@ -217,7 +217,7 @@ fn common(one: &str, other: &str) -> usize {
 enum Token {
     Text(&'static str),
     Value(&'static str),
-    /// The word of a tag, and the rest of it.
+    /// The keyword of a tag, and the rest of it.
     Tag(&'static str, &'static str),
 }
 

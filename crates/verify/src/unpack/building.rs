@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Format, Layer, Machine, Pool, TreeFile, What, configs};
 use crate::{Entry, Finding, Mount, Root};
 
-/// Lists that the chain mounts by, and where in a line the directory stands.
+/// The chain's lists of mounts, and the field of a line with the directory.
 const MOUNT_LISTS: [(&str, usize); 2] = [("/etc/firelay/disks", 3), ("/etc/firelay/mounts", 1)];
 
 /// A machine, and what is needed to read its documents.
@@ -19,7 +19,7 @@ pub(super) struct Building<'a> {
     pub(super) pool: &'a Pool,
 }
 
-/// One thing that a document lays.
+/// One entry of a document.
 pub(super) struct Laid<'a> {
     pub(super) path: &'a str,
     pub(super) what: What,
@@ -59,7 +59,7 @@ impl<'a> Building<'a> {
         Self { machine, pool }
     }
 
-    /// Files of which the manifest says that they are the one to hand over.
+    /// Files that the manifest marks for delivery.
     pub(super) fn handed_over(&self) -> impl Iterator<Item = &TreeFile> {
         self.machine
             .files
@@ -81,7 +81,7 @@ impl<'a> Building<'a> {
         });
     }
 
-    /// Lays something; what an earlier document laid at the path is replaced, as a machine does.
+    /// Adds an entry; it replaces an earlier document's entry at the same path, as on a machine.
     pub(super) fn lay(&mut self, laid: Laid<'_>) {
         let number = self.machine.layers.len().saturating_sub(1);
         if let Some(layer) = self.machine.layers.last_mut().filter(|_| !laid.append) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Building, Laid, encoding};
 use crate::{What, memo::Memo};
 
-/// Keys that lay something, as cloud-init reads them.
+/// Keys with files or units, as cloud-init reads them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CloudConfig<'a> {
@@ -38,9 +38,9 @@ struct WriteFile<'a> {
 const MODE: u32 = 0o644;
 const OWNER: &str = "root:root";
 
-/// Lays what a document says.
+/// Adds the entries of a document.
 pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
-    // serde's words repeat the value, which may be secret; the check against the schema says which it is.
+    // serde's message repeats the value, which may be secret; the schema check reports its place.
     let Ok(read) = CloudConfig::deserialize(config) else {
         return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes");
     };
@@ -82,7 +82,7 @@ fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteF
     });
 }
 
-/// `encoding` (cc_write_files.canonicalize_extraction); an unknown one is taken as plain text there, too.
+/// `encoding` (cc_write_files.canonicalize_extraction); cloud-init also treats an unknown one as plain text.
 fn decoded<'f>(file: &'f WriteFile<'_>) -> Result<Cow<'f, [u8]>, String> {
     let bytes = file.content.as_bytes();
     let encoding = file.encoding.as_deref().unwrap_or_default().trim().to_ascii_lowercase();
@@ -97,7 +97,7 @@ fn decoded<'f>(file: &'f WriteFile<'_>) -> Result<Cow<'f, [u8]>, String> {
     }
 }
 
-/// A text is octal, a number is taken as it is (cc_write_files.decode_perms).
+/// A text is octal, a number is used unchanged (cc_write_files.decode_perms).
 fn permissions(said: Option<&Value>) -> Option<u32> {
     match said {
         None | Some(Value::Null) => Some(MODE),
@@ -107,7 +107,7 @@ fn permissions(said: Option<&Value>) -> Option<u32> {
     }
 }
 
-/// A command: a list of words, or a line for the shell.
+/// A command: a list of arguments, or a line for the shell.
 fn run(building: &mut Building<'_>, document: &str, place: &str, command: &Value) {
     let words = match command {
         Value::String(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
@@ -163,9 +163,9 @@ pub(super) fn parse(document: &str, text: &str, known: &Memo<Option<Value>>) -> 
     )
 }
 
-/// The value from the values of its parts: of keys that stand at the beginning of a line, and of items of lists that do. Nothing
-/// else may stand there, and each part has to be YAML by itself. Then no text, list or alias reaches from one into another, and
-/// the value is that of the whole. `None` if that is not certain.
+/// The value, merged from the values of its parts: keys at the start of a line, and items of lists there. Nothing else
+/// may be at the start of a line, and each part has to be valid YAML. Then no text, list or alias crosses a border, and
+/// the value equals that of the whole. `None` if that is not certain.
 fn by_parts(text: &str, known: &Memo<Option<Value>>) -> Option<Map<String, Value>> {
     let parsed = |part: &str| known.of("", part.as_bytes(), || firelay_yaml::parse("part", part).ok());
     let mut entries = Map::new();

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 /// Most bytes that anything may unpack to: far over any document, far under what a machine has.
 const MOST: u64 = 64 << 20;
 
-/// Padding is looked at by nobody who reads these documents.
+/// No reader of these documents checks the padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha512};
 use super::{Building, Laid, encoding};
 use crate::{What, tree::sha256_hex};
 
-/// Where Ignition lays units.
+/// Ignition's directory for units.
 const UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Default, Deserialize)]
@@ -116,12 +116,12 @@ impl Resource {
         self.source.as_deref().is_none_or(|source| source.starts_with("data:"))
     }
 
-    /// It says which bytes they are.
+    /// Whether it has a digest.
     pub(super) fn has_digest(&self) -> bool {
         self.verification.hash.is_some()
     }
 
-    /// The bytes, given those that lie at the source, unpacked and compared to the digest.
+    /// The content for the fetched bytes, decompressed and compared with the digest.
     pub(super) fn unpacked(&self, fetched: Vec<u8>) -> Result<Vec<u8>, String> {
         let bytes = match self.compression.as_deref() {
             None | Some("") => fetched,
@@ -155,11 +155,11 @@ impl Resource {
     }
 }
 
-/// Lays what a document says.
+/// Adds the entries of a document.
 pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
     let read: Config = match serde_json::from_value(config.clone()) {
         Ok(read) => read,
-        // serde's words repeat the value, which may be secret.
+        // serde's message repeats the value, which may be secret.
         Err(_) => return building.fault("FL1003", document, "", "a value of another kind than Ignition takes"),
     };
     if !read.ignition.config.merge.is_empty() {
@@ -263,7 +263,7 @@ fn unit(building: &mut Building<'_>, place: &str, unit: &Unit) {
     }
 }
 
-/// File systems are mounted before files are laid, and stay only if a unit mounts them again.
+/// File systems are mounted before files are written, and stay mounted only if a unit mounts them again.
 fn filesystems(building: &mut Building<'_>, config: &Value) {
     let list = config.pointer("/storage/filesystems").and_then(Value::as_array);
     for entry in list.into_iter().flatten() {

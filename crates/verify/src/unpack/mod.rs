@@ -22,7 +22,7 @@ use super::{
 
 pub(super) use self::{configs::Documents, encoding::base64};
 
-/// Where an Ignition config says what takes its place.
+/// The key of an Ignition config that names its replacement.
 const REPLACE: &str = "ignition.config.replace";
 
 /// Documents within each other before it is given up.
@@ -49,8 +49,8 @@ pub(super) fn machine(files: Vec<TreeFile>, pool: &Pool) -> Machine {
     building.finished()
 }
 
-/// A file of the tree, taken for the whole document, lays what the machine gets. What fetches a payload is left out: the whole
-/// document has no need of it.
+/// Whether a file of the tree, used as the whole document, gives the same entries. The script that fetches a payload is
+/// ignored: the whole document does not need it.
 pub(super) fn lays_the_same(machine: &Machine, file: &TreeFile, pool: &Pool) -> bool {
     let mut building = Building::new(vec![file.clone()], pool);
     if let Some(bytes) = &file.bytes {
@@ -78,7 +78,7 @@ fn read(building: &mut Building<'_>, path: &str, encoding: Option<&str>, bytes: 
     }
 }
 
-/// Takes wrapping after wrapping off.
+/// Removes one encoding after the other.
 fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &[u8], depth: usize) {
     let inner = |wrapped: Result<Vec<u8>, String>, building: &mut Building<'_>| match wrapped {
         Ok(bytes) => unwrap(building, path, title, &bytes, depth + 1),
@@ -156,13 +156,13 @@ fn fetch(building: &mut Building<'_>, path: &str, elsewhere: &Resource, depth: u
     }
 }
 
-/// A small document points at the place of which the manifest says that the payload lies there.
+/// Reports a stub's URL that differs from the payload's URL in the manifest.
 fn lies_there(building: &mut Building<'_>, path: &str, place: &str, url: Option<&str>) {
     let payload = building.machine.files.iter().find(|file| file.described.url.is_some());
     let Some(described) = payload.map(|file| &file.described) else {
         return;
     };
-    // A query may be a signature: it stands in the document alone, and in no message.
+    // A query may be a signature: only the document may contain it, never a message.
     let url = url.unwrap_or_default().split('?').next().unwrap_or_default();
     let lies = described.url.as_deref().unwrap_or_default();
     if !is_same_place(url, lies) {
@@ -185,7 +185,7 @@ fn place(url: &str) -> (&str, &str) {
     place.split_once('/').unwrap_or((place, ""))
 }
 
-/// The one payload of the node, which is told of where it is missing.
+/// The only payload of the node; reports a missing one.
 fn payload(building: &mut Building<'_>, path: &str) -> Option<(String, Vec<u8>)> {
     let mut payloads = building
         .machine
@@ -235,7 +235,7 @@ fn follow(building: &mut Building<'_>, path: &str) {
     }
 }
 
-/// Where a text goes wrong; serde's own words repeat values, which may be secret.
+/// The position of a JSON error; serde's own messages repeat values, which may be secret.
 fn not_json(what: &str, error: &serde_json::Error) -> String {
     format!("not {what}: line {} column {}", error.line(), error.column())
 }

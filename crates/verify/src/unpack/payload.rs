@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{Building, Laid, age, encoding, not_json};
 use crate::What;
 
-/// The file that says what is fetched.
+/// The file that describes the payload.
 pub(super) const POINTER: &str = "/etc/firelay/pointer.json";
 
 /// That file.
@@ -18,7 +18,7 @@ pub(super) struct Pointer {
     enable: Vec<String>,
 }
 
-/// The payload: what the whole document would have laid.
+/// The payload: the content of the whole document.
 #[derive(Debug, Deserialize)]
 struct Payload {
     /// Path and mode.
@@ -30,7 +30,7 @@ struct Payload {
 }
 
 impl Pointer {
-    /// The JSON that lies there, opened and unpacked.
+    /// The JSON, decrypted and decompressed.
     pub(super) fn unpacked(&self, fetched: &[u8]) -> Result<Vec<u8>, String> {
         let Some(key) = &self.key else {
             return encoding::gunzip(fetched);
@@ -51,7 +51,7 @@ fn identity(hex: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Lays what a payload says.
+/// Adds the entries of a payload.
 pub(super) fn lay(building: &mut Building<'_>, pointer: &Pointer, json: &[u8]) -> Result<(), String> {
     let payload: Payload = serde_json::from_slice(json).map_err(|error| not_json("a payload", &error))?;
     for (number, (path, mode)) in payload.directories.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Types in words, for messages.
+//! Types in readable form, for messages.
 
 use super::FieldType;
 
 const SECOND: i64 = 1_000_000_000;
-/// As many choices as a line holds.
+/// The maximum number of choices in a line.
 const LISTED: usize = 8;
 
 pub(super) fn expected(of: &FieldType) -> String {

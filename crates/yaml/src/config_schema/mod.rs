@@ -1,6 +1,6 @@
 //! Schemas of configuration files: the fields of each kind, and the type of each field.
 //!
-//! `profiles/kinds.yaml` documents the notation in its head. [`Validator`] holds trees against a schema.
+//! The head of `profiles/kinds.yaml` documents the notation. [`Validator`] checks trees against a schema.
 
 mod expected;
 mod syntax;
@@ -48,7 +48,7 @@ pub struct Field {
 pub struct FieldGate {
     /// Its name.
     pub name: String,
-    /// The value that needs no gate, beside nothing, zero and false.
+    /// The value that needs no gate, besides nothing, zero and false.
     pub unless: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub enum FieldType {
     Fields(Fields),
     /// The mapping of this name.
     Kind(String),
-    /// Anything. A document of a known kind is validated.
+    /// Any value. A document of a known kind in it is validated.
     Any,
 }
 
@@ -94,13 +94,13 @@ impl ConfigSchema {
         self.kinds.extend(other.kinds);
     }
 
-    /// Whether documents of a kind and version are known.
+    /// Whether a kind and version of document is known.
     pub fn has_document(&self, kind: &str, api_version: &str) -> bool {
         let versions = self.documents.get(kind);
         versions.is_some_and(|versions| versions.iter().any(|version| version == api_version))
     }
 
-    /// Whether documents of a version's API group are known, whatever their kind.
+    /// Whether a version's API group is known, whatever the kind.
     pub fn has_group(&self, api_version: &str) -> bool {
         let group = |version: &str| version.split_once('/').map(|(group, _)| group.to_owned());
         let asked = group(api_version);

@@ -35,25 +35,25 @@ pub enum Problem {
         /// The first and last minor with the field, for one that other minors have.
         minors: Option<(Option<Minor>, Option<Minor>)>,
     },
-    /// The mapping `above` takes other keys only.
+    /// The mapping `above` has no such key.
     UnknownKey {
         /// Path of the mapping.
         above: String,
         /// The key.
         name: String,
-        /// Keys that it takes.
+        /// Its valid keys.
         known: Vec<String>,
     },
     /// The value is of another type.
     Value {
-        /// The type in words.
+        /// The type in readable form.
         expected: String,
         /// Advice, where it is clear.
         help: Option<String>,
     },
 }
 
-/// A field that is only taken when a feature gate is on.
+/// A field that is accepted only if a feature gate is on.
 #[derive(Clone, Debug)]
 pub struct Gated {
     /// The gate.
@@ -86,11 +86,11 @@ pub struct Validation {
     pub gates: Vec<GateSetting>,
 }
 
-/// Holds configuration of a kind against the schema of a minor.
+/// Validates configuration of a kind against the schema of a minor.
 pub struct Validator<'a> {
     schema: &'a ConfigSchema,
     minor: Minor,
-    /// Directives of strategic merge stand among the fields.
+    /// Directives of strategic merge are allowed as fields.
     partial: bool,
     found: Validation,
 }
@@ -142,7 +142,8 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// Validates a document, whose `apiVersion` and `kind` are known to be right. Mistakes without a place are at `at`.
+    /// Validates a document whose `apiVersion` and `kind` are correct. Findings without a position are reported at
+    /// `at`.
     pub fn document(mut self, kind: &str, root: &Node<'_>, at: Span) -> Validation {
         let place = Place {
             span: at,
@@ -207,7 +208,7 @@ impl<'a> Validator<'a> {
         }
     }
 
-    /// The type below a name; nothing if anything may stand there, or after a mistake.
+    /// The type of a child; `None` if any value is valid, or after a mistake.
     fn step(&mut self, of: &FieldType, above: &Place, name: &str, span: Span) -> Option<FieldType> {
         match (of, self.schema.fields_of(of)) {
             (_, Some(_)) if above.path.is_empty() && matches!(name, "apiVersion" | "kind") => None,
@@ -396,7 +397,7 @@ fn is_key(known: &str, name: &str) -> bool {
     known == name || (known.ends_with('-') && name.starts_with(known))
 }
 
-/// Whether a scalar is taken. An empty text counts as none where there is a choice.
+/// Whether a scalar is valid. An empty text counts as unset where there is a choice.
 fn fits(of: &FieldType, value: &Value) -> bool {
     let text = value.as_str();
     match of {

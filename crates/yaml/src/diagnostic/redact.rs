@@ -5,7 +5,7 @@
 use super::{Diagnostic, Source, Span, Text};
 
 impl Text {
-    /// The text with its secrets redacted; `None` if it is not known where they are.
+    /// The text with its secrets redacted; `None` if their positions are unknown.
     pub fn redacted(&self) -> Option<String> {
         let secrets = self.secrets.as_ref()?;
         let mut out = self.text.clone();
@@ -45,7 +45,7 @@ pub(super) fn redact_places(source: &Source, findings: &[Diagnostic]) -> Source 
     source
 }
 
-/// Findings whose words repeat no secret that they point at.
+/// Findings whose texts do not repeat the secrets at their positions.
 pub(super) fn redact_findings(source: &Source, findings: &[Diagnostic]) -> Vec<Diagnostic> {
     findings.iter().map(|finding| redact_finding(source, finding)).collect()
 }

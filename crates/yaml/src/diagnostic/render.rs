@@ -8,7 +8,7 @@ use super::{
     redact::{redact_findings, redact_places},
 };
 
-/// Said once, at the first excerpt in which there is something hidden.
+/// Printed once, with the first excerpt that has redacted parts.
 const HIDDEN: &str = "`*` stands for what may be a secret: it is in your file, and is not shown";
 
 /// The findings as text, in rustc's manner, one blank line between them. Ends in a newline unless empty.
@@ -41,7 +41,7 @@ struct Pages<'a> {
 struct Within<'a> {
     name: &'a str,
     text: &'a str,
-    /// The text without its secrets, if they are known.
+    /// The text without its secrets, if their positions are known.
     shown: Option<&'a str>,
     lines: &'a Lines<'a>,
     /// Offsets into the text; `None` for the whole of it.
@@ -58,7 +58,7 @@ impl<'a> Pages<'a> {
         Self { source, texts }
     }
 
-    /// The place of a finding; without a text there is none.
+    /// The position of a finding; `None` without a text.
     fn find(&self, finding: &Diagnostic) -> Option<Within<'_>> {
         let number = finding.span.map_or(0, |span| self.source.number(span.start));
         let (lines, shown) = self.texts.get(number)?;
@@ -114,7 +114,7 @@ fn origin<'a>(within: &Within<'a>, span: Span) -> Origin<'a> {
     Origin::path(within.name).line(line).char_column(column)
 }
 
-/// Aliases that would stand at the caret, below the place.
+/// Labels without an excerpt, printed below the position.
 fn without_excerpt<'a>(group: Group<'a>, label: &'a str) -> Group<'a> {
     match label.is_empty() {
         true => group,
@@ -122,7 +122,7 @@ fn without_excerpt<'a>(group: Group<'a>, label: &'a str) -> Group<'a> {
     }
 }
 
-/// The one line that a finding shows. The whole text is not handed to the renderer, which would read it per finding.
+/// The only line that a finding shows. The renderer would parse the whole text for each finding.
 struct Shown {
     line: String,
     number: usize,

@@ -1,4 +1,4 @@
-//! Findings as SARIF 2.1.0 (OASIS standard, 2020-03-27), which code review takes for annotations.
+//! Findings as SARIF 2.1.0 (OASIS standard, 2020-03-27), which code review tools show as annotations.
 
 use std::collections::BTreeSet;
 

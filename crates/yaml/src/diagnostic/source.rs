@@ -2,7 +2,7 @@
 
 use super::Span;
 
-/// Texts in one space of byte offsets, each behind the one before, so that a [`Span`] tells its text as well.
+/// Texts in one space of byte offsets, one after the other, so that a [`Span`] also identifies its text.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     texts: Vec<Text>,
@@ -17,7 +17,7 @@ pub struct Text {
     pub text: String,
     /// Offset of its first byte in the source.
     pub start: usize,
-    /// Places of the secrets in it, as offsets into the source; `None` as long as they are not known.
+    /// Positions of the secrets in it, as offsets into the source; `None` as long as they are unknown.
     pub secrets: Option<Vec<Span>>,
 }
 
@@ -42,7 +42,7 @@ impl Source {
         self.texts.len() - 1
     }
 
-    /// Says where the secrets of a text are. No line of a text of which nobody says so is shown.
+    /// Sets the positions of a text's secrets. Without them no line of the text is shown.
     pub fn redact(&mut self, number: usize, secrets: Option<Vec<Span>>) {
         if let Some(text) = self.texts.get_mut(number) {
             text.secrets = secrets;
@@ -59,7 +59,7 @@ impl Source {
         self.texts.first().map_or("", |text| &text.name)
     }
 
-    /// The number of the text that an offset lies in.
+    /// The number of the text that contains an offset.
     pub fn number(&self, offset: usize) -> usize {
         self.texts
             .partition_point(|text| text.start <= offset)
@@ -106,7 +106,7 @@ impl<'a> Lines<'a> {
         (line, self.text[start..end].chars().count() + 1)
     }
 
-    /// The number of the line that holds a byte offset into the text, and where it begins.
+    /// The number and the start of the line that contains a byte offset of the text.
     pub fn line(&self, offset: usize) -> (usize, usize) {
         let line = self
             .starts

@@ -1,6 +1,6 @@
-//! The story of each code: what is wrong, what it would do to a cluster, what to write instead.
+//! The explanation of each code: the mistake, its effect on a cluster, the correction.
 //!
-//! `docs/errors/*.md` tells them, a section each, under the heading `## FLnnnn: title`.
+//! `docs/errors/*.md` contains them, one section each, with the heading `## FLnnnn: title`.
 
 use include_dir::{Dir, include_dir};
 
