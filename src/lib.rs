@@ -1,6 +1,6 @@
 //! firelay: from one cluster spec, one bootable document per node.
 //!
-//! The modules stand in the order in which the data flows; each imports only what stands above it.
+//! The modules are listed in the order of the data flow; each imports only modules above it.
 //!
 //! ```text
 //! cluster.yaml ─▶ Spec ─▶ Plan ─▶ Pki, Manifests ─▶ NodeFiles ─▶ Document ─▶ Artifact

@@ -1,8 +1,9 @@
-//! Places and values of the secrets in the texts of a spec.
+//! Positions and values of the secrets in the texts of a spec.
 //!
-//! A value is a secret where its type is [`Secret`](crate::secret::Secret) or its declaration says `writeOnly`: both are in the
-//! JSON Schema of the spec, along which a text is walked. Values without a type are redacted as well: those below an unknown
-//! key, and the user's own texts. Keys are shown; below an unknown key only those that look like names. Of a text that cannot be read no place is known, and no line is shown.
+//! A value is a secret if its type is [`Secret`](crate::secret::Secret) or its declaration says `writeOnly`: both are
+//! in the JSON Schema of the spec, which is followed through a text. Values without a type are redacted as well: those
+//! below an unknown key, and the user's own texts. Keys are shown; below an unknown key only those that look like
+//! names. In an unparsable text no positions are known, and no line is shown.
 
 mod scalar;
 
@@ -36,7 +37,7 @@ const VALUE: &str = "value";
 /// Letters and digits in a row that are a token rather than a name.
 const RANDOM: usize = 16;
 
-/// Schemas of which one holds, with references followed.
+/// Alternative schemas, with references resolved.
 type Shapes = Vec<&'static Value>;
 
 /// The texts of a spec with the places of their secrets.
@@ -58,7 +59,7 @@ fn redact<'l>(source: &Source, part: impl Fn(usize) -> Part<'l>) -> Source {
     redacted
 }
 
-/// The secrets that stand in the texts of a spec.
+/// The secrets in the texts of a spec.
 pub fn secret_values(composed: &Composed) -> Vec<String> {
     let texts = composed.source().texts().iter().enumerate();
     let found = texts.filter_map(|(number, text)| Finder::read(composed.part(number), text));
@@ -210,7 +211,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// A value below a key that is not known: every scalar may be a secret, and so may a key without a value, which is a scalar
+    /// A value below an unknown key: every scalar may be a secret, and so may a key without a value, which is a scalar
     /// in braces.
     fn unknown(&mut self, node: &Node<'t>) {
         match &node.content {
@@ -338,7 +339,7 @@ fn is_own_text(shapes: &Shapes) -> bool {
     shapes.iter().any(|shape| shape[schema::OWN_TEXT] == true)
 }
 
-/// Whether anything may stand there.
+/// Whether any value is valid.
 fn is_free(shape: &Value) -> bool {
     const KEYWORDS: [&str; 8] = [
         "$ref",
@@ -371,7 +372,7 @@ fn property(shapes: &Shapes, name: &str) -> Option<Shapes> {
     (!free.is_empty()).then_some(free)
 }
 
-/// The keys that are known.
+/// The known keys.
 fn names(shapes: &Shapes) -> impl Iterator<Item = &'static str> {
     let properties = shapes.iter().filter_map(|shape| shape["properties"].as_object());
     properties.flatten().map(|(name, _)| name.as_str())
@@ -409,7 +410,7 @@ fn holds_secret(shapes: &Shapes) -> bool {
     below.iter().any(|shapes| is_secret(shapes) || is_own_text(shapes))
 }
 
-/// The schemas where a path leads; `None` behind a key that is not known.
+/// The schemas at a path; `None` after an unknown key.
 fn descend<'k>(shapes: Shapes, keys: impl IntoIterator<Item = &'k str>) -> Option<Shapes> {
     keys.into_iter().try_fold(shapes, |shapes, key| {
         if is_secret(&shapes) || is_own_text(&shapes) || shapes.iter().any(|shape| is_free(shape)) {

@@ -1,10 +1,10 @@
 //! Text that is not structured output: shell, systemd units, TOML and manifests, from `templates/**/*.j2`.
 //!
-//! Minijinja with strict undefined values and no automatic escaping. Whatever comes from outside goes through the
-//! filter of the language around it: `sh`, `unit`, `toml` or `json`. Only text, numbers and booleans (`true`, `false`)
-//! can be written out without one; an absent value, a list or a map is an error. The first line break after a block
-//! tag and the blanks before one are dropped, the last line break of a file is kept. `{#` opens a comment, so shell's
-//! `${#name}` has to be written another way.
+//! Minijinja with strict undefined values and no automatic escaping. All input passes the filter of the surrounding
+//! language: `sh`, `unit`, `toml` or `json`. Only text, numbers and booleans (`true`, `false`) can be written without
+//! one; an absent value, a list or a map is an error. The first line break after a block tag and the blanks before one
+//! are dropped, the last line break of a file is kept. `{#` opens a comment, so shell's `${#name}` has to be written
+//! differently.
 
 use std::{net::IpAddr, sync::LazyLock};
 
@@ -23,7 +23,7 @@ static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
 static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(environment);
 
-/// A template that does not parse, or a context that lacks what it asks for.
+/// An invalid template, or a context without a value that it uses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("template {template}, line {line}: {reason}")]
 pub struct Error {
@@ -118,7 +118,7 @@ fn bare() -> Environment<'static> {
     environment
 }
 
-/// Whether an address or range lies in a range; false for text that is neither.
+/// Whether a range contains an address or range; false for text that is neither.
 fn inside(value: &str, range: &str) -> bool {
     let net = |text: &str| {
         text.parse::<IpNet>()
@@ -161,7 +161,8 @@ fn text(value: &Value) -> Result<String, minijinja::Error> {
     }
 }
 
-/// One word of a POSIX shell (XCU 2.2.2, single quotes). A word without special characters stays as it is: quotes cost bytes.
+/// One word of a POSIX shell (XCU 2.2.2, single quotes). A word without special characters is not quoted: quotes cost
+/// bytes.
 fn sh(text: &str) -> Result<String, minijinja::Error> {
     if text.contains('\0') {
         return Err(refuse("a shell word cannot hold NUL".to_owned()));
@@ -173,7 +174,7 @@ fn sh(text: &str) -> Result<String, minijinja::Error> {
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// One word of a systemd unit, specifiers defused (systemd.syntax(7), "Quoting"; systemd.unit(5), "Specifiers").
+/// One word of a systemd unit with specifiers escaped (systemd.syntax(7), "Quoting"; systemd.unit(5), "Specifiers").
 /// `$` still expands in `ExecStart=`.
 fn unit(text: &str) -> String {
     let mut word = String::from("\"");
@@ -201,8 +202,8 @@ fn toml(text: &str) -> String {
     string + "\""
 }
 
-/// JSON that is a YAML flow node as well, for YAML 1.1 (PyYAML) and 1.2 alike: what those take for a line break or
-/// refuse is escaped. Characters beyond the BMP stay: a surrogate pair is JSON but no YAML.
+/// JSON that is also a YAML flow node, for YAML 1.1 (PyYAML) and 1.2: characters that these treat as line breaks or
+/// refuse are escaped. Characters beyond the BMP are not: a surrogate pair is JSON but no YAML.
 fn json(value: &Value) -> Result<String, minijinja::Error> {
     if value.is_undefined() {
         return Err(minijinja::Error::from(ErrorKind::UndefinedError));

@@ -35,9 +35,9 @@ pub enum Error {
     Template(#[from] template::Error),
 }
 
-/// Every manifest by phase, in the order in which they are applied; a phase without files is left out.
+/// Every manifest by phase, in the order of application; phases without files are omitted.
 ///
-/// Without certificates what holds them is rendered with stand-ins.
+/// Without certificates the manifests that contain them are rendered with placeholders.
 pub fn phases(plan: &Plan, certificates: &AddonCertificates) -> Result<Vec<Phase>, Error> {
     let mut all: BTreeMap<PhaseName, Vec<PhaseFile>> = BTreeMap::new();
     all.entry(PhaseName::Core).or_default().push(core()?);
@@ -64,7 +64,7 @@ pub fn phases(plan: &Plan, certificates: &AddonCertificates) -> Result<Vec<Phase
         .collect())
 }
 
-/// Certificates as templates take them.
+/// Certificates in the form that templates use.
 fn texts(addon: &AddonPlan, issued: Option<&BTreeMap<String, AddonCertificate>>) -> Value {
     let text = |name: &String| match issued.and_then(|issued| issued.get(name)) {
         Some(own) => json!({ "ca": own.ca, "certificate": own.certificate, "key": own.key.expose() }),

@@ -22,7 +22,7 @@ pub enum Error {
         /// `X25519, ssh-ed25519`.
         recipients: String,
     },
-    /// The library takes no such key.
+    /// The library does not support such a key.
     #[error("the recipient {0} cannot be sealed to")]
     Recipient(String),
     /// A text is not an identity.

@@ -85,7 +85,7 @@ pub fn assemble(file_key: &FileKey, nonce: &[u8; 16], stanzas: &[Stanza], payloa
     sealed
 }
 
-/// A file that was taken apart.
+/// The parts of a file.
 pub(super) struct File<'a> {
     pub(super) stanzas: Vec<Stanza>,
     /// Up to and with `---`.
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// A body of a multiple of 48 bytes fills its last line, and an empty one says that it ends.
+    /// A body of a multiple of 48 bytes fills its last line, and an empty line then ends it.
     #[test]
     fn bodies_of_every_length_read_back() {
         for length in [0, 1, 32, 47, 48, 49, 96, 384] {

@@ -31,7 +31,7 @@ impl Identity {
     }
 }
 
-/// Reads `age-keygen`'s file, or an SSH private key. `name` says where the text is from.
+/// Parses `age-keygen`'s file, or an SSH private key. `name` is the source of the text.
 pub fn identities(name: &str, text: &str) -> Result<Vec<Identity>, Error> {
     let error = |problem: String| Error::Identity {
         name: name.to_owned(),
@@ -60,7 +60,7 @@ pub fn identities(name: &str, text: &str) -> Result<Vec<Identity>, Error> {
     Ok(found)
 }
 
-/// Says what a line is, and repeats nothing of it.
+/// Describes a line without repeating any of it.
 fn what_instead(line: &str) -> &'static str {
     if line.starts_with("AGE-PLUGIN-") {
         "plugins are not supported; open the bundle with age: age -d -i FILE BUNDLE | firelay … --secrets -"

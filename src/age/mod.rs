@@ -53,7 +53,7 @@ pub fn open(sealed: &[u8], identities: &[Identity]) -> Result<Zeroizing<Vec<u8>>
     }
 }
 
-/// `X25519, ssh-ed25519`: what a file tells of whom it is sealed to.
+/// The types of a file's recipients: `X25519, ssh-ed25519`.
 fn kinds(stanzas: &[Stanza]) -> String {
     let known = |stanza: &&Stanza| !stanza.kind().ends_with("-grease");
     let kinds: Vec<_> = stanzas.iter().filter(known).map(Stanza::kind).collect();

@@ -58,7 +58,7 @@ pub(super) struct Private {
 }
 
 impl Public {
-    /// Reads the second word of `authorized_keys`.
+    /// Parses the second word of `authorized_keys`.
     pub(super) fn parse(base64: &str) -> Result<Self, &'static str> {
         let wire = STANDARD.decode(base64).map_err(|_| "its second word is not base64")?;
         Self::of(&wire)
@@ -89,7 +89,7 @@ impl Public {
         }
     }
 
-    /// By which an identity knows its stanza.
+    /// The tag with which an identity recognizes its stanza.
     fn tag(&self) -> String {
         STANDARD_NO_PAD.encode(&Sha256::digest(&self.wire)[..4])
     }
@@ -164,7 +164,8 @@ impl Private {
     }
 }
 
-/// The coordinate u = (1 + y) / (1 - y) of the same point on Curve25519 (RFC 7748 §4.1); public, so time tells nothing.
+/// The coordinate u = (1 + y)
+/// (1 - y) of the same point on Curve25519 (RFC 7748 §4.1); the point is public, so timing is no concern.
 fn montgomery(mut point: [u8; 32]) -> Option<[u8; 32]> {
     // The sign of x.
     point[31] &= 0x7f;

@@ -1,4 +1,4 @@
-//! The bundle: what makes and seals it, and how every verb is told of it.
+//! The bundle: the verbs that create and seal it, and its flags for every verb.
 
 use std::path::PathBuf;
 

@@ -89,7 +89,7 @@ impl<'a> Assembly<'a> {
         self.bundle
     }
 
-    /// Whether the cluster stands already.
+    /// Whether the cluster exists already.
     pub fn is_founded(&self) -> bool {
         self.shared.founded
     }
@@ -110,8 +110,8 @@ impl<'a> Assembly<'a> {
         Ok(patched.files)
     }
 
-    /// The founder of a cluster that exists is a control plane like any other: it neither knows its peers nor has the
-    /// kubeconfig that no RBAC rule can stop.
+    /// In an existing cluster the founder becomes an ordinary control plane: it has no list of peers, and no kubeconfig
+    /// that bypasses RBAC.
     fn as_is<'n>(&self, node: &'n NodePlan) -> Cow<'n, NodePlan> {
         if self.shared.founded && node.founder {
             let mut node = node.clone();
@@ -133,7 +133,7 @@ impl<'a> Assembly<'a> {
         Ok(artifact)
     }
 
-    /// The document in the form in which the node's platform takes it.
+    /// The document in the form that the node's platform accepts.
     pub fn package(&self, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, delivery::Error> {
         delivery::package(&self.shared.plan.name, node, files, &self.keys)
     }

@@ -56,7 +56,7 @@ fn platform(profile: &PlatformProfile, attribute: &str) -> Platform {
     }
 }
 
-/// Whether a machine authenticates with its cloud's identity where payloads of this scheme lie.
+/// Whether a machine authenticates with its cloud identity for payload URLs of this scheme.
 fn by_identity(scheme: &str) -> bool {
     Store::of(scheme).is_some_and(|store| !store.auth)
 }
@@ -87,7 +87,7 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, names, plan.etcd.external))
 }
 
-/// One machine's files, searched. The readable document stands for the forms of it that say the same in fewer bytes.
+/// One machine's files, searched. The readable document represents its compressed forms.
 pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -> Option<MachineFiles> {
     let entries = files
         .iter()
@@ -107,7 +107,7 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
     Some(machine)
 }
 
-/// Refuses documents that hold what they must not, or open more than the spec allows.
+/// Refuses documents that contain misplaced secrets, or expose more than the spec allows.
 pub(super) fn refuse(catalogue: &Catalogue, machines: Vec<MachineFiles>) -> Result<(), Failure> {
     let Audit { findings, .. } = audit::audit(catalogue, machines, &[], by_identity);
     refuse_findings(&findings)

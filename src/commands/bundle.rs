@@ -22,7 +22,7 @@ use crate::{
     secrets::{self, Bundle, BundleRequest, BundleText, Error},
 };
 
-/// Holds an identity itself, where no file is to be.
+/// Contains an identity itself, for use without a file.
 const VARIABLE: &str = "FIRELAY_IDENTITY";
 /// More than any file of identities.
 const LARGEST: usize = 1 << 16;
@@ -30,7 +30,7 @@ const LARGEST: usize = 1 << 16;
 /// (RFC 5280 section 4.1.2.5).
 const PLACEHOLDER_ISSUED_AT: OffsetDateTime = datetime!(2026-01-01 0:00 UTC);
 
-/// The bundle's path: the flag's, or beside the first spec.
+/// The bundle's path: from the flag, or beside the first spec.
 pub fn bundle_path(inputs: &Inputs) -> PathBuf {
     let first = inputs.spec.specs.first().and_then(|spec| spec.parent());
     let beside = || first.unwrap_or(Path::new("")).join(secrets::FILE);
@@ -66,7 +66,7 @@ pub fn load_bundle(
     text.open(&identities).map_err(refused)
 }
 
-/// Whether nothing is there. A path that may not be walked may lead to a bundle.
+/// Whether nothing exists at the path. An inaccessible path may still be a bundle.
 pub fn is_missing(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
@@ -155,7 +155,7 @@ fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     Ok(text)
 }
 
-/// Whether the first word of a file is a recipient's.
+/// Whether the first word of a file is a recipient.
 fn is_public(text: &[u8]) -> bool {
     let mut lines = std::str::from_utf8(text).unwrap_or_default().lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -207,7 +207,7 @@ fn request(plan: &Plan) -> BundleRequest {
     }
 }
 
-/// Refuses a bundle of another cluster, or of another algorithm than the spec asks for, which would be ignored silently.
+/// Refuses a bundle of another cluster, or of an algorithm other than the spec's, which would otherwise be ignored.
 pub fn refuse_foreign(bundle: &Bundle, plan: &Plan, path: &Path) -> Result<(), Failure> {
     let (path, asked) = (path.display(), plan.pki.algorithm);
     if bundle.cluster != plan.name {
@@ -260,7 +260,7 @@ pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     Ok(secrets::replace(path, bundle, &mut getrandom::fill)?)
 }
 
-/// Whether the file is there and sealed.
+/// Whether the file exists and is sealed.
 pub fn is_sealed(path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| age::is_sealed(&Zeroizing::new(bytes)))
 }

@@ -64,7 +64,7 @@ fn report(output: Findings, source: &Source, findings: &[Diagnostic], valid: boo
     Ok(())
 }
 
-/// Of the bundle beside the first spec, which `check` does not need.
+/// Warns about the bundle beside the first spec, which `check` does not need.
 fn warn_of_bundle(args: &SpecArgs) {
     let first = args.specs.first().filter(|spec| *spec != Path::new("-"));
     if let Some(folder) = first.and_then(|spec| spec.parent()) {

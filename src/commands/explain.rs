@@ -1,4 +1,4 @@
-//! `explain`: keys of the spec and codes of findings, in words.
+//! `explain`: descriptions of spec keys and finding codes.
 
 use firelay_yaml::{
     Minor,

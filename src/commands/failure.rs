@@ -16,7 +16,7 @@ pub enum Failure {
     Secrets(String),
     /// 5: verification or a policy failed.
     Policy(String),
-    /// 5: a document fits in no form that its platform takes.
+    /// 5: a document fits in none of its platform's forms.
     TooLarge(String),
     /// 6: a plan has changes, or a credential ends soon, and a flag asks for this.
     Changes,

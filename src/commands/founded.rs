@@ -1,4 +1,4 @@
-//! `founded`: records that the cluster stands.
+//! `founded`: records that the cluster exists.
 
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 

@@ -50,7 +50,7 @@ fn ignore(path: &Path) -> String {
     format!("echo {} >> {}", shell_word(&rule), shell_word(&file))
 }
 
-/// Whether a file that may not exist yet lies in a work tree of git that does not ignore it.
+/// Whether a file, which may not exist yet, is in a git work tree that does not ignore it.
 pub fn would_add(path: &Path) -> bool {
     check_ignore(path) == Some(NOT_IGNORED)
 }

@@ -29,7 +29,7 @@ fn leave_no_core() {
         current: Some(0),
         maximum: Some(0),
     };
-    // A system that refuses this refuses nothing that the user asked for.
+    // A system may refuse this; the user's command does not depend on it.
     let _ = setrlimit(Resource::Core, none);
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

@@ -82,7 +82,7 @@ pub fn library(directory: Option<&Path>, source: &mut Source) -> Result<Library,
     Ok(library)
 }
 
-/// Every YAML file of a directory and of the folders in it; deeper folders hold no profiles.
+/// Every YAML file of a directory and of its folders; deeper folders contain no profiles.
 fn profile_files(directory: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     for path in entries(directory)? {
         if is_hidden(&path) {

@@ -63,8 +63,8 @@ pub const LEAVES: [(&str, &str, Exposure); 16] = [
 /// Bytes at the end of an RSA key, of its CRT coefficient: PKCS#1 and PKCS#8 end alike.
 const RSA_END: usize = 64;
 
-/// Everything that a bundle holds, and the keys that it gives to these machines. With an etcd of its own no machine holds the
-/// key of etcd's CA.
+/// All secrets of a bundle, and the keys that it gives to these machines. With external etcd no machine has the key of
+/// etcd's CA.
 pub fn of_bundle<'n>(
     bundle: &Bundle,
     machines: impl IntoIterator<Item = &'n str>,

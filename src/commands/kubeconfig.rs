@@ -61,7 +61,7 @@ fn ttl(text: &str) -> Result<Duration, Failure> {
     })
 }
 
-/// From now, less the spec's allowance for slow clocks, and not beyond the CA: a verifier needs both.
+/// From now, minus the spec's allowance for slow clocks, and within the CA's validity: verifiers check both.
 fn validity(
     authorities: &Authorities,
     pki: &PkiPlan,

@@ -35,7 +35,7 @@ struct Tight<'p> {
     overrun: Option<Box<Overrun>>,
 }
 
-/// The findings about documents that do not fit, measured with a bundle that stands for the cluster's own.
+/// The findings about documents that do not fit, measured with a placeholder for the cluster's bundle.
 pub fn findings(project: &Project) -> Result<Vec<Diagnostic>, Failure> {
     if !project.plan.nodes.iter().any(is_limited) {
         return Ok(Vec::new());
@@ -310,8 +310,8 @@ fn combined(changes: &[Change]) -> Option<Change> {
     })
 }
 
-/// Places where machines of the platform show an identity come first; sealed payloads before others, since whoever reads the
-/// store has the payload too.
+/// Stores for which machines of the platform have an identity come first. Sealed payloads precede others, since readers
+/// of the store can read the payload, too.
 fn pointers(group: &[Tight<'_>]) -> Vec<Change> {
     let pointed = |tight: &Tight<'_>| tight.node.delivery.pointer.is_some();
     let Some(first) = group.first().filter(|_| !group.iter().any(pointed)) else {

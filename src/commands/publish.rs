@@ -93,7 +93,7 @@ fn publish<'a>(args: &Publish, tree: &TreeReader, file: &'a ManifestFile) -> Res
     })
 }
 
-/// Lays a payload under its name, whole or not at all. One of that name has the same bytes, or is not of firelay.
+/// Writes a payload atomically under its name. An existing one has the same bytes, or is not firelay's.
 fn copy(directory: &Path, place: &Place, bytes: &[u8], sealed: bool) -> Result<PathBuf, Failure> {
     let name = place.path.rsplit('/').next().unwrap_or_default();
     if name.is_empty() || name.starts_with('.') {

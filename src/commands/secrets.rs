@@ -58,7 +58,7 @@ pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The recipients, each once. A text that is none is not repeated: it may be an identity.
+/// The recipients, without duplicates. An invalid text is not repeated: it may be an identity.
 fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     let mut all: Vec<Recipient> = Vec::new();
     for (at, text) in texts.iter().enumerate() {

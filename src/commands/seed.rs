@@ -21,7 +21,7 @@ use crate::{
     profile::Profiles,
 };
 
-/// Most bytes of what an older seed may be; a larger file is none.
+/// The maximum size of an older seed; a larger file is something else.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The default directory for volumes, in the tree.
@@ -116,8 +116,8 @@ pub(super) fn warn_of_stale(out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Volumes in the tree's own directory for them that are not of its documents: of an earlier render, or of a node that is gone.
-/// They hold secrets, and a machine that is given one comes up with what was.
+/// Volumes in the tree's own directory that do not match its documents: of an earlier render, or of a removed node.
+/// They contain secrets, and a machine with one starts with old settings.
 fn stale(out: &Path) -> Result<Vec<PathBuf>, Failure> {
     let Ok(found) = fs::read_dir(out.join(DIRECTORY)) else {
         return Ok(Vec::new());

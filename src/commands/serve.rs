@@ -77,7 +77,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The state, with what is to be forgotten forgotten, and by what machines are known.
+/// The state after applying `--again`, and the way to identify machines.
 fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failure> {
     let machines = machines(manifest);
     if let Some(name) = args.again.iter().find(|name| !machines.contains_key(name.as_str())) {
@@ -292,7 +292,7 @@ fn first_script(tree: &TreeReader) -> Option<String> {
     String::from_utf8(tree.read(first).ok()?).ok()
 }
 
-/// The server that a script leads to: its URL, port, and whether it speaks TLS.
+/// The server in a script: its URL, port, and whether it uses TLS.
 fn server_of(script: &str) -> Option<(&str, u16, bool)> {
     let url = script
         .split_whitespace()

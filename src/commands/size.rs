@@ -1,4 +1,4 @@
-//! `size`: the bytes of each document against its platform's limit, and what takes them. Writes nothing.
+//! `size`: the bytes of each document, its platform's limit, and the largest parts. Writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -89,7 +89,7 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
 }
 
-/// The cluster's own bundle, or a placeholder where none was named and none is there.
+/// The cluster's own bundle, or a placeholder if none was given and none exists.
 fn load_or_placeholder(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
     let path = bundle_path(inputs);
     if inputs.secrets.is_some() || !is_missing(&path) {

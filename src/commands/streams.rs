@@ -49,7 +49,7 @@ pub fn counted(count: usize, word: &str) -> String {
 /// Prints lines for people; an error on stderr itself has no place to go.
 pub fn tell(text: impl Display) {
     let mut stderr = anstream::stderr().lock();
-    // The exit code still says how it went.
+    // The exit code still shows the result.
     let _ = writeln!(stderr, "{text}").and_then(|()| stderr.flush());
 }
 

@@ -19,7 +19,7 @@ use crate::{
     tree::{Error, ManifestFile, TreeReader},
 };
 
-/// Most bytes of a query; those that say something have a few hundred.
+/// The maximum size of a query; valid ones have a few hundred bytes.
 const MOST_BYTES: u64 = 1 << 16;
 
 /// The keys of a query.
@@ -107,7 +107,7 @@ fn texts(bytes: &[u8]) -> Result<BTreeMap<String, String>, Failure> {
     query.into_iter().map(text).collect()
 }
 
-/// Texts by key. What is absent is an empty text, since HCL has no way to ask whether a key is there that is as short.
+/// Texts by key. A missing value is an empty text, since HCL has no equally short test for a missing key.
 type Answer = BTreeMap<&'static str, String>;
 
 /// A rendered tree.
@@ -117,7 +117,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// The node's document, and its text if that is asked for.
+    /// The node's document, and its text if requested.
     fn one(&self, name: &str, content: bool) -> Result<Answer, Failure> {
         let file = self.documents().find(|file| file.node.as_deref() == Some(name));
         let file = file.ok_or_else(|| self.unknown(name))?;
@@ -145,7 +145,7 @@ impl Tree<'_> {
         Ok(answer)
     }
 
-    /// The files that are handed over.
+    /// The delivered files.
     fn documents(&self) -> impl Iterator<Item = &ManifestFile> {
         let files = self.reader.manifest.files.iter();
         files.filter(|file| file.attribute.is_some() && file.node.is_some())
@@ -203,7 +203,7 @@ impl Tree<'_> {
         self.reader.manifest.files.iter().find(|other| other.path == path)
     }
 
-    /// A file's text, empty if there is none. Terraform's texts are UTF-8.
+    /// A file's text, empty if it does not exist. Terraform's texts are UTF-8.
     fn text(&self, file: Option<&ManifestFile>) -> Result<String, Failure> {
         let Some(file) = file else { return Ok(String::new()) };
         let text = String::from_utf8(self.bytes(file)?);
@@ -233,7 +233,7 @@ impl Tree<'_> {
 const META_DATA: &str = "meta-data";
 const NETWORK_CONFIG: &str = "network-config";
 
-/// The word that stands for a value in the manifest.
+/// The manifest's word for a value.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

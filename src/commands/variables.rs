@@ -17,7 +17,7 @@ use crate::{
     spec::Beside,
 };
 
-/// The variables of one machine or pool; empty unless the spec asks for them.
+/// The variables of one machine or pool; empty unless the spec enables them.
 #[derive(Debug)]
 pub(super) struct MachineVariables {
     name: String,
@@ -45,7 +45,7 @@ pub(super) fn is_one(path: &str) -> bool {
     [Variables::PATH, SecretVariables::PATH].contains(&path)
 }
 
-/// Writes what the spec asks for; `some` is a render of some machines, which leaves what is said of others.
+/// Writes the files that the spec enables; after a render of some machines (`some`) the entries of others stay.
 pub(super) fn put(
     tree: &TreeWriter,
     project: &Project,
@@ -59,7 +59,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// The files that the spec asks for; what a last render said of other machines stays.
+/// The files that the spec enables; entries of the last render for other machines stay.
 pub(super) fn files(
     kept: Option<&TreeWriter>,
     project: &Project,

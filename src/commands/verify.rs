@@ -16,7 +16,7 @@ use crate::{
     delivery::{Manifest, tree::TreeWriter},
 };
 
-/// Codes of certificates that do not hold today.
+/// Codes of certificates that are not valid today.
 const TIME: [&str; 2] = ["FL1036", "FL1037"];
 
 /// Runs the verb.
@@ -85,7 +85,7 @@ pub fn staged(
     let (manifest, founded) = (manifest.to_json(), manifest.founded);
     let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
     let mut findings = verified?.findings;
-    // Machines of a cluster that stands have dates of their own, which the record's rules have judged.
+    // In an existing cluster machines have their own dates, which the record's rules have checked.
     let is_dated = |finding: &Finding| founded && TIME.contains(&finding.code);
     findings.retain(|finding| finding.level != Level::Note && !is_dated(finding));
     if !findings.is_empty() {
@@ -94,7 +94,7 @@ pub fn staged(
     verdict(out, Counts::of(&findings))
 }
 
-/// Every error, and of warnings that say the same the first.
+/// Every error, and the first of equal warnings.
 fn briefly(findings: &[Finding]) -> String {
     let same = |one: &Finding, other: &Finding| one.code == other.code && one.message == other.message;
     let mut texts = Vec::new();
@@ -122,7 +122,7 @@ fn elsewhere(more: usize) -> String {
     }
 }
 
-/// Tells what a drawing of the tree lacks; exit code 5 if it lacks something.
+/// Reports parts of the tree that a drawing lacks; then the exit code is 5.
 pub fn undrawn(out: &Path, findings: &[Finding]) -> Result<(), Failure> {
     if findings.is_empty() {
         return Ok(());

@@ -131,7 +131,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
         }
     }
-    // As the declarations stand, whatever the order of the spec: what is rendered does not depend on it.
+    // A fixed order: the rendering must not depend on the order in the spec.
     choices.sort_by(|a, b| a.declaration.name.cmp(&b.declaration.name));
     (choices, findings)
 }

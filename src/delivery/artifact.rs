@@ -19,8 +19,8 @@ use crate::{
 /// The files of one node, ready for the tree.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// The document as text first; then, if it is another file, the form that is handed over; then what the platform
-    /// reads beside it; then what is to lie elsewhere.
+    /// First the document as text; then the delivered file, if it is another one; then the files that the platform
+    /// reads with it; then the payload for another place.
     pub files: Vec<ArtifactFile>,
     /// cloud-init's name for the machine as these files make it: another document or network is another instance.
     pub instance: String,
@@ -35,7 +35,7 @@ pub struct Artifact {
 pub struct ArtifactFile {
     /// Name within the node's directory.
     pub name: String,
-    /// The bytes; they hold secrets.
+    /// The content; it contains secrets.
     pub content: Vec<u8>,
 }
 
@@ -58,9 +58,9 @@ impl std::fmt::Debug for ArtifactFile {
 /// How the document goes to the platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// Name of the file to hand over, one of [`Artifact::files`].
+    /// Name of the delivered file, one of [`Artifact::files`].
     pub file: String,
-    /// The field that takes it: a Terraform attribute, a metadata key, a file name. It is the same for every form.
+    /// The platform's field for it: a Terraform attribute, a metadata key, a file name. It is the same for every form.
     pub attribute: String,
     /// The form.
     pub rung: DeliveryForm,
@@ -68,7 +68,7 @@ pub struct Handover {
     pub encoding: Encoding,
     /// Bytes that the platform counts.
     pub counted: u64,
-    /// Most bytes that it takes.
+    /// The platform's limit in bytes.
     pub limit: Option<u64>,
 }
 
@@ -84,11 +84,11 @@ impl Handover {
 pub struct Payload {
     /// Name of the file, one of [`Artifact::files`].
     pub file: String,
-    /// Where it lies, without what opens it.
+    /// Its URL, without the key.
     pub url: String,
     /// Its size.
     pub bytes: u64,
-    /// Its bytes tell nothing to who has no key.
+    /// Its content is encrypted.
     pub sealed: bool,
 }
 
@@ -103,8 +103,8 @@ impl Payload {
     }
 }
 
-/// Renders a node's document in a form that its platform takes: the first [`DeliveryForm`] that fits, or the one that the spec
-/// fixes.
+/// Renders a node's document in a form that its platform accepts: the first [`DeliveryForm`] that fits, or the one that
+/// the spec requires.
 pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &PayloadKeys) -> Result<Artifact, Error> {
     let failed = Error::of_document(node);
     let document = document::for_os(&node.os).map_err(&failed)?;

@@ -14,7 +14,7 @@ use crate::{
 /// Directory of the parts, within the node's.
 const PARTS: &str = "parts";
 
-/// Those of the asked forms that there are of this node's document.
+/// The requested forms that this node's document has.
 pub fn beside(asked: &BTreeSet<Beside>, node: &NodePlan, files: &NodeFiles) -> Result<Vec<ArtifactFile>, Error> {
     let failed = Error::of_document(node);
     match node.os.document {

@@ -3,7 +3,7 @@ use thiserror::Error;
 use super::size::Overrun;
 use crate::{document, plan::NodePlan, profile::DocumentFormat, template};
 
-/// Why a node's document cannot be handed over.
+/// The reason why a node's document cannot be delivered.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -37,7 +37,7 @@ pub enum Error {
         /// Why.
         source: template::Error,
     },
-    /// The spec fixes a form that the platform does not take. A plan has none such.
+    /// The spec requires a form that the platform does not support. A valid plan has none.
     #[error("{node}: platform {platform} does not take the document in the form of delivery.rung")]
     NoForm {
         /// Name of the node.

@@ -39,7 +39,7 @@ pub(super) struct Candidates<'a> {
 /// A form that fits.
 pub(super) struct Selected {
     pub(super) handover: Handover,
-    /// The bytes to hand over, if they are not the readable document's.
+    /// The bytes to deliver, if they differ from the readable document.
     pub(super) sent: Option<Vec<u8>>,
     /// The small document as text, and its payload.
     pub(super) pointed: Option<Pointed>,
@@ -73,7 +73,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// A platform that counts after base64 does so whoever encodes: firelay, Terraform or the API's client.
+    /// A platform that counts after base64 does so for every encoder: firelay, Terraform or the API's client.
     fn counted(&self, encoding: Encoding, counted: Counted) -> u64 {
         let decoded = self.decoded(encoding).len();
         let bytes = match counted {
@@ -84,7 +84,7 @@ impl<'a> Candidate<'a> {
         bytes as u64
     }
 
-    /// The file to hand over; `None` when that is the readable document itself.
+    /// The file to deliver; `None` for the readable document itself.
     fn encoded(&self, encoding: Encoding) -> Option<Vec<u8>> {
         match (self.form, encoding) {
             (DeliveryForm::Plain, Encoding::Plain) => None,

@@ -1,7 +1,7 @@
 //! `pxe/`: scripts for iPXE, kernel arguments for other boot loaders, and a tree for matchbox.
 //!
-//! A machine asks for `/m/KEY/…`, where KEY is its MAC address with hyphens or its UUID. The script of a machine begins with a
-//! variable for that, so that a server may put another name in its place.
+//! A machine requests `/m/KEY/…`, where KEY is its MAC address with hyphens or its UUID. The script of a machine begins
+//! with a variable for that, so that a server may replace the name.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::{
     tree::network_boot::{keys, script},
 };
 
-/// The variable of iPXE that says by what name the machine goes.
+/// The variable of iPXE with the machine's key.
 const WHO: &str = "${who}";
 
 /// The script that all machines begin with.
@@ -35,7 +35,7 @@ struct Script<'a> {
     arguments: Vec<String>,
 }
 
-/// A machine's files, with paths within the tree; none for one that is not known by anything.
+/// A machine's files, with paths within the tree; none for a machine without a key.
 pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<ArtifactFile>, template::Error> {
     let keys = keys(node.mac.as_deref(), node.uuid.as_deref());
     let (Some(boot), Some(first)) = (&node.boot, keys.first()) else {
@@ -164,7 +164,7 @@ fn of_matchbox(
         profile: name,
         selector,
     };
-    // The file that is handed over: its platform encodes nothing, but it may be a pointer.
+    // The delivered file: its platform uses no encoding, but it may be a pointer.
     let document = ignition.and_then(|file| Some((file, artifact.content(&artifact.handover.file)?.to_vec())));
     let mut files = vec![
         ArtifactFile::text(format!("pxe/matchbox/profiles/{name}.json"), json(&profile)),

@@ -28,11 +28,11 @@ struct MetaData<'a> {
     network: Option<NetworkConfig<'a>>,
 }
 
-/// The files that the platform's profile asks for.
+/// The files that the platform's profile requires.
 ///
-/// Where user-data is sent as base64 beside a `meta-data`, both are values of one key-value store (VMware's guestinfo), so
-/// `meta-data.b64` goes with it. `network-config` is empty if the network is left to the image; it is there because
-/// NoCloud over HTTP asks for it since 24.3 and retries when it is missing.
+/// If user-data is sent as base64 with a `meta-data`, both are values of one key-value store (VMware's guestinfo), so
+/// `meta-data.b64` is added. `network-config` is empty if the image configures the network; it is present because
+/// NoCloud over HTTP requests it since 24.3 and retries when it is missing.
 pub(super) fn files(node: &NodePlan, instance: &str, encoding: Encoding) -> Vec<ArtifactFile> {
     let network = network_config(node);
     let mut files = Vec::new();
@@ -52,7 +52,7 @@ fn network_config(node: &NodePlan) -> String {
     NetworkConfig::new(&node.interfaces).map_or_else(String::new, |config| text(&config))
 }
 
-/// `instance-id`, which follows `told`: the small document where the machine is given that, else the whole one.
+/// `instance-id`, derived from `told`: the stub if the machine gets that, else the whole document.
 pub(super) fn instance_id(cluster: &str, node: &NodePlan, told: &str) -> String {
     let followed = format!("{told}{}", network_config(node));
     let digest = &sha256_hex(followed.as_bytes())[..DIGEST_DIGITS];

@@ -16,14 +16,14 @@ use crate::{encoding::sha256_hex, profile::DocumentFormat};
 pub enum Form {
     /// A volume labelled CIDATA: cloud-init's NoCloud, and Ignition on Proxmox VE and KubeVirt.
     Cidata,
-    /// A volume labelled config-2 as OpenStack attaches one: Ignition everywhere it knows OpenStack.
+    /// A volume labelled config-2 as OpenStack attaches it; Ignition reads it on every platform with OpenStack support.
     ConfigDrive,
-    /// QEMU's `fw_cfg`, which takes the document's own file.
+    /// QEMU's `fw_cfg`, which reads the document's own file.
     FwCfg,
 }
 
 impl Form {
-    /// Its name, which is also an alias of the platform that takes it.
+    /// Its name, which is also an alias of the platform that uses it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cidata => "cidata",
@@ -48,7 +48,7 @@ pub enum Seed {
     Image {
         /// Its label.
         label: &'static str,
-        /// Its bytes; they hold secrets.
+        /// The content; it contains secrets.
         bytes: Vec<u8>,
     },
     /// Arguments of qemu-system, for which the document stays where it is.
@@ -74,8 +74,8 @@ pub enum SeedError {
     Tree(#[from] tree::Error),
 }
 
-/// A machine's seed from the tree that its manifest was read from. `platform_of` finds the platform whose machines take a form,
-/// for a refusal.
+/// A machine's seed, from a tree with its manifest. `platform_of` finds the platform whose machines use a form, for the
+/// error of a refusal.
 pub fn seed(
     tree: &TreeReader,
     machine: &Machine<'_>,
@@ -171,8 +171,8 @@ struct MetaData<'a> {
 }
 
 /// The tree that OpenStack writes, as far as Ignition and Afterburn read it (Ignition, internal/providers/openstack;
-/// Afterburn, src/providers/openstack/configdrive.rs of 33a93ef2, where the host name is optional). The instance's ID follows the document. Machines
-/// of a pool have names of their own, and are told none.
+/// Afterburn, src/providers/openstack/configdrive.rs of 33a93ef2, where the host name is optional). The instance's ID
+/// depends on the document. Machines of a pool have their own names, so the tree contains none.
 fn config_drive(machine: &Machine<'_>, document: &[u8]) -> Seed {
     let digest = sha256_hex(document);
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digest[part]);

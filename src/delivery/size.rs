@@ -107,15 +107,15 @@ pub struct NodeSize {
     pub node: String,
     /// Name of the platform's profile.
     pub platform: String,
-    /// The field that takes the document.
+    /// The platform's field for the document.
     pub attribute: String,
-    /// The form that is taken.
+    /// The selected form.
     pub rung: DeliveryForm,
     /// How it is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
     pub counted: u64,
-    /// Most bytes that it takes.
+    /// The platform's limit in bytes.
     pub limit: Option<u64>,
     /// `counted` in percent of `limit`, rounded up.
     pub percent: Option<u64>,

@@ -1,7 +1,7 @@
-//! Variables for Terraform: what a module has to know of every machine, and apart from it the secret documents.
+//! Variables for Terraform: the facts that a module needs about every machine, and separately the secret documents.
 //!
-//! Terraform's words are used: snake case, and every key always there, with `null` for what is absent, so that the machines
-//! are objects of one type.
+//! Names follow Terraform: snake case. Every key is always present, with `null` for a missing value, so that the
+//! machines are objects of one type.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,12 +28,12 @@ pub struct Variables {
     pub firelay_cluster: Cluster,
     /// Machines with a name, by it.
     pub firelay_nodes: BTreeMap<String, Machine>,
-    /// Machines whose names are not known yet, by the name of their pool.
+    /// Machines without a known name, by the name of their pool.
     pub firelay_pools: BTreeMap<String, Machine>,
 }
 
 impl Variables {
-    /// Where they stand in the tree. Terraform loads a file of this ending by itself from a root module's directory.
+    /// Their path in the tree. Terraform loads a file with this suffix automatically from a root module's directory.
     pub const PATH: &str = "terraform/nodes.auto.tfvars.json";
 }
 
@@ -45,7 +45,7 @@ pub struct SecretVariables {
 }
 
 impl SecretVariables {
-    /// Where they stand in the tree.
+    /// Their path in the tree.
     pub const PATH: &str = "terraform/secrets.auto.tfvars.json";
 }
 
@@ -58,7 +58,7 @@ pub struct Cluster {
     pub kubernetes_version: String,
     /// Which bundle the secrets come from.
     pub bundle_fingerprint: String,
-    /// Name or address under which everybody reaches the API.
+    /// Name or address under which all clients reach the API.
     pub endpoint_host: String,
     /// Port of it.
     pub endpoint_port: u16,
@@ -119,7 +119,7 @@ pub struct Machine {
     pub os: String,
     /// The format that the system reads.
     pub document: DocumentFormat,
-    /// Its architecture, in Kubernetes' words.
+    /// Its architecture, with Kubernetes' name.
     pub arch: Arch,
     /// Its addresses, one a family; none for a pool.
     pub addresses: Vec<IpAddr>,
@@ -129,21 +129,21 @@ pub struct Machine {
     pub labels: BTreeMap<String, String>,
     /// Taints that its kubelet registers with.
     pub taints: Vec<Taint>,
-    /// The field of the platform that takes the document.
+    /// The platform's field for the document.
     pub attribute: String,
     /// How the file is encoded.
     pub encoding: Encoding,
-    /// The file that is handed over, within the tree.
+    /// The delivered file, within the tree.
     pub path: String,
     /// `meta-data` in plain text, within the tree, where the platform reads one.
     pub meta_data_path: Option<String>,
     /// `network-config`, likewise.
     pub network_config_path: Option<String>,
-    /// SHA-256 of the file that is handed over, lower-case hex.
+    /// SHA-256 of the delivered file, lower-case hex.
     pub sha256: String,
     /// Bytes that the platform counts.
     pub counted: u64,
-    /// Most bytes that it takes.
+    /// The platform's limit in bytes.
     pub limit: Option<u64>,
     /// When the first certificate in the document ends; `null` for a pool.
     #[serde(with = "time::serde::rfc3339::option")]
@@ -160,7 +160,7 @@ pub struct Taint {
 }
 
 impl Machine {
-    /// A node and what is handed over for it.
+    /// A node and its delivered files.
     pub fn new(node: &NodePlan, artifact: &Artifact, expires: Option<OffsetDateTime>) -> Self {
         let handover = &artifact.handover;
         let path = |name: &str| format!("nodes/{}/{name}", node.name);
@@ -196,7 +196,7 @@ impl Machine {
 const META_DATA: &str = "meta-data";
 const NETWORK_CONFIG: &str = "network-config";
 
-/// A machine's document and what is read beside it. Texts of Terraform are UTF-8: what is none is base64.
+/// A machine's document and the files read with it. Texts of Terraform are UTF-8; other content is base64.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserData {
     /// The value of the attribute.

@@ -17,7 +17,7 @@ use crate::{
     spec::{DeliveryForm, Role},
 };
 
-/// As [`super::package`], with keys that are known.
+/// Calls [`super::package`] with fixed keys.
 fn package(cluster: &str, node: &NodePlan, files: &NodeFiles) -> Result<Artifact, Error> {
     super::package(cluster, node, files, &PayloadKeys::known())
 }
@@ -323,7 +323,7 @@ cp1: the cloud-init document is too large for user_data_base64 of platform aws: 
     assert_eq!(error.to_string(), expected);
 }
 
-/// To a web server that asks nobody who he is.
+/// A pointer to a web server without authentication.
 fn pointer() -> crate::plan::PointerPlan {
     crate::plan::PointerPlan {
         store: crate::profile::Store::of("https").unwrap(),

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::{Error, Ignition};
 use crate::{node::NodeFiles, profile::OsProfile};
 
-/// The document as Butane, of the variant and version that become this system's Ignition. A key is the one of Ignition in
-/// snake case, and text stands as `inline` (Butane docs, "Configuration specifications"; 2026-11-20). Modes are decimal, as
-/// in Ignition: Butane takes a number in any of YAML's notations.
+/// The document as Butane, of the variant and version that compile to this system's Ignition. Keys are Ignition's in
+/// snake case, and text is `inline` (Butane docs, "Configuration specifications"; 2026-11-20). Modes are decimal, as in
+/// Ignition: Butane accepts every YAML notation of a number.
 pub fn butane(os: &OsProfile, files: &NodeFiles) -> Result<String, Error> {
     let Some(version) = &os.ignition_version else {
         return Err(Error::NoIgnitionVersion(os.name.clone()));
@@ -37,7 +37,7 @@ fn elements<'a>(config: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'
     list.into_iter().flatten()
 }
 
-/// Every key is a word of the specification: no mapping has keys of the user.
+/// Every key is defined by the specification: no mapping has keys of the user.
 fn snake_case(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

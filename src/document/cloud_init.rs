@@ -1,4 +1,4 @@
-//! cloud-init, in the subset that 22.4 to 26.2 read alike and without a word of deprecation.
+//! cloud-init, in the subset that 22.4 to 26.2 read alike and without deprecation warnings.
 
 use std::borrow::Cow;
 
@@ -53,8 +53,8 @@ type Command = Vec<String>;
 
 #[derive(Serialize)]
 pub(super) struct CloudConfig<'a> {
-    /// Both names are set to the same: without `fqdn` the distributions of the Red Hat family take the name that the
-    /// platform gives (Distro.prefer_fqdn).
+    /// Both names are equal: without `fqdn` the distributions of the Red Hat family use the platform's name
+    /// (Distro.prefer_fqdn).
     #[serde(skip_serializing_if = "Option::is_none")]
     hostname: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub(super) struct CloudConfig<'a> {
     /// Installers leave `true` behind in /etc/cloud/cloud.cfg.d.
     #[serde(skip_serializing_if = "Option::is_none")]
     preserve_hostname: Option<bool>,
-    /// Some images and vendors' data say `true`, and then every boot writes /etc/hosts anew, without the endpoint.
+    /// Some images and vendor data set `true`; then every boot rewrites /etc/hosts, without the endpoint.
     manage_etc_hosts: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     ssh_authorized_keys: &'a [String],
@@ -162,10 +162,10 @@ fn boot_commands(files: &NodeFiles) -> Vec<Command> {
     again.into_iter().chain(masks).chain(directories).collect()
 }
 
-/// After a power cut files may be empty, or `runcmd` may not have run, and cloud-init does nothing again: each module is
-/// marked as done before it runs (helpers.FileSemaphores). As long as nothing says that the whole document is on disk, the
-/// modules of this boot run as on the first: they look for their marks only when it is their turn. What cloud-init knows of
-/// the instance, and the document itself, is on disk before that.
+/// After a power cut files may be empty, or `runcmd` may not have run, and cloud-init would not repeat it: each module
+/// is marked as done before it runs (helpers.FileSemaphores). Until a mark confirms that the whole document is on disk,
+/// the modules of this boot run as on the first one: they read their marks only when it is their turn. cloud-init's
+/// instance data, and the document itself, are on disk before that.
 fn lay_again() -> Command {
     let script = format!("[ -e {LAID} ] || {{ sync; rm -f /var/lib/cloud/instance/sem/config_*; }}");
     command(&["sh", "-c"], [script])
@@ -226,7 +226,8 @@ fn command<T: AsRef<str>>(words: &[&str], arguments: impl IntoIterator<Item = T>
 #[derive(Serialize)]
 struct WriteFile<'a> {
     path: String,
-    /// Octal, as a string: a number would be taken as it is. Without it a file gets 0644 (cc_write_files, DEFAULT_PERMS).
+    /// Octal, as a string: a number would be used unchanged. Without it a file gets 0644 (cc_write_files,
+    /// DEFAULT_PERMS).
     #[serde(skip_serializing_if = "Option::is_none")]
     permissions: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,9 +267,9 @@ fn encode(content: &str, compression: Compression) -> (Option<&'static str>, Cow
     }
 }
 
-/// Whether a YAML 1.1 block scalar brings every character through unchanged (YAML 1.1 §4.1: other characters are not
-/// printable, and NEL, LS, PS and CR are line breaks that readers normalise). `mime-version:` in the first 4 KiB makes
-/// cloud-init take the whole document for a MIME message (user_data.convert_string).
+/// Whether a YAML 1.1 block scalar preserves every character (YAML 1.1 §4.1: other characters are not printable, and
+/// parsers normalise the line breaks NEL, LS, PS and CR). `mime-version:` in the first 4 KiB makes cloud-init parse the
+/// whole document as a MIME message (user_data.convert_string).
 fn is_literal(content: &str) -> bool {
     let printable = |character| {
         matches!(character, '\t' | '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}'

@@ -23,10 +23,10 @@ pub enum Error {
     /// The parent of a path is written as something that is no directory.
     #[error("{0} lies beneath {1}, which is not a directory")]
     Beneath(String, String),
-    /// Permission bits beyond the twelve that exist.
+    /// Permission bits outside of the valid twelve.
     #[error("mode {1:o} of {0} has bits beyond 7777")]
     Mode(String, u32),
-    /// systemd can enable a unit only if that says what wants it.
+    /// systemd can enable a unit only if its `[Install]` section names a target.
     #[error("unit {0} is enabled but has no [Install] section: add one, or do not enable it")]
     NoInstall(String),
     /// An OS profile for Ignition lacks the version.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::Error;
 use crate::node::{NodeFile, NodeFiles, NodeUnit, unit_path};
 
-/// File systems that are made anew at every boot. Ignition refuses to write there; cloud-init writes, and the next boot
-/// loses it.
+/// File systems that are new at every boot. Ignition refuses to write there; cloud-init writes, and the next boot loses
+/// it.
 const VOLATILE: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! The one document with which a node bootstraps itself: its files, written down in the format that its OS reads.
+//! The only document with which a node bootstraps itself: its files, in the format of its OS.
 //!
-//! One trait, one file a format. A document only lays files and enables units; all work is in the units, so that what
-//! happens on a node does not depend on the format.
+//! One trait, one file per format. A document only writes files and enables units; all work is in the units, so that a
+//! node's behaviour does not depend on the format.
 
 mod butane;
 mod cloud_init;
@@ -26,7 +26,7 @@ use crate::{
 /// Whether a document is compressed inside itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all: for reading, and for whoever compresses the whole document.
+    /// None: for reading, and for compressing the whole document.
     None,
     /// Wherever it saves bytes, in a way that stays plain ASCII and that the node undoes without help from the platform.
     Inner,
@@ -34,10 +34,10 @@ pub enum Compression {
 
 /// A format of first-boot documents.
 pub trait Document {
-    /// Name of the file that holds such a document.
+    /// The file name of such a document.
     fn file_name(&self) -> &'static str;
 
-    /// The document. What the format cannot say is an error that names the field.
+    /// The document. A setting that the format does not support is an error that names the field.
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error>;
 }
 

@@ -97,7 +97,7 @@ struct Bond<'a> {
 #[serde(rename_all = "kebab-case")]
 struct Parameters<'a> {
     mode: BondMode,
-    /// Milliseconds, as text: cloud-init's schema takes no number.
+    /// Milliseconds, as text: cloud-init's schema refuses a number.
     mii_monitor_interval: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lacp_rate: Option<LacpRate>,
@@ -127,7 +127,8 @@ struct Vlan<'a> {
     addressing: Addressing<'a>,
 }
 
-/// Fields of all kinds of interfaces. Default routes are written as networks: not every renderer knows the word `default`.
+/// Common fields of all interfaces. Default routes are written as networks: not every renderer supports the word
+/// `default`.
 #[derive(Debug, Serialize)]
 struct Addressing<'a> {
     dhcp4: bool,

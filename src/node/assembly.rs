@@ -17,7 +17,7 @@ use crate::{
     secret::Secret,
 };
 
-/// Where firelay lays what is secret; every other directory keeps the system's mode.
+/// firelay's directory for secret files; every other directory keeps the system's mode.
 const STAGING: &str = "/etc/firelay";
 
 /// Inputs of every node of a cluster.
@@ -33,7 +33,7 @@ pub struct Shared<'a> {
     pub phases: Vec<Phase>,
     /// How this version of containerd is configured.
     pub containerd: Arc<ContainerdProfile>,
-    /// The cluster exists: nobody founds.
+    /// The cluster exists: no node is a founder.
     pub founded: bool,
 }
 
@@ -150,9 +150,9 @@ fn staged(file: &PkiFile) -> NodeFile {
     )
 }
 
-/// PEM with the base64 of each block on one line. Line breaks at every 64th character fall into another place in each
-/// certificate, and hide from gzip what certificates have in common: 2 % of a document. Every reader on a node takes it
-/// (docs/adr/0008-pem-on-one-line.md).
+/// PEM with the base64 of each block on one line. Line breaks at every 64th character are at different offsets in each
+/// certificate, and prevent gzip from compressing their common parts: 2 % of a document. Every reader on a node accepts
+/// it (docs/adr/0008-pem-on-one-line.md).
 fn on_one_line(pem: &str) -> String {
     let mut text = String::with_capacity(pem.len());
     for line in pem.lines() {

@@ -25,7 +25,7 @@ use super::{
 /// Most bytes of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
 
-/// When the certificates of a node hold; nothing starts while the clock lies outside.
+/// The validity of a node's certificates; nothing starts while the clock is outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
     /// Begin of the youngest certificate's validity.
@@ -44,9 +44,9 @@ pub(super) struct Context<'a> {
     token: bool,
     control_plane: bool,
     named: bool,
-    /// Shell that prints the name that the machine of a pool takes, or nothing if it keeps the one that it has.
+    /// Shell that prints the new name of a pool machine, or nothing if it keeps its name.
     name_command: &'a str,
-    /// /etc/hosts decides where the endpoint's name leads.
+    /// /etc/hosts defines the address of the endpoint's name.
     led: bool,
     /// The static pod that the endpoint needs, or nothing.
     manifest: &'a str,
@@ -140,8 +140,8 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// kubeadm's preflight asks for 5.4 (SystemVerification), what kube-proxy needs of nf_tables is in 5.13, and plugins say
-    /// what they need.
+    /// kubeadm's preflight requires 5.4 (SystemVerification), kube-proxy's nf_tables mode 5.13, and plugins declare
+    /// their own minimum.
     fn of(plan: &Plan, node: &NodePlan) -> Self {
         let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
         let nftables = (proxy == Some(ProxyMode::Nftables)).then_some((5, 13, "kube-proxy's nftables mode"));

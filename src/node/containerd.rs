@@ -9,7 +9,7 @@ use crate::{
     spec::OciRuntime,
 };
 
-/// The shim of runc and of everything with runc's command line; the one that knows the options below.
+/// The shim of runc and of programs with runc's command line; only this one supports the options below.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
 
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ struct Runtime<'a> {
     name: &'a str,
     kind: &'a str,
     binary: Option<&'a str>,
-    /// `None` leaves the option out: other shims refuse what they do not know.
+    /// `None` omits the option: other shims refuse unknown options.
     systemd_cgroup: Option<bool>,
 }
 

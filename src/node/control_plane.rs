@@ -1,4 +1,4 @@
-//! Files that the control plane's static pods read, beside kubeadm's own.
+//! Files for the control plane's static pods, besides kubeadm's own.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
     secret::Secret,
 };
 
-/// Name of the bundle's key in etcd: what is written under it is read as long as a key of this name is there.
+/// Name of the bundle's key in etcd: data encrypted with it is readable as long as a key of this name exists.
 const ENCRYPTION_KEY: &str = "firelay";
 
 /// Files of every control plane; none on other nodes. Root alone reads them, as the pods do. `key` is the bundle's for

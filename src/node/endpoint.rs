@@ -98,9 +98,9 @@ fn sessions_path() -> String {
     format!("{STAGING}/kube-vip.json")
 }
 
-/// kube-vip's configuration file (its Go structs as JSON, v1.2.3 pkg/kubevip). In the environment of a static pod everybody who
-/// may read pods could read the passwords. `AS` is in the environment: kube-vip ignores the file's, because its flag
-/// defaults to 65000 and `mergeBGPConfig` fills only what is zero.
+/// kube-vip's configuration file (its Go structs as JSON, v1.2.3 pkg/kubevip). The environment of a static pod would
+/// show the passwords to everyone who may read pods. `AS` is in the environment: kube-vip ignores the file's, because
+/// its flag defaults to 65000 and `mergeBGPConfig` replaces only zero values.
 fn sessions(node: &NodePlan, bgp: &BgpPlan) -> NodeFile {
     let router_id = node.addresses.iter().find(|address| address.is_ipv4());
     let peer = |peer: &crate::plan::BgpPeerPlan| {
@@ -130,7 +130,7 @@ pub fn candidates(plan: &Plan, node: &NodePlan) -> Vec<IpAddr> {
     addresses
 }
 
-/// Where the name leads in the end; `None` where /etc/hosts does not decide it.
+/// The final address of the name; `None` if /etc/hosts does not define it.
 pub fn lead(plan: &Plan, node: &NodePlan) -> Option<IpAddr> {
     match plan.endpoint.provider {
         ProviderPlan::External => None,

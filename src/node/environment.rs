@@ -69,8 +69,8 @@ fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {
     addresses.iter().map(form).collect::<Vec<_>>().join(" ")
 }
 
-/// Where the endpoint's name leads on the founder while it founds: to itself, since a load balancer has no other server
-/// yet and may not lead a machine back to itself. Only where its port is the API server's own.
+/// The address of the endpoint's name on the founder while it founds: its own, since a load balancer has no other
+/// server yet and may not route a machine back to itself. Only if its port is the API server's own.
 fn pin(plan: &Plan, node: &NodePlan) -> String {
     let endpoint = &plan.endpoint;
     let own = node
@@ -80,8 +80,8 @@ fn pin(plan: &Plan, node: &NodePlan) -> String {
     own.map(IpAddr::to_string).unwrap_or_default()
 }
 
-/// API servers of the other control planes, by the node's own choice of order. Only the founder asks them, and nodes whose
-/// /etc/hosts leads the endpoint's name to one of them; other documents do not know them.
+/// API servers of the other control planes, in the node's own order. Only two kinds of nodes need them: the founder,
+/// and nodes whose /etc/hosts resolves the endpoint's name to one of them. Other documents do not contain them.
 fn peers(plan: &Plan, node: &NodePlan) -> String {
     let led = node.roles.kubernetes() && plan.endpoint.in_hosts();
     if !node.founder && !led {

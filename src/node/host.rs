@@ -43,7 +43,7 @@ pub fn files(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     Ok(files)
 }
 
-/// A list for the boot chain, one line each; none when there is nothing to say.
+/// A list for the boot chain, one entry per line; `None` without entries.
 fn list(name: &str, lines: impl Iterator<Item = String>) -> Option<NodeFile> {
     let text: String = lines.collect();
     (!text.is_empty()).then(|| NodeFile::new(&format!("/etc/firelay/{name}"), 0o644, text))
@@ -64,7 +64,7 @@ fn package_sources(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     #[derive(Serialize)]
     struct Context<'a> {
         source: &'a PackageSourcePlan,
-        /// The file that holds the key.
+        /// The path of the key file.
         key: Option<String>,
     }
     let Some(kind) = &node.os.package_sources else {
@@ -106,7 +106,7 @@ pub(super) fn key_files(node: &NodePlan) -> impl Iterator<Item = String> {
     })
 }
 
-/// apt takes a key for ASCII by the end of its name (apt-secure(8)).
+/// apt recognizes an ASCII key by the file's suffix (apt-secure(8)).
 fn key_file(kind: &PackageSources, source: &PackageSourcePlan) -> String {
     format!("{}/firelay-{}.asc", kind.keys, source.name)
 }
@@ -116,7 +116,7 @@ pub(super) fn placed(host: &HostPlan) -> impl Iterator<Item = &FilePlan> {
     host.files.iter().filter(|file| file.placement != Placement::Document)
 }
 
-/// Files of the user where they belong, or where the chain takes them from.
+/// The user's files at their final paths, or at the chain's source paths.
 fn of_the_user(host: &HostPlan) -> impl Iterator<Item = NodeFile> {
     let laid = host.files.iter().filter(|file| file.placement == Placement::Document);
     let laid = laid.map(|file| NodeFile::new(&file.path, file.mode, Text::clone(&file.content)));
@@ -163,7 +163,7 @@ struct Proxy<'a> {
     no_proxy: &'a str,
 }
 
-/// Only root may read it: a URL may hold a password.
+/// Only root may read it: a URL may contain a password.
 fn proxy(node: &NodePlan, proxy: &ProxyPlan) -> Result<NodeFile, Error> {
     let context = Proxy {
         http: proxy.http.as_ref().map(|url| url.expose().as_str()),
@@ -238,7 +238,7 @@ fn disk(disk: &DiskPlan) -> String {
     line.trim_end().to_owned() + "\n"
 }
 
-/// One file per command, in the order of their names. A command may hold a password.
+/// One file per command, sorted by name. A command may contain a password.
 fn commands(host: &HostPlan) -> impl Iterator<Item = NodeFile> {
     let phases = [("first", &host.first), ("before", &host.before), ("after", &host.after)];
     phases.into_iter().flat_map(|(phase, commands)| {

@@ -109,7 +109,7 @@ impl Route {
     }
 }
 
-/// Gives a device that is known by its MAC address its name (Fedora CoreOS docs, "How to Customize a NIC Name").
+/// Names a device that is identified by its MAC address (Fedora CoreOS docs, "How to Customize a NIC Name").
 fn link(node: &NodePlan, interface: &InterfacePlan) -> Result<Option<NodeFile>, Error> {
     let kind = Kind::new(interface);
     let path = systemd_path(interface, "link");
@@ -148,7 +148,7 @@ impl<'a> Family<'a> {
                 .map(String::as_str)
                 .filter(|server| server.contains(':') != ipv4)
                 .collect(),
-            // A family that is off is not asked.
+            // A disabled family needs no name servers.
             search: if method == "disabled" { &[] } else { search },
         }
     }

@@ -11,7 +11,7 @@ use crate::{
 /// containerd's snapshotter, and the bridge on which the sysctls above depend.
 const MODULES: &[&str] = &["overlay", "br_netfilter"];
 
-/// `/etc/sysctl.d/90-firelay.conf`: what a kubelet and add-ons need, and what the spec says; `None` when that is nothing.
+/// `/etc/sysctl.d/90-firelay.conf`: parameters for a kubelet, add-ons and the spec; `None` without any.
 pub fn sysctl(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let ipv6 = plan.network.pods.iter().any(|range| range.addr().is_ipv6());
     let own = SYSCTLS.iter().chain(if ipv6 { SYSCTLS_IPV6 } else { &[] });
@@ -37,7 +37,7 @@ pub fn sysctl(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     (!content.is_empty()).then(|| NodeFile::new("/etc/sysctl.d/90-firelay.conf", 0o644, content))
 }
 
-/// `/etc/modules-load.d/firelay.conf`: what a kubelet and add-ons need, and what the spec says; `None` when that is nothing.
+/// `/etc/modules-load.d/firelay.conf`: modules for a kubelet, add-ons and the spec; `None` without any.
 pub fn modules(plan: &Plan, node: &NodePlan) -> Option<NodeFile> {
     let mut names = Vec::new();
     if node.roles.kubernetes() {

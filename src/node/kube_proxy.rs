@@ -19,8 +19,8 @@ struct KubeProxyConfiguration<'a> {
     feature_gates: &'a BTreeMap<String, bool>,
 }
 
-/// The configuration of every kube-proxy, the user's fields merged over firelay's. `None` when kube-proxy is not
-/// deployed or nothing is to be said: kubeadm fills in the kubeconfig, the bind address and `clusterCIDR`.
+/// The configuration of every kube-proxy, with the user's fields merged over firelay's. `None` if kube-proxy is not
+/// deployed or needs no fields: kubeadm fills in the kubeconfig, the bind address and `clusterCIDR`.
 pub fn configuration(plan: &Plan) -> Option<Value> {
     let proxy = plan.kubernetes.kube_proxy.as_ref()?;
     let gates = &plan.kubernetes.feature_gates;

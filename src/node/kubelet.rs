@@ -24,10 +24,10 @@ struct KubeletConfiguration<'a> {
     cgroup_driver: &'static str,
     #[serde(rename = "clusterDNS")]
     cluster_dns: [IpAddr; 1],
-    /// Some minors accept cgroup v1 unless told.
+    /// Some minors accept cgroup v1 by default.
     fail_cgroup_v1: bool,
-    /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it. Said only when the user says
-    /// nothing about it: kubelet refuses a mixture, as a part longer than the whole.
+    /// A reboot ends pods in order; kubelet raises logind's InhibitDelayMaxSec for it. Omitted if the user sets either
+    /// field: kubelet refuses combinations such as a part longer than the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     shutdown_grace_period: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

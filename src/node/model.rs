@@ -29,7 +29,7 @@ impl NodeFile {
     }
 }
 
-/// A directory that must exist with this mode before files are laid in it.
+/// A directory that must exist with this mode before its files are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeDirectory {
     /// Absolute path.
@@ -54,7 +54,7 @@ pub struct NodeUnit {
     pub name: String,
     /// Content.
     pub content: Text,
-    /// Enabled by the document. A unit that the chain enables later says false.
+    /// Enabled by the document; false for a unit that the chain enables later.
     pub enabled: bool,
     /// Drop-ins as `(file name, content)`.
     pub dropins: Vec<(String, Text)>,

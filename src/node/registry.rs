@@ -27,10 +27,10 @@ struct Host<'a> {
     authorization: Option<String>,
 }
 
-/// Every registry's `hosts.toml` and, beside it, the CAs of its mirrors as `ca-N.crt` and the certificates for them as
-/// `client-N.crt` and `client-N.key`, N counting the mirrors from 1.
+/// Every registry's `hosts.toml` with the CAs of its mirrors as `ca-N.crt` and their client certificates as
+/// `client-N.crt` and `client-N.key`, where N numbers the mirrors from 1.
 ///
-/// A `hosts.toml` with a password in it is 0600.
+/// A `hosts.toml` with a password is 0600.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let mut files = Vec::new();
     for registry in &plan.runtime.registries {
@@ -108,7 +108,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Pull and resolve, unless the user says otherwise: a mirror is seldom pushed to.
+/// Pull and resolve, unless the user sets others: mirrors are seldom pushed to.
 fn capabilities(mirror: &Mirror) -> Vec<&'static str> {
     let said: Vec<_> = mirror
         .capabilities

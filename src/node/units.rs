@@ -1,6 +1,6 @@
-//! Units of the daemons that firelay runs. None is enabled by the document: the chain starts each in its turn.
+//! Units of the daemons that firelay runs. The document enables none of them: the chain starts each in its turn.
 //!
-//! They lie in /etc/systemd/system and so hide a distribution's unit of the same name.
+//! They are in /etc/systemd/system and so override a distribution's unit of the same name.
 
 use serde::Serialize;
 
@@ -92,8 +92,8 @@ struct Sandbox<'a> {
     etcd_data: &'a str,
 }
 
-/// Gives each unit that has a template for it, `templates/units/sandbox/UNIT.conf.j2`, a drop-in that takes away what the
-/// unit does not need.
+/// Adds a drop-in to each unit that has a template for it, `templates/units/sandbox/UNIT.conf.j2`. It removes
+/// permissions that the unit does not need.
 pub fn sandbox(plan: &Plan, node: &NodePlan, units: &mut [NodeUnit]) -> Result<(), Error> {
     let context = Sandbox {
         etcd_data: &plan.etcd.data_dir,

@@ -144,12 +144,12 @@ impl YamlDocument {
     }
 }
 
-/// Whether a file holds certificates or keys.
+/// Whether a file contains certificates or keys.
 pub fn is_secret(path: &str) -> bool {
     SECRETS.iter().any(|folder| path.starts_with(folder))
 }
 
-/// Whether a file can hold documents that are patched.
+/// Whether a file can contain documents for patches.
 pub fn is_yaml(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     matches!(ending, "yaml" | "yml" | "json") && !is_secret(path)
@@ -302,7 +302,7 @@ fn unpatchable(path: &Spanned<String>) -> Option<Diagnostic> {
     Some(finding.label(label).help(help))
 }
 
-/// The first field of the target for which nothing is left says what is wrong.
+/// Reports the first field of the target that matches no remaining document.
 fn no_document(target: &Spanned<Target>, candidates: &[YamlDocument]) -> Miss {
     let mut left: Vec<_> = candidates.iter().collect();
     for field in &FIELDS {

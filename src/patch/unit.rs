@@ -7,8 +7,8 @@ use firelay_yaml::{
 
 type Entries = Vec<(Node<'static>, Node<'static>)>;
 
-/// Reads a unit. Comments are left out, and a line that goes on after a backslash becomes one. What stands before the first
-/// section or is no `KEY=VALUE` has no meaning to systemd and is left out as well.
+/// Parses a unit. Comments are dropped, and lines continued with a backslash are joined. Lines before the first section
+/// and lines without `KEY=VALUE` mean nothing to systemd and are dropped, too.
 pub fn read(text: &str) -> Node<'static> {
     let joined = text.replace("\\\n", " ");
     let mut sections: Vec<(&str, Entries)> = Vec::new();

@@ -68,7 +68,7 @@ fn is_hash(text: &str) -> bool {
     HASHES.iter().any(|method| text.starts_with(method)) && hash.len() >= 20 && names::is_plain(text, "./$=,-")
 }
 
-/// A key is one line; options may stand before its type.
+/// A key is one line; options may precede its type.
 fn check_key(key: &Spanned<String>, report: &mut Report) {
     let mut words = key.split_whitespace();
     let kind = words.find(|word| KEY_TYPES.iter().any(|kind| word.starts_with(kind)));

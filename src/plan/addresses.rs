@@ -30,7 +30,7 @@ pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<V
                 Some(fitting) => finding.help(format!("write {fitting}, if these are the machines' addresses")),
                 None => finding,
             });
-            // Where an address was listed for each name, the others would say the same.
+            // Another list would give the same finding.
             break;
         }
         entries.push(addresses);

@@ -191,7 +191,7 @@ fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, spa
         ))
 }
 
-/// The image archives of a machine, in order; it takes those of its architecture if it runs a kubelet.
+/// The image archives of a machine with a kubelet, in order, for its architecture.
 pub(super) fn image_archives(given: &[&ImageArchive], roles: RoleSet, arch: Arch) -> Vec<ImageArchivePlan> {
     let fitting =
         |archive: &&&ImageArchive| roles.kubernetes() && archive.arch.as_ref().is_none_or(|own| own.value == arch);

@@ -46,7 +46,7 @@ fn check_argument(argument: &Argument, report: &mut Report) -> bool {
     }
 }
 
-/// The finding for a flag that a component's minor does not have. Kubernetes takes `_` for `-` in flags.
+/// The finding for a flag that a component's minor lacks. Kubernetes treats `_` in flags as `-`.
 fn unknown_flag(
     reserved: &ReservedSettings,
     minor: Minor,
@@ -81,7 +81,7 @@ fn others<'r>(name: &str, minor: Minor, release: &'r Release) -> Option<&'r str>
     })
 }
 
-/// Refuses odd names, and flags with which a component of this version does not start any more.
+/// Refuses malformed names, and flags that prevent a component of this version from starting.
 /// `minor` is the component's own, if it is known.
 pub(super) fn check_arguments(
     reserved: &ReservedSettings,

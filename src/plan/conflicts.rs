@@ -1,4 +1,4 @@
-//! Combinations of settings, each right by itself, of which it is known that the cluster does not come up or does not work.
+//! Combinations of settings, each valid alone, with which the cluster does not start or does not work.
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
@@ -82,7 +82,7 @@ pub(super) fn check_plugin(addons: &[AddonPlan], manifests: usize, report: &mut 
     );
 }
 
-/// The kubelet speaks to containerd of systemd's groups; a handler of runc's kind that makes its own starts no pod.
+/// The kubelet uses containerd's systemd cgroup driver; a runc-like handler with its own cgroups starts no pod.
 pub(super) fn check_cgroup_drivers(spec: &Spec, report: &mut Report) {
     for handler in spec
         .runtime
@@ -103,7 +103,7 @@ pub(super) fn check_cgroup_drivers(spec: &Spec, report: &mut Report) {
     }
 }
 
-/// `kubeadm init` asks members on machines of their own for their version; newer minors lie beyond what is tested.
+/// `kubeadm init` checks the version of external members; newer minors are untested.
 pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report: &mut Report) {
     let chosen = if etcd.external {
         let version = spec.etcd.version.as_ref();

@@ -1,4 +1,4 @@
-//! `delivery`: the form of a document, and where it may lie instead of in the user-data.
+//! `delivery`: the form of a document, and the place of its payload outside the user-data.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -137,7 +137,7 @@ fn check_auth(auth: &PointerAuth, report: &mut Report) {
     }
 }
 
-/// `delivery` of one machine. What is wrong with a pointer itself is said by [`check`].
+/// `delivery` of one machine. [`check`] reports mistakes of the pointer itself.
 pub(super) fn resolve(
     settings: &Inherited<'_>,
     os: &OsProfile,
@@ -213,8 +213,8 @@ fn check_rung(
     .help("leave `rung` out: the first form that fits is taken"))
 }
 
-/// Says where machines have nothing to show. Ignition then asks as anybody would; the script of cloud-init systems would ask
-/// a metadata service that is not there.
+/// Reports machines without an identity for the store. Ignition would then send anonymous requests; the script of
+/// cloud-init systems would query a missing metadata service.
 fn check_identity(
     pointer: &Pointer,
     PointerPlan { store, base, .. }: &PointerPlan,

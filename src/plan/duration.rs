@@ -5,7 +5,7 @@ use firelay_yaml::{Spanned, diagnostic::Diagnostic, duration::parse};
 use super::report::Report;
 use time::Duration;
 
-/// A hundred years: beyond that, dates leave what a certificate can say.
+/// A hundred years: later dates do not fit into certificates.
 const LONGEST: Duration = Duration::hours(876_000);
 
 /// A duration of the spec, or the default.

@@ -90,7 +90,7 @@ fn chosen(endpoint: &Endpoint) -> EndpointProvider {
     endpoint.provider.value().unwrap_or(EndpointProvider::External)
 }
 
-/// The names of API servers beyond kubeadm's: the addresses by which the provider leads to them, then the spec's.
+/// The names of API servers besides kubeadm's: the addresses at which the provider reaches them, then the spec's.
 pub(super) fn sans(endpoint: &EndpointPlan, ranges: &Ranges, extra: Vec<String>) -> Vec<String> {
     let mut sans = match &endpoint.provider {
         ProviderPlan::External => Vec::new(),
@@ -129,7 +129,7 @@ pub(super) fn check_platforms(spec: &Spec, nodes: &[NodePlan], report: &mut Repo
     }
 }
 
-/// Finds addresses of kube-vip that nobody reaches: outside the segment that ARP reaches, or dropped by the platform.
+/// Finds unreachable addresses of kube-vip: outside the segment of ARP, or dropped by the platform.
 pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePlan], report: &mut Report) {
     let ProviderPlan::KubeVip { address, bgp, .. } = &endpoint.provider else {
         return;
@@ -157,8 +157,8 @@ pub(super) fn check_reach(spec: &Spec, endpoint: &EndpointPlan, nodes: &[NodePla
     }
 }
 
-/// The finding if an address is not in the network of a control plane: of its interfaces where they say it, else by its first
-/// bits, since no network of machines is larger than that.
+/// The finding for an address outside a control plane's network. The network is that of its interfaces if known;
+/// otherwise the first bits decide, since no network of machines is larger.
 fn outside(node: &NodePlan, address: IpAddr) -> Option<Diagnostic> {
     let alike = |own: &IpAddr| own.is_ipv4() == address.is_ipv4();
     let nets: Vec<_> = node
@@ -196,7 +196,7 @@ fn no_address(endpoint: &Endpoint) -> Diagnostic {
     finding.at(endpoint.provider.span())
 }
 
-/// With a name that leads to the API servers themselves the port is theirs.
+/// If the name resolves to the API servers themselves, their port is the endpoint's.
 fn check_port(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
     let Some(port) = &endpoint.port else {
         return;
@@ -265,7 +265,7 @@ fn meant(host: &str) -> Option<String> {
     }
 }
 
-/// Refuses names that lead elsewhere on every machine or in every pod.
+/// Refuses names that resolve elsewhere on every machine or in every pod.
 fn check_taken(spec: &Spec) -> Result<(), Diagnostic> {
     let host = &spec.endpoint.host;
     let domain = spec

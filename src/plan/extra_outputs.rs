@@ -1,4 +1,4 @@
-//! Outputs beside the documents.
+//! Outputs in addition to the documents.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use super::{NodePlan, report::Report};
 use crate::{profile::DocumentFormat, spec::Beside};
 
-/// Everything that is asked for; a warning for a form of which no machine has the document.
+/// All requested outputs; a warning for a form that no machine's document has.
 pub(super) fn resolve(asked: &[Spanned<Beside>], nodes: &[NodePlan], report: &mut Report) -> BTreeSet<Beside> {
     for entry in asked {
         let Some((format, readers)) = form_of(entry.value) else {

@@ -81,7 +81,7 @@ pub fn of_kubeadm(plan: &Plan) -> Vec<(String, String)> {
     let mut images: Vec<_> = components.into_iter().map(component).collect();
     if !dns.disabled {
         let tag = dns.image_tag.as_ref().unwrap_or(&kubernetes.profile.coredns);
-        // In its own registry alone it lies one level deeper.
+        // Only in its own registry it is one level deeper.
         let name = upstream("coredns/coredns", tag);
         let pulled = match &dns.image_repository {
             None if repository == IMAGE_REPOSITORY => name.clone(),

@@ -1,10 +1,10 @@
-//! Cluster → role → node: the nearer setting wins.
+//! Cluster → role → node: the more specific setting wins.
 //!
-//! Of several roles on one machine the first listed wins. Labels and kubelet fields are merged key by key;
-//! an argument replaces the farther ones of its name, an image archive the one of its URL; taints, pointer, proxy, time and name servers
-//! and sources of packages are taken whole from the
-//! nearest that names any. Of the settings of the machines, maps are merged key by key and lists add up, the
-//! farthest first; an interface replaces a farther one of its name, a disk or mount one of its mount point, a file one of its path.
+//! Of several roles on one machine the first listed wins. Labels and kubelet fields are merged key by key. An argument
+//! replaces a less specific one of its name, an image archive one of its URL. Taints, pointer, proxy, time servers,
+//! name servers and package sources are used as a whole from the most specific level that has any. Of the settings of
+//! the machines, maps are merged key by key and lists are joined, the least specific level first. An interface replaces
+//! a less specific one of its name, a disk or mount one of its mount point, a file one of its path.
 
 use std::{collections::BTreeMap, iter::once};
 
@@ -18,7 +18,7 @@ use crate::spec::{
 /// A mapping of the spec, merged from several levels.
 pub(super) type Merged<'a, V> = BTreeMap<&'a Spanned<String>, &'a V>;
 
-/// The settings that hold for a machine, borrowed from wherever they were written.
+/// The effective settings of a machine, borrowed from their levels.
 pub(super) struct Inherited<'a> {
     pub(super) os: Option<&'a Spanned<String>>,
     pub(super) platform: Option<&'a Spanned<String>>,

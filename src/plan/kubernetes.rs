@@ -158,7 +158,7 @@ fn dns(spec: &Spec, images: &Images, report: &mut Report) -> DnsPlan {
         report.push(finding.label("lower case labels joined by dots, none at the end"));
     }
     report.each(&dns.image_repository, artifacts::check_image);
-    // Of its own registry kubeadm takes coredns/coredns, of any other REGISTRY/coredns: a mirror has the former's name.
+    // From its own registry kubeadm uses coredns/coredns, from any other REGISTRY/coredns: a mirror has the first name.
     let mirrored = images.repository(&format!("{IMAGE_REPOSITORY}/coredns"));
     let own = dns
         .image_repository
@@ -188,7 +188,7 @@ fn patches(kubernetes: &Kubernetes, release: &Release, report: &mut Report) -> V
     plans
 }
 
-/// kubeadm passes over files for targets that it does not know.
+/// kubeadm ignores files for unknown targets.
 fn check_target(patch: &KubeadmPatch, profile: &KubernetesProfile) -> Option<Diagnostic> {
     let (target, known) = (&patch.target, &profile.patch_targets);
     let message = || format!("kubeadm {} has no such patch target", profile.minor);

@@ -8,7 +8,7 @@ use crate::{
 };
 use firelay_yaml::diagnostic::{self, Diagnostic, Span};
 
-/// Codes of findings that look at one value alone: true whatever stands, or is missing, elsewhere.
+/// Codes of findings about one value alone: they are correct whatever other values are wrong or missing.
 const OF_ONE_VALUE: &[&str] = &[
     "FL0011", "FL0101", "FL0102", "FL0106", "FL0112", "FL0114", "FL0117", "FL0201", "FL0202", "FL0206", "FL0211",
     "FL0214", "FL0216", "FL0217", "FL0221", "FL0301", "FL0302", "FL0305", "FL0306", "FL0307", "FL0308", "FL0309",
@@ -80,7 +80,7 @@ fn resolved(
     Err(findings)
 }
 
-/// Stand-ins have no place.
+/// Placeholders have no position.
 fn is_written(span: Span) -> bool {
     span.end > 0
 }

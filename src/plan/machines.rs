@@ -44,7 +44,7 @@ pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<NodeGroup<'
     groups
 }
 
-/// Where a machine or pool stands in the spec.
+/// The position of a machine or pool in the spec.
 pub fn place(spec: &Spec, name: &str) -> Option<Span> {
     let has = |node: &Node| ranges::names(&node.name).is_ok_and(|names| names.iter().any(|own| own == name));
     let node = spec.nodes.iter().find(|node| has(node)).map(|node| node.name.span);
@@ -107,7 +107,7 @@ pub(super) fn roles(listed: &Spanned<Vec<Spanned<Role>>>, report: &mut Report) -
     roles
 }
 
-/// Every name of nodes and pools stands once: they are also the names of folders.
+/// Every name of nodes and pools is unique: they are also folder names.
 fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     let machines = groups
         .iter()
@@ -146,7 +146,7 @@ fn check_presence(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     }
 }
 
-/// An even number of members survives no more losses than one fewer, and has one more to lose.
+/// An even number of members tolerates no more failures than one fewer, and has one more member that can fail.
 fn check_quorum(groups: &[NodeGroup<'_>], place: Span, report: &mut Report) {
     let count = |has: fn(&RoleSet) -> bool| {
         groups

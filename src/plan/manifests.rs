@@ -213,7 +213,7 @@ fn check_object(patch: &KubeadmPatch, root: &Node<'_>, kind: PatchType, accepted
     report.extend(findings.into_iter().map(|finding| within(&patch.content, finding)));
 }
 
-/// A patch that says another kind or version, or that takes the `spec` away, leaves nothing that runs.
+/// A patch that changes the kind or version, or removes the `spec`, leaves no working object.
 fn identity(root: &Node<'_>, kind: &str, version: &str) -> Vec<Diagnostic> {
     let other = |key: &str, right: &str| {
         let node = root.get(key).filter(|node| node.text() != Some(right))?;

@@ -7,7 +7,8 @@ use firelay_yaml::diagnostic::Diagnostic;
 use super::{NodePlan, Plan, report::Report};
 use crate::{profile::PlatformProfile, spec::Spec};
 
-/// Whether pods are kept from the metadata service; an error where its address is not known, a warning where there is none.
+/// Whether pods are blocked from the metadata service; an error if its address is unknown, a warning without such a
+/// service.
 pub(super) fn firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> bool {
     let asked = spec.security.metadata_firewall.as_ref();
     let Some(key) = asked.filter(|asked| asked.value) else {

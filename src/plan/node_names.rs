@@ -8,7 +8,7 @@ use regex_lite::Regex;
 use super::{NodePlan, machines::NodeGroup, report::Report};
 use crate::{profile::ProviderId, spec::Spec};
 
-/// Machines that got the same document and come up under one name are one node: each takes it from the one before.
+/// Machines with the same document and the same name are one node: each replaces the previous one.
 pub(super) fn check_pools(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {
     for pool in &spec.pools {
         let plan = nodes.iter().find(|node| node.pool && node.name == pool.name.value);
@@ -54,7 +54,7 @@ pub(super) fn check_found(groups: &[NodeGroup<'_>], nodes: &[NodePlan], report: 
     }
 }
 
-/// The names that a controller of the node's cloud finds, if one looks after the node and does not say its own.
+/// A node's name and its cloud's pattern, if a cloud controller finds the node by name and not by a provider ID.
 fn watched(node: &NodePlan) -> Option<(&str, (&ProviderId, &str))> {
     let said = |flag: &str| node.kubelet_args.iter().find(|(name, _)| name == flag);
     let external = said("cloud-provider").is_some_and(|(_, value)| value == "external");

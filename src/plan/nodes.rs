@@ -37,7 +37,7 @@ pub(super) struct Nodes<'a> {
     pub(super) ipv6: bool,
     pub(super) swap: SwapUse,
     pub(super) ranges: &'a Ranges,
-    /// Bytes that the network plugin takes of each packet.
+    /// The network plugin's overhead per packet, in bytes.
     pub(super) tunnel: Option<&'a Tunnel>,
     /// Addresses that machines have.
     pub(super) assigned: interfaces::AssignedAddresses,
@@ -235,8 +235,8 @@ impl Nodes<'_> {
 }
 
 impl Nodes<'_> {
-    /// The fields in which a kubelet differs from the cluster's. Swap must be allowed explicitly (Kubernetes docs, "Swap
-    /// memory management"); another use of it may be said in `memorySwap`.
+    /// The fields in which a kubelet differs from the cluster's. Swap must be enabled explicitly (Kubernetes docs,
+    /// "Swap memory management"); `memorySwap` may set its use.
     fn kubelet_config(&self, settings: &Inherited<'_>, swap: bool) -> BTreeMap<String, Value> {
         let given = settings.kubelet_config.iter();
         let mut fields: BTreeMap<_, _> = given

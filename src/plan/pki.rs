@@ -8,7 +8,7 @@ use crate::spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec};
 
 /// Less than this ends before the machines are up.
 const SHORTEST_VALIDITY: Duration = Duration::hours(24);
-/// A try of kubeadm takes longer than less.
+/// An attempt of kubeadm takes longer than this.
 const SHORTEST_WAIT: Duration = Duration::minutes(1);
 
 /// `pki`, checked and resolved.
@@ -64,7 +64,7 @@ fn check_validity(pki: &Pki, plan: &PkiPlan, report: &mut Report) {
     }
 }
 
-/// A machine that joins with a token asks the cluster to sign its certificate, which takes ca.key on a control plane.
+/// A machine that joins with a token needs its certificate signed by the cluster, with ca.key on a control plane.
 fn check_signer(spec: &Spec, report: &mut Report) {
     let Some(keys) = spec.pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None) else {
         return;
@@ -84,7 +84,7 @@ fn check_signer(spec: &Spec, report: &mut Report) {
     }
 }
 
-/// kubelets and kubeadm renew with ca.key. Who says how long has thought of it.
+/// kubelets and kubeadm renew with ca.key. An explicit validity is accepted.
 fn check_renewal(pki: &Pki, report: &mut Report) {
     let none = pki.ca_keys.as_ref().filter(|keys| keys.value == CaKeys::None);
     if let Some(keys) = none.filter(|_| pki.leaf_validity.is_none()) {

@@ -13,7 +13,7 @@ use crate::{
     spec::{Pxe, PxeSystem, Spec},
 };
 
-/// Words in braces that are filled here; those that name the machine's document are left.
+/// Placeholders in braces that are filled in here; those for the machine's document remain.
 const ARCH: &str = "{arch}";
 const ROOTFS: &str = "{rootfs}";
 const DISK: &str = "{disk}";
@@ -100,7 +100,7 @@ fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
     })
 }
 
-/// Whether the arguments of the spec name a root that lies on a disk.
+/// Whether the arguments of the spec name a root file system on a disk.
 fn further_root(own: Option<&PxeSystem>) -> bool {
     own.is_some_and(|own| own.arguments.iter().any(|argument| argument.starts_with("root=")))
 }
@@ -156,7 +156,7 @@ fn check_system(system: &PxeSystem, report: &mut Report) {
     }
 }
 
-/// A word in braces that is none of [`WORDS`].
+/// A placeholder in braces that is not one of [`WORDS`].
 fn unfilled(argument: &str) -> Option<&str> {
     let braces = argument.match_indices('{').filter_map(|(start, _)| {
         let word = &argument[start..];
@@ -265,7 +265,7 @@ fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
     }
 }
 
-/// Says what no machine boots.
+/// Reports systems that no machine boots.
 fn check_idle(pxe: &Pxe, booted: &BTreeSet<String>, report: &mut Report) {
     if booted.is_empty() {
         let finding = Diagnostic::warning("FL0511", "`delivery.pxe` has no effect").at(pxe.url.span);

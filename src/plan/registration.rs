@@ -41,9 +41,10 @@ pub(super) fn ignored_checks(kubernetes: &Kubernetes) -> Vec<String> {
     names
 }
 
-/// kubeadm's timeouts, raised: nobody retries at first boot, where slow disks and far registries are common.
-/// An etcd learner is promoted only when it has caught up, which `etcdAPICall` has to outlast. It is not longer: kubeadm 1.36 never
-/// sees a promotion whose answer was lost, repeats it until this time is over, and the boot chain tries again then.
+/// kubeadm's timeouts, raised: nobody retries at first boot, where slow disks and distant registries are common. An
+/// etcd learner is promoted only when it has caught up, so `etcdAPICall` has to be longer than that. It is not even
+/// longer: kubeadm 1.36 never notices a promotion whose answer was lost, repeats it until the timeout, and then the
+/// boot chain tries again.
 pub(super) fn timeouts(given: &Timeouts, report: &mut Report) -> TimeoutsPlan {
     let mut or = |text: &Option<_>, minutes| duration::or(text.as_ref(), Duration::minutes(minutes), report);
     TimeoutsPlan {

@@ -22,7 +22,7 @@ pub(super) struct Release {
     pub(super) accepted: Accepted,
 }
 
-/// Finds the release, or says which there are.
+/// Finds the release, or lists the known ones.
 pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagnostic> {
     let text = &spec.kubernetes.version;
     let newest = profiles

@@ -29,7 +29,7 @@ impl Report {
         items.into_iter().for_each(|item| check(item, self));
     }
 
-    /// Takes a value or keeps its finding.
+    /// Returns the value or records its finding.
     pub(super) fn take<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|finding| self.push(finding)).ok()
     }

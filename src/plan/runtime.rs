@@ -138,7 +138,7 @@ fn check_registry(registry: &Registry, report: &mut Report) {
     check_once(&registry.mirrors, report);
 }
 
-/// A URL is a table of hosts.toml. Of a file with the same one twice containerd takes no mirror at all.
+/// A URL is a table of hosts.toml. If a file has it twice, containerd ignores all mirrors.
 fn check_once(mirrors: &[Mirror], report: &mut Report) {
     let mut seen = BTreeSet::new();
     for mirror in mirrors {
@@ -164,8 +164,8 @@ fn check_mirror(mirror: &Mirror, report: &mut Report) {
     }
 }
 
-/// containerd puts `/v2` behind a mirror's URL that does not end so, unless `override_path` forbids it (containerd docs, hosts.md).
-/// A project of Harbor is asked for as `/v2/PROJECT/…` (Harbor docs, "Configure Proxy Cache").
+/// containerd appends `/v2` to a mirror's URL that does not end so, unless `override_path` is set (containerd docs,
+/// hosts.md). The path of a Harbor project is `/v2/PROJECT/…` (Harbor docs, "Configure Proxy Cache").
 fn check_mirror_path(mirror: &Mirror) -> Option<Diagnostic> {
     let (_, rest) = mirror.url.split_once("://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! Help for mistakes of form, from the schema: an example of what has to stand there, and the place of a key that belongs below.
+//! Help for mistakes of form, from the schema: an example of a valid value, and the place of a key that belongs below.
 
 use firelay_yaml::{Content, diagnostic::Diagnostic};
 
@@ -13,7 +13,7 @@ const LONGEST: usize = 120;
 /// Levels below a mapping at which an unknown key is looked for.
 const DEPTH: usize = 2;
 
-/// Adds the help to the findings that the schema has something to say about.
+/// Adds help to the findings for which the schema has any.
 pub(super) fn add(composed: &Composed, profiles: &Profiles, findings: &mut [Diagnostic]) {
     let mut helped = findings.iter_mut().filter(|finding| may_help(finding)).peekable();
     if helped.peek().is_none() {
@@ -79,9 +79,9 @@ fn show_form(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
         .or_else(|| finding.help.take());
 }
 
-/// An example of a field, or of an element of its list, whichever is asked for. Lists of words need none.
+/// An example of a field, or of an element of its list, as requested. Lists of words need none.
 fn form(field: &Field, wanted: &str) -> Option<String> {
-    // One that is made of all keys that may stand there says nothing.
+    // An example with all optional keys is no help.
     let needed = field.children.iter().any(|child| child.required);
     let example = field.example().filter(|_| needed || !field.examples.is_empty())?;
     let of_mappings = field.kind == "list of mappings";
@@ -93,7 +93,7 @@ fn form(field: &Field, wanted: &str) -> Option<String> {
     }
 }
 
-/// The one place below where an unknown key is known.
+/// The only field below that has an unknown key.
 fn point_below(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
     let Some(span) = finding.span else { return };
     let places = composed.paths(|key, _| key.is_some_and(|key| key.span == span));

@@ -15,7 +15,7 @@ use crate::{
 const ROOTLESS: &str = "RootlessControlPlane";
 /// The argument by which the API server trusts kubelets of the cluster's CA alone.
 const KUBELET_CA: &str = "kubelet-certificate-authority";
-/// The admission plugin that has every image asked for at its registry.
+/// The admission plugin that verifies access to every image at its registry.
 const ALWAYS_PULL: &str = "AlwaysPullImages";
 
 pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> SecurityPlan {
@@ -75,8 +75,8 @@ fn archived(spec: &Spec) -> Option<Diagnostic> {
     })
 }
 
-/// Kubelets of machines without a name serve with a certificate that they signed themselves, unless somebody approves one. Those
-/// of machines with a name bring one.
+/// Kubelets of pool machines serve with a self-signed certificate unless an add-on approves one. Documents of named
+/// machines contain one.
 pub(super) fn check_serving(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     let arguments = &spec.kubernetes.api_server.extra_args;
     let trusted = |argument: &Argument| argument.name.as_str() == KUBELET_CA;

@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Given<'a> {
     /// The noun in messages: `file`, `manifest`.
     pub(super) what: &'static str,
-    /// Where its name stands.
+    /// The position of its name.
     pub(super) name: Span,
     pub(super) content: Option<&'a Spanned<String>>,
     pub(super) source: Option<&'a Spanned<String>>,

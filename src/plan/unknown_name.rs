@@ -1,4 +1,4 @@
-//! Names that a version of Kubernetes knows.
+//! Names of a Kubernetes version.
 
 use firelay_yaml::{
     Spanned,

@@ -1,4 +1,4 @@
-//! kube-vip's ways beside ARP: BGP for the endpoint's address, and addresses of Services.
+//! kube-vip besides ARP: BGP for the endpoint's address, and addresses of Services.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -15,11 +15,12 @@ use crate::{
     spec::{Bgp, BgpPeer, Endpoint},
 };
 
-/// Numbers of autonomous systems that nobody has: RFC 7607, 6793, 7300.
+/// Reserved numbers of autonomous systems: RFC 7607, 6793, 7300.
 const NO_AS: [u32; 4] = [0, 23456, 65535, u32::MAX];
 /// Most bytes of a password of TCP MD5 (Linux, `TCP_MD5SIG_MAXKEYLEN`).
 const PASSWORD_BYTES: usize = 80;
-/// Where the address goes when routers lead to it: on a network card machines of its segment would answer ARP for it.
+/// The interface of the address when routers forward to it: on a network card, machines of its segment would answer ARP
+/// for it.
 const LOOPBACK: &str = "lo";
 
 fn refused(message: &str, span: Span) -> Diagnostic {
@@ -32,7 +33,7 @@ pub(super) fn interface(endpoint: &Endpoint) -> Option<String> {
     own.or_else(|| endpoint.bgp.as_ref().map(|_| LOOPBACK.to_owned()))
 }
 
-/// `endpoint.bgp`, for the endpoint's address if that is known.
+/// `endpoint.bgp`, for the endpoint's address if it is known.
 pub(super) fn bgp(
     endpoint: &Endpoint,
     address: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! Checks of a user's profile beyond the types of its fields: documents, scripts and commands depend on them.
+//! Checks of a user's profile in addition to the types of its fields: documents, scripts and commands depend on them.
 
 mod os;
 mod platform;

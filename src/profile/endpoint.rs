@@ -1,4 +1,4 @@
-//! Images of what leads the endpoint's name to an API server.
+//! Images of programs that route the endpoint's name to an API server.
 
 use serde::Deserialize;
 

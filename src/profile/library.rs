@@ -1,4 +1,4 @@
-//! Profiles as texts: those that come with firelay, and files of the user that lie over them or stand beside them.
+//! Profiles as texts: the embedded ones, and files of the user that are merged over them or added.
 
 mod reader;
 mod show;

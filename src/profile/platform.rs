@@ -1,4 +1,4 @@
-//! Platforms: what they take as user-data, and how many bytes of it.
+//! Platforms: their user-data formats and size limits.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Profiles of settings that lie below a spec.
+//! Profiles of settings, over which a spec is merged.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Places where payloads lie, by the scheme of their URL.
+//! Stores of payloads, by the scheme of their URL.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

@@ -1,11 +1,11 @@
-//! Secrets that a scalar shows by its own form, whatever its type.
+//! Secrets recognized by the form of a scalar, whatever its type.
 
 use std::ops::Range;
 
 /// Markers of private keys and identities.
 const KEYS: [&str; 2] = ["PRIVATE KEY", "AGE-SECRET-KEY-"];
 
-/// Whether a text holds a private key.
+/// Whether a text contains a private key.
 pub fn is_key(text: &str) -> bool {
     KEYS.iter().any(|key| text.contains(key))
 }
@@ -20,7 +20,7 @@ pub(super) fn is_public(written: &str) -> bool {
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
 }
 
-/// The length of the line that says that a block follows: `|-`.
+/// The length of the header line of a block scalar: `|-`.
 pub(super) fn header(written: &str) -> usize {
     match written.starts_with(['|', '>']) {
         true => written.find('\n').unwrap_or(written.len()),
@@ -28,8 +28,8 @@ pub(super) fn header(written: &str) -> usize {
     }
 }
 
-/// User and password of a URL (RFC 3986 §3.2.1), or of what was to be one, in a scalar as it is written. A password may hold
-/// signs that have to be escaped.
+/// User and password of a URL (RFC 3986 §3.2.1), valid or nearly so, in a scalar as written. A password may contain
+/// characters that should be escaped.
 pub(super) fn user_of_url(written: &str) -> Option<Range<usize>> {
     let start = match written.find("://") {
         Some(mark) => mark + 3,
@@ -39,7 +39,7 @@ pub(super) fn user_of_url(written: &str) -> Option<Range<usize>> {
     let end = rest.rfind('@')?;
     let user = &rest[..end];
     let host = user.split('/').next().unwrap_or_default();
-    // A port is no password, and the digest of an image stands behind an `@` as well.
+    // A port is no password, and the digest of an image also follows an `@`.
     let port = |word: &str| word.parse::<u16>().is_ok();
     let secret = host
         .split_once(':')

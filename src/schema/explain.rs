@@ -1,4 +1,4 @@
-//! Fields in words, on a terminal.
+//! Descriptions of fields, for a terminal.
 
 use std::{fmt::Write, iter};
 
@@ -10,7 +10,7 @@ use super::field::Field;
 /// Columns of the text.
 const WIDTH: usize = 100;
 
-/// A path that leads to no key.
+/// A path to an unknown key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The last path that is one; empty for the spec itself.
@@ -19,16 +19,16 @@ pub struct Unknown {
     pub key: String,
     /// Paths that were probably meant.
     pub meant: Vec<String>,
-    /// The keys that are there.
+    /// The known keys.
     pub known: Vec<String>,
 }
 
-/// The keys that a mapping of the user's takes, where firelay knows them.
+/// The keys that firelay knows in a mapping with free keys.
 #[derive(Clone, Debug)]
 pub struct Known<'a> {
     /// How the path of the mapping ends: `kubelet.config`.
     pub path: &'a str,
-    /// The keys in words: `a field of KubeletConfiguration`.
+    /// The description of these keys: `a field of KubeletConfiguration`.
     pub what: &'a str,
     /// Minors of Kubernetes with their keys.
     pub keys: Vec<(&'a str, Vec<&'a str>)>,

@@ -1,15 +1,15 @@
-//! The schema as a tree of keys, with references followed, for those who tell it in words.
+//! The schema as a tree of keys, with references resolved, for documentation.
 
 use serde_json::{Map, Value};
 
 /// One key of the spec, or the spec itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// The key; `*` stands for a key of the user's choice.
+    /// The key; `*` for a key that the user chooses.
     pub name: String,
     /// Keys from the top with dots between, lists marked: `nodes[].taints[].key`. Empty for the spec itself.
     pub path: String,
-    /// The type in words: `list of text`.
+    /// The type in readable form: `list of text`.
     pub kind: String,
     /// Its effect.
     pub description: String,
@@ -17,15 +17,15 @@ pub struct Field {
     pub required: bool,
     /// The default.
     pub default: Option<Value>,
-    /// Values that might stand there.
+    /// Possible values.
     pub examples: Vec<Value>,
-    /// The words it takes, if they are few.
+    /// The possible words, if they are few.
     pub choices: Vec<Choice>,
     /// The keys below, of a mapping or of each mapping of a list.
     pub children: Vec<Field>,
 }
 
-/// A word that a field takes.
+/// A possible word of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The word.
@@ -46,12 +46,12 @@ impl Field {
         std::iter::once(self).chain(below).collect()
     }
 
-    /// The path as it is asked for, without marks of lists.
+    /// The path as users type it, without marks of lists.
     pub fn plain_path(&self) -> String {
         self.path.replace("[]", "")
     }
 
-    /// A value that might stand there, made of the examples below if there is none: keys that must be there, or all.
+    /// A possible value; without an example it is built from the examples below: of required keys, or of all.
     pub fn example(&self) -> Option<Value> {
         self.examples.first().cloned().or_else(|| self.composed())
     }
@@ -72,13 +72,13 @@ impl Field {
         Some(if self.is_list() { vec![entries].into() } else { entries })
     }
 
-    /// Any key may stand below.
+    /// Any key is valid below.
     pub fn is_free(&self) -> bool {
         let kind = self.kind.as_str();
         self.children.is_empty() && (kind.starts_with("mapping") || kind == "anything")
     }
 
-    /// The keys below stand in each element of a list.
+    /// The keys below belong to each element of a list.
     pub fn is_list(&self) -> bool {
         self.kind.starts_with("list")
     }

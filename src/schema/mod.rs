@@ -1,7 +1,7 @@
-//! The JSON Schema of the spec (draft 2020-12), and what is made of it: the words of `explain` and the reference page.
+//! The JSON Schema of the spec (draft 2020-12), and its derivatives: the output of `explain` and the reference page.
 //!
-//! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` beside this file, names of
-//! profiles from the profiles. Tests hold it against what the reader of specs takes and refuses.
+//! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` in this folder, names of
+//! profiles from the profiles. Tests compare it with the values that the spec parser accepts and refuses.
 
 mod explain;
 mod field;
@@ -29,20 +29,20 @@ pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Note {
-    /// The default of an absent key, if it is the same for everybody.
+    /// The default of an absent key, if it is the same for every user.
     default: Option<Value>,
     /// Values that are no default.
     #[serde(default)]
     examples: Vec<Value>,
 }
 
-/// The keyword of a text of the user, of which only the user knows whether it holds a secret.
+/// The keyword for a text of the user that may contain secrets unknown to firelay.
 pub const OWN_TEXT: &str = "x-firelay-text";
 
 /// Notes by type and key.
 type Notes = BTreeMap<String, BTreeMap<String, Note>>;
 
-/// Levels of settings below the cluster's; what is said of the first holds for all that have the key.
+/// Levels of settings below the cluster's; descriptions of the first apply to all with the key.
 const LEVELS: [&str; 3] = ["NodeSettings", "Node", "Pool"];
 
 /// The schema of a spec.
@@ -70,7 +70,7 @@ fn notes() -> Notes {
     firelay_yaml::parse("fields.yaml", include_str!("fields.yaml")).expect("fields.yaml is embedded, and tests read it")
 }
 
-/// The schema with what stands before everything else, and the two keys whose value is fixed.
+/// Adds the head of the schema, and the two keys with a fixed value.
 fn head(mut schema: Value) -> Value {
     for (key, fixed) in [("apiVersion", API_VERSION), ("kind", KIND)] {
         schema["properties"][key] = json!({
@@ -108,11 +108,11 @@ impl Transform for Plain {
         schemars::transform::transform_subschemas(self, schema);
         without_null(schema);
         schema.remove(OWN_TEXT);
-        // `uint16` is no format of JSON Schema; bounds say it, and schemars gives those of small numbers alone.
+        // `uint16` is no format of JSON Schema; bounds express it, but schemars writes them only for small numbers.
         if schema.remove("format").is_some_and(|name| name == "uint32") {
             schema.insert("maximum".into(), u32::MAX.into());
         }
-        // Numbers are taken as text as they are written: `version: 1.36`, `value: 4`.
+        // Numbers are also accepted as text, as written: `version: 1.36`, `value: 4`.
         let is_word = schema.get("enum").is_none() && schema.get("const").is_none();
         if is_word && schema.get("type").is_some_and(|name| name == "string") {
             schema.insert("type".into(), json!(["string", "number"]));
@@ -120,7 +120,7 @@ impl Transform for Plain {
     }
 }
 
-/// A key without a value means the same as no key, but nobody means to write it.
+/// A key without a value means the same as no key, but is always a mistake.
 fn without_null(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
@@ -169,8 +169,8 @@ fn note<'a>(notes: &'a Notes, name: &str, key: &str) -> Option<&'a Note> {
     of(name).or_else(|| is_level.then(|| of(LEVELS[0])).flatten())
 }
 
-/// Gives the keys that take the name of a profile all names as examples, which editors offer. Other names are no mistake
-/// of form: a user may have profiles of their own.
+/// Adds the names of all profiles as examples to keys for such names; editors suggest them. Other names are no mistake
+/// of form: a user may have own profiles.
 fn name_profiles(schema: &mut Value, profiles: &Profiles) {
     let names = |names: Vec<String>| Value::from(names);
     let systems = names(profiles.os.keys().map(ToString::to_string).collect());

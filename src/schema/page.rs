@@ -115,7 +115,7 @@ fn cell(field: &Field) -> String {
     text.replace('|', "\\|")
 }
 
-/// The anchor that renderers of Markdown make of a title.
+/// The anchor of a title in rendered Markdown.
 fn anchor(title: &str) -> String {
     let kept = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
     title.to_lowercase().chars().filter(kept).collect()

@@ -42,7 +42,7 @@ impl Authority {
         Self::signed(common_name, &key, now, validity, random::serial(random)?)
     }
 
-    /// A self-signed CA of a key that is there, valid from and to times after `now`.
+    /// A self-signed CA of an existing key, with its validity relative to `now`.
     pub fn signed(
         common_name: &str,
         key: &PrivateKey,
@@ -69,7 +69,7 @@ impl Authority {
         })
     }
 
-    /// Reads both halves; the error says what is wrong without repeating either.
+    /// Parses both halves; the error repeats neither.
     pub fn open(&self) -> Result<OpenAuthority, &'static str> {
         let (_, pem) = x509_parser::pem::parse_x509_pem(self.certificate.as_bytes())
             .map_err(|_| "certificate is not a PEM certificate")?;

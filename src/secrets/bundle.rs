@@ -88,8 +88,8 @@ impl Bundle {
         })
     }
 
-    /// `HMAC-SHA256:` and 16 bytes in base64 that name this bundle: everything in it but who may open its file. The key follows
-    /// from the seed, so the fingerprint may be shown: nobody who tries tokens or keys can tell which one is right.
+    /// `HMAC-SHA256:` and 16 bytes in base64 that identify this bundle: all its content except the recipients. The key
+    /// is derived from the seed, so the fingerprint may be public: it does not confirm guesses of tokens or keys.
     pub fn fingerprint(&self) -> String {
         let (epoch, issued_at) = (self.epoch.to_be_bytes(), self.issued_at.unix_timestamp().to_be_bytes());
         let secrets: [&[u8]; 5] = [

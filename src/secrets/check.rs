@@ -55,7 +55,7 @@ impl Bundle {
         ensure(!is_zero(encryption_key), "encryptionKey", ZERO)
     }
 
-    /// kubeadm takes the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
+    /// kubeadm uses the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
     fn check_service_account(&self) -> Result<(), &'static str> {
         let key = PrivateKey::from_pem(self.service_account_key.expose())
             .ok_or("key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA")?;

@@ -16,7 +16,7 @@ use crate::{
 const API_VERSION: &str = "firelay.dev/v1alpha1";
 const KIND: &str = "Secrets";
 
-/// Whether a text says that it is a bundle, whatever else is in it.
+/// Whether a text claims to be a bundle, whatever its other content.
 pub fn is_bundle(text: &str) -> bool {
     let says = |line: &str| {
         let value = line
@@ -45,7 +45,7 @@ struct Document {
     certificate_key: Secret<String>,
     #[serde(serialize_with = "clear")]
     encryption_key: Secret<String>,
-    /// Within what is sealed, so that nobody adds one unseen.
+    /// In the encrypted part, so that an addition is noticed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<String>,
 }

@@ -33,7 +33,7 @@ pub enum Error {
     /// The bundle could not be put into YAML.
     #[error("the secrets: {0}")]
     Emit(#[from] firelay_yaml::Error),
-    /// `issuedAt` lies outside the years of RFC 3339.
+    /// `issuedAt` is outside the years of RFC 3339.
     #[error("issuedAt leaves the years 0 to 9999")]
     Date,
     /// The file could not be read.
@@ -68,7 +68,7 @@ pub enum Error {
     /// The file could not be written.
     #[error("cannot write the secrets {path}: {1}", path = .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// A file of that name is there.
+    /// A file of that name exists.
     #[error("{path} exists and is never overwritten: a new bundle is a new cluster; name another file", path = .0.display())]
     Exists(PathBuf),
 }

@@ -51,7 +51,7 @@ impl BundleText {
         Ok(Ok(Self { name, bytes }))
     }
 
-    /// Whether it takes an identity to read it.
+    /// Whether reading it requires an identity.
     pub fn sealed(&self) -> bool {
         age::is_sealed(&self.bytes)
     }

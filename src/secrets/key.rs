@@ -21,7 +21,7 @@ const P384_HEAD: [u8; 7] = [0x30, 0x3e, 0x02, 0x01, 0x01, 0x04, 0x30];
 /// `[0]` with the OID secp384r1.
 const P384_TAIL: [u8; 9] = [0xa0, 0x07, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
 
-/// Blocks of a PEM text that hold a private key: SEC1, PKCS#8 and PKCS#1.
+/// PEM labels of private keys: SEC1, PKCS#8 and PKCS#1.
 const LABELS: [&str; 3] = ["EC PRIVATE KEY", "PRIVATE KEY", "RSA PRIVATE KEY"];
 
 /// An ECDSA (P-256, P-384) or RSA key. ECDSA signatures follow RFC 6979 and RSA ones PKCS#1 v1.5, so that the same
@@ -38,7 +38,7 @@ enum Kind {
 }
 
 impl PrivateKey {
-    /// Makes a random key. RSA keys take their randomness from the cryptographic library, ECDSA keys from `random`.
+    /// Generates a random key. RSA keys use the randomness of the cryptographic library, ECDSA keys use `random`.
     pub fn generate(algorithm: Algorithm, random: &mut Random<'_>) -> Result<Self, Error> {
         match algorithm {
             Algorithm::EcdsaP256 => Self::generate_scalar::<32>(random, Self::p256),
@@ -107,7 +107,7 @@ impl PrivateKey {
         }
     }
 
-    /// The algorithm in the words of the spec; `None` for an RSA key of a size that the spec has no word for.
+    /// The spec's name of the algorithm; `None` for an RSA key of another size.
     pub fn kind(&self) -> Option<Algorithm> {
         // Bytes of an RSAPublicKey (RFC 8017 appendix A.1.1) with the exponent 65537.
         let sizes = [
@@ -125,7 +125,7 @@ impl PrivateKey {
         }
     }
 
-    /// Reads the first private key of a PEM text: SEC1 with or without public key, PKCS#8 or PKCS#1. `None` if there
+    /// Parses the first private key of a PEM text: SEC1 with or without public key, PKCS#8 or PKCS#1. `None` if there
     /// is none, or one of another kind.
     pub fn from_pem(text: &str) -> Option<Self> {
         let block = private_key_block(text)?;

@@ -1,4 +1,4 @@
-//! The bundle's file: a new one never replaces another, and one that is there is replaced by the same bundle alone.
+//! The bundle's file: a new one never replaces another, and an existing one is only replaced by the same bundle.
 
 use std::{fs, io, path::Path};
 
@@ -88,7 +88,7 @@ mod tests {
         assert!(age::is_sealed(&fs::read(&path).unwrap()));
     }
 
-    /// Only root may give a file away, so only then is there something to see.
+    /// Only root may change a file's owner, so only then is there an effect.
     #[test]
     fn root_leaves_a_file_to_whose_it_is() {
         let directory = tempfile::tempdir().unwrap();

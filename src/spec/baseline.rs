@@ -11,12 +11,12 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-/// Where the kubelets' settings of the whole cluster stand.
+/// The prefix of the whole cluster's kubelet settings.
 const CLUSTER: &str = "kubernetes.";
-/// The levels whose settings lie over them.
+/// The levels that override them.
 const LEVELS: [&str; 3] = ["roles", "nodes", "pools"];
 
-/// A profile that lies below a spec.
+/// A profile over which a spec is merged.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     /// Its name.
@@ -35,7 +35,7 @@ pub struct Baseline {
 pub struct Condition {
     /// Its path.
     pub path: String,
-    /// The values, one of which holds.
+    /// The valid values.
     pub is: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Control {
     pub path: String,
     /// The constraint.
     pub need: Constraint,
-    /// The condition under which it need not hold.
+    /// The condition that lifts the constraint.
     pub unless: Option<Condition>,
     /// The control, and its demand, for people.
     pub control: String,
@@ -126,7 +126,7 @@ fn settle(findings: &mut Vec<Diagnostic>, merged: Vec<Diagnostic>) {
     findings.extend(others);
 }
 
-/// The places where a constraint does not hold.
+/// The places that violate a constraint.
 fn lost(control: &Control, path: &[&str], root: &Node<'_>, over: &Node<'_>) -> Vec<Span> {
     let found = find(root, path);
     // Only the cluster's own level needs a value.

@@ -42,7 +42,7 @@ pub struct Composed {
     context: Context,
 }
 
-/// The parts of a spec that stand in no field of it.
+/// The parts of a spec that are not in its fields.
 #[derive(Clone, Debug, Default)]
 struct Context {
     patches: Vec<FilePatch>,
@@ -73,7 +73,7 @@ impl From<Input> for Composed {
 }
 
 impl Composed {
-    /// Merges and decodes all texts, above the security profile that they ask for, if `find` has it.
+    /// Merges and decodes all texts, over the security profile that they name, if `find` has it.
     pub fn new<E>(
         mut input: Input,
         find: impl FnOnce(&mut Source, &str) -> Result<Option<Baseline>, E>,
@@ -111,7 +111,7 @@ impl Composed {
             findings: merged.findings,
         };
         let mut draft = decode(&tree);
-        // Other findings about a value that is not known are noise.
+        // Other findings about an unknown value are noise.
         let unset = |finding: &Diagnostic| finding.code == "FL0020";
         let places: Vec<_> = draft.findings.iter().filter(|it| unset(it)).map(|it| it.span).collect();
         draft
@@ -145,7 +145,7 @@ impl Composed {
         self
     }
 
-    /// The spec with further values, as if they stood behind those of `--set`.
+    /// The spec with further values, as if they followed those of `--set`.
     #[must_use]
     pub fn with(&self, assignments: &[String]) -> Self {
         let mut input = self.input.clone();
@@ -221,7 +221,7 @@ impl Context {
 }
 
 impl Merged {
-    /// The name of the security profile that the texts ask for.
+    /// The name of the security profile in the texts.
     fn security_profile(&self) -> Option<String> {
         let name = self.root.get("security")?.get("profile")?;
         name.text().map(str::to_owned)

@@ -5,7 +5,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Source},
 };
 
-/// Keys at the top that take settings, and the one that a lone text is probably meant for.
+/// Keys at the top with settings, and the setting that a single text probably means.
 const LONE: [(&str, &str); 2] = [("endpoint", "host"), ("kubernetes", "version")];
 
 /// Gives help to findings of a wrong type, and to those of a machine that was meant to be another.

@@ -1,4 +1,4 @@
-//! Input of a spec: files with those that they include, patches beside them, and values that are set.
+//! Input of a spec: files with their includes, patches beside them, and values of `--set`.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ const MAX_CHAIN: usize = 32;
 /// How many texts a spec may have.
 const MAX_FILES: usize = 500;
 
-/// The name of the text that holds the values of `--set`.
+/// The name of the text with the values of `--set`.
 const SET: &str = "--set";
 
 /// Reads a file that a spec includes; the error is the message of the system.
@@ -91,8 +91,8 @@ impl From<Source> for Input {
 }
 
 impl Input {
-    /// Adds a spec and the files that it includes, above the files that are there. A file lies above those that it includes,
-    /// and a later one above an earlier; each file is read once. Findings are `FL0015` and `FL0016`.
+    /// Adds a spec and the files that it includes, over the existing files. A file overrides those that it includes,
+    /// and a later one an earlier one; each file is read once. Findings are `FL0015` and `FL0016`.
     pub fn add(&mut self, name: &str, path: &Path, text: String, read: Read<'_>) {
         self.names.push(name.to_owned());
         let path = normal(path);
@@ -107,7 +107,7 @@ impl Input {
         self.patches.read(&self.source, number, folder);
     }
 
-    /// Reports a file among the patches that holds none (`FL0714`).
+    /// Reports a file in a folder of patches that contains none (`FL0714`).
     pub fn stray(&mut self, name: &str) {
         let number = self.source.add(name, "");
         let finding = Diagnostic::error("FL0714", "not a file of patches").at(self.beginning(number));
@@ -115,7 +115,7 @@ impl Input {
             .push(finding.help("patches are in files that end in .yaml, .yml or .json; keep other files elsewhere"));
     }
 
-    /// Reports a folder of patches beside a spec that is not the first (`FL0715`).
+    /// Reports a folder of patches beside a spec other than the first (`FL0715`).
     pub fn unread(&mut self, spec: &Path, folder: &Path) {
         let path = normal(spec);
         let file = self.files.iter().find(|file| file.path == path);
@@ -304,7 +304,7 @@ pub(super) fn included_late(span: Span, help: &str) -> Diagnostic {
         .help(help)
 }
 
-/// A path without `.` and, as far as its own text tells, without `..`.
+/// A path without `.` and, as far as its text allows, without `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

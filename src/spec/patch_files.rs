@@ -1,4 +1,4 @@
-//! Patches in files of their own: `patches/{all,ROLE,NODE}/*.yaml` beside the spec.
+//! Patches in separate files: `patches/{all,ROLE,NODE}/*.yaml` beside the spec.
 
 use serde::Deserialize;
 
@@ -11,19 +11,19 @@ use firelay_yaml::{
 /// The folder whose patches are for every machine.
 pub const ALL: &str = "all";
 
-/// A text of a source that holds patches.
+/// A text of a source with patches.
 #[derive(Clone, Debug)]
 pub(super) struct PatchText {
     /// Its number in the source.
     pub(super) number: usize,
-    /// The folder below `patches/` in which it lies; empty for one that lies in none.
+    /// Its folder below `patches/`; empty for a file outside of folders.
     pub(super) folder: String,
 }
 
 /// A patch of a rendered file.
 #[derive(Clone, Debug)]
 pub struct FilePatch {
-    /// The folder in which its file lies; its place is the file's beginning.
+    /// The folder of its file, with the file's beginning as position.
     pub folder: Spanned<String>,
     /// The patch.
     pub patch: Patch,
@@ -136,7 +136,7 @@ fn is_spec(root: &Node<'_>) -> bool {
     root.get("target").is_some_and(|target| target.text().is_some())
 }
 
-/// One document of a text where it stands, with nothing before it: its lines keep their numbers.
+/// One document of a text, with blank lines before it, so that its lines keep their numbers.
 fn alone(text: &str, part: std::ops::Range<usize>) -> String {
     let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
     let before = text[..part.start].bytes().map(blank);

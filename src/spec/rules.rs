@@ -2,7 +2,7 @@
 
 use firelay_yaml::Rules;
 
-/// How the lists of a spec merge: the key by whose value each element is known.
+/// The merge keys of a spec's lists: the key whose value identifies an element.
 pub const RULES: Rules = Rules {
     lists: &[
         ("disks", "mount"),

@@ -1,4 +1,4 @@
-//! `source` of files and manifests: content that stands in a file of its own.
+//! `source` of files and manifests: content in a separate file.
 
 use std::{
     collections::BTreeMap,
@@ -10,8 +10,8 @@ use std::{
 use super::{HostFile, Input, Spec};
 use firelay_yaml::{Spanned, diagnostic::Span};
 
-/// Most bytes of such a file. A platform's limit is far below; where there is none, a machine unpacks the whole document in
-/// its memory.
+/// The maximum size of such a file. A platform's limit is far below; without a limit, a machine unpacks the whole
+/// document in its memory.
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// Why a file cannot be read.
@@ -29,7 +29,7 @@ pub type Load<'r> = &'r mut dyn FnMut(&Path) -> Result<Vec<u8>, Unread>;
 /// A file that a spec names, or the reason why it cannot be read.
 #[derive(Clone)]
 pub struct Loaded {
-    /// As the spec leads to it.
+    /// The path as written in the spec.
     pub path: PathBuf,
     /// Its bytes, which may be secret.
     pub bytes: Result<Arc<[u8]>, Unread>,
@@ -51,7 +51,7 @@ impl Loaded {
     }
 }
 
-/// Files by the value that names them: the same word leads elsewhere in another text.
+/// Files by the position and text of the value that names them: the same text means another file in another spec file.
 pub(super) type Files = BTreeMap<(Span, String), Loaded>;
 
 /// Reads the files that `source` names. The texts of manifests become texts of the input.

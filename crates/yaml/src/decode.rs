@@ -159,7 +159,7 @@ impl<'t> Decoder<'t> {
         visitor.visit_enum(Choice::new(placeholder, variant, Some(placeholder.node)))
     }
 
-    /// Reports the findings of placeholders at the position of the first one.
+    /// Reports a fault at this node; faults of nested placeholders are reported at the first of them.
     fn settled<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
         match self.placeholders {
             0 => result.map_err(|fault| self.log.settle(fault, self.node)),

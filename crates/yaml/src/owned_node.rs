@@ -121,7 +121,7 @@ impl Node<'_> {
     }
 }
 
-/// The finding for such a word in a place of any type, where it may or may not be text.
+/// The finding for a word that some parsers read as a boolean, where any type is valid.
 pub(super) fn ambiguous(word: &str, span: Span) -> Diagnostic {
     Diagnostic::error("FL0011", format!("`{word}` is a boolean to some and text to others"))
         .at(span)

@@ -48,7 +48,7 @@ impl<'t> Decoder<'t> {
         self.record(finding.label(label).help(format!("quote it: \"{word}\"")));
     }
 
-    /// Reports such a word in a place of any type, where it may or may not be text.
+    /// Reports a word that some parsers read as a boolean, where any type is valid.
     pub(super) fn ambiguous(self, word: &str) {
         self.record(super::owned_node::ambiguous(word, self.node.span));
     }

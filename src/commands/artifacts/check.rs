@@ -30,7 +30,7 @@ struct Row {
     /// `missing`, `digest`, `empty` or `unknown`.
     what: &'static str,
     text: String,
-    /// Nobody answered.
+    /// No server answered.
     #[serde(skip)]
     silent: bool,
 }
@@ -52,7 +52,7 @@ pub fn run(args: &ArtifactsCheck) -> Result<(), Failure> {
     report(args, looked, rows)
 }
 
-/// Prints the problems. If no server answered at all, nothing is known, which is another failure.
+/// Prints the problems. If no server answered at all, the result is unknown, which is a different failure.
 fn report(args: &ArtifactsCheck, looked: usize, rows: Vec<Row>) -> Result<(), Failure> {
     let wrong = rows.len();
     let silent = rows.iter().filter(|row| row.silent).count();
@@ -82,7 +82,7 @@ fn server(place: &str) -> Result<Option<String>, Failure> {
         let text = format!("{scheme}:// cannot be asked: give a directory, or a URL with http:// or https://");
         return Err(Failure::Usage(text));
     }
-    // A password would stand in every line of the report, and no machine has it.
+    // A password would appear in every line of the report, and no machine has it.
     if rest.split('/').next().is_some_and(|host| host.contains('@')) {
         let text = "a mirror is asked without a user name and password, as machines ask it";
         return Err(Failure::Usage(text.to_owned()));

@@ -1,4 +1,5 @@
-//! Every image that a cluster's machines pull, and `artifacts images`, which lists them and says how they are copied.
+//! Every image that a cluster's machines pull, and `artifacts images`, which lists them and prints commands to copy
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,7 @@ struct ImageReport {
     /// Of the machines: an image has to be there for each.
     architectures: BTreeSet<Arch>,
     images: Vec<Image>,
-    /// URLs of manifests that the founder fetches: which images they name is not known here.
+    /// URLs of manifests that the founder fetches: their images are unknown here.
     fetched: Vec<String>,
 }
 
@@ -75,7 +76,7 @@ pub fn images(args: &ArtifactsImages) -> Result<(), Failure> {
     })
 }
 
-/// Names of images have no scheme, and skopeo would take it for a part of the name.
+/// Names of images have no scheme, and skopeo would read it as a part of the name.
 fn refuse_url(registry: &str) -> Result<(), Failure> {
     match registry.split_once("://") {
         Some((scheme, host)) => Err(Failure::Usage(format!(
@@ -85,7 +86,7 @@ fn refuse_url(registry: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says of a registry to which images go that no machine pulls from it.
+/// Warns about a target registry from which no machine pulls.
 fn tell_unused(plan: &Plan, images: &[Image], registry: &str) {
     let host = |place: &str| place.split('/').next().unwrap_or_default().to_owned();
     let of_url = |url: &str| host(url.split_once("://").map_or(url, |(_, rest)| rest));
@@ -105,8 +106,8 @@ fn tell_unused(plan: &Plan, images: &[Image], registry: &str) {
     }
 }
 
-/// `skopeo copy` of each image, with all its architectures, to where it is pulled: by its own name if `imageRewrites` leads it
-/// there, else below the registry by its repository, as a mirror of containerd is asked.
+/// `skopeo copy` of each image, with all its architectures, to the place from which it is pulled: its own name if
+/// `imageRewrites` points there, else its repository below the registry, as containerd requests it from a mirror.
 fn copies(images: &[Image], registry: &str) -> Result<String, Failure> {
     let mut targets: BTreeMap<String, &str> = BTreeMap::new();
     let mut text = String::new();
@@ -122,7 +123,7 @@ fn copies(images: &[Image], registry: &str) -> Result<String, Failure> {
                 "{other} and {source} would both be {target}: lead them apart with artifacts.imageRewrites"
             )));
         }
-        // A digest says which bytes are meant; a tag may have moved on.
+        // A digest identifies the bytes; a tag may have moved on.
         let from = match (source.contains('@'), pulled.digest) {
             (false, Some(digest)) => format!("{}@{digest}", source.rsplit_once(':').map_or(source, |(name, _)| name)),
             _ => source.to_owned(),
@@ -138,7 +139,7 @@ pub(super) fn architectures(plan: &Plan) -> BTreeSet<Arch> {
     kubernetes.map(|node| node.arch).collect()
 }
 
-/// Reports manifests whose images are not known.
+/// Reports manifests with unknown images.
 pub(super) fn tell_unknown(fetched: &[String]) {
     for url in fetched {
         streams::tell(format_args!(
@@ -192,8 +193,8 @@ pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     Ok(by.into_iter().map(image).collect())
 }
 
-/// Images with the paths of the files that name them: those that firelay named, wherever they stand, and those of
-/// containers in any manifest.
+/// Images with the paths of the files that name them: firelay's own in all files, and those of containers in any
+/// manifest.
 fn of_files(plan: &Plan, files: &NodeFiles) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for file in files.files.iter().filter(|file| file.path.ends_with(".yaml")) {

@@ -30,7 +30,7 @@ pub(super) struct File {
     /// Of the machines that fetch it.
     pub(super) architectures: BTreeSet<Arch>,
     pub(super) sha256: String,
-    /// Bytes, where they are known.
+    /// The size in bytes, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<u64>,
     /// Where machines fetch it.
@@ -38,10 +38,10 @@ pub(super) struct File {
     /// Where upstream publishes it; absent for a location of the user's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) upstream: Option<String>,
-    /// Where it lies in a mirror; absent for what machines fetch elsewhere.
+    /// The path in a mirror; absent for files that machines fetch elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
-    /// The path below the mirror's URL under which machines ask for it.
+    /// The path below the mirror's URL that machines request.
     #[serde(skip)]
     pub(super) asked: Option<String>,
     /// Names of machines and pools that fetch it.
@@ -49,7 +49,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// As a mirror has to hold it, with where it is fetched from; `None` for what lies elsewhere.
+    /// The mirror entry, with its source URL; `None` for files elsewhere.
     pub(super) fn wanted(&self, url: String) -> Option<Wanted> {
         Some(Wanted {
             path: self.path.clone()?,

@@ -21,7 +21,7 @@ struct ArtifactReport<'a> {
     cluster: &'a str,
     files: &'a [File],
     images: &'a [Image],
-    /// URLs of manifests whose images are not known.
+    /// URLs of manifests with unknown images.
     fetched: Vec<String>,
 }
 

@@ -110,7 +110,7 @@ fn failure(synced: &Synced) -> Option<String> {
     }
 }
 
-/// Says what a mirror has to hold and no upstream has, and what is fetched elsewhere.
+/// Lists files that a mirror has to hold and upstream lacks, and files that are fetched elsewhere.
 fn tell_own(files: &[File]) {
     for file in files.iter().filter(|file| file.upstream.is_none()) {
         match &file.path {
@@ -132,7 +132,7 @@ fn fill(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<Vec<Synced>, Failur
     };
     let draw = |text: &str| {
         let mut stderr = io::stderr().lock();
-        // The exit code still says how it went.
+        // The exit code still shows the result.
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     };
     let client = client(&args.fetching)?;

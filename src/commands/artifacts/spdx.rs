@@ -16,7 +16,7 @@ use crate::{
     mirror::Reference,
 };
 
-/// Nobody has looked.
+/// Not determined.
 const UNKNOWN: &str = "NOASSERTION";
 
 #[derive(Serialize)]
@@ -116,7 +116,7 @@ pub(super) fn document(cluster: &str, files: &[File], images: &[Image], created:
     }
 }
 
-/// An identifier stands for one package: the second of the same has a number behind it.
+/// Makes identifiers unique: repeated ones get a number.
 fn number(packages: &mut [Package]) {
     let mut taken = BTreeSet::new();
     for package in packages {
@@ -214,7 +214,7 @@ fn identifier(text: &str) -> String {
     text.chars().map(|sign| if plain(sign) { sign } else { '-' }).collect()
 }
 
-/// Percent-encoded, but for what is unreserved (RFC 3986 §2.3).
+/// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| {

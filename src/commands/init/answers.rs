@@ -24,7 +24,7 @@ pub(super) const WORKERS: &str = "worker-{1..3}=10.0.0.21-10.0.0.23";
 /// The word for none.
 pub(super) const NONE: &str = "none";
 
-/// A cluster in a few words.
+/// The main choices of a cluster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answers {
     pub(super) name: String,
@@ -37,9 +37,9 @@ pub struct Answers {
     pub(super) control_planes: Vec<Machine>,
     pub(super) workers: Vec<Machine>,
     pub(super) ssh_keys: Vec<String>,
-    /// The spec's file as a word of the commands that come next; empty for the one that no command names.
+    /// The spec's file as an argument of the suggested commands; empty for the default, which needs none.
     file: String,
-    /// `delivery.pointer`, where the documents are larger than the platform takes.
+    /// `delivery.pointer`, if the documents are larger than the platform's limit.
     pointer: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl Answers {
             return Ok(());
         };
         let errors = findings.iter().filter(|finding| {
-            // The usual host is made of the name, of which enough is said already.
+            // The usual host is derived from the name, which is reported already.
             let follows = finding.code == "FL0114" && self.host.is_none();
             finding.severity == Severity::Error && !follows
         });
@@ -179,7 +179,7 @@ impl Answers {
     }
 }
 
-/// The words of the template, as YAML has them.
+/// The template's variables, as YAML values.
 #[derive(Serialize)]
 struct Page<'a> {
     file: &'a str,

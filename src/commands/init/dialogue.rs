@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{commands::failure::Failure, profile::Profiles};
 
-/// Asks every question until its answer passes; an empty line takes what stands in brackets.
+/// Asks every question until its answer is valid; an empty line selects the value in brackets.
 pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles) -> Result<Answers, Failure> {
     let mut answers = Answers::unasked(profiles);
     writeln!(output, "An empty answer takes what stands in brackets.")?;

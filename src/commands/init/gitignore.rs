@@ -15,7 +15,7 @@ const FILE: &str = ".gitignore";
 /// The rendered tree, whose name is the default of `--out`.
 const TREE: &str = "/out/";
 
-/// Adds the entries beside a spec that are not there yet.
+/// Adds the missing entries beside a spec.
 pub(super) fn add(spec: &Path) -> Result<(), Failure> {
     let path = spec.parent().unwrap_or(Path::new("")).join(FILE);
     let text = match std::fs::read_to_string(&path) {

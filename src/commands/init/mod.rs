@@ -24,7 +24,7 @@ use crate::{
     secrets,
 };
 
-/// Where the first line of a starter says that the schema is.
+/// The schema's path in the first line of a starter.
 const SCHEMA: &str = "firelay.schema.json";
 /// The default name of a spec.
 const SPEC: &str = "cluster.yaml";
@@ -37,7 +37,7 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         Some(path) => Some(path.as_path()).filter(|path| *path != Path::new("-")),
         None => (asks && io::stdout().is_terminal()).then(|| Path::new(SPEC)),
     };
-    // Better said before the questions than after them.
+    // Reported before the questions rather than after them.
     file.filter(|path| path.exists())
         .map_or(Ok(()), |path| Err(exists(path)))?;
     let answers = if asks {
@@ -59,7 +59,7 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asked where git would add the bundle.
+/// The question is asked where git would add the bundle.
 fn wants_gitignore(spec: &Path) -> Result<bool, Failure> {
     if !git::would_add(&spec.with_file_name(secrets::FILE)) {
         return Ok(false);
@@ -91,7 +91,7 @@ fn from_flags(flags: &InitAnswers, profiles: &Profiles) -> Result<Answers, Failu
     Ok(answers)
 }
 
-/// Writes the spec, and the schema beside it if there is none.
+/// Writes the spec, and the schema beside it if it is missing.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     create(path, text)?;
     let beside: PathBuf = path.parent().unwrap_or(Path::new("")).join(SCHEMA);

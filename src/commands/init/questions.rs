@@ -3,20 +3,20 @@
 use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, machines};
 use crate::{cli::InitAnswers, profile::Profiles};
 
-/// One question, in the order in which they are asked.
+/// One question, in the order of asking.
 pub struct Question {
-    /// The flag's name, for what is said about its value.
+    /// The flag's name, for messages about its value.
     pub name: &'static str,
     /// The question.
     pub words: fn(&Profiles) -> String,
-    /// The answer if there is none.
+    /// The default answer.
     pub usual: fn(&Answers) -> String,
     /// The answer of the flags.
     pub flag: fn(&InitAnswers) -> Option<String>,
     pub(super) take: Take,
 }
 
-/// The way in which an answer is taken.
+/// How an answer is stored.
 pub enum Take {
     /// It is kept as it is.
     Word(fn(&mut Answers) -> &mut String),

@@ -27,7 +27,7 @@ pub(super) enum Part {
     Whole,
     /// A line, from 1, of what is neither YAML nor a unit.
     Line(usize),
-    /// A value; in a file of several documents the `kind` may stand before the pointer.
+    /// A value; in a file of several documents the `kind` may precede the pointer.
     Value {
         kind: Option<String>,
         pointer: Pointer,
@@ -35,7 +35,7 @@ pub(super) enum Part {
 }
 
 impl Address {
-    /// Reads an address, or says how one is written.
+    /// Parses an address; the error describes the syntax.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let form = || format!("{text:?} is not NODE:/path#/json/pointer, NODE:UNIT#Section/Key or NODE:/path#LINE");
         let (node, rest) = text.split_once(':').ok_or_else(form)?;
@@ -79,7 +79,7 @@ impl Thing {
             return (!text.is_empty()).then_some(Part::Value { kind: None, pointer });
         }
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // A number beyond all numbers is beyond the last line.
+            // A number that overflows is beyond the last line.
             let line = text.parse().unwrap_or(usize::MAX);
             return (line > 0).then_some(Part::Line(line));
         }

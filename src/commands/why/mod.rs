@@ -37,10 +37,10 @@ use firelay_yaml::{
     diagnostic::{Source, Span},
 };
 
-/// The permission of everybody to read.
+/// The read permission for all users.
 const OTHERS: u32 = 0o004;
 
-/// Parts of a spec that are no source of a value: what they are for is said elsewhere.
+/// Parts of a spec that are never the source of a value: their use is reported elsewhere.
 const SKIPPED: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["patches"]];
 
 /// Runs the verb.
@@ -55,8 +55,8 @@ pub fn run(args: &Why) -> Result<(), Failure> {
     report::print(&answer, args.output)
 }
 
-/// The lines of the spec and of patches that a part of a machine's file comes from, as `cluster.yaml:12`. Nothing is said of
-/// files that only root may read.
+/// The lines of the spec and of patches that affect a part of a machine's file, as `cluster.yaml:12`. Files that only
+/// root may read have none.
 pub(super) fn spec_places(project: &Project, node: &NodePlan, address: &str) -> Result<Vec<String>, Failure> {
     let address = Address::parse(address).map_err(Failure::Usage)?;
     let patched = preview(project, node, FAKE_SECRETS[0])?;
@@ -125,7 +125,7 @@ fn add_sources(
     Ok(())
 }
 
-/// Whether a text holds the value of a variable of the environment, which no output shows.
+/// Whether a text contains the value of an environment variable, which no output shows.
 fn holds_variable(project: &Project, text: &str) -> bool {
     let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
     let is_part = |value: &String| !value.is_empty() && text.contains(value);
@@ -170,7 +170,7 @@ struct VariantContext<'a> {
     words: Vec<Vec<String>>,
 }
 
-/// Words that may stand for each other: the names of systems, of platforms, and versions.
+/// Words that can replace each other: the names of systems, of platforms, and versions.
 fn words(profiles: &Profiles) -> Vec<Vec<String>> {
     let versions = profiles.kubernetes.values().flat_map(|profile| &profile.versions);
     vec![

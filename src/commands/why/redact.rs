@@ -1,4 +1,4 @@
-//! Rendered values without the secrets of the spec, in whatever form they were rendered.
+//! Redacts secrets of the spec in rendered values, in every encoding.
 
 use firelay_yaml::Content;
 use zeroize::Zeroizing;

@@ -13,7 +13,7 @@ use crate::{
 pub(super) const SECRET: &str = "a secret";
 /// Why a file of the user is not shown.
 pub(super) const CLOSED: &str = "only root may read this file";
-/// Why a value that holds one of the environment is not shown.
+/// The reason for hiding a value that contains an environment variable.
 pub(super) const VARIABLE: &str = "it holds a variable of the environment";
 
 /// A line of a spec, a patch or a profile.
@@ -87,7 +87,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer without its lines. `hidden` says why there is no value.
+    /// An answer without its lines. `hidden` is the reason for hiding the value.
     pub(super) fn new(address: &Address, reading: &Reading, hidden: Option<&'static str>, secrets: &Secrets) -> Self {
         Self {
             node: address.node.clone(),

@@ -28,7 +28,7 @@ pub(super) struct Search<'a> {
     pub(super) text: &'a str,
     /// Judges a variant.
     pub(super) judge: &'a (dyn Fn(Node<'static>) -> Verdict + Sync),
-    /// Words that may stand where one of them does.
+    /// Words that can replace each other.
     pub(super) words: &'a [Vec<String>],
 }
 
@@ -113,7 +113,7 @@ impl Search<'_> {
         }
     }
 
-    /// The words among which a scalar is one.
+    /// The group of words that contains a scalar.
     fn alike(&self, site: &[usize]) -> Option<&[String]> {
         let scalar = self.text_at(site)?;
         let words = self

@@ -1,4 +1,4 @@
-//! The thing that is asked about, found in a machine's files and found again in those of a variant.
+//! The subject of a question, found in a machine's files and again in those of a variant.
 
 use super::address::{Address, Part, Thing};
 use crate::{
@@ -13,9 +13,9 @@ use firelay_yaml::{
 /// The content of a subject.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
-    /// The file, document or unit is not there: nothing can be said.
+    /// The file, document or unit is missing: there is no answer.
     Gone,
-    /// It is there without the value.
+    /// It exists without the value.
     Nothing,
     /// The whole file, or a line of it.
     Text(String),
@@ -24,7 +24,7 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// Whether both say the same.
+    /// Whether both are equal.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Text(one), Self::Text(other)) => one == other,
@@ -104,7 +104,7 @@ impl Identity {
 }
 
 impl Subject {
-    /// Finds what is asked about. The error says what there is instead.
+    /// Finds the subject. The error lists the existing ones.
     pub(super) fn find(address: &Address, patched: &Patched) -> Result<Self, String> {
         let thing = address.thing.clone();
         let Some(text) = text_of(&thing, &patched.files) else {
@@ -139,7 +139,7 @@ impl Subject {
         }
     }
 
-    /// Whether what is asked about lies in a Secret of Kubernetes. A text with one in it is secret as well.
+    /// Whether the subject is in a Secret of Kubernetes. A text that contains one is secret as well.
     pub(super) fn is_secret(&self, patched: &Patched) -> bool {
         match (&self.what, &self.thing) {
             (What::Value { document, .. }, _) => document.as_ref().is_some_and(Identity::is_secret),
@@ -265,7 +265,7 @@ struct Step {
     known: Option<(Option<&'static str>, String)>,
 }
 
-/// Keys by which elements of lists are known.
+/// Keys that identify elements of lists.
 const NAMES: [&str; 3] = ["name", "key", "mountPath"];
 
 fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {

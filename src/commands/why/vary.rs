@@ -2,7 +2,7 @@
 
 use firelay_yaml::{Content, Node, Scalar};
 
-/// Where a node stands: the number of its entry or element at each level.
+/// The path of a node: the index of its entry or element at each level.
 pub(super) type Path = Vec<usize>;
 
 /// Lists longer than this are looked into only if the list as a whole matters.

@@ -84,13 +84,13 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Where a directory stands in the list, the root if it is in none.
+    /// The index of a directory in the list, or the root.
     fn at(&self, path: &str) -> usize {
         let found = self.directories.iter().position(|directory| directory.path == path);
         found.unwrap_or_default()
     }
 
-    /// Says where a file's bytes are.
+    /// Sets the position of a file's bytes.
     pub(super) fn place(&mut self, path: &str, sector: usize, bytes: usize) {
         let (directory, name) = split(path);
         let at = self.at(directory);
@@ -160,7 +160,7 @@ impl<'a> Tree<'a> {
 
     fn records(&self, names: Names, sectors: &[usize]) -> Vec<Vec<u8>> {
         let empty = vec![0; self.directories.len()];
-        // A directory says its parent's and children's lengths, so lengths are taken first.
+        // A directory contains its parent's and children's lengths, so lengths are computed first.
         let lengths: Vec<_> = (0..self.directories.len())
             .map(|at| self.extent(at, names, &empty, &empty).len())
             .collect();

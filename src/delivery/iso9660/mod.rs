@@ -1,8 +1,8 @@
-//! ISO 9660 images with a Joliet tree (ECMA-119, 3rd edition of 2017; Joliet specification of 1995): the volumes from which
-//! cloud-init and Ignition read a document.
+//! ISO 9660 images with a Joliet tree (ECMA-119, 3rd edition of 2017; Joliet specification of 1995): the volumes from
+//! which cloud-init and Ignition read a document.
 //!
-//! Both trees lead to the same bytes. The plain one has names in capitals, as the standard wants; Linux, Windows and every
-//! archiver take the Joliet names, which are those that were given. Nothing in an image comes from a clock or from chance.
+//! Both trees refer to the same bytes. The plain one has names in capitals, as the standard requires; Linux, Windows
+//! and every archiver use the Joliet names, which are the original ones. Images depend on neither time nor randomness.
 
 mod bytes;
 mod directory;
@@ -66,13 +66,13 @@ pub fn image(label: &str, files: &BTreeMap<&str, &[u8]>) -> Vec<u8> {
     image.into_bytes()
 }
 
-/// An image that [`image`] made, whatever is in it.
+/// Whether [`image`] created the image, whatever it contains.
 pub fn is_ours(image: &[u8]) -> bool {
     let at = SYSTEM_AREA * SECTOR + volume::APPLICATION_AT;
     image.get(at..at + APPLICATION.len()) == Some(APPLICATION.as_bytes())
 }
 
-/// The first sectors of what an image holds.
+/// The first sectors of an image's parts.
 struct Plan {
     /// The first path table of each tree; the second follows it.
     tables: [usize; 2],

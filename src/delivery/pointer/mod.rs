@@ -1,6 +1,6 @@
-//! The last rung: a small document for the platform, and a payload that lies elsewhere until the machine fetches it.
+//! The last form: a small document (stub) for the platform, and a payload elsewhere that the machine fetches.
 //!
-//! The small document holds the payload's digest, so that nothing else is ever taken for it (docs/adr/0013-pointers.md).
+//! The stub contains the payload's digest, so that no other content is accepted (docs/adr/0013-pointers.md).
 
 mod fetched;
 mod seal;
@@ -29,20 +29,20 @@ pub(super) struct Pointed {
     pub(super) payload: Located,
 }
 
-/// A payload and where it will lie.
+/// A payload and its future location.
 pub(super) struct Located {
     pub(super) bytes: Vec<u8>,
     pub(super) sha256: String,
     /// Name of the file in the tree.
     pub(super) file: String,
     pub(super) place: Place,
-    /// Its bytes tell nothing to who has no key.
+    /// Its content is encrypted.
     pub(super) sealed: bool,
 }
 
 impl Located {
-    /// The name holds the digest: what lies there already is never another payload, and one that a machine may still ask
-    /// for is never replaced.
+    /// The name contains the digest: two payloads never share a name, and one that a machine may still request is never
+    /// overwritten.
     fn new(cluster: &str, node: &NodePlan, pointer: &PointerPlan, bytes: Vec<u8>, ending: &str) -> Self {
         let sha256 = sha256_hex(&bytes);
         let object = format!("{cluster}-{}-{sha256}.{ending}", node.name);

@@ -1,8 +1,8 @@
-//! Which rung a document takes.
+//! The selected form of a document.
 
 use super::*;
 
-/// A node whose platform has every rung, with so many bytes.
+/// A node whose platform supports every form, with this limit.
 fn on_every_rung(limit: u64) -> NodePlan {
     let mut node = node("ubuntu-24.04", "aws");
     let user_data = Arc::make_mut(&mut node.platform).cloud_init.as_mut().unwrap();
@@ -38,7 +38,7 @@ fn the_lowest_rung_that_fits_is_taken_to_the_byte() {
         assert_eq!((taken(least).rung, taken(least).counted), (rung, least));
         assert_eq!(taken(least - 1).rung, next);
     }
-    // A slower search saves some bytes of the same rung before the next one.
+    // Slower compression saves some bytes of the same form before the next one is used.
     let tight = taken(compressed - 1);
     assert!(tight.rung == DeliveryForm::Compressed && tight.counted < compressed);
     let last = taken(tight.counted - 1);

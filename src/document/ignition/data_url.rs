@@ -2,8 +2,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::encoding::{base64, base64_len};
 
-/// All but what stands for itself: RFC 3986's `pchar` and `/`, less the percent sign and the apostrophe. Ignition's reader
-/// refuses all others of ASCII but `?`, which would start a query.
+/// All characters to escape: everything but RFC 3986's `pchar` and `/`, and also the percent sign and the apostrophe.
+/// Ignition's parser refuses all other ASCII characters except `?`, which would start a query.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

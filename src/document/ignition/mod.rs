@@ -1,4 +1,4 @@
-//! Ignition, in the part of spec 3.1 to 3.3 that all its readers know.
+//! Ignition, in the part of spec 3.1 to 3.3 that all its readers support.
 
 mod data_url;
 mod schema;
@@ -32,18 +32,18 @@ pub struct Ignition {
     pub version: String,
 }
 
-/// A document that lies elsewhere, and how it is fetched from there.
+/// A document elsewhere, and how it is fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote<'a> {
     /// Its URL, for Ignition's eyes.
     pub source: &'a str,
-    /// It lies there gzipped.
+    /// Its content is gzipped.
     pub compressed: bool,
     /// The document itself.
     pub config: &'a [u8],
     /// Headers of the request.
     pub headers: &'a BTreeMap<String, Secret<String>>,
-    /// Certificates in PEM that are trusted beside those of the system.
+    /// Trusted certificates in PEM, in addition to the system's.
     pub trusted: &'a [String],
     /// The way out of the machine.
     pub proxy: Option<&'a ProxyPlan>,
@@ -61,13 +61,13 @@ impl Ignition {
         ))
     }
 
-    /// A small document that takes another one's place by its digest.
+    /// A stub that names the document which replaces it, with its digest.
     pub fn pointing(&self, remote: &Remote<'_>) -> String {
         json(&Wrapper::remote(&self.version, remote))
     }
 }
 
-/// The files that are implied by others, once all of them can be said.
+/// The implied files, after checking that Ignition can represent all files.
 fn checked(files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
     let implied = implied_files(files);
     layout::check(files, &implied)?;
@@ -101,8 +101,8 @@ fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
     }
 }
 
-/// Files for settings that Ignition lacks: the host name, which systemd reads at the first boot already, and passwordless root, in
-/// the words that cloud-init would write.
+/// Files for settings that Ignition lacks: the host name, which systemd reads at the first boot, and passwordless root,
+/// with the text that cloud-init would write.
 fn implied_files(files: &NodeFiles) -> Vec<NodeFile> {
     let file = |path: &str, mode, content: String| NodeFile {
         path: path.to_owned(),

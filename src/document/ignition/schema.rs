@@ -1,4 +1,4 @@
-//! The words of the specification that firelay uses.
+//! The parts of the specification that firelay uses.
 
 use serde::Serialize;
 
@@ -307,7 +307,7 @@ impl<'a> Wrapper<'a> {
         Self::of(version, replace)
     }
 
-    /// As [`Wrapper::new`], of a document that lies elsewhere. Every version that knows SHA-512 alone takes it, too.
+    /// Like [`Wrapper::new`], for a document elsewhere. Versions that only support SHA-512 also accept it.
     pub(super) fn remote(version: &'a str, remote: &Remote<'a>) -> Self {
         let headers = remote.headers.iter();
         let replace = Other {

@@ -12,7 +12,7 @@ use crate::{
     plan::{ComponentPlan, DnsPlan, EtcdPlan, NetworkPlan, Plan, VolumePlan},
 };
 
-/// kubeadm's own choices (`apis/kubeadm/v1beta4/defaults.go`), which need not be said.
+/// kubeadm's own defaults (`apis/kubeadm/v1beta4/defaults.go`), which are omitted.
 const IMAGE_REPOSITORY: &str = "registry.k8s.io";
 const DNS_DOMAIN: &str = "cluster.local";
 const LEAF_VALIDITY: Duration = Duration::hours(8_760);

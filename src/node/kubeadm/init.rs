@@ -14,7 +14,7 @@ use crate::{
     spec::JoinIdentity,
 };
 
-/// Life of a token that nobody uses.
+/// Lifetime of an unused token.
 const UNUSED: Duration = Duration::minutes(1);
 
 #[derive(Serialize)]
@@ -41,10 +41,10 @@ struct BootstrapToken<'a> {
     ttl: GoDuration,
 }
 
-/// The YAML stream of `kubeadm init --config`: InitConfiguration, ClusterConfiguration, KubeletConfiguration and,
-/// when it says anything, KubeProxyConfiguration.
+/// The YAML stream of `kubeadm init --config`: InitConfiguration, ClusterConfiguration, KubeletConfiguration and, if it
+/// has fields, KubeProxyConfiguration.
 ///
-/// There is always a token in the list: kubeadm makes one of its own, which lives for a day, when it is empty.
+/// The list always contains a token: for an empty list kubeadm creates its own, which lives for a day.
 pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secret<String>, Error> {
     let mut documents = vec![
         firelay_yaml::emit(&init_configuration(plan, node, token)),
@@ -76,8 +76,8 @@ fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<
     }
 }
 
-/// The bundle's, if any machine joins with it. Else one that kubeadm draws (`SetBootstrapTokensDynamicDefaults`), that nobody
-/// hears of, and that is gone before anybody could guess it.
+/// The bundle's, if any machine joins with it. Otherwise kubeadm generates one (`SetBootstrapTokensDynamicDefaults`):
+/// it is not published, and expires before anyone could guess it.
 fn bootstrap_token<'a>(plan: &Plan, token: &'a Secret<String>) -> BootstrapToken<'a> {
     let used = plan.nodes.iter().any(|node| node.identity == JoinIdentity::Token);
     BootstrapToken {

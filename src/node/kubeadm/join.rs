@@ -10,9 +10,9 @@ use crate::{
     spec::JoinIdentity,
 };
 
-/// kubelet.conf is laid before kubeadm runs, with the node's own certificate.
+/// kubelet.conf is written before kubeadm runs, with the node's own certificate.
 const KUBELET_CONF: &str = "FileAvailable--etc-kubernetes-kubelet.conf";
-/// ca.crt is laid before kubeadm runs; only a worker's join minds.
+/// ca.crt is written before kubeadm runs; only a worker's join checks for it.
 const CA_CRT: &str = "FileAvailable--etc-kubernetes-pki-ca.crt";
 
 /// The credential with which a node joins.
@@ -38,7 +38,7 @@ struct JoinConfiguration<'a> {
     timeouts: Timeouts,
 }
 
-/// `discovery`. `tlsBootstrapToken` is left to kubeadm, which takes the discovery token.
+/// `discovery`. kubeadm fills in `tlsBootstrapToken` with the discovery token.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Discovery<'a> {
@@ -84,7 +84,7 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
         })
 }
 
-/// Preflight checks that fail because of files which firelay itself lays.
+/// Preflight checks that fail because of firelay's own files.
 fn laid_before(node: &NodePlan) -> &'static [&'static str] {
     match (node.identity, node.roles.control_plane) {
         (JoinIdentity::Certificate, true) => &[KUBELET_CONF],

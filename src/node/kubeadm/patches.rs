@@ -8,7 +8,7 @@ use crate::{
     spec::{PatchTarget, PatchType},
 };
 
-/// Where the patches are laid.
+/// The directory of the patches.
 pub const PATCHES_DIRECTORY: &str = "/etc/firelay/kubeadm/patches";
 
 /// `patches` of an init or join configuration.
@@ -27,10 +27,10 @@ impl Patches {
     }
 }
 
-/// `(file name, content)` below [`PATCHES_DIRECTORY`]. kubeadm applies them in the order of the names.
+/// `(file name, content)` below [`PATCHES_DIRECTORY`]. kubeadm applies them sorted by name.
 ///
-/// The user's go to control planes. What a node's kubelet has of its own comes last, as a JSON merge patch
-/// (RFC 7396): a join ignores KubeletConfiguration documents and takes the cluster's.
+/// The user's patches are for control planes. A node's own kubelet fields come last, as a JSON merge patch (RFC 7396):
+/// a join ignores KubeletConfiguration documents and uses the cluster's.
 pub fn patches(plan: &Plan, node: &NodePlan) -> Result<Vec<(String, String)>, Error> {
     let mut files: Vec<_> = user_patches(plan, node)
         .enumerate()

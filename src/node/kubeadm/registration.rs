@@ -16,7 +16,7 @@ pub(in crate::node) const CRI_SOCKET: &str = "unix:///run/containerd/containerd.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NodeRegistration<'a> {
-    /// Absent in a pool: kubeadm takes the host name.
+    /// Absent in a pool: kubeadm uses the host name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     cri_socket: &'static str,
@@ -52,7 +52,7 @@ impl<'a> From<&'a TaintPlan> for Taint<'a> {
 }
 
 impl<'a> NodeRegistration<'a> {
-    /// `expected` are the checks that fail because of what firelay itself lays.
+    /// `expected` are the checks that fail because of firelay's own files.
     pub(super) fn of(plan: &'a Plan, node: &'a NodePlan, expected: &'static [&'static str]) -> Self {
         let ignored = plan.kubernetes.ignored_checks.iter().map(String::as_str);
         let own = kubelet::arguments(plan, node)

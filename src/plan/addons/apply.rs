@@ -61,7 +61,8 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
     }
 }
 
-/// Named machines bring the certificates with which their kubelets serve; those of a pool have no name yet, and ask for theirs.
+/// Documents of named machines contain the serving certificates of their kubelets. Pool machines have no name yet, and
+/// request theirs.
 fn ask_for_certificates(plan: &mut Plan) {
     if plan.kubernetes.kubelet_config.contains_key(SERVER_TLS_BOOTSTRAP) {
         return;

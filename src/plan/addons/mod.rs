@@ -91,18 +91,18 @@ fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagn
     }
 }
 
-/// A finding at a parameter, or at what stands above it. What is not written has no place.
+/// A finding at a parameter, or at its nearest written parent. An absent value has no position.
 fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
     finding.at(choice.span(path))
 }
 
-/// Whether an expression over the parameters holds, for what is asked before there is a plan.
+/// Whether an expression over the parameters holds, for questions before there is a plan.
 fn holds(choice: &Choice, when: &str) -> bool {
     let context = json!({ "p": choice.parameters });
     template::holds(&choice.declaration.folder(), when, &context).unwrap_or(false)
 }
 
-/// Asks each plugin and add-on what it needs, gives it to the plan, and checks what has to hold.
+/// Evaluates the requirements of each plugin and add-on, adds them to the plan, and checks its constraints.
 pub(super) fn apply_requirements(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
     plan.requirements = requirements::collect(plan, report);
     apply::apply(plan, spec, store, report);
@@ -156,7 +156,7 @@ fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Resul
     Ok(manifests)
 }
 
-/// A declaration that cannot be asked: a mistake in firelay itself.
+/// A declaration that cannot be evaluated: a bug in firelay.
 fn broken(addon: &AddonPlan, error: &template::Error) -> Diagnostic {
     let finding = Diagnostic::error("FL0803", format!("{} cannot be checked", addon.key()));
     placed(finding.label(error.to_string()), &addon.choice, "")

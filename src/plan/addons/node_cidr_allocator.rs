@@ -6,7 +6,7 @@ use crate::{declaration::Kind, plan::network::NodeCidrAllocator, spec::Spec};
 /// The flag of kube-controller-manager that is firelay's word for it; the user's own wins.
 pub(super) const FLAG: &str = "allocate-node-cidrs";
 
-/// By the network plugin's parameters alone, as it is asked before there is a plan.
+/// Determined by the network plugin's parameters alone, since there is no plan yet.
 pub(in crate::plan) fn node_cidr_allocator(spec: &Spec) -> NodeCidrAllocator {
     let (choices, _) = spec.choices();
     let plugin = choices.iter().find(|choice| choice.declaration.kind == Kind::Cni);

@@ -45,7 +45,7 @@ pub(super) fn collect(plan: &Plan, report: &mut Report) -> Requirements {
 }
 
 struct Asker<'a> {
-    /// Ports that are taken before any plugin asks.
+    /// Ports in use before any plugin.
     kubernetes: &'a [PortPlan],
     addon: &'a AddonPlan,
     context: &'a Value,
@@ -56,7 +56,7 @@ impl Asker<'_> {
         self.addon.choice.declaration.folder()
     }
 
-    /// An implication with its texts filled in, if it holds.
+    /// A requirement with its texts filled in, if its condition holds.
     fn filled(&self, requirement: &Requirement) -> Result<Option<Requirement>, template::Error> {
         let when = requirement.when.as_deref();
         if !when.map_or(Ok(true), |when| template::holds(&self.folder(), when, self.context))? {

@@ -89,7 +89,7 @@ pub(in crate::plan) fn check_url(url: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// Clients remove `..` from a URL before the request, and no mirror could hold the file.
+/// Clients remove `..` from a URL before the request, so a mirror could not serve the file.
 fn is_no_name(part: &str) -> bool {
     matches!(part, "." | "..") || part.contains(char::is_control)
 }

@@ -1,4 +1,4 @@
-//! Where the files of a mirror lie: what machines ask of it, and what a web server hands out for that.
+//! Paths in a mirror: the URLs that machines request, and the files that a web server returns for them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 use firelay_yaml::diagnostic::Diagnostic;
 
-/// Where something of upstream's is fetched: `artifacts.mirror` stands before its host and path.
+/// The URL of an upstream file: `artifacts.mirror` precedes its host and path.
 pub(in crate::plan) fn mirrored(spec: &Spec, upstream: &str) -> String {
     match prefix(spec) {
         Some(mirror) => format!("{mirror}/{}", path_of(upstream)),
@@ -23,7 +23,7 @@ pub(in crate::plan) fn prefix(spec: &Spec) -> Option<&str> {
     Some(mirror.trim_end_matches('/'))
 }
 
-/// Host and path of a URL: what a mirror is asked for.
+/// Host and path of a URL: the path in a mirror.
 fn path_of(url: &str) -> &str {
     without_query(url.split_once("://").map_or(url, |(_, rest)| rest))
 }
@@ -40,7 +40,7 @@ pub fn below_mirror<'a>(mirror: Option<&str>, url: &'a str, upstream: Option<&'a
     upstream.map(path_of).or_else(own)
 }
 
-/// The file that a web server hands out when it is asked for that: without query, percent-decoded.
+/// The file that a web server returns for a requested path: without query, percent-decoded.
 pub fn file_of(asked: &str) -> String {
     let path = without_query(asked);
     percent_decode(path).unwrap_or_else(|| path.to_owned())
@@ -80,7 +80,7 @@ fn fetched(plan: &Plan) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
     of_node.chain(manifests)
 }
 
-/// Refuses a mirror that cannot hold what is asked of it.
+/// Refuses paths that a mirror cannot serve.
 pub(in crate::plan) fn check_apart(spec: &Spec, plan: &Plan, report: &mut Report) {
     if let (Some(mirror), Some([one, other])) = (&spec.artifacts.mirror, crossed(plan)) {
         let finding = Diagnostic::error("FL0307", "two files would be the same one of the mirror").at(mirror.span);

@@ -22,7 +22,7 @@ const ANONYMOUS: &[&str] = &[
     "/readyz",
     "/api/v1/namespaces/kube-public/configmaps/cluster-info",
 ];
-/// Arguments that kube-apiserver does not take beside `--authentication-config`.
+/// Arguments that kube-apiserver refuses together with `--authentication-config`.
 const OIDC: &[&str] = &[
     "oidc-ca-file",
     "oidc-client-id",
@@ -34,7 +34,7 @@ const OIDC: &[&str] = &[
     "oidc-username-claim",
     "oidc-username-prefix",
 ];
-/// Arguments that kube-apiserver does not take beside `--authorization-config`.
+/// Arguments that kube-apiserver refuses together with `--authorization-config`.
 const MODES: &[&str] = &[
     "authorization-mode",
     "authorization-policy-file",
@@ -71,14 +71,14 @@ pub(super) fn authorize(fields: &Fields, profile: &KubernetesProfile, settings: 
     add_file(settings, "authorization", argument, AUTHORIZATION, content);
 }
 
-/// Arguments that say in another way what the file of a key says.
+/// Refuses arguments that contradict the file of a key.
 fn bar(settings: &mut Settings, arguments: &[&'static str], key: &'static str) {
     for name in arguments {
         settings.api_server.bar(name, key);
     }
 }
 
-/// Without conditions every path is free to ask for; with some, these must be among them.
+/// Without conditions every path is open to anonymous requests; with some, these must be included.
 fn check_anonymous(anonymous: &Value) -> Option<Diagnostic> {
     let finding = Diagnostic::error("FL0520", "nodes could not see that the cluster is there");
     if anonymous.get("enabled") != Some(&Value::Bool(true)) {

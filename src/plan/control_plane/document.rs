@@ -36,7 +36,7 @@ pub(super) fn read(
     Some(headed(purpose, plain.collect(), profile))
 }
 
-/// The document of an admission plugin's configuration. What is wrong with it is said at `name`.
+/// The document of an admission plugin's configuration. Its mistakes are reported at `name`.
 pub(super) fn nested(
     name: &Spanned<String>,
     key: &str,

@@ -73,7 +73,7 @@ fn wider(other: &str, resource: &str) -> bool {
     other != resource && is_resource(other) && is_of(resource, other)
 }
 
-/// Resource and group, as `schema.ParseGroupResource` takes them apart.
+/// Resource and group, split as by `schema.ParseGroupResource`.
 fn parsed(text: &str) -> (&str, &str) {
     text.split_once('.').unwrap_or((text, ""))
 }

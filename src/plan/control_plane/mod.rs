@@ -28,7 +28,7 @@ const SCHEDULER: &str = "/etc/kubernetes/scheduler";
 /// An argument that a key of the spec sets, so that the user cannot.
 pub(super) struct Claim {
     pub(super) name: &'static str,
-    /// `None` when it must only not be given beside the key.
+    /// `None` if the argument is only forbidden together with the key.
     pub(super) value: Option<String>,
     /// The key.
     pub(super) key: &'static str,
@@ -122,7 +122,7 @@ pub(super) fn resolve(
     settings
 }
 
-/// kube-scheduler heeds no `--kubeconfig` beside a configuration.
+/// kube-scheduler ignores `--kubeconfig` if it has a configuration.
 fn scheduler(kubernetes: &Kubernetes, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
     let config = &kubernetes.scheduler.config;
     let key = "kubernetes.scheduler.config";

@@ -43,7 +43,7 @@ impl Accepted {
         finding.suggest(nearest(name, self.gates.names(self.minor)))
     }
 
-    /// Gates that are on without one that they need. Only what `near` sets is told, the nearest of the settings.
+    /// Enabled gates without a gate that they require. Only gates in `near`, the most specific setting, are reported.
     pub(in crate::plan) fn requirements(&self, far: &[GateSetting], near: &[GateSetting], report: &mut Report) {
         let settings: Vec<_> = far.iter().chain(near).collect();
         for (name, others) in self.gates.requires(self.minor) {

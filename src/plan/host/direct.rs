@@ -13,8 +13,8 @@ use crate::{
 /// Hosts that are never behind a proxy: the machine itself, and services by their names.
 const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", ".svc"];
 
-/// The networks that hold a node's address: as much as usually is one segment. A single address would grow the list, and
-/// change every document, with each new worker.
+/// The networks that contain a node's address, of the size of a usual segment. Single addresses would make the list
+/// longer, and every new worker would change every document.
 const NODE_BITS_IPV4: u8 = 24;
 const NODE_BITS_IPV6: u8 = 64;
 

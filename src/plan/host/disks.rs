@@ -96,7 +96,7 @@ fn is_device(path: &str) -> bool {
     !rest.contains(odd) && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// Checks what a disk says of itself.
+/// Checks a disk's own settings.
 pub(super) fn check(disk: &Disk, report: &mut Report) {
     if !is_device(&disk.device) {
         let finding = Diagnostic::error("FL0604", "not a block device").at(disk.device.span);
@@ -131,7 +131,7 @@ pub(super) fn check_mount(mount: &Spanned<String>, code: &'static str) -> Result
     Err(finding.help("give it a directory of its own, such as /var/lib/containerd or /data"))
 }
 
-/// A device, a mount point and a label stand for one disk each.
+/// A device, a mount point and a label each identify one disk.
 fn check_others(disk: &Disk, others: &[&Disk], report: &mut Report) {
     for other in others {
         if other.device == disk.device {

@@ -82,7 +82,7 @@ fn login(owner: &str) -> String {
     }
 }
 
-/// The content is base64, by what the spec says or because it is no text.
+/// The content is base64, because the spec declares it or because it is no text.
 fn is_base64(file: &HostFile) -> bool {
     match (&file.encoding, &file.loaded) {
         (Some(encoding), _) => encoding.value == FileEncoding::Base64,
@@ -102,7 +102,7 @@ fn mode(text: &Spanned<String>) -> Option<u32> {
     digits.then(|| u32::from_str_radix(text, 8).ok()).flatten()
 }
 
-/// Checks what a file says of itself.
+/// Checks a file's own settings.
 pub(super) fn check(file: &HostFile, report: &mut Report) {
     let plain = check_spelling("FL0606", &file.path, report);
     let volatile = VOLATILE.iter().find(|top| within(&file.path, top));
@@ -179,7 +179,7 @@ fn check_append(file: &HostFile, report: &mut Report) {
     }
 }
 
-/// Refuses a file that something else of the same machine writes, hides or cannot take.
+/// Refuses a file that another part of the same machine writes, hides or does not support.
 fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: &Site<'_>) -> Result<(), Diagnostic> {
     let taken = |key: &str| {
         let finding = Diagnostic::error("FL0607", "a file that firelay writes itself").at(path.span);

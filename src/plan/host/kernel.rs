@@ -37,7 +37,7 @@ const fn sysctl(name: &'static str, value: &'static str, bound: Bound) -> Sysctl
     Sysctl { name, value, bound }
 }
 
-/// Forwarding, room for inotify, and what a kubelet's `protectKernelDefaults` asks for.
+/// Forwarding, inotify limits, and the values that a kubelet's `protectKernelDefaults` requires.
 pub const SYSCTLS: &[Sysctl] = &[
     sysctl("fs.inotify.max_user_instances", "8192", Bound::Least),
     sysctl("fs.inotify.max_user_watches", "524288", Bound::Least),
@@ -52,7 +52,7 @@ pub const SYSCTLS: &[Sysctl] = &[
     sysctl("vm.panic_on_oom", "0", KUBELET),
 ];
 
-/// Beside those, when pods have IPv6 addresses.
+/// Additional ones, if pods have IPv6 addresses.
 pub const SYSCTLS_IPV6: &[Sysctl] = &[
     sysctl("net.ipv6.conf.all.forwarding", "1", PODS),
     sysctl("net.ipv6.conf.default.forwarding", "1", PODS),
@@ -91,7 +91,8 @@ fn check_own(own: &Sysctl, value: &Spanned<String>) -> Result<(), Diagnostic> {
     }
 }
 
-/// Refuses what is no parameter. One spelling each, that of `sysctl -a` (sysctl.d(5): a slash stands for a dot in a name).
+/// Refuses invalid parameters. One spelling each, that of `sysctl -a` (sysctl.d(5): a slash replaces a dot within a
+/// name).
 pub(super) fn check_sysctl(name: &Spanned<String>, value: &Spanned<String>, report: &mut Report) {
     let is_part = |part: &str| !part.is_empty() && names::is_plain(part, "_-/");
     let parts: Vec<_> = name.split('.').collect();

@@ -7,7 +7,7 @@ use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use super::super::{machines::NodeGroup, names, report::Report};
 use crate::spec::{EndpointProvider, Spec};
 
-/// The lines of a machine; addresses without names are none.
+/// The lines of a machine; addresses without names are omitted.
 pub(super) fn resolve(hosts: &BTreeMap<&Spanned<String>, &Vec<Spanned<String>>>) -> BTreeMap<IpAddr, Vec<String>> {
     let line = |(address, names): (&&Spanned<String>, &&Vec<Spanned<String>>)| {
         let names: Vec<_> = names.iter().map(|name| name.value.clone()).collect();
@@ -33,7 +33,7 @@ pub(super) fn check(address: &Spanned<String>, list: &[Spanned<String>], report:
     }
 }
 
-/// Refuses names that must lead elsewhere: those of the cluster's own machines, and what firelay has lines for itself.
+/// Refuses names that must resolve elsewhere: those of the cluster's own machines, and names with lines of firelay.
 pub(in crate::plan) fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     let lists: Vec<_> = spec.levels().flat_map(|settings| settings.hosts).collect();
     if lists.is_empty() {

@@ -131,13 +131,13 @@ fn check_spelling(code: &'static str, path: &Spanned<String>, report: &mut Repor
     plain == path.as_str()
 }
 
-/// Whether a path is another or lies below it.
+/// Whether a path equals another or is below it.
 fn within(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent.trim_end_matches('/'))
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Tells of a second of a kind.
+/// Reports a duplicate.
 fn twice(code: &'static str, what: &str, span: Span, report: &mut Report) {
     report.push(Diagnostic::error(code, format!("{what} is given twice")).at(span));
 }

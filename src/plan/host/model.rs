@@ -91,12 +91,12 @@ pub struct DiskPlan {
     pub options: String,
 }
 
-/// A file system that is there already.
+/// A file system that exists already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountPlan {
     pub source: String,
     pub mount: String,
-    /// As in fstab(5); `none` for a directory that stands elsewhere as well.
+    /// As in fstab(5); `none` for a bind mount.
     pub kind: String,
     /// Of mount(8), with commas; never empty.
     pub options: String,
@@ -108,7 +108,7 @@ pub struct FilePlan {
     /// Absolute path.
     pub path: String,
     pub mode: u32,
-    /// Text, shared between machines; base64 where `placement` says so.
+    /// Text, shared between machines; base64 if `placement` requires it.
     pub content: Arc<str>,
     /// How it gets where it belongs.
     pub placement: Placement,
@@ -117,13 +117,13 @@ pub struct FilePlan {
 /// How a file of the user gets where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The document lays it, owned by root.
+    /// The document writes it, owned by root.
     Document,
-    /// The boot chain puts it there: a document cannot say everything about it in the same way under every OS.
+    /// The boot chain writes it: documents cannot express all its attributes in the same way for every OS.
     Chain {
         /// The content is base64.
         base64: bool,
-        /// `USER`, `USER:` or `USER:GROUP`, as chown(1) takes it.
+        /// `USER`, `USER:` or `USER:GROUP`, in the syntax of chown(1).
         owner: Option<String>,
     },
     /// The boot chain puts it behind what is in the file.

@@ -8,10 +8,10 @@ use crate::{
     spec::Mount,
 };
 
-/// A directory that stands elsewhere as well has no type of its own (mount(8)).
+/// A bind mount has no file system type (mount(8)).
 const BIND: &str = "bind";
 
-/// Options of mount.cifs(8) and mount.ceph(8) that hold a secret; everybody may read /etc/fstab.
+/// Options of mount.cifs(8) and mount.ceph(8) that contain a secret; every user may read /etc/fstab.
 const SECRET_OPTIONS: &[&str] = &["password=", "pass=", "password2=", "secret="];
 
 /// The mounts of a machine in the order in which they were written.
@@ -48,13 +48,13 @@ fn plan(mount: &Mount) -> MountPlan {
     }
 }
 
-/// Options as mount(8) takes them.
+/// Options in the syntax of mount(8).
 pub(super) fn joined(options: &[Spanned<String>]) -> String {
     let options: Vec<_> = options.iter().map(|option| option.as_str()).collect();
     options.join(",")
 }
 
-/// Checks what a mount says of itself.
+/// Checks a mount's own settings.
 pub(super) fn check(mount: &Mount, report: &mut Report) {
     if !is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
         let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);

@@ -9,7 +9,7 @@ use crate::{
     spec::Proxy,
 };
 
-/// The resolved proxy; `None` when the settings say that there is none.
+/// The resolved proxy; `None` if the settings disable it.
 pub(super) fn resolve(proxy: &Proxy, site: &Site<'_>) -> Option<ProxyPlan> {
     let plain = |url: &Option<Spanned<Secret<String>>>| url.value();
     (proxy.http.is_some() || proxy.https.is_some()).then(|| ProxyPlan {
@@ -35,7 +35,7 @@ pub(super) fn check(proxy: &Proxy, report: &mut Report) {
     }
 }
 
-/// The file that holds the URL is read by bash and by systemd: quotes, blanks, backslashes and `$` have to be escaped.
+/// bash and systemd read the file with the URL: quotes, blanks, backslashes and `$` have to be escaped.
 fn check_url(url: &Spanned<Secret<String>>) -> Result<(), Diagnostic> {
     let text = url.expose();
     let finding = Diagnostic::error("FL0601", "not the URL of a proxy").at(url.span);

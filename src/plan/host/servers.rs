@@ -11,10 +11,11 @@ use crate::{
     spec::{NameServers, Ntp},
 };
 
-/// Name servers that a resolver and a kubelet take (`MAXNS` of resolv.h; `MaxDNSNameservers` of kubelet's validation).
+/// The maximum number of name servers of a resolver and a kubelet (`MAXNS` of resolv.h; `MaxDNSNameservers` of
+/// kubelet's validation).
 const MOST_NAME_SERVERS: usize = 3;
 
-/// The resolved time servers; `None` when the settings say that the image knows its own.
+/// The resolved time servers; `None` if the image's own are used.
 pub(super) fn ntp(ntp: &Ntp) -> Option<NtpPlan> {
     (!ntp.servers.is_empty() || !ntp.pools.is_empty()).then(|| NtpPlan {
         servers: texts(&ntp.servers),

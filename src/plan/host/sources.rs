@@ -51,7 +51,7 @@ fn plan(source: &PackageSource, debian: bool) -> PackageSourcePlan {
     }
 }
 
-/// Keys that one kind of package manager needs, and the other does not know.
+/// Keys that one kind of package manager requires, and the other does not support.
 fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
     let odd = source.suites.first().or(source.components.first());
     let finding = |at: Span| Diagnostic::error("FL0317", "not a source of packages for this system").at(at);
@@ -83,7 +83,7 @@ fn mixed(source: &PackageSource, finding: impl Fn(Span) -> Diagnostic) -> Option
     Some(finding(odd.span).label(label).help(help))
 }
 
-/// sources.list(5): an exact path, where Packages lies.
+/// sources.list(5): an exact path to the directory of Packages.
 fn is_flat(suite: &Spanned<String>) -> bool {
     suite.ends_with('/')
 }
@@ -114,7 +114,7 @@ pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
     }
 }
 
-/// Suites may lie deeper (`trixie/updates`), and one without components is a path that ends with `/`.
+/// Suites may contain slashes (`trixie/updates`); one without components is a path that ends with `/`.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && names::is_plain(word, "._/+-")
 }

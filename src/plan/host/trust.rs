@@ -1,4 +1,4 @@
-//! `trustedCas`, and whatever else is a certificate or its key as text.
+//! `trustedCas`, and other certificates and keys given as text.
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use x509_parser::{
@@ -15,7 +15,8 @@ use crate::{
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 
-/// The certificates of a machine, one in each text and each once. Refused on a system whose profile does not say how they are trusted.
+/// The certificates of a machine, one in each text, without duplicates. Refused on a system whose profile has no trust
+/// settings.
 pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut Report) -> Vec<String> {
     if let (None, Some(first)) = (&site.os.trust, texts.first()) {
         let finding = Diagnostic::error("FL0609", format!("{} trusts no further certificates", site.os.name));
@@ -25,7 +26,7 @@ pub(super) fn resolve(texts: &[&Spanned<String>], site: &Site<'_>, report: &mut 
     names::distinct(texts.iter().flat_map(|text| blocks(text)))
 }
 
-/// PEM blocks with their borders; what stands between them is a comment (RFC 7468 section 2).
+/// PEM blocks with their borders; text between them is a comment (RFC 7468 section 2).
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut block: Option<String> = None;
@@ -73,7 +74,7 @@ pub(in crate::plan) fn check_key(certificate: &Spanned<String>, key: &Secret<Str
     }
 }
 
-/// One that is encrypted says so, or holds no DER.
+/// An encrypted key is labelled as such, or contains no DER.
 fn is_key(pem: &Pem) -> bool {
     let plain = pem.label.ends_with("PRIVATE KEY") && !pem.label.starts_with("ENCRYPTED");
     plain && parse_der(&pem.contents).is_ok_and(|(rest, _)| rest.is_empty())

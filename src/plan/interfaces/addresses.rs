@@ -115,7 +115,7 @@ pub(super) fn of_machines(
     all
 }
 
-/// Those of the machines' own addresses that lie in the interface's subnets.
+/// The machines' own addresses within the interface's subnets.
 fn own(interface: &Interface, machines: &Machines<'_>, report: &mut Report) -> Vec<Vec<IpNet>> {
     let read = |text| check::network("FL0622", text).ok();
     let subnets: Vec<_> = interface.subnets.iter().filter_map(read).collect();
@@ -142,7 +142,7 @@ fn own(interface: &Interface, machines: &Machines<'_>, report: &mut Report) -> V
     all
 }
 
-/// An address with the length of the smallest network that holds it.
+/// An address with the length of the smallest network that contains it.
 fn within(address: IpAddr, subnets: &[IpNet]) -> Option<IpNet> {
     let holding = subnets.iter().filter(|subnet| subnet.contains(&address));
     let length = holding.map(IpNet::prefix_len).max()?;

@@ -93,7 +93,7 @@ pub(super) fn network(code: &'static str, text: &Spanned<String>) -> Result<IpNe
     }
 }
 
-/// An address that a packet can be sent to. A router may be known by its link-local address.
+/// An address that can receive packets. A router may have a link-local address.
 pub(super) fn router(text: &Spanned<String>) -> Result<IpAddr, Diagnostic> {
     let odd = |label: &str| finding("FL0624", "not the address of a router", text.span).label(label);
     let address: IpAddr = text.parse().map_err(|_| odd("an address without a prefix length"))?;

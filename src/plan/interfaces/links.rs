@@ -1,4 +1,4 @@
-//! How the interfaces of one machine stand on each other.
+//! The relations between interfaces of one machine (VLANs and bonds).
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ fn goes_round(from: &Interface, interfaces: &[&Interface]) -> bool {
     true
 }
 
-/// The MAC address by which a device is known.
+/// The MAC address that identifies a device.
 pub(super) fn mac(interface: &Interface) -> Option<String> {
     let device = interface.bond.is_none() && interface.vlan.is_none();
     let text = interface.mac.as_ref().filter(|_| device)?;

@@ -153,7 +153,7 @@ fn check_mac(interface: &Interface, machines: &Machines<'_>, assigned: &mut Assi
 fn check_own(interfaces: &[&Interface], machines: &Machines<'_>, plans: &[Vec<InterfacePlan>], report: &mut Report) {
     let Some(first) = interfaces.first() else { return };
     for (at, (name, plans)) in machines.names.iter().zip(plans).enumerate() {
-        // Networks that hold none of its addresses are reported already.
+        // Networks without any of its addresses are reported already.
         if has_strange_network(interfaces, plans) {
             continue;
         }

@@ -19,9 +19,9 @@ pub struct InterfacePlan {
     pub device: Device,
     /// The bond that it is in.
     pub controller: Option<String>,
-    /// It asks for an IPv4 address.
+    /// It requests an IPv4 address.
     pub dhcp4: bool,
-    /// It asks for an IPv6 address.
+    /// It requests an IPv6 address.
     pub dhcp6: bool,
     /// Addresses with the prefix length of their network, the machine's own first.
     pub addresses: Vec<IpNet>,
@@ -34,7 +34,7 @@ pub struct InterfacePlan {
 }
 
 impl InterfacePlan {
-    /// It is there for others that stand on it, and has no address.
+    /// Whether it only carries other interfaces, and has no address.
     pub fn bare(&self) -> bool {
         self.addresses.is_empty() && !self.dhcp4 && !self.dhcp6
     }
@@ -50,7 +50,7 @@ impl InterfacePlan {
 pub enum Device {
     /// A device of the machine.
     Physical {
-        /// MAC address by which it is known, lower case with colons; by its name if there is none.
+        /// MAC address that identifies it, lower case with colons; without one its name does.
         mac: Option<String>,
     },
     Bond(BondPlan),

@@ -22,7 +22,7 @@ pub(in crate::plan) struct Site<'a> {
     pub(in crate::plan) os: &'a OsProfile,
     pub(in crate::plan) platform: &'a PlatformProfile,
     pub(in crate::plan) ranges: &'a Ranges,
-    /// Bytes that the network plugin takes of each packet.
+    /// The network plugin's overhead per packet, in bytes.
     pub(in crate::plan) tunnel: Option<&'a Tunnel>,
     /// Pods have IPv6 addresses.
     pub(in crate::plan) ipv6: bool,

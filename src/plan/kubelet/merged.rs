@@ -50,7 +50,7 @@ impl Settings<'_> {
             .map(str::to_owned)
     }
 
-    /// Zero when it is not one: that is said elsewhere.
+    /// Zero for an invalid one: another check reports it.
     pub(super) fn duration(&self, name: &str, default: Duration) -> Duration {
         let given = self.get(name);
         given.map_or(default, |value| {
@@ -77,7 +77,7 @@ impl Settings<'_> {
         }
     }
 
-    /// Says that the kubelet does not start, at the first of the fields that this level sets.
+    /// Reports at the first of the fields set at this level that the kubelet does not start.
     pub(super) fn refuse(&self, names: &[&str], message: &str, help: &str, report: &mut Report) {
         let finding = Diagnostic::error("FL0515", message).label("the kubelet does not start");
         report.extend(self.place(names).map(|span| finding.at(span).help(help)));

@@ -1,4 +1,4 @@
-//! Settings of kubelets: fields and flags that the version has, values that they take, and what goes together.
+//! Settings of kubelets: fields and flags of the version, their values, and valid combinations.
 
 mod merged;
 mod validate;
@@ -73,7 +73,7 @@ fn check_fields(
     gates
 }
 
-/// Roles that have kubelet settings; they stand behind the cluster's in [`all`].
+/// Roles with kubelet settings; they follow the cluster's in [`all`].
 const ROLES: usize = 3;
 
 /// Every place of the spec that has kubelet settings: the cluster, the roles, nodes and pools.
@@ -106,7 +106,7 @@ fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
     })
 }
 
-/// The places where kubelets are set to ask for the certificate with which they serve.
+/// The settings that make kubelets request their serving certificate.
 fn bootstrapped(spec: &Spec) -> impl Iterator<Item = &Spanned<String>> {
     let given = all(spec).filter_map(|kubelet| kubelet.config.get_key_value(SERVER_TLS_BOOTSTRAP));
     given
@@ -114,7 +114,7 @@ fn bootstrapped(spec: &Spec) -> impl Iterator<Item = &Spanned<String>> {
         .map(|(name, _)| name)
 }
 
-/// Kubelets that ask for the certificate with which they serve wait until it is approved, which nothing in Kubernetes does.
+/// Kubelets that request a serving certificate wait for its approval, which Kubernetes does not do by itself.
 pub(super) fn check_approval(spec: &Spec, requirements: &Requirements, report: &mut Report) {
     for name in bootstrapped(spec).filter(|_| !requirements.approves_serving) {
         let finding = Diagnostic::warning("FL0516", "nobody approves the kubelets' serving certificates").at(name.span);

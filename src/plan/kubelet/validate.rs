@@ -10,7 +10,7 @@ use time::Duration;
 use super::merged::Settings;
 use crate::plan::report::Report;
 
-/// Signals that the kubelet watches when nothing is said (`pkg/kubelet/eviction/defaults_linux.go`).
+/// Signals that the kubelet watches by default (`pkg/kubelet/eviction/defaults_linux.go`).
 const WATCHED: &[&str] = &[
     "memory.available",
     "nodefs.available",
@@ -57,7 +57,7 @@ impl Settings<'_> {
         }
     }
 
-    /// firelay's own periods hold as long as the cluster says nothing about any.
+    /// firelay's own periods apply unless the cluster sets any of them.
     fn check_shutdown(&self, report: &mut Report) {
         let (total, critical, by_priority) = (
             "shutdownGracePeriod",

@@ -16,12 +16,12 @@ pub struct AddonPlan {
     pub version: Option<Version>,
     /// Images by role, as they are pulled.
     pub images: BTreeMap<String, String>,
-    /// Certificates that its manifests hold, by name.
+    /// Certificates in its manifests, by name.
     pub certificates: BTreeMap<String, Leaf>,
 }
 
 impl AddonPlan {
-    /// The name by which the spec knows it.
+    /// Its key in the spec.
     pub fn key(&self) -> &str {
         &self.choice.declaration.key
     }
@@ -57,7 +57,7 @@ pub struct Requirements {
     pub without_node_cidrs: bool,
     /// Every kubelet serves with a certificate of the cluster's CA.
     pub serving_certificates: bool,
-    /// Certificates that kubelets ask for to serve with are approved.
+    /// It approves the serving certificates that kubelets request.
     pub approves_serving: bool,
     pub kubelet_config: BTreeMap<String, Value>,
     /// Flags of the kubelet.
@@ -70,7 +70,7 @@ pub struct Requirements {
     pub files: Vec<HostFilePlan>,
     /// Units of the host.
     pub units: Vec<UnitPlan>,
-    /// Names in the catalog of what is fetched beside the usual.
+    /// Names in the catalog of additional downloads.
     pub binaries: Vec<(String, Roles)>,
 }
 

@@ -11,9 +11,9 @@ use crate::{
 /// `delivery` of one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryPlan {
-    /// The form that the document must take; the first that fits if there is none.
+    /// The required form of the document; without it the first form that fits.
     pub rung: Option<DeliveryForm>,
-    /// Where its payload may lie.
+    /// The possible location of its payload.
     pub pointer: Option<PointerPlan>,
     /// `security.maxExposure`.
     pub max_exposure: Option<Exposure>,
@@ -24,9 +24,9 @@ pub struct DeliveryPlan {
 pub struct PointerPlan {
     /// The kind of place.
     pub store: &'static Store,
-    /// The place under which the payloads lie.
+    /// The base URL of the payloads.
     pub base: Place,
-    /// Region of an S3 bucket, if it is said.
+    /// Region of an S3 bucket, if given.
     pub region: Option<String>,
     /// Headers of each request.
     pub headers: BTreeMap<String, Secret<String>>,

@@ -35,7 +35,7 @@ pub struct KubernetesPlan {
     pub patches: Vec<PatchPlan>,
     /// kubeadm phases to leave out.
     pub skip_phases: Vec<String>,
-    /// Preflight checks that may fail, beside those that firelay knows will.
+    /// Preflight checks that may fail, besides those that firelay expects to fail.
     pub ignored_checks: Vec<String>,
     /// When kubeadm fetches images; `None` leaves it to kubeadm.
     pub pull_policy: Option<PullPolicy>,
@@ -45,7 +45,7 @@ pub struct KubernetesPlan {
     pub timeouts: TimeoutsPlan,
 }
 
-/// kubeadm's timeouts, but for discovery's.
+/// kubeadm's timeouts, except discovery's.
 #[derive(Clone, Debug)]
 pub struct TimeoutsPlan {
     pub control_plane_component_health_check: Duration,
@@ -65,9 +65,9 @@ pub struct ControlPlanePlan {
     pub audit_directory: Option<String>,
     /// A server of audit events.
     pub audit_webhook: Option<AuditWebhookPlan>,
-    /// Lowest version of TLS, when said.
+    /// Minimum version of TLS, if set.
     pub tls_min_version: Option<TlsVersion>,
-    /// Cipher suites by their Go names, when said.
+    /// Cipher suites by their Go names, if set.
     pub cipher_suites: Vec<String>,
 }
 

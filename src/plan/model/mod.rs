@@ -71,7 +71,7 @@ pub struct Plan {
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
     pub beside: BTreeSet<Beside>,
-    /// Workers that may be away at a time while the cluster takes a change.
+    /// The number of workers that may be unavailable at a time during a change.
     pub max_unavailable: Limit,
     /// Where machines that boot from the network find things; absent when none does.
     pub pxe: Option<PxePlan>,

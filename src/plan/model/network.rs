@@ -65,14 +65,14 @@ pub struct BgpPeerPlan {
 /// `endpoint.services`, resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VipServicesPlan {
-    /// The only class; `None` takes Services without one as well.
+    /// The only class; `None` includes Services without a class.
     pub class: Option<String>,
     /// Interface; `None` is that of the virtual address.
     pub interface: Option<String>,
 }
 
 impl EndpointPlan {
-    /// Each node's /etc/hosts decides where the name leads.
+    /// Whether each node's /etc/hosts defines the address of the name.
     pub fn in_hosts(&self) -> bool {
         self.provider != ProviderPlan::External
     }

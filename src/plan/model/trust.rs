@@ -14,9 +14,9 @@ pub struct PkiPlan {
     pub ca_validity: Duration,
     /// Life of a leaf.
     pub leaf_validity: Duration,
-    /// Leaves that nothing on the machines renews live as long as their CA: the spec does not say how long leaves live.
+    /// Leaf certificates that nothing renews are valid as long as their CA: the spec sets no validity.
     pub unrenewed_last: bool,
-    /// `notBefore` lies this long before `issuedAt`.
+    /// `notBefore` is this long before `issuedAt`.
     pub backdate: Duration,
     /// Extra SANs of the API server.
     pub extra_sans: Vec<String>,
@@ -24,17 +24,17 @@ pub struct PkiPlan {
 }
 
 impl PkiPlan {
-    /// Control planes hold the key of Kubernetes' CA.
+    /// Whether control planes have the key of Kubernetes' CA.
     pub fn holds_kubernetes_key(&self) -> bool {
         self.ca_keys != CaKeys::None
     }
 
-    /// Control planes hold the key of the front proxy's CA.
+    /// Whether control planes have the key of the front proxy's CA.
     pub fn holds_front_proxy_key(&self) -> bool {
         self.ca_keys == CaKeys::ControlPlane
     }
 
-    /// Control planes hold the key of etcd's CA: they run its members.
+    /// Whether control planes have the key of etcd's CA: they run its members.
     pub fn holds_etcd_key(&self, etcd: &EtcdPlan) -> bool {
         self.ca_keys == CaKeys::ControlPlane && !etcd.external
     }
@@ -51,7 +51,7 @@ pub struct JoinPlan {
     pub found_after: Duration,
 }
 
-/// `security`, resolved; what its profile says stands where the spec would have said it.
+/// `security`, resolved; the profile's values are included.
 #[derive(Clone, Copy, Debug)]
 pub struct SecurityPlan {
     /// Files of Kubernetes are for root alone.

@@ -20,7 +20,7 @@ pub(in crate::plan) enum NodeCidrAllocator {
     ControllerManager,
     /// The network plugin.
     Plugin,
-    /// Nobody: the network plugin hands out addresses in another way, and nothing reads the masks.
+    /// Neither: the network plugin assigns addresses in another way, and nothing reads the masks.
     Nobody,
 }
 
@@ -30,7 +30,7 @@ pub(in crate::plan) struct Parts {
     pub(in crate::plan) node_cidr_allocator: NodeCidrAllocator,
     /// Named machines with a kubelet, and pools.
     pub(in crate::plan) nodes: usize,
-    /// The most pods of any of them that the spec says.
+    /// The highest pod limit that the spec sets for any of them.
     pub(in crate::plan) max_pods: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ impl Part {
             .help(help)
     }
 
-    /// A node needs an address for every pod; of a range the first and the last are none.
+    /// A node needs an address for every pod; the first and the last of a range are reserved.
     fn too_small(&self, max_pods: u64) -> Option<Diagnostic> {
         let Self { pods, mask, key, .. } = self;
         let bits = u32::from(pods.net.max_prefix_len().saturating_sub(*mask));

@@ -64,7 +64,7 @@ impl Ranges {
         ranges
     }
 
-    /// The pod or service range that holds an address, and the key that it is from.
+    /// The pod or service range that contains an address, and its key.
     pub(in crate::plan) fn holding(&self, address: IpAddr) -> Option<(IpNet, &'static str)> {
         let keyed = |ranges: &[Range], key| {
             ranges

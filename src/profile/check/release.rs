@@ -1,4 +1,4 @@
-//! Of what says which releases there are: Kubernetes, containerd, downloads, the endpoint's images.
+//! Checks of the files that list releases: Kubernetes, containerd, downloads, the endpoint's images.
 
 use super::Check;
 use crate::profile::{ArtifactFormat, Catalog, ContainerdReleases, EndpointProfile, KubernetesProfile};

@@ -1,4 +1,4 @@
-//! `delivery.beside`: what is written beside the documents.
+//! `delivery.beside`: files in addition to the documents.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

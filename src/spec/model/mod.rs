@@ -1,6 +1,6 @@
-//! The spec as serde sees it: `apiVersion: firelay.dev/v1alpha1`, `kind: Cluster`.
+//! The spec as serde decodes it: `apiVersion: firelay.dev/v1alpha1`, `kind: Cluster`.
 //!
-//! Nothing is resolved here. A field that is absent stays `None`; `plan` knows the defaults.
+//! Nothing is resolved here. An absent field is `None`; `plan` has the defaults.
 
 mod access;
 mod addons;

@@ -1,4 +1,5 @@
-//! `security`: a profile of settings, how much a document may tell, and what of it no other section has.
+//! `security`: a profile of settings, the permitted exposure of documents, and security settings without another
+//! section.
 
 pub use firelay_tree::Exposure;
 use firelay_yaml::Spanned;

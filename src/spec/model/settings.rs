@@ -1,6 +1,6 @@
-//! The settings of the machines themselves, which stand at every level: cluster, role, node and pool.
+//! The settings of the machines themselves, which exist at every level: cluster, role, node and pool.
 //!
-//! A setting is declared in [`host_settings`] and nowhere else; what lays one level over another is `plan`'s concern.
+//! Only [`host_settings`] declares a setting; `plan` merges the levels.
 
 use std::collections::BTreeMap;
 
