@@ -1,4 +1,4 @@
-//! `graph`: who waits for whom in a rendered tree, drawn.
+//! `graph`: a drawing of the waits between the machines of a rendered tree.
 
 use firelay_verify::{
     Tree, graph as drawing,

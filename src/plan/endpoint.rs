@@ -22,7 +22,7 @@ const INTERFACE_BYTES: usize = 15;
 /// Help for an address that cannot be the endpoint's.
 const OWN_ADDRESS: &str = "write an address of your network that nodes and users reach, such as 10.0.0.100";
 
-/// Prefixes of the largest networks in which machines usually stand.
+/// Prefixes of the largest usual networks of machines.
 const WIDEST_IPV4: u8 = 16;
 const WIDEST_IPV6: u8 = 64;
 

@@ -19,7 +19,7 @@ pub enum Scope {
     Machines(Vec<String>),
 }
 
-/// A patch and whom it is for.
+/// A patch and its scope.
 #[derive(Clone, Debug)]
 pub struct ScopedPatch {
     /// The machines.

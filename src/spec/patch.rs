@@ -41,8 +41,8 @@ pub(super) fn patched(root: Node<'static>, patches: &[SpecPatch], rules: &Rules)
     (root, findings)
 }
 
-/// A patch that removes a missing value is not applied. If the security profile may have the value, it becomes a
-/// finding until that is known.
+/// Applies a patch. Removing a missing value is an error. If the security profile may have the value, it is only a
+/// finding (`findings`), decided when the profile is known.
 fn apply(
     root: &Node<'static>,
     patch: &SpecPatch,

@@ -1,7 +1,7 @@
 //! The secrets that the documents of a tree disclose to their readers, and machines that hold secrets of others.
 //!
 //! The search does not depend on the structure of documents: every file is searched as bytes, and so is everything that can be
-//! unpacked from it. A secret is found wherever it stands. Nothing here uses a type of the code that wrote the tree.
+//! decoded from it. So a secret is found in every place. Nothing here uses a type of the renderer.
 //!
 //! ```text
 //! secrets of a bundle ─▶ Catalogue ─▶ Matcher ─┐

@@ -1,4 +1,4 @@
-//! The files that may be requested, and by whom.
+//! The files that may be requested, and the machines that may request them.
 
 use std::collections::BTreeMap;
 

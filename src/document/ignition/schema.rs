@@ -8,7 +8,7 @@ use crate::{
     node::{NodeFile, NodeFiles, NodeUnit, NodeUser},
 };
 
-/// A user whom every Ignition image of the CoreOS family has.
+/// A user of every Ignition image of the CoreOS family.
 const DEFAULT_USER: &str = "core";
 
 /// A value of `compression`.
