@@ -37,7 +37,7 @@ pub struct Shared<'a> {
     pub founded: bool,
 }
 
-/// Everything of one node. What is secret comes first and scripts come last: in this order documents compress best, by 1 %.
+/// Everything of one node. Secrets come first and scripts last: this order compresses best, by 1 %.
 pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<NodeFiles, Error> {
     let plan = shared.plan;
     let founder = node.founder && !shared.founded;

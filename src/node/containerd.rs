@@ -1,4 +1,4 @@
-//! containerd's own configuration, `/etc/containerd/config.toml`. What containerd defaults to is left out.
+//! containerd's own configuration, `/etc/containerd/config.toml`. containerd's own defaults are omitted.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Pieces of text that were searched before. What is in a piece depends on its bytes alone, for one catalogue.
+//! Pieces of text that were searched before. For one catalogue, the findings of a piece depend only on its bytes.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -83,7 +83,7 @@ pub(crate) fn owned_files(last: Option<&Manifest>, stale: &[PathBuf]) -> BTreeSe
     files.map(|file| file.path).collect()
 }
 
-/// The manifest of the last render, if there was one. What does not read as one is not firelay's to replace.
+/// The manifest of the last render, if there was one. A file that is no valid manifest may not be replaced.
 pub(crate) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
     let foreign = |reason: String| Error::Manifest {
         path: path.to_owned(),

@@ -1,7 +1,7 @@
 //! The output tree, written atomically.
 //!
 //! The new tree is built next to the old one. [`TreeWriter::finish`] checks that no foreign file is in the way, keeps
-//! the user's own files, syncs everything, and exchanges the two trees in one step. Whatever ends the program, the tree
+//! the user's own files, syncs everything, and exchanges the two trees in one step. If the program is killed, the tree
 //! is the old one or the new one. Where trees cannot be exchanged the files are replaced one by one, `manifest.json`
 //! last. Dropping the writer before that leaves the tree unchanged.
 

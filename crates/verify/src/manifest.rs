@@ -69,7 +69,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// The node whose document, payload or seed it is. What serves machines (`pxe/`) is for a node as well, and none of these.
+    /// The node whose document, payload or seed it is. Files for boot servers (`pxe/`) also belong to a node, but are none of these.
     pub(super) fn machine(&self) -> Option<&str> {
         self.node.as_deref().filter(|_| self.path.starts_with("nodes/"))
     }

@@ -58,7 +58,7 @@ resource "aws_autoscaling_group" "pool" {
     propagate_at_launch = true
   }
 
-  # What a cluster autoscaler has to know before there is a machine.
+  # Facts that a cluster autoscaler needs before there is a machine.
   dynamic "tag" {
     for_each = each.value.labels
     content {

@@ -1,4 +1,4 @@
-# What firelay rendered with `delivery: { beside: [terraform] }`. This file is the same in every module.
+# The output of firelay for `delivery: { beside: [terraform] }`. This file is the same in every module.
 
 variable "tree" {
   description = "The directory that firelay render wrote, as seen from where terraform runs."
@@ -18,7 +18,7 @@ locals {
     for name, machine in local.tree.firelay_pools : name => machine if contains(local.platforms, machine.platform)
   }
 
-  # Members carry etcd: Terraform makes them, and replaces none unless it is told to, by -replace.
+  # Members run etcd: Terraform creates them, and replaces one only with -replace.
   members = {
     for name, machine in local.nodes : name => machine
     if length(setintersection(machine.roles, ["control-plane", "etcd"])) > 0

@@ -2,7 +2,7 @@ locals {
   platforms  = ["openstack"]
   attributes = ["user_data"]
 
-  # What is base64 already, the provider passes on as it is.
+  # The provider passes base64 on unchanged.
   documents = { for name, machine in merge(local.nodes, local.pools) : name => file("${var.tree}/${machine.path}") }
 
   pool_machines = merge([

@@ -15,7 +15,7 @@ locals {
   ], local.cluster.ports)
 }
 
-# What goes out, a new security group allows.
+# A new security group allows outgoing traffic.
 resource "openstack_networking_secgroup_rule_v2" "between" {
   for_each          = { for rule in local.between : "${rule.protocol}-${coalesce(rule.port, "all")}" => rule... }
   security_group_id = openstack_networking_secgroup_v2.nodes.id

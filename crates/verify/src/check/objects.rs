@@ -188,7 +188,7 @@ impl There {
     }
 }
 
-/// References of all objects. What is brought by hand or by a manifest from elsewhere cannot be seen: these are warnings.
+/// References of all objects. Objects created by hand or by a foreign manifest are unknown: these are warnings.
 pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     let objects = known.objects();
     let named = |object: &Object| {

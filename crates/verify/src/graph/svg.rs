@@ -98,7 +98,7 @@ impl Image {
         image
     }
 
-    /// A row for each group, a column for each step. What comes back is where each step is.
+    /// A row for each group, a column for each step. Returns the position of each step.
     fn grid(&mut self, picture: &Picture, columns: &BTreeMap<&str, u64>) -> BTreeMap<String, (u64, u64, u64)> {
         let mut places = BTreeMap::new();
         for group in &picture.groups {
