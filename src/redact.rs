@@ -183,9 +183,9 @@ impl<'t> Finder<'t> {
                     self.entry(node, key, value, shapes);
                 }
             }
-            // One element without its list.
+            // A single element instead of its list.
             Content::Mapping(_) if takes(shapes, "items") => self.typed(node, &under(shapes, "items")),
-            // Of another form than its type's: a secret may have lost its key.
+            // The form differs from the type's: a secret may have lost its key.
             _ if holds_secret(shapes) => self.mark(node, false),
             _ => self.plain(node),
         }

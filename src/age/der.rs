@@ -1,4 +1,4 @@
-//! As much DER (X.690) as RSA keys need: integers, sequences, and the identifier of RSA.
+//! The part of DER (X.690) that RSA keys need: integers, sequences, and the identifier of RSA.
 
 use zeroize::Zeroizing;
 

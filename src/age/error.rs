@@ -13,10 +13,10 @@ pub enum Error {
     /// It is sealed with a passphrase, not to recipients.
     #[error("sealed with a passphrase, which firelay does not ask for")]
     Passphrase,
-    /// There is nothing to open it with.
+    /// No identity was given.
     #[error("sealed, and there is no identity to open it with")]
     NoIdentity,
-    /// It is sealed to others.
+    /// It is sealed to other recipients.
     #[error("sealed to others than the identities at hand ({recipients})")]
     NoneFits {
         /// `X25519, ssh-ed25519`.

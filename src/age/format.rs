@@ -175,7 +175,7 @@ fn chunk_nonce(at: usize, last: bool) -> [u8; 12] {
     nonce
 }
 
-/// Of nothing there is one chunk, too.
+/// An empty text also has one chunk.
 fn stream(key: &[u8; 32], payload: &[u8]) -> Vec<u8> {
     let count = payload.len().div_ceil(CHUNK).max(1);
     let mut sealed = Vec::with_capacity(payload.len() + TAG * count);
@@ -216,7 +216,7 @@ fn chacha(key: &[u8; 32]) -> LessSafeKey {
 
 /// ChaCha20-Poly1305 (RFC 8439), the tag behind.
 fn encrypted(key: &[u8; 32], nonce: [u8; 12], text: &[u8]) -> Vec<u8> {
-    // As long as it will be: a longer one would leave the text behind where it was.
+    // The final capacity: growing would leave a copy of the text in the old memory.
     let mut sealed = Vec::with_capacity(text.len() + TAG);
     sealed.extend_from_slice(text);
     chacha(key)

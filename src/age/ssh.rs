@@ -36,7 +36,7 @@ type Element = ConstMontyForm<Field, { U256::LIMBS }>;
 /// A public key.
 #[derive(Clone, Debug)]
 pub(super) struct Public {
-    /// As SSH sends it.
+    /// The key in SSH's wire format.
     wire: Vec<u8>,
     kind: Kind,
 }

@@ -21,7 +21,7 @@ use crate::{
     tree::Generation,
 };
 
-/// Everything that the nodes of a cluster share, computed once.
+/// Values that all nodes of a cluster share, computed once.
 pub struct Assembly<'a> {
     bundle: &'a Bundle,
     authorities: Authorities,

@@ -24,7 +24,7 @@ use crate::{
 
 /// Contains an identity itself, for use without a file.
 const VARIABLE: &str = "FIRELAY_IDENTITY";
-/// More than any file of identities.
+/// Larger than any file of identities.
 const LARGEST: usize = 1 << 16;
 /// The day of placeholders. Certificates have the same length as those of today: after 2049 they write years in another form
 /// (RFC 5280 section 4.1.2.5).
@@ -116,7 +116,7 @@ fn refused(path: &Path, piped: &str, error: &Error) -> Failure {
     Failure::Secrets(chain(error) + &help)
 }
 
-/// Those of all files, and of the variable.
+/// The identities of all files, and of the variable.
 fn identities(arg: &IdentityArg) -> Result<Vec<Identity>, Failure> {
     let mut found = Vec::new();
     for path in &arg.files {
@@ -135,7 +135,7 @@ fn parsed(name: &str, bytes: &[u8]) -> Result<Vec<Identity>, Failure> {
     age::identities(name, &text).map_err(|error| Failure::Secrets(chain(&error)))
 }
 
-/// As a bundle in clear: none that others may read.
+/// Reads an identity file. Like an unsealed bundle, it must not be readable by others.
 fn identity_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let unread = |error| Failure::Secrets(format!("cannot read the identity {}: {error}", path.display()));
     let file = File::open(path).map_err(unread)?;

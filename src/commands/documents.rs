@@ -12,7 +12,7 @@ use crate::{
 /// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type TreeFile = (ManifestFile, Vec<u8>);
 
-/// Everything that the tree has of one node.
+/// All outputs of one node.
 pub(super) struct Documents<'n> {
     pub(super) node: &'n NodePlan,
     boot: Vec<ArtifactFile>,
@@ -67,7 +67,7 @@ pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<T
     Ok(files.map(|(path, bytes)| (ManifestFile::new(path), bytes)).collect())
 }
 
-/// One line for each node of the spec that registers under its own name: what `firelay-status --cluster --expect` reads.
+/// One line for each node that registers under its own name, for `firelay-status --cluster --expect`.
 fn node_names(nodes: &[NodePlan]) -> String {
     let named = nodes.iter().filter(|node| node.roles.kubernetes() && !node.pool);
     named.map(|node| node.name.clone() + "\n").collect()

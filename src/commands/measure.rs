@@ -55,11 +55,11 @@ pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failur
 
 /// Whether the documents of a spec fit.
 pub enum Fit {
-    /// All of them do.
+    /// All documents fit.
     Whole,
-    /// They do with this `delivery.pointer`.
+    /// They fit with this `delivery.pointer`.
     Pointer(String),
-    /// They do not.
+    /// They do not fit.
     Not(Vec<Diagnostic>),
 }
 
@@ -84,7 +84,7 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
     }
 }
 
-/// Of each platform and role, the machines whose documents do not fit, or hardly.
+/// The machines of each platform and role whose documents do not fit, or hardly.
 fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::new(project, bundle, false)?;
     let mut tight = Vec::new();
@@ -146,7 +146,7 @@ fn is_limited(node: &NodePlan) -> bool {
         .is_some_and(|data| data.limit.is_some())
 }
 
-/// Of each row the founder and the machine with the longest name: the documents of others are no larger.
+/// The founder and the machine with the longest name of each group: other documents are not larger.
 fn representatives(plan: &Plan) -> Vec<&NodePlan> {
     let mut rows: BTreeMap<(*const (), bool), &NodePlan> = BTreeMap::new();
     let mut order = Vec::new();
@@ -187,7 +187,7 @@ fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan) -> Result<Option<Ti
     })
 }
 
-/// One finding for machines of one platform and role, at the first of them.
+/// One finding for the machines of one platform and role, at the first of them.
 fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnostic {
     let Some(worst) = group.iter().max_by_key(|tight| tight.counted) else {
         return Diagnostic::error("FL0931", "");
@@ -301,7 +301,7 @@ fn changes(plan: &Plan, group: &[Tight<'_>]) -> Vec<Change> {
         .collect()
 }
 
-/// All of them at once, where there are several.
+/// All changes combined, if there are several.
 fn combined(changes: &[Change]) -> Option<Change> {
     let texts: Vec<_> = changes.iter().map(|change| change.text.as_str()).collect();
     (changes.len() > 1).then(|| Change {

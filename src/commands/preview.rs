@@ -26,7 +26,7 @@ pub struct FakeSecrets {
     day: i64,
 }
 
-/// Two sets.
+/// Two different sets.
 pub const FAKE_SECRETS: [FakeSecrets; 2] = [
     FakeSecrets {
         token: "aaaaaa.aaaaaaaaaaaaaaaa",

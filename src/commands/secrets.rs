@@ -77,7 +77,7 @@ fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     Ok(all)
 }
 
-/// One a line, as in authorized_keys and in what `cat *.pub` prints.
+/// One per line, as in authorized_keys and in the output of `cat *.pub`.
 fn listed(text: &str) -> Vec<&str> {
     let lines = text.split(['\n', '\r']).map(str::trim);
     lines

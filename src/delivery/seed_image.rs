@@ -59,7 +59,7 @@ pub enum Seed {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeedError {
-    /// Its document does not come in this form.
+    /// Its document does not exist in this form.
     #[error("{machine}: {why}\n  = help: {help}")]
     Form {
         /// Name of the node or pool.

@@ -84,8 +84,8 @@ pub struct FileSize {
     pub group: Group,
     /// Bytes on the node.
     pub raw: u64,
-    /// Its part of the counted bytes, or of the payload's where there is one: in proportion to its own size, compressed by
-    /// itself where the document is compressed. An estimate, since files share what gzip finds twice.
+    /// Its part of the counted bytes, or of the payload's. The parts are proportional to its own size, compressed
+    /// separately if the document is compressed. This is an estimate, since gzip shares repetitions between files.
     pub share: u64,
 }
 

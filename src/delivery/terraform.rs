@@ -80,7 +80,7 @@ pub struct Port {
 }
 
 impl Cluster {
-    /// Of a plan whose secrets come from this bundle.
+    /// The variables of a plan whose secrets come from this bundle.
     pub fn new(plan: &Plan, bundle_fingerprint: &str) -> Self {
         Self {
             name: plan.name.clone(),
@@ -121,7 +121,7 @@ pub struct Machine {
     pub document: DocumentFormat,
     /// Its architecture, with Kubernetes' name.
     pub arch: Arch,
-    /// Its addresses, one a family; none for a pool.
+    /// Its addresses, one per family; none for a pool.
     pub addresses: Vec<IpAddr>,
     /// MAC address of its boot interface, lower case with colons.
     pub mac: Option<String>,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::plan::API_PORT;
 
-/// As the kernel lists it: `/proc/net/fib_trie` for IPv4, 32 hex digits of `/proc/net/if_inet6` for IPv6.
+/// The kernel's format: `/proc/net/fib_trie` for IPv4, 32 hex digits of `/proc/net/if_inet6` for IPv6.
 pub(super) fn proc_form(address: &IpAddr) -> String {
     match address {
         IpAddr::V4(v4) => v4.to_string(),
@@ -12,7 +12,7 @@ pub(super) fn proc_form(address: &IpAddr) -> String {
     }
 }
 
-/// As a URL has it (RFC 3986 section 3.2.2).
+/// The form in a URL (RFC 3986 section 3.2.2).
 pub(super) fn url_form(address: &IpAddr) -> String {
     match address {
         IpAddr::V4(v4) => v4.to_string(),

@@ -22,7 +22,7 @@ use super::{
     steps::{self, Condition, Step},
 };
 
-/// Most bytes of a document on EC2.
+/// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
 
 /// The validity of a node's certificates; nothing starts while the clock is outside.

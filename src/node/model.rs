@@ -69,7 +69,7 @@ pub struct NodeUser {
     pub home_dir: Option<String>,
     pub primary_group: Option<String>,
     pub groups: Vec<String>,
-    /// As in shadow(5); `None` is locked.
+    /// In the format of shadow(5); `None` is locked.
     pub password_hash: Option<Secret<String>>,
     pub ssh_authorized_keys: Vec<String>,
     /// Passwordless root.

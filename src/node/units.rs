@@ -69,7 +69,7 @@ pub fn firewall(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error>
     wanted.then(|| unit(node, firewall::UNIT)).transpose()
 }
 
-/// Those that plugins and add-ons need.
+/// Units that plugins and add-ons need.
 pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
     let wanted = plan
         .requirements

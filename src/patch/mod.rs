@@ -28,7 +28,7 @@ pub enum Outcome {
     Absent(Box<Diagnostic>),
     /// It cannot be applied.
     Refused(Vec<Diagnostic>),
-    /// All was so already.
+    /// Its changes were already present.
     Unchanged,
     /// It changed something, with warnings about keys that systemd ignores.
     Changed(Vec<Diagnostic>),

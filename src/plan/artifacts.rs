@@ -109,7 +109,7 @@ impl<'a> Store<'a> {
         plans
     }
 
-    /// One artifact of the catalog, needed by the machine's roles or not.
+    /// An artifact of the catalog, whether the machine's roles need it or not.
     pub(super) fn one(&self, name: &str, os: &OsProfile, arch: Arch, report: &mut Report) -> Option<ArtifactPlan> {
         let artifact = self.catalog.artifacts.get(name)?;
         report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))

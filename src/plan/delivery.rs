@@ -67,7 +67,7 @@ fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> 
             .help("a web server is shown `auth`: { headers: { Authorization: … } }"));
     }
     if base.contains(['?', '#']) {
-        // It may be a signature.
+        // The value may contain a signature.
         let finding = Diagnostic::error("FL0901", "not a place for payloads").at_hidden(base.span);
         return Err(finding
             .label("the name of each payload is put behind it")

@@ -17,7 +17,7 @@ use crate::{
     spec::{Endpoint, EndpointProvider, Spec},
 };
 
-/// Most bytes of a network interface's name (Linux, `IFNAMSIZ` less its NUL).
+/// The maximum length of a network interface's name in bytes (Linux, `IFNAMSIZ` less its NUL).
 const INTERFACE_BYTES: usize = 15;
 /// Help for an address that cannot be the endpoint's.
 const OWN_ADDRESS: &str = "write an address of your network that nodes and users reach, such as 10.0.0.100";

@@ -21,7 +21,7 @@ const ALGORITHM: &str = "sha256:";
 pub struct Images {
     rewrites: BTreeMap<String, String>,
     digests: BTreeMap<String, String>,
-    /// As they are pulled, with upstream's names.
+    /// Names with which images are pulled, with upstream's names.
     named: BTreeMap<String, String>,
 }
 
@@ -61,7 +61,7 @@ impl Images {
         pulled
     }
 
-    /// Those that have been named: as they are pulled, with upstream's names.
+    /// The named images: the names with which they are pulled, with upstream's names.
     pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.named
             .iter()

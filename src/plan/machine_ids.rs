@@ -7,7 +7,7 @@ use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use super::{machines::NodeGroup, report::Report};
 use crate::spec::Node;
 
-/// Of the first octet: the address is a group's, not an interface's (RFC 9542 §2.1).
+/// The bit of the first octet that marks a group address (RFC 9542 §2.1).
 const GROUP_BIT: u8 = 1;
 
 /// UUIDs of firmware that has none (SMBIOS 3.7 §7.2.1), and of boards with American Megatrends' firmware whose maker

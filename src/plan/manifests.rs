@@ -13,7 +13,7 @@ use crate::{
     spec::{KubeadmPatch, Loaded, Manifest, PatchTarget, PatchType, Spec},
 };
 
-/// Those that the network plugin's parameters name.
+/// The manifests in the network plugin's parameters.
 pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
     let (choices, _) = spec.choices();
     let brought = choices.iter().flat_map(|choice| {
@@ -33,7 +33,7 @@ pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
     brought.collect()
 }
 
-/// Those of the spec, and those that the network plugin's parameters name. Names are file names, each once; contents are
+/// The manifests of the spec, and those in the network plugin's parameters. Names are unique file names; contents are
 /// YAML.
 pub(super) fn resolve(spec: &Spec, report: &mut Report) -> Vec<ManifestPlan> {
     let brought = of_choices(spec);

@@ -35,7 +35,7 @@ pub(super) fn firewall(spec: &Spec, nodes: &[NodePlan], report: &mut Report) -> 
     true
 }
 
-/// Its addresses that a packet of a pod can be for: link-local IPv6 is never forwarded (RFC 4291 §2.5.6).
+/// Its addresses that pods can reach: link-local IPv6 is never forwarded (RFC 4291 §2.5.6).
 fn forwarded(platform: &PlatformProfile) -> Vec<IpAddr> {
     let passes = |address: &&IpAddr| !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
     platform.metadata.addresses.iter().filter(passes).copied().collect()

@@ -1,7 +1,7 @@
-//! Everything resolved: no `Option` here means "default". No I/O and no secrets.
+//! The resolved spec: no `Option` here means "default". No I/O and no secrets.
 //!
-//! [`resolve`] gives every absent value its default, merges the levels of settings (cluster, role, node),
-//! expands groups of machines and runs all checks that need no machine. It does not stop at a mistake.
+//! [`resolve`] gives every absent value its default, merges the levels of settings (cluster, role, node), expands
+//! groups of machines and runs all checks that need no machine. It does not stop at a mistake.
 
 mod access;
 mod addons;

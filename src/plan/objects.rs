@@ -23,7 +23,7 @@ struct Object {
     /// The group and kind that it defines.
     defines: Option<(String, String)>,
     place: Span,
-    /// Of its `kind`, within its text.
+    /// The line of its `kind`, within its text.
     line: usize,
 }
 

@@ -13,9 +13,9 @@ use crate::spec::{ALL, FilePatch, Patch, Role, Spec, Target};
 pub enum Scope {
     /// Every machine.
     All,
-    /// Those of a role.
+    /// The machines of a role.
     Role(Role),
-    /// Those of a group, by name; a pool is one.
+    /// The machines of a group, by name, or of a pool.
     Machines(Vec<String>),
 }
 

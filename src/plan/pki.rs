@@ -6,7 +6,7 @@ use time::Duration;
 use super::{JoinPlan, PkiPlan, duration, names, release::Release, report::Report};
 use crate::spec::{Algorithm, CaKeys, JoinIdentity, Pki, Spec};
 
-/// Less than this ends before the machines are up.
+/// Shorter certificates expire before the machines are up.
 const SHORTEST_VALIDITY: Duration = Duration::hours(24);
 /// An attempt of kubeadm takes longer than this.
 const SHORTEST_WAIT: Duration = Duration::minutes(1);

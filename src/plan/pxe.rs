@@ -18,7 +18,7 @@ const ARCH: &str = "{arch}";
 const ROOTFS: &str = "{rootfs}";
 const DISK: &str = "{disk}";
 
-/// Those that the spec's own arguments can have.
+/// The placeholders that are valid in the spec's own arguments.
 const WORDS: [&str; 4] = [ARCH, "{seed}", "{document}", "{instance}"];
 
 /// Where everything is, and with each machine what it boots.

@@ -17,7 +17,7 @@ use crate::{
 
 /// Reserved numbers of autonomous systems: RFC 7607, 6793, 7300.
 const NO_AS: [u32; 4] = [0, 23456, 65535, u32::MAX];
-/// Most bytes of a password of TCP MD5 (Linux, `TCP_MD5SIG_MAXKEYLEN`).
+/// The maximum length of a TCP MD5 password in bytes (Linux, `TCP_MD5SIG_MAXKEYLEN`).
 const PASSWORD_BYTES: usize = 80;
 /// The interface of the address when routers forward to it: on a network card, machines of its segment would answer ARP
 /// for it.

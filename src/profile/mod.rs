@@ -1,6 +1,7 @@
-//! Everything that differs between operating systems, platforms and Kubernetes versions, as data.
+//! All differences between operating systems, platforms and Kubernetes versions, as data.
 //!
-//! `profiles/{os,platform,kubernetes,runtime,security}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code asks them questions and never compares a name or a version.
+//! `profiles/{os,platform,kubernetes,runtime,security}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code
+//! queries them and never compares a name or a version.
 
 mod catalog;
 mod check;

@@ -13,7 +13,7 @@ pub struct Field {
     pub kind: String,
     /// Its effect.
     pub description: String,
-    /// It has to be there.
+    /// It is required.
     pub required: bool,
     /// The default.
     pub default: Option<Value>,

@@ -144,7 +144,7 @@ impl Bundle {
 pub struct Derivation(Hkdf<Sha256>);
 
 impl Derivation {
-    /// Of a seed.
+    /// A derivation from a seed.
     pub fn new(seed: &[u8]) -> Self {
         Self(Hkdf::new(Some(SALT), seed))
     }
@@ -227,7 +227,7 @@ pub(super) mod tests {
         assert!(sealed.has_fingerprint(&before));
     }
 
-    /// As trees have it that an earlier version rendered.
+    /// The fingerprint in trees that an earlier version rendered.
     #[test]
     fn an_earlier_fingerprint_still_names_its_bundle() {
         let mut hash = Sha256::new();

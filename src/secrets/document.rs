@@ -162,7 +162,7 @@ impl Document {
     }
 }
 
-/// Of one that was recorded with several lines, only the first was sealed to.
+/// Old bundles may list a recipient of several lines; they were sealed only to the first line.
 fn recipients(texts: &[String]) -> Result<Vec<age::Recipient>, Problem> {
     let read = |text: &String| {
         let first = text.lines().next().unwrap_or_default();

@@ -42,7 +42,7 @@ pub enum Error {
     /// It is larger than any bundle.
     #[error("{0} is larger than a megabyte: that is no bundle")]
     Large(String),
-    /// There is nothing in it.
+    /// It is empty.
     #[error("{0} is empty: that is no bundle")]
     Empty(String),
     /// It is not text.

@@ -39,7 +39,7 @@ impl BundleText {
     }
 
     fn of(name: &str, reader: &mut dyn Read) -> Result<io::Result<Self>, Error> {
-        // Never moved to a larger place, which would leave a copy behind.
+        // The vector must never grow: moving it would leave a copy behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST + 2));
         if let Err(error) = reader.take(LARGEST as u64 + 1).read_to_end(&mut bytes) {
             return Ok(Err(error));

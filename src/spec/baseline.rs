@@ -79,9 +79,9 @@ pub enum Constraint {
     Without(Vec<String>),
     /// A number, as large or larger.
     AtLeast(u64),
-    /// Not one of these, nor a list with one between commas.
+    /// None of these, and no comma-separated list that contains one.
     NoneOf(Vec<String>),
-    /// There at all.
+    /// Whether it is set at all.
     Given(bool),
 }
 

@@ -65,7 +65,7 @@ impl From<Source> for Composed {
 }
 
 impl From<Input> for Composed {
-    /// All texts, without a security profile and without the files that they name.
+    /// All texts, without a security profile and without the content of the files that they name.
     fn from(input: Input) -> Self {
         let Ok(composed) = Self::new::<Infallible>(input, |_, _| Ok(None));
         composed
@@ -234,7 +234,7 @@ impl Merged {
 }
 
 impl Input {
-    /// One tree of all texts, with the findings that leave a tree; else only findings.
+    /// One tree of all texts, with findings that do not prevent a tree; otherwise only findings.
     fn merged(&self, rules: &Rules) -> Result<Merged, Vec<Diagnostic>> {
         let mut findings = self.findings.clone();
         let mut trees = self.trees(&mut findings)?.into_iter();
@@ -270,7 +270,7 @@ impl Input {
             match &file.tree {
                 Ok(tree) => {
                     findings.extend(tree.findings.iter().cloned());
-                    // Of a document in another form every key would be wrong; saying so would bury the reason.
+                    // In a document of another form every key would be wrong; these findings would hide the cause.
                     let strange = check_form(tree);
                     broken |= !strange.is_empty();
                     findings.extend(strange);

@@ -32,7 +32,7 @@ pub struct FilePatch {
 /// A patch of the spec.
 #[derive(Clone, Debug)]
 pub(super) struct SpecPatch {
-    /// As of [`FilePatch`].
+    /// Like the field of [`FilePatch`].
     pub(super) folder: Spanned<String>,
     /// How it is changed.
     pub(super) change: SpecChange,

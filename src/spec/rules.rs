@@ -24,7 +24,7 @@ pub const RULES: Rules = Rules {
         ("registries", "host"),
         ("runtimes", "name"),
         ("users", "name"),
-        // Of security profiles, which are merged by the same rules.
+        // For security profiles, which are merged by the same rules.
         ("guards", "path"),
         ("yields", "path"),
     ],

@@ -19,7 +19,7 @@ pub const MOST_BYTES: u64 = 1 << 20;
 pub enum Unread {
     /// The message of the system.
     Because(String),
-    /// It has more than [`MOST_BYTES`].
+    /// It is larger than [`MOST_BYTES`].
     Large(u64),
 }
 

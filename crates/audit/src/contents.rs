@@ -35,7 +35,7 @@ pub struct Contents {
 /// A private key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// Its wrapping.
+    /// Its encodings.
     pub(crate) wrapped: String,
     /// Its number, if it is known.
     pub(crate) known: Option<usize>,

@@ -12,7 +12,7 @@ use crate::policy::Audit;
 pub struct Finding {
     /// The file of the tree, with `/`.
     pub document: String,
-    /// Its wrapping there, for people; may be empty.
+    /// Its encodings in that file, in readable form; may be empty.
     pub wrapped: String,
     /// `FL1081`.
     pub code: &'static str,
@@ -35,7 +35,7 @@ impl Finding {
     }
 }
 
-/// Most findings that are printed.
+/// The maximum number of printed findings.
 const PRINTED: usize = 20;
 
 /// The findings as text, with a blank line between them.

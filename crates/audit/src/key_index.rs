@@ -14,7 +14,7 @@ use crate::{
 
 /// Common name of etcd's CA, as kubeadm and every bundle of firelay have it.
 const ETCD_CA: &str = "etcd-ca";
-/// Those of the CAs whose certificates open something in a cluster.
+/// The CAs whose certificates give access to a cluster.
 const CAS: [&str; 3] = ["kubernetes", ETCD_CA, "front-proxy-ca"];
 /// A client of etcd that members have, too.
 const HEALTH_CHECK: &str = "kube-etcd-healthcheck-client";

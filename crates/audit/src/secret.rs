@@ -24,7 +24,7 @@ pub enum Holder {
     ControlPlanes,
     /// Members of etcd, and control planes.
     Etcd,
-    /// One machine alone.
+    /// Only this machine.
     Machine(String),
     /// Machines that join by token, and the founder, which creates it.
     Joiners,
@@ -49,7 +49,7 @@ impl Secret {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exposure {
-    /// Nothing: there is no secret in it.
+    /// It contains no secret.
     #[default]
     Public,
     /// Act as this one machine towards the cluster, or use passwords of the user.
@@ -63,7 +63,7 @@ pub enum Exposure {
 }
 
 impl Exposure {
-    /// All, the least first.
+    /// All values, the least exposed first.
     pub const ALL: [Self; 5] = [
         Self::Public,
         Self::Identity,
@@ -72,7 +72,8 @@ impl Exposure {
         Self::Signs,
     ];
 
-    /// Its name in the spec and the manifest; then for people what such a document is, and what its reader can do.
+    /// Its name in the spec and the manifest; then, in readable form, the kind of document, and the abilities of its
+    /// reader.
     fn words(self) -> [&'static str; 3] {
         match self {
             Self::Public => ["public", "holds no secret", "learns no secret"],

@@ -26,13 +26,13 @@ pub struct Problem {
 /// How a file of a mirror can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not there.
+    /// It is missing.
     Missing,
     /// It has another digest, lower-case hex.
     Digest(String),
     /// The file exists and is empty.
     Empty,
-    /// It could not be read, and why.
+    /// It could not be read, with the reason.
     Unreadable(String),
     /// The server did not answer, and why.
     NoAnswer(String),

@@ -1,4 +1,4 @@
-//! One file: fetched into `NAME.part`, from where an earlier try stopped, and given its name when its digest is right.
+//! Downloading one file to `NAME.part`, resuming an earlier attempt, and renaming it when its digest is correct.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -50,7 +50,7 @@ impl Part {
     }
 }
 
-/// One try. Received bytes are kept for the next one, unless they are wrong.
+/// One attempt. Received bytes are kept for the next one, unless they are wrong.
 pub(crate) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &Progress) -> Result<u64, RequestError> {
     let part = Part::of(path);
     let begun = part.begun();

@@ -14,7 +14,7 @@ pub(crate) struct Proxies {
 }
 
 impl Proxies {
-    /// Those of an environment.
+    /// The proxies of an environment.
     pub(crate) fn of(environment: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| {
             let value = environment(name).or_else(|| environment(&name.to_uppercase()));

@@ -37,11 +37,11 @@ pub struct SyncOptions {
 /// Result for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was there, with so many bytes.
+    /// It was present, with this many bytes.
     Present(u64),
-    /// It was fetched, with so many bytes.
+    /// It was downloaded, with this many bytes.
     Fetched(u64),
-    /// It could not be fetched, and why.
+    /// It could not be downloaded, with the reason.
     Failed(String),
 }
 

@@ -12,7 +12,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use crate::request::Request;
 
-/// Most characters of a path that are written down.
+/// The maximum length of a logged path.
 const MOST_CHARACTERS: usize = 200;
 
 /// Path segments that are no secrets: those that this server uses, and empty and relative ones.
@@ -38,13 +38,13 @@ const WORDS: [&str; 13] = [
 pub(crate) enum Outcome {
     /// A document with secrets was sent, and the client closed the connection in order.
     Given,
-    /// It was sent in part, or the client never closed the connection in order: it may not have all of it.
+    /// A part was sent, or the client did not close the connection normally: it may not have received everything.
     Interrupted,
-    /// Not a byte of it could be sent, so that the machine may ask again.
+    /// No byte could be sent, so that the machine may ask again.
     Returned,
     /// A file without secrets was sent.
     Sent,
-    /// There is nothing of this name for this machine.
+    /// This machine has no file of this name.
     Unknown,
     /// The document was sent before.
     Spent,
@@ -52,13 +52,13 @@ pub(crate) enum Outcome {
     Changed,
     /// The address exceeds its rate limit.
     Limited,
-    /// Not a request, or one too slow or too long.
+    /// An invalid, slow or long request.
     Refused,
     /// The state could not be written, so that nothing was sent.
     Failed,
 }
 
-/// One line.
+/// A line of the log.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) at: String,

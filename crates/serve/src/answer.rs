@@ -19,7 +19,7 @@ use crate::{
 /// The body of every answer without a file.
 pub(crate) const NOTHING: &[u8] = b"nothing here\n";
 
-/// Everything that an answer is made of.
+/// The state from which requests are answered.
 #[derive(Debug)]
 pub struct Server {
     /// The rendered tree.

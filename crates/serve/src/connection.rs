@@ -1,4 +1,4 @@
-//! One connection: one request, one answer.
+//! A connection: one request and its answer.
 
 use std::{
     io::{self, Read},
@@ -169,7 +169,7 @@ fn header(status: u16, length: u64) -> String {
         503 => "Service Unavailable",
         _ => "Bad Request",
     };
-    // Nothing keeps a copy of a document (RFC 9111 §5.2.2.5).
+    // No cache may store a document (RFC 9111 §5.2.2.5).
     format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Length: {length}\r\nContent-Type: application/octet-stream\r\n\
          Cache-Control: no-store\r\nConnection: close\r\n\r\n"

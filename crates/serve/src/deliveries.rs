@@ -15,14 +15,14 @@ pub(crate) enum Event {
     /// A document went out, or began to.
     Given {
         node: String,
-        /// Of the document.
+        /// The document's digest.
         sha256: String,
         /// The address that has it.
         to: String,
         /// When, RFC 3339.
         at: String,
     },
-    /// Nothing of it went out after all.
+    /// No byte of it was sent.
     Returned { node: String, sha256: String },
     /// The connection ended before the other side had all of it.
     Interrupted { node: String, sha256: String },

@@ -24,7 +24,7 @@ struct Bucket {
 }
 
 impl Limits {
-    /// So many requests a second for each address, on average; 0 is any number.
+    /// The average number of requests per second for each address; 0 is unlimited.
     pub fn new(rate: u32) -> Self {
         Self {
             rate: u64::from(rate),

@@ -11,7 +11,7 @@ use thiserror::Error as ThisError;
 
 use crate::request::segments;
 
-/// Most bytes of a file that is looked into: no bundle has more.
+/// The maximum size of a file that is searched for a bundle: no bundle is larger.
 const LARGEST: u64 = 1 << 20;
 /// Name of a rendered tree's list of files.
 const MANIFEST: &str = "manifest.json";

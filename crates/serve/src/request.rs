@@ -2,10 +2,10 @@
 
 use firelay_base::encoding::percent_decode;
 
-/// Most bytes of a request's line and headers.
+/// The maximum size of a request's line and headers, in bytes.
 pub const MOST_BYTES: usize = 8 << 10;
 
-/// Most headers.
+/// The maximum number of headers.
 const MOST_HEADERS: usize = 64;
 
 /// Identifies the machine, if the path contains `self`.
@@ -18,7 +18,7 @@ pub struct Request {
     pub head: bool,
     /// The path without its query, and without the server that an absolute form names, as it came.
     pub path: String,
-    /// Its segments, decoded; `None` for a path that names no file anywhere.
+    /// Its segments, decoded; `None` for a path that can name no file.
     pub segments: Option<Vec<String>>,
     /// The machine, by the header.
     pub node: Option<String>,
@@ -27,7 +27,7 @@ pub struct Request {
 /// The result of parsing the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// More are needed.
+    /// More bytes are needed.
     Partial,
     /// A request.
     Whole(Request),

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-/// One address has at most one place in so many.
+/// An address gets at most one in this many slots.
 const SHARE: usize = 4;
 
 /// A network has what this many addresses may have.
@@ -80,7 +80,7 @@ impl Slots {
         waited.unwrap_or_else(PoisonError::into_inner).0.all < count
     }
 
-    /// All places.
+    /// The total number of slots.
     pub(crate) fn most(&self) -> usize {
         self.most
     }

@@ -11,7 +11,7 @@ use rustls::{ServerConnection, StreamOwned};
 /// The time that the client gets to finish after the answer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Most bytes that are read of what follows a request.
+/// The maximum number of bytes read after a request.
 const MOST_LEFT_OVER: usize = 64 << 10;
 
 /// A stream whose reads and writes fail when its time is up.

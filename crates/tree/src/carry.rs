@@ -13,7 +13,7 @@ use std::{
 
 use crate::names::{MANIFEST, is_staging, parents};
 
-/// More of the user's files than this are not linked one by one: the directory is then not for the tree alone.
+/// The limit for linking the user's files one by one: with more, the directory is not used for the tree alone.
 const MOST: usize = 1000;
 
 /// Which paths of a tree are firelay's.

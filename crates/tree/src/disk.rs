@@ -109,8 +109,8 @@ pub(crate) fn make_private_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// More files and directories than this are put on the disk by one sync of the file system. That writes what other programs have
-/// not synced yet as well, so it is not worth it for a few.
+/// The limit for syncing files and directories one by one. Above it, one sync of the file system is used; it also
+/// writes data of other programs, so it is too expensive for a few files.
 const MANY: usize = 256;
 
 /// Waits until files are on the disk, and the names in all directories below `root`.

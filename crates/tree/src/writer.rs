@@ -283,7 +283,7 @@ impl TreeWriter {
         }) && fs::read(&path).is_ok_and(|found| found == bytes)
     }
 
-    /// Everything that is not firelay's where a file goes, or where one goes away: files, and links on the way.
+    /// Reports foreign entries in the way of added or removed files: files, and links on the path.
     fn refuse_foreign(&self, entries: &BTreeMap<String, Entry>) -> Result<(), Error> {
         let mut foreign = BTreeSet::new();
         for path in entries.keys().chain(&self.owned).map(String::as_str).chain([MANIFEST]) {

@@ -27,7 +27,7 @@ pub struct Manifest {
     /// Names of all nodes and pools that have files, also where `files` are those of a part.
     #[serde(skip)]
     pub machines: BTreeSet<String>,
-    /// It is of a render of all nodes, also where `files` are those of a part.
+    /// It describes a render of all nodes, even if `files` lists only a part.
     #[serde(skip)]
     pub whole: bool,
 }

@@ -134,7 +134,8 @@ impl Tree {
     }
 }
 
-/// Most bytes of a file of a tree: over the manifest of a hundred thousand machines, under what a machine has.
+/// The maximum size of a file of a tree: larger than the manifest of a hundred thousand machines, smaller than a
+/// machine's memory.
 const MOST: u64 = 256 << 20;
 
 /// The bytes of a file. Reading a pipe would block, and an endless file would fill the memory.

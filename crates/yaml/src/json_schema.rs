@@ -87,7 +87,7 @@ fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
 struct Reader<'t> {
     at: Decoder<'t>,
     schema: &'t Value,
-    /// Nothing of the value is shown.
+    /// The value is never shown.
     secret: bool,
 }
 

@@ -85,7 +85,7 @@ impl<'s> Tree<'s> {
     }
 }
 
-/// To its place in a text that begins at an offset; without one it is about that text.
+/// Moves a finding to a text that begins at an offset; a finding without a position is about that text.
 fn move_finding(finding: &mut Diagnostic, by: usize) {
     let span = finding.span.unwrap_or_default();
     finding.span = Some(Span {

@@ -90,7 +90,7 @@ fn server(place: &str) -> Result<Option<String>, Failure> {
     Ok(Some(format!("{scheme}://{}", rest.trim_end_matches('/'))))
 }
 
-/// As machines ask, also for those that they fetch elsewhere.
+/// Sends the same requests as machines, also for files that they fetch elsewhere.
 fn on_server(files: &[File], base: &str, client: &Client, args: &ArtifactsCheck) -> (usize, Vec<Row>) {
     let wanted = files.iter().map(|file| Wanted {
         path: file.path.clone().unwrap_or_default(),

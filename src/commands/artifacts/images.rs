@@ -28,7 +28,7 @@ const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContain
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ImageReport {
-    /// Of the machines: an image has to be there for each.
+    /// The machines' architectures: the image has to exist for each.
     architectures: BTreeSet<Arch>,
     images: Vec<Image>,
     /// URLs of manifests that the founder fetches: their images are unknown here.
@@ -38,7 +38,7 @@ struct ImageReport {
 /// An image of the cluster.
 #[derive(Serialize)]
 pub(super) struct Image {
-    /// As it is pulled.
+    /// The name with which it is pulled.
     pub(super) image: String,
     /// Upstream's name; absent for what firelay only passes on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ fn copies(images: &[Image], registry: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Of the machines that run containers.
+/// The architectures of machines that run containers.
 pub(super) fn architectures(plan: &Plan) -> BTreeSet<Arch> {
     let kubernetes = plan.nodes.iter().filter(|node| node.roles.kubernetes());
     kubernetes.map(|node| node.arch).collect()

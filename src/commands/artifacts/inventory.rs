@@ -27,7 +27,7 @@ pub(super) struct File {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
-    /// Of the machines that fetch it.
+    /// The architectures of the machines that fetch it.
     pub(super) architectures: BTreeSet<Arch>,
     pub(super) sha256: String,
     /// The size in bytes, if it is known.

@@ -18,9 +18,9 @@ pub struct Question {
 
 /// How an answer is stored.
 pub enum Take {
-    /// It is kept as it is.
+    /// It is stored unchanged.
     Word(fn(&mut Answers) -> &mut String),
-    /// It is read.
+    /// It is parsed.
     Read(fn(&mut Answers, &str) -> Result<(), String>),
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Line {
     line: usize,
     column: usize,
     text: String,
-    /// It could not be varied; its text is part of the value's.
+    /// It could not be varied, but its text is part of the value's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     guess: bool,
 }
@@ -76,7 +76,7 @@ pub(super) struct Answer {
     /// Why it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<&'static str>,
-    /// It follows the secrets bundle.
+    /// It depends on the secrets bundle.
     pub(super) bundle: bool,
     /// Lines that give it as a patch.
     pub(super) patches: Vec<Line>,
@@ -107,7 +107,7 @@ impl Answer {
         self.not_shown.get_or_insert(why);
     }
 
-    /// Of a certificate or key.
+    /// The answer for a certificate or key.
     pub(super) fn secret(address: &Address) -> Self {
         Self {
             bundle: true,

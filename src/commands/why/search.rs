@@ -82,7 +82,7 @@ impl Search<'_> {
         sources.into_iter().collect()
     }
 
-    /// Those of some scalars that may matter: without halves that may all be varied at once and change nothing.
+    /// The scalars that may matter: halves that can be varied together without an effect are excluded.
     fn sift<'s>(&self, sites: &[&'s Path]) -> Vec<&'s Path> {
         let mut variant = Some(self.root.clone());
         for site in sites {

@@ -8,7 +8,7 @@ pub(super) type Path = Vec<usize>;
 /// Lists longer than this are looked into only if the list as a whole matters.
 const LONG: usize = 8;
 
-/// All nodes but the root, parents before children, without those below `skipped` ones.
+/// All nodes except the root, parents before children, without those below `skipped` ones.
 pub(super) fn sites(root: &Node<'_>, skipped: &impl Fn(&[&str]) -> bool) -> Vec<Path> {
     let mut sites = Vec::new();
     collect(root, &mut Vec::new(), &mut Vec::new(), skipped, &mut sites);

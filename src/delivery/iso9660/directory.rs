@@ -219,7 +219,7 @@ fn length(name: &[u8]) -> u8 {
 /// A name in one of the trees; a file's in the plain one has a dot and a version (ECMA-119 §7.5.1).
 fn identifier(name: &str, names: Names, file: bool) -> Vec<u8> {
     match names {
-        // As genisoimage and Windows write them, without the version that the plain tree has.
+        // The form of genisoimage and Windows, without the plain tree's version number.
         Names::Joliet => name.chars().flat_map(ucs2).collect(),
         Names::Plain => {
             let plain = |character: char| match character.to_ascii_uppercase() {

@@ -82,7 +82,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Two descriptors and their end, four path tables, directories, files.
+    /// Two descriptors and the terminator, four path tables, directories, files.
     fn new(tree: &Tree<'_>) -> Self {
         let sectors = |bytes: usize| bytes.div_ceil(SECTOR);
         let both = [Names::Plain, Names::Joliet];

@@ -39,7 +39,7 @@ fn walk(image: &[u8], record: usize, above: &str, found: &mut BTreeMap<String, V
 #[test]
 fn a_reader_of_the_joliet_tree_finds_every_file() {
     let large = vec![7; 3 * SECTOR + 1];
-    // So many that a directory has two sectors.
+    // Enough files for a directory of two sectors.
     let names: Vec<_> = (0..60).map(|number| format!("a/b/file-number-{number:02}")).collect();
     let mut files: BTreeMap<&str, &[u8]> = names.iter().map(|name| (name.as_str(), name.as_bytes())).collect();
     files.extend([("empty", &b""[..]), ("a/large", &large), ("z/y/x", b"x")]);

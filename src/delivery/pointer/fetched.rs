@@ -59,7 +59,7 @@ pub(super) fn payload(files: &NodeFiles) -> Vec<u8> {
 /// `/etc/firelay/pointer.json`.
 #[derive(Serialize)]
 struct Pointer<'a> {
-    /// As the boot chain reports them; the name is empty for a pool.
+    /// The boot chain's name of the node; empty for a pool.
     node: &'a str,
     role: String,
     url: String,

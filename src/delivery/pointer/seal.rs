@@ -12,8 +12,8 @@ use crate::{
 #[derive(Clone)]
 pub struct PayloadKeys {
     seed: Derivation,
-    /// Of the bundle; behind everything that a key is derived from, so that a new epoch gives new keys. In the first there is
-    /// nothing, as before epochs counted: clusters keep their documents.
+    /// The bundle's epoch. It is appended to the input of every key derivation, so that a new epoch gives new keys. It
+    /// is empty in the first epoch, as before epochs existed, so that documents of old clusters do not change.
     epoch: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl std::fmt::Debug for PayloadKeys {
 }
 
 impl PayloadKeys {
-    /// Those that follow from a bundle.
+    /// The keys derived from a bundle.
     pub fn of(bundle: &Bundle) -> Self {
         let epoch = match bundle.epoch {
             0 => Vec::new(),

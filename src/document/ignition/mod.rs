@@ -35,7 +35,7 @@ pub struct Ignition {
 /// A document elsewhere, and how it is fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote<'a> {
-    /// Its URL, for Ignition's eyes.
+    /// Its URL, in Ignition's syntax.
     pub source: &'a str,
     /// Its content is gzipped.
     pub compressed: bool,

@@ -115,7 +115,7 @@ struct Storage<'a> {
     links: Vec<Link<'a>>,
 }
 
-/// Not `overwrite`: that would empty a directory that the image has, and the mode is set either way.
+/// Without `overwrite`, which would empty an existing directory; the mode is set in any case.
 #[derive(Serialize)]
 struct Directory<'a> {
     path: &'a str,

@@ -160,7 +160,7 @@ impl<'a> ClusterConfiguration<'a> {
             dns: Dns::of(&kubernetes.dns),
             proxy: kubernetes.kube_proxy.is_none().then_some(Proxy { disabled: true }),
             image_repository: other_than(IMAGE_REPOSITORY, &kubernetes.image_repository),
-            // Of the leaves that kubeadm makes when it renews: as firelay's, P-256 under whichever CA.
+            // For leaf certificates that kubeadm renews: P-256 like firelay's, whatever the CA.
             encryption_algorithm: "ECDSA-P256",
             certificate_validity_period: other_than(&LEAF_VALIDITY, &plan.pki.leaf_validity)
                 .copied()

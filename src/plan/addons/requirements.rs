@@ -144,7 +144,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Two cannot listen on one port of a machine.
+    /// The finding for a port that is already used on a machine.
     fn taken(&self, port: &PortPlan, all: &Requirements) -> Option<Diagnostic> {
         let number = port.port?;
         let same = |other: &&PortPlan| {

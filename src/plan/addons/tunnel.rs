@@ -24,7 +24,7 @@ impl Tunnel {
     }
 }
 
-/// That of the plan's network plugin, by its parameters alone.
+/// The tunnel of the plan's network plugin, by its parameters alone.
 pub(in crate::plan) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
     let addon = addons.iter().find(|addon| addon.choice.declaration.kind == Kind::Cni)?;
     let (declaration, parameters) = (&addon.choice.declaration, &addon.choice.parameters);

@@ -46,7 +46,7 @@ pub fn file_of(asked: &str) -> String {
     percent_decode(path).unwrap_or_else(|| path.to_owned())
 }
 
-/// Two sources of different files that would have to be the same file of a mirror.
+/// Two sources of different files with the same path in a mirror.
 pub fn crossed(plan: &Plan) -> Option<[&str; 2]> {
     let mut held = BTreeMap::new();
     for (url, upstream, sha256) in fetched(plan) {

@@ -25,7 +25,7 @@ pub(in crate::plan) struct Direct {
 }
 
 impl Direct {
-    /// Of the cluster's domain, ranges, endpoint and named machines.
+    /// Uses the cluster's domain, ranges, endpoint and named machines.
     pub(in crate::plan) fn new(domain: &str, ranges: &Ranges, endpoint: &Endpoint, groups: &[NodeGroup<'_>]) -> Self {
         let mut names: Vec<_> = ALWAYS.iter().map(|name| (*name).to_owned()).collect();
         names.push(format!(".{domain}"));

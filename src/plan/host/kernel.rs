@@ -23,9 +23,9 @@ pub struct Sysctl {
 /// Values that a spec may set instead.
 #[derive(Debug)]
 enum Bound {
-    /// Nothing, and why.
+    /// No other value, with the reason.
     Fixed(&'static str),
-    /// As much or more.
+    /// This value or a higher one.
     Least,
 }
 

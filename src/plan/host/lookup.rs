@@ -18,7 +18,7 @@ pub(super) fn resolve(hosts: &BTreeMap<&Spanned<String>, &Vec<Spanned<String>>>)
 
 /// Refuses what is no address or no name.
 pub(super) fn check(address: &Spanned<String>, list: &[Spanned<String>], report: &mut Report) {
-    // One spelling each, so that the nearer line replaces the farther.
+    // One spelling each, so that the more specific line replaces the other.
     if address.parse::<IpAddr>().map(|parsed| parsed.to_string()).as_ref() != Ok(&address.value) {
         let finding = Diagnostic::error("FL0612", "not an address").at(address.span);
         let help = address.parse::<IpAddr>().map_or_else(

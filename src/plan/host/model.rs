@@ -21,7 +21,7 @@ pub struct HostPlan {
     pub kernel_modules: Vec<String>,
     /// Swap stays on.
     pub swap: bool,
-    /// One certificate in PEM each.
+    /// One PEM certificate each.
     pub trusted_cas: Vec<String>,
     /// Where packages come from; none leaves the image's own sources.
     pub package_sources: Vec<PackageSourcePlan>,
@@ -87,7 +87,7 @@ pub struct DiskPlan {
     pub filesystem: Filesystem,
     pub mount: String,
     pub label: String,
-    /// Of mount(8), with commas.
+    /// Options of mount(8), separated by commas.
     pub options: String,
 }
 
@@ -98,7 +98,7 @@ pub struct MountPlan {
     pub mount: String,
     /// As in fstab(5); `none` for a bind mount.
     pub kind: String,
-    /// Of mount(8), with commas; never empty.
+    /// Options of mount(8), separated by commas; never empty.
     pub options: String,
 }
 

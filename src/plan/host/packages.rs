@@ -19,7 +19,7 @@ pub(super) fn resolve(packages: &[&Spanned<String>], site: &Site<'_>, report: &m
 /// Refuses what would be an option, several names, or a path.
 pub(super) fn check(name: &Spanned<String>, report: &mut Report) {
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    // To apt-get, what ends so is to be removed.
+    // apt-get removes packages whose names end so.
     if !starts_well || name.ends_with('-') || !names::is_plain(name, "+-._:~=@") {
         let finding = Diagnostic::error("FL0614", "not the name of a package").at(name.span);
         report.push(finding.label("letters, digits and + - . _ : ~ = @, no - at the end, one name in each entry"));

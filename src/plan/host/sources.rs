@@ -71,7 +71,7 @@ fn unfit(source: &PackageSource, form: SourceForm) -> Option<Diagnostic> {
     }
 }
 
-/// One entry is either of releases with components or of directories without: of anything else apt refuses the whole file.
+/// An entry has either releases with components or directories without: apt refuses a file with any other entry.
 fn mixed(source: &PackageSource, finding: impl Fn(Span) -> Diagnostic) -> Option<Diagnostic> {
     let flat = source.suites.iter().find(|suite| is_flat(suite))?;
     let help = "a suite that ends with / is a directory with Packages in it; give releases (`trixie`) in a source of their own";

@@ -149,7 +149,7 @@ fn within(address: IpAddr, subnets: &[IpNet]) -> Option<IpNet> {
     IpNet::new(address, length).ok()
 }
 
-/// One address for each machine; nothing but a finding if they are not as many.
+/// One address for each machine; only a finding if the numbers differ.
 fn further(
     text: &Spanned<String>,
     machines: &Machines<'_>,

@@ -14,7 +14,7 @@ use crate::{
     spec::{Interface, Route},
 };
 
-/// Most bytes of a name (`IFNAMSIZ` of linux/if.h, less the zero at its end).
+/// The maximum length of a name in bytes (`IFNAMSIZ` of linux/if.h, less the terminating zero).
 const LONGEST_NAME: usize = 15;
 /// Names that mean something else to the kernel: its loopback, and two directories of `net.ipv4.conf`.
 const TAKEN: &[&str] = &["all", "default", "lo"];

@@ -130,7 +130,7 @@ pub enum ManifestSource {
     /// Fetched by the founder, and checked.
     Url {
         url: String,
-        /// As [`super::ArtifactPlan::upstream`].
+        /// Like [`super::ArtifactPlan::upstream`].
         upstream: Option<String>,
         sha256: String,
     },

@@ -35,7 +35,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Of so many machines, one at least.
+    /// The limit for this number of machines, at least one.
     pub fn of(self, machines: usize) -> usize {
         let most = match self {
             Self::Number(number) => number,

@@ -58,7 +58,7 @@ pub struct BgpPeerPlan {
     pub asn: u32,
     /// TCP MD5 password.
     pub password: Option<Secret<String>>,
-    /// More than one hop away.
+    /// The router is more than one hop away.
     pub multihop: bool,
 }
 

@@ -76,7 +76,7 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
-    /// It differs from another machine by nothing but its name, its addresses and the numbers of its hardware.
+    /// Whether it differs from another machine only in its name, its addresses and the numbers of its hardware.
     pub fn is_set_up_as(&self, other: &Self) -> bool {
         let Self {
             name: _,

@@ -1,4 +1,4 @@
-//! Of an operating system's profile.
+//! Checks of an operating system's profile.
 
 use semver::Version;
 

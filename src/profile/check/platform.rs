@@ -1,4 +1,4 @@
-//! Of a platform's profile.
+//! Checks of a platform's profile.
 
 use regex_lite::Regex;
 

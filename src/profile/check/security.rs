@@ -1,4 +1,4 @@
-//! Of a security profile.
+//! Checks of a security profile.
 
 use super::Check;
 use crate::profile::SecurityProfile;

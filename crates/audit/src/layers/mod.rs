@@ -67,13 +67,13 @@ impl fmt::Display for Wrap {
 /// The reason why not all of a file was searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unsearched {
-    /// It unpacks to too much.
+    /// It decodes to too many bytes.
     Grows,
-    /// More is wrapped in more.
+    /// It has too many nested encodings.
     Deep,
     /// The file itself is too large.
     Large,
-    /// It is a pipe, a device, or a link to nowhere or to a directory.
+    /// It is a pipe, a device, a dangling link or a link to a directory.
     NoFile,
 }
 
@@ -219,7 +219,7 @@ impl Unpacking<'_> {
 
     /// Escapes of single bytes. One anywhere means that the whole text is resolved.
     fn escapes(&mut self, bytes: &[u8]) {
-        // Only in text: a backslash in a key is a byte like any other, and without it the key would be another.
+        // Only in text: in a binary key a backslash is an ordinary byte.
         let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
         for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
             self.within(Wrap::Escapes, decode::escapes(text));
@@ -297,7 +297,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// Of base64 in either alphabet; base32 and hex are among them.
+/// A character of base64 in either alphabet, which includes base32 and hex.
 fn is_coded(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }

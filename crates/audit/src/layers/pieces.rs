@@ -100,7 +100,7 @@ mod tests {
     use super::super::{Reader, Wrap, unpack, unpack_piece};
     use super::*;
 
-    /// Everything that is packed in a text.
+    /// The decoded content of a text.
     #[derive(Default)]
     struct Layers {
         all: BTreeSet<Vec<u8>>,

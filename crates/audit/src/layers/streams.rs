@@ -17,7 +17,7 @@ pub(crate) struct Inflated {
     pub(crate) plain: Zeroizing<Vec<u8>>,
     /// Bytes that it was made of.
     pub(crate) read: usize,
-    /// It came to its end, and its sum is right.
+    /// The stream ended regularly, with a correct checksum.
     pub(crate) ended: bool,
 }
 

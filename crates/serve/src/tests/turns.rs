@@ -137,7 +137,7 @@ fn only_a_document_that_arrived_is_given() {
     assert_eq!(ask("10.0.0.1", 1, false), "interrupted");
     assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
     assert_eq!(ask("10.0.0.1", usize::MAX, true), "interrupted");
-    // Nothing of a further try: the machine at that address still may ask, and no other.
+    // A further attempt: the machine at that address may still ask, but no other.
     assert_eq!(ask("10.0.0.1", 0, false), "returned");
     assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
     assert_eq!(ask("10.0.0.1", usize::MAX, false), "given");

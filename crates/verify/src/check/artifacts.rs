@@ -95,7 +95,7 @@ pub(super) fn directory<'a>(machine: &'a Machine, name: &str) -> Option<&'a str>
     lines(machine).find(|line| line.name == name).map(|line| line.directory)
 }
 
-/// Everything that a machine fetches, and its sandbox image.
+/// All downloads of a machine, and its sandbox image.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let version = known.cluster.version.as_str();
     let mut findings = Vec::new();

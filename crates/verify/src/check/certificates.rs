@@ -14,7 +14,7 @@ use crate::{
 /// Where certificates wait until a step puts them to use.
 const DIRECTORY: &str = "/etc/firelay/";
 
-/// Its directories in which firelay has its own; what else there is the user brought.
+/// firelay's own directories of certificates; files elsewhere come from the user.
 const OWN: [&str; 4] = ["pki/", "etcd/", "kubelet/", "kubeconfig/"];
 
 /// How a block of PEM begins.
@@ -53,7 +53,7 @@ pub(super) struct Row {
     /// Roles of machines that have to have it.
     #[serde(default)]
     on: Vec<String>,
-    /// They have to with etcd of this kind alone.
+    /// The etcd mode that requires them.
     etcd: Option<Etcd>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Row {
 enum Etcd {
     /// In static pods of the control planes.
     Stacked,
-    /// As units.
+    /// etcd runs as a systemd unit.
     External,
 }
 

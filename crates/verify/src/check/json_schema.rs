@@ -18,7 +18,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
 }
 
-/// Everything that a schema refuses in a value.
+/// All errors of a value against a schema.
 pub(super) fn refusals(schema: &Value, value: &Value) -> Vec<Refusal> {
     let mut reader = Reader {
         root: schema,

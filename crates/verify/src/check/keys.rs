@@ -15,7 +15,7 @@ const MARK: &str = "PRIVATE KEY-----";
 /// The public keys of a tree's authorities, each with the file that shows it.
 pub(super) type Authorities = BTreeMap<Vec<u8>, &'static str>;
 
-/// Those of a tree.
+/// The CAs of a tree.
 pub(super) fn authorities(tree: &Tree) -> Authorities {
     let mut found = Authorities::new();
     for row in TABLE.certificates.iter().filter(|row| row.authority) {

@@ -104,9 +104,9 @@ pub struct Check {
 /// The checks that are to be run.
 #[derive(Clone, Debug)]
 pub enum Chosen {
-    /// All of them.
+    /// All checks.
     All,
-    /// Those that can fail by one of these.
+    /// The checks that one of these causes can make fail.
     By(BTreeSet<Cause>),
 }
 

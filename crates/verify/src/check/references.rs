@@ -42,7 +42,7 @@ type Script = (Bytes, Option<Bytes>);
 #[derive(Debug, PartialEq, Eq)]
 struct Reference {
     path: String,
-    /// More comes behind it: a variable, a pattern.
+    /// It continues with a variable or a pattern.
     open: bool,
     line: usize,
 }

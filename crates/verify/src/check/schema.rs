@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Known, json_schema::refusals};
 use crate::{Finding, Format, Layer, Machine};
 
-/// That of the oldest release that firelay writes for; `schemas/README.md` has its source.
+/// The schema of the oldest supported release; `schemas/README.md` has its source.
 static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| crate::embedded_json(include_str!("../schemas/cloud-config-22.4.json")));
 

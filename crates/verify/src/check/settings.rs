@@ -59,7 +59,7 @@ impl At<'_> {
         })
     }
 
-    /// Of a volume of kubeadm (`hostPath` is a text) or of a pod (it is a mapping).
+    /// The host path of a volume, either kubeadm's (`hostPath` is a text) or a pod's (it is a mapping).
     fn host_path(&self, volume: &Value, kind: Option<&str>) -> Option<Finding> {
         let (path, kind) = match volume {
             Value::String(path) => (path.as_str(), kind),

@@ -116,7 +116,7 @@ impl Unit<'_> {
         })
     }
 
-    /// One without a hyphen has to be there.
+    /// A file without a hyphen is required.
     fn file(&self, key: &str, value: &str) -> Option<Finding> {
         (is_path(value) && !PROVIDED.has(self.machine, value)).then(|| {
             let message = format!("{key}={value}: nothing puts the file there, and the unit fails without it");
@@ -125,7 +125,7 @@ impl Unit<'_> {
         })
     }
 
-    /// One that never comes true keeps the unit from starting without a word.
+    /// A condition that is never true prevents the unit from starting, without a message.
     fn condition(&self, key: &str, value: &str) -> Option<Finding> {
         let path = value.trim_start_matches('|');
         (is_path(path) && !PROVIDED.has(self.machine, path)).then(|| {

@@ -139,7 +139,7 @@ fn own_addresses(machine: &Machine) -> Vec<Finding> {
         .collect()
 }
 
-/// As /proc/net/fib_trie and /proc/net/if_inet6 have it.
+/// The format of /proc/net/fib_trie and /proc/net/if_inet6.
 fn kernel_form(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),

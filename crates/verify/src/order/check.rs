@@ -21,8 +21,8 @@ const OF_ALL: &str = "node-names";
 const LEAVE: &str =
     "verify knows the waits of firelay's own steps; leave the unit and its scripts as they were rendered";
 
-/// Everything that is wrong with the order. In a tree of some machines, or with one that cannot be read, only what each has
-/// to do by itself is looked at.
+/// All findings about the order. In a tree of some machines, or with an unreadable one, only the checks of single
+/// machines run.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let graph = Graph::of(&tree.machines, tree.manifest.founded);
     let mut findings = without_steps(&graph);
@@ -57,7 +57,7 @@ pub(super) fn at(graph: &Graph<'_>, place: At, code: &'static str, message: Stri
     Finding::error(code, &chain.machine.document, message).at(chain.steps[place.step].path)
 }
 
-/// One machine founds, and asks all others first.
+/// Exactly one machine founds, and queries all others first.
 fn founders(graph: &Graph<'_>) -> Vec<Finding> {
     let founders: Vec<_> = graph.chains.iter().filter(|chain| chain.founds).collect();
     match founders[..] {

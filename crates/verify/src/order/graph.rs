@@ -13,11 +13,11 @@ use super::{
 /// An event of a machine: its number, its step's, its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct At {
-    /// Of the machine.
+    /// The index of the machine.
     pub machine: usize,
-    /// Of the step.
+    /// The index of the step.
     pub step: usize,
-    /// Of the event.
+    /// The index of the event.
     pub event: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct At {
 pub enum Need {
     /// A program without a document here.
     Outside(String),
-    /// So many of these acts.
+    /// A number of these acts.
     Of {
         /// The acts.
         from: Vec<At>,

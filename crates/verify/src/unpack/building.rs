@@ -26,12 +26,12 @@ pub(super) struct Laid<'a> {
     pub(super) mode: u32,
     pub(super) owner: &'a str,
     pub(super) place: &'a str,
-    /// It comes behind what the file has.
+    /// It is appended to the file.
     pub(super) append: bool,
 }
 
 impl<'a> Building<'a> {
-    /// Of the files of one node.
+    /// Starts with the files of one node.
     pub(super) fn new(files: Vec<TreeFile>, pool: &'a Pool) -> Self {
         let first = files.first().map(|file| file.described.clone()).unwrap_or_default();
         let platform = files.iter().find_map(|file| file.described.platform.clone());

@@ -10,7 +10,7 @@ use base64::{
 use flate2::read::MultiGzDecoder;
 use percent_encoding::percent_decode_str;
 
-/// Most bytes that anything may unpack to: far over any document, far under what a machine has.
+/// The maximum decoded size: far larger than any document, far smaller than a machine's memory.
 const MOST: u64 = 64 << 20;
 
 /// No reader of these documents checks the padding.
@@ -30,7 +30,7 @@ pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// It begins as gzip does.
+/// Whether it has gzip's magic number.
 pub(super) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
@@ -91,7 +91,7 @@ pub(super) fn mime(bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// It begins as a MIME message does (cloud-init, user_data.convert_string looks in the first 4 KiB).
+/// Whether it starts like a MIME message (cloud-init's user_data.convert_string searches the first 4 KiB).
 pub(super) fn is_mime(bytes: &[u8]) -> bool {
     const MARK: &[u8] = b"mime-version:";
     let head = &bytes[..bytes.len().min(4096)];

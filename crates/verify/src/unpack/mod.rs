@@ -171,7 +171,8 @@ fn lies_there(building: &mut Building<'_>, path: &str, place: &str, url: Option<
     }
 }
 
-/// One URL, or a store's own, `azure://account/box/name`, as its server has it: `https://account.blob.core.windows.net/box/name`.
+/// Whether two URLs are equal; `azure://account/box/name` equals its server's form
+/// `https://account.blob.core.windows.net/box/name`.
 fn is_same_place(url: &str, lies: &str) -> bool {
     let served = url.starts_with("https://") && !lies.starts_with("http");
     let ((host, path), (store, name)) = (place(url), place(lies));

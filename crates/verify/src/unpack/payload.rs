@@ -8,7 +8,7 @@ use crate::What;
 /// The file that describes the payload.
 pub(super) const POINTER: &str = "/etc/firelay/pointer.json";
 
-/// That file.
+/// The content of that file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Pointer {
     pub(super) url: String,

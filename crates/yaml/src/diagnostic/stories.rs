@@ -11,7 +11,7 @@ static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/errors");
 pub struct Story {
     /// `FL0103`.
     pub code: &'static str,
-    /// As in the register of codes.
+    /// The title in the register of codes.
     pub title: &'static str,
     /// Markdown: paragraphs and blocks of code.
     pub body: &'static str,

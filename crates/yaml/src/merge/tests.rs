@@ -171,7 +171,7 @@ fn long_lists_merge_in_their_order() {
     };
     let text = |item: &Node<'_>, key: &str| item.get(key).and_then(Node::text).map(str::to_owned);
     assert_eq!(items.len(), 20_002);
-    // Of one name there are two above, so they replace what is below.
+    // The upper text has two elements of one name, so its list replaces the lower one.
     assert_eq!(
         (text(&items[7], "a"), text(&items[7], "b")),
         (None, Some("7".to_owned()))
