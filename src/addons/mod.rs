@@ -103,8 +103,8 @@ fn name(addon: &str, file: &str) -> String {
     }
 }
 
-/// The manifest of every cluster. kubeadm creates this binding only in `init` and `upgrade apply` (kubernetes#138957). Without
-/// it the API server may not ask kubelets for logs and exec.
+/// The manifest of every cluster. kubeadm creates this binding only in `init` and `upgrade apply` (kubernetes#138957).
+/// Without it the API server may not request logs and exec from kubelets.
 fn core() -> Result<PhaseFile, Error> {
     let binding = template::render("addons/apiserver-kubelet-client.yaml.j2", &())?;
     Ok(("apiserver-kubelet-client.yaml".to_owned(), binding))

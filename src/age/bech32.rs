@@ -7,7 +7,7 @@ const GENERATOR: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd,
 /// Characters of the checksum.
 const CHECKSUM: usize = 6;
 
-/// The 32 bytes behind `PREFIX1`; upper case or lower case, not both.
+/// The 32 bytes after `PREFIX1`; upper case or lower case, not both.
 pub(super) fn decode(text: &str, prefix: &str) -> Option<Zeroizing<[u8; 32]>> {
     let lower = Zeroizing::new(text.to_ascii_lowercase());
     if text != *lower && text.bytes().any(|byte| byte.is_ascii_lowercase()) {

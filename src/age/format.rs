@@ -214,7 +214,7 @@ fn chacha(key: &[u8; 32]) -> LessSafeKey {
     LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("the key has 32 bytes"))
 }
 
-/// ChaCha20-Poly1305 (RFC 8439), the tag behind.
+/// ChaCha20-Poly1305 (RFC 8439), followed by the tag.
 fn encrypted(key: &[u8; 32], nonce: [u8; 12], text: &[u8]) -> Vec<u8> {
     // The final capacity: growing would leave a copy of the text in the old memory.
     let mut sealed = Vec::with_capacity(text.len() + TAG);
@@ -247,7 +247,7 @@ pub(super) fn derived(key: &[u8], salt: &[u8], info: &[u8]) -> Zeroizing<[u8; 32
 mod tests {
     use super::*;
 
-    /// 64 KiB exactly are one chunk, and it is the last: none is empty behind it.
+    /// Exactly 64 KiB are one chunk, the last one: no empty chunk follows.
     #[test]
     fn chunks_are_whole() {
         let length = |payload: usize| stream(&[1; 32], &vec![0; payload]).len() - payload;

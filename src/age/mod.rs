@@ -1,8 +1,8 @@
-//! age (C2SP, age.md, `age-encryption.org/v1`): what is sealed to recipients, and opened with their identities.
+//! age (C2SP, age.md, `age-encryption.org/v1`): encryption to recipients, and decryption with their identities.
 //!
-//! One writer for both who need it: the bundle, whose keys are random, and payloads of pointers, whose keys are derived so
-//! that the same bundle gives the same bytes. The crate `age` draws its keys itself, and its SSH recipients bring the crate
-//! `rsa` (docs/adr/0016-the-bundle-at-rest.md).
+//! One implementation for both users: the bundle, whose keys are random, and payloads of pointers, whose keys are
+//! derived so that the same bundle gives the same bytes. The crate `age` generates its keys itself, and its SSH
+//! recipients require the crate `rsa` (docs/adr/0016-the-bundle-at-rest.md).
 
 mod armor;
 mod bech32;

@@ -26,7 +26,7 @@ impl FromStr for Recipient {
         let text = text.trim();
         let mut words = text.split_ascii_whitespace();
         let (first, second) = (words.next().unwrap_or_default(), words.next());
-        // Text behind a key is its comment. A second key there would look like a recipient, and would not be one.
+        // Text after a key is its comment. A second key there would look like a recipient without being one.
         if text.contains(['\n', '\r']) || words.any(|word| word == ssh::ED25519 || word == ssh::RSA) {
             return Err("one recipient each; repeat --recipient".into());
         }

@@ -191,13 +191,13 @@ impl<'a> Wire<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// A number that is not negative, without the zero before it.
+    /// A non-negative number, without its leading zero byte.
     fn number(&mut self) -> Option<&'a [u8]> {
         let number = self.string()?;
         Some(number.strip_prefix(&[0]).unwrap_or(number))
     }
 
-    /// The key behind the two check numbers in the private part.
+    /// The key after the two check numbers in the private part.
     fn secret(&mut self, kind: &Kind) -> Option<Zeroizing<Vec<u8>>> {
         if self.take(4)? != self.take(4)? {
             return None;

@@ -84,7 +84,7 @@ impl<'a> Assembly<'a> {
         own.map_or(self.bundle.issued_at, |own| own.issued_at)
     }
 
-    /// The bundle that all secrets come from.
+    /// The bundle with all secrets.
     pub fn bundle(&self) -> &Bundle {
         self.bundle
     }
@@ -176,8 +176,8 @@ fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), F
     }
 }
 
-/// Does the same for each node, on all processors. The failure is that of the first node that has one, in the order of the
-/// spec, whichever thread came to its end first.
+/// Runs a function for each node, on all processors. The returned error is that of the first failing node in the order
+/// of the spec, whichever thread fails first.
 pub fn for_each_node<T: Send + Sync>(
     nodes: &[NodePlan],
     work: impl Fn(&NodePlan) -> Result<T, Failure> + Sync,

@@ -1,4 +1,5 @@
-//! `audit`: what each document of a tree opens to who reads it, and who can. And the same before a render is put in place.
+//! `audit`: the access that each document of a tree gives to its readers, and who the readers are. The same check runs
+//! before a render is put in place.
 
 use std::{path::Path, sync::Arc};
 

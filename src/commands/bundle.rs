@@ -37,8 +37,8 @@ pub fn bundle_path(inputs: &Inputs) -> PathBuf {
     inputs.secrets.clone().unwrap_or_else(beside)
 }
 
-/// Reads a bundle, `-` from stdin; without one the help is the command that makes it. `piped` is the verb as it is typed
-/// with the bundle on its stdin.
+/// Reads a bundle, `-` from stdin; if it is missing, the help shows the command that creates it. `piped` is the verb's
+/// command line with the bundle on stdin.
 pub fn load_bundle(
     path: &Path,
     identity: &IdentityArg,
@@ -71,7 +71,7 @@ pub fn is_missing(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
 
-/// Refuses to go on without the bundle of a tree that was rendered before: any other bundle makes another cluster.
+/// Refuses to continue without the bundle of an existing tree: any other bundle makes another cluster.
 pub fn refuse_lost(path: &Path, out: &Path, cluster: &str) -> Result<(), Failure> {
     if path == Path::new("-") || !is_missing(path) {
         return Ok(());
@@ -251,7 +251,7 @@ pub fn save_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts a bundle in the place of the one that was read, or on stdout where that came from stdin.
+/// Replaces the bundle that was read, or writes to stdout if it came from stdin.
 pub fn replace_bundle(path: &Path, bundle: &Bundle) -> Result<(), Failure> {
     if path == Path::new("-") {
         let text = bundle.to_file(&mut getrandom::fill)?;

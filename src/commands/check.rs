@@ -29,7 +29,7 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         Ok(project) => (&project.spec, &project.warnings),
         Err(refused) => (&refused.spec, &refused.findings),
     };
-    // Annotations have the severity that ends the run.
+    // Annotations have the severity that decides the exit code.
     let findings = &match args.strict {
         true => findings.iter().cloned().map(Diagnostic::strict).collect(),
         false => findings.clone(),

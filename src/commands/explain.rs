@@ -106,7 +106,7 @@ fn refusal(unknown: &Unknown) -> String {
 /// A story in lines of the terminal.
 fn told(story: &Story) -> String {
     let mut text = format!("{}: {}\n", story.code, story.title);
-    // Every second part is a block of code, behind the name of its language.
+    // Every second part is a code block that starts with the name of its language.
     for (index, part) in story.body.split("```").enumerate() {
         let paragraphs = part.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty());
         if index % 2 == 0 {

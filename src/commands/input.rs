@@ -49,8 +49,8 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
     Ok(input)
 }
 
-/// Composes a spec with the security profile and the files that it names. Without a library the profiles that come with firelay
-/// are searched.
+/// Composes a spec with the security profile and the files that it names. Without a library the embedded profiles are
+/// searched.
 pub fn compose(input: Input, library: Option<&Library>, read: Load<'_>) -> Result<Composed, Failure> {
     let composed = Composed::new::<Failure>(input, |source, name| match library {
         Some(library) => Ok(library.baseline(source, name)),
@@ -59,7 +59,7 @@ pub fn compose(input: Input, library: Option<&Library>, read: Load<'_>) -> Resul
     Ok(composed?.with_files(read))
 }
 
-/// The profiles that come with firelay, and those of a directory, as texts of a source.
+/// The embedded profiles, and those of a directory, as texts of a source.
 pub fn library(directory: Option<&Path>, source: &mut Source) -> Result<Library, Failure> {
     let mut library = Library::embedded(source)?;
     let Some(directory) = directory else {

@@ -41,7 +41,7 @@ pub fn run(args: &Kubeconfig) -> Result<(), Failure> {
     report(args, &project.plan.name, validity.1)
 }
 
-/// A name that goes into a certificate.
+/// Checks a name for use in a certificate.
 fn check_name(flag: &str, name: &str) -> Result<(), Failure> {
     let problem = match name {
         "" => "the name is empty",

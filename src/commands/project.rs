@@ -42,7 +42,7 @@ pub struct Refused {
     pub findings: Vec<Diagnostic>,
 }
 
-/// A project, or the spec that makes none.
+/// A project, or the refused spec.
 pub type Resolution = Result<Project, Box<Refused>>;
 
 /// Profiles without a spec.

@@ -137,7 +137,7 @@ fn stale(out: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(stale)
 }
 
-/// Whether a volume is what would be made of a machine now, in any form.
+/// Whether a volume equals a machine's current seed, in any form.
 fn is_of(tree: &TreeReader, machine: &Machine<'_>, image: &[u8]) -> bool {
     [Form::Cidata, Form::ConfigDrive]
         .into_iter()

@@ -35,7 +35,7 @@ const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr
 /// Name of the state in the tree.
 const STATE: &str = ".firelay-serve";
 
-/// Exit code of a program that the second SIGINT ends.
+/// Exit code after a second SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// Runs the verb until a signal ends it.
@@ -155,7 +155,7 @@ fn access_log(args: &Serve) -> Result<AccessLog, Failure> {
     Ok(AccessLog::new(sink))
 }
 
-/// A stream that is readable after SIGINT or SIGTERM. The second signal ends the program at once.
+/// A stream that is readable after SIGINT or SIGTERM. A second signal ends the program at once.
 fn stop() -> io::Result<UnixStream> {
     let (read, write) = UnixStream::pair()?;
     let stopping = Arc::new(AtomicBool::new(false));

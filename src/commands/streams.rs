@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use crate::cli::OutputFormat;
 
-/// Writes data as it is. A reader that had enough (`firelay check | head -1`) is no failure; a full disk is one.
+/// Writes data unchanged. A reader that closes its end (`firelay check | head -1`) is no failure; a full disk is one.
 pub fn data(text: &str) -> Result<(), Failure> {
     bytes(text.as_bytes())
 }

@@ -84,7 +84,7 @@ fn wrong(what: &str) -> Failure {
     Failure::Usage(format!("the query on stdin is not right: {what}"))
 }
 
-/// The query's texts. The provider makes nothing else of an HCL query; who tests by hand does.
+/// The query's texts. The provider always sends texts; manual tests may not.
 fn texts(bytes: &[u8]) -> Result<BTreeMap<String, String>, Failure> {
     let query: Value = serde_json::from_slice(bytes).map_err(|error| wrong(&format!("no JSON ({error})")))?;
     let Value::Object(query) = query else {

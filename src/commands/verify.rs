@@ -1,4 +1,4 @@
-//! `verify`: whether the machines of a rendered tree would come up.
+//! `verify`: whether the machines of a rendered tree would start.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Network plugins and add-ons as data: `templates/{cni,addons}/NAME/addon.yaml`.
 //!
-//! A declaration says which parameters the spec takes, which images and manifests a release has, what must hold, and what
-//! the cluster's machines need for it. Nothing outside of these files knows a plugin or add-on by name.
+//! A declaration defines the parameters in the spec, the images and manifests of each release, constraints, and
+//! requirements on machines. No other file knows a plugin or add-on by name.
 
 mod checks;
 mod choice;

@@ -55,7 +55,7 @@ impl std::fmt::Debug for ArtifactFile {
     }
 }
 
-/// How the document goes to the platform.
+/// The delivery of the document to the platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// Name of the delivered file, one of [`Artifact::files`].

@@ -1,4 +1,4 @@
-//! A document for who puts it through a template engine first.
+//! Documents for users who pass them through a template engine.
 
 /// The template engine that processes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ fn terraform(text: &str) -> String {
     escaped + rest
 }
 
-/// Every opening of a tag becomes an expression whose value it is. A tag of a block would swallow the line break behind it
+/// Replaces every start of a tag by an expression with that value. A block tag would remove the following line break
 /// (cloud-init renders with `trim_blocks`).
 fn jinja(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

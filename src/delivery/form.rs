@@ -95,8 +95,8 @@ impl<'a> Candidate<'a> {
 }
 
 impl Candidates<'_> {
-    /// The first form that fits, or the one that the spec fixes. A form is compressed, encoded or split only when the ones
-    /// before it do not fit.
+    /// The first form that fits, or the one that the spec requires. A form is compressed, encoded or split only if the
+    /// earlier ones do not fit.
     pub(super) fn select_form(&self) -> Result<Selected, Error> {
         let fixed = self.node.delivery.rung;
         let pointer = self.node.delivery.pointer.iter().map(|_| DeliveryForm::Pointer);
@@ -147,7 +147,7 @@ impl Candidates<'_> {
         self.first(&candidate, Encoding::is_gzip, rejected)
     }
 
-    /// Whether a document exceeds the limit by at most one part in so many.
+    /// Whether a document exceeds the limit by at most one `part`-th.
     fn is_near(&self, candidate: &Candidate<'_>, part: u64) -> bool {
         let UserData { counted, limit, .. } = self.user_data;
         let most = limit.map(|limit| limit + limit / part);

@@ -74,7 +74,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// The arguments of a machine that goes by a name.
+    /// The arguments of a machine with this key.
     fn arguments(&self, boot: &BootPlan, who: &str) -> Vec<String> {
         let seed = format!("{}/m/{who}/", self.pxe.url);
         self.with_document(boot, &seed, &format!("{seed}{}", DocumentFormat::Ignition.file_name()))

@@ -23,7 +23,7 @@ struct MetaData<'a> {
     /// Absent for pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     local_hostname: Option<&'a str>,
-    /// Where it is not a file of its own.
+    /// The network configuration, if it has no separate file.
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<NetworkConfig<'a>>,
 }

@@ -20,7 +20,7 @@ const LARGEST: usize = 10;
 /// gzip's header and trailer (RFC 1952 §2.3), which a file within a document does not pay.
 const GZIP_FRAME: usize = 18;
 
-/// Kinds of files, by what makes them smaller or fewer.
+/// Kinds of files, by the settings that reduce them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {

@@ -56,7 +56,7 @@ pub struct Cluster {
     pub name: String,
     /// Version of Kubernetes, `1.36.4`.
     pub kubernetes_version: String,
-    /// Which bundle the secrets come from.
+    /// The fingerprint of the bundle with the secrets.
     pub bundle_fingerprint: String,
     /// Name or address under which all clients reach the API.
     pub endpoint_host: String,

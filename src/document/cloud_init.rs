@@ -59,7 +59,7 @@ pub(super) struct CloudConfig<'a> {
     hostname: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fqdn: Option<&'a str>,
-    /// Installers leave `true` behind in /etc/cloud/cloud.cfg.d.
+    /// Installers may leave `true` in /etc/cloud/cloud.cfg.d.
     #[serde(skip_serializing_if = "Option::is_none")]
     preserve_hostname: Option<bool>,
     /// Some images and vendor data set `true`; then every boot rewrites /etc/hosts, without the endpoint.
@@ -96,7 +96,7 @@ impl<'a> CloudConfig<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum User<'a> {
-    /// The image's own user, who would be gone if the list did not name him.
+    /// The image's own user, who would be dropped if the list did not contain him.
     Default(&'static str),
     Further(FurtherUser<'a>),
 }
@@ -198,7 +198,7 @@ fn run_commands(files: &NodeFiles) -> Vec<Command> {
     commands
 }
 
-/// Parents of links that nothing else makes.
+/// Parents of links that nothing else creates.
 fn link_parents(files: &NodeFiles) -> Vec<&str> {
     let made = |parent: &str| {
         files.directories.iter().any(|directory| directory.path == parent)

@@ -15,8 +15,7 @@ enum Kind {
     Leaf,
 }
 
-/// Refuses paths that a node cannot have, or not twice, and units that cannot be enabled. `implied` are files that a format
-/// adds of its own.
+/// Refuses invalid or duplicate paths, and units that cannot be enabled. `implied` are files that a format adds itself.
 pub(super) fn check(files: &NodeFiles, implied: &[NodeFile]) -> Result<(), Error> {
     let mut seen = BTreeMap::new();
     for (path, kind) in paths(files, implied) {
@@ -80,7 +79,7 @@ fn check_path(path: &str) -> Result<(), Error> {
     }
 }
 
-/// A unit without content of its own only adds drop-ins to one that the image brings.
+/// A unit without its own content only adds drop-ins to one of the image.
 fn check_unit(unit: &NodeUnit) -> Result<(), Error> {
     let installable = unit.content.is_empty() || unit.content.lines().any(|line| line.trim() == "[Install]");
     if unit.enabled && !installable {

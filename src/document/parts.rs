@@ -9,7 +9,7 @@ use crate::node::NodeFiles;
 /// earlier part (cloud-init docs, "Merging user-data sections"; 2026-11-20).
 const MERGE_HOW: &str = "dict(recurse_array,no_replace)+list(append)";
 
-/// The key that is a part of its own, so that commands of other parts come before the boot chain starts.
+/// The key with its own part, so that commands of other parts run before the boot chain starts.
 const START: &str = "runcmd";
 
 /// The two parts of a node's document by file name: its files, and the start of the boot chain. The numbers in the names order

@@ -30,7 +30,7 @@ const SMALL_DOCUMENT: u64 = 16_384;
 pub struct Validity {
     /// Begin of the youngest certificate's validity.
     pub not_before: OffsetDateTime,
-    /// End of the first certificate that ends.
+    /// The first expiry of a certificate.
     pub not_after: OffsetDateTime,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Context<'a> {
     packages: &'a [String],
     package_sources: Option<Sources<'a>>,
     cloud_init: bool,
-    /// The document comes over the network, perhaps once.
+    /// The document is fetched over the network, perhaps only once.
     served: bool,
     cluster_status: bool,
     /// Archives of images are fetched and imported.
@@ -77,7 +77,7 @@ pub(super) struct Context<'a> {
     cni_plugins: Vec<String>,
     /// Definitions of kinds are applied before what is of these kinds.
     crds: bool,
-    /// A network plugin comes with the documents, so that nodes become Ready.
+    /// The documents contain a network plugin, so that nodes become Ready.
     network: bool,
     kernel: Kernel,
     /// Packages with modules of the kernel that the image may lack.

@@ -118,8 +118,8 @@ fn servers(plan: &Plan) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// Where the API may be found while a node joins, in the order of asking: every other control plane, and kube-vip's address,
-/// a worker's first choice, behind which may be any of them.
+/// Possible addresses of the API while a node joins, in the order of use: every other control plane, and kube-vip's
+/// address. A worker tries that first, since any control plane may have it.
 pub fn candidates(plan: &Plan, node: &NodePlan) -> Vec<IpAddr> {
     let others = plan.control_planes().filter(|other| other.name != node.name);
     let mut addresses: Vec<_> = others.filter_map(|other| other.addresses.first().copied()).collect();

@@ -1,4 +1,4 @@
-//! Network interfaces as files of the document, where no datasource brings them: Ignition has no word for them.
+//! Network interfaces as files of the document, if no datasource provides them: Ignition has no keys for them.
 
 use serde::Serialize;
 
@@ -154,7 +154,7 @@ impl<'a> Family<'a> {
     }
 }
 
-/// IPv6 without an address of its own is left to what routers advertise, as systemd-networkd and the kernel do it.
+/// IPv6 without its own address depends on router advertisements, as with systemd-networkd and the kernel.
 fn method(interface: &InterfacePlan, ipv4: bool, none: bool) -> &'static str {
     match (interface.asks(ipv4), none) {
         (false, false) => "manual",

@@ -87,7 +87,7 @@ fn check_key(key: &Spanned<String>, report: &mut Report) {
     }
 }
 
-/// The second word is what SSH sends (RFC 4253 section 6.6): length-prefixed fields, of which the first is the type.
+/// The second word is SSH's wire format (RFC 4253 section 6.6): length-prefixed fields, of which the first is the type.
 fn check_blob(kind: &str, blob: &str) -> Result<(), String> {
     let wire = STANDARD
         .decode(blob)

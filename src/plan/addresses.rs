@@ -116,7 +116,7 @@ fn far(address: IpAddr, block: Option<IpNet>, usual: Option<IpNet>) -> Diagnosti
         .help("correct it, or see to it that routes lead both ways without translation of addresses")
 }
 
-/// The place of an entry. Refused entries are not in the group, so that its entries may come later in the spec.
+/// The position of an entry. Refused entries are not in the group, so its entries may be later in the spec.
 fn place(group: &NodeGroup<'_>, entry: usize) -> Span {
     let given = &group.node.addresses;
     let whole = given.len() == group.addresses.len();

@@ -58,7 +58,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Binaries come with the machine image.
+    /// Whether the machine image contains the binaries.
     pub(super) fn preinstalled(&self) -> bool {
         self.spec.artifacts.source.value() == Some(ArtifactSource::Preinstalled)
     }

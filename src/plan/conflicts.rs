@@ -29,7 +29,7 @@ pub(super) fn check_strict_arp(spec: &Spec, endpoint: &EndpointPlan, report: &mu
     }
 }
 
-/// A plugin that makes pods' network alone leaves services to kube-proxy.
+/// A plugin that only provides the pod network leaves services to kube-proxy.
 pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
     let kubernetes = &spec.kubernetes;
     let skipped = kubernetes
@@ -109,7 +109,7 @@ pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report
         let version = spec.etcd.version.as_ref();
         version.map(|text| (text, etcd.version.clone()))
     } else {
-        // A tag is a version and the image's own number behind it, `3.6.14-0`.
+        // A tag is a version followed by the image's own number, `3.6.14-0`.
         let tag = spec.etcd.image_tag.as_ref();
         tag.and_then(|text| Some((text, text.split('-').next()?.trim_start_matches('v').parse().ok()?)))
     };
@@ -122,7 +122,7 @@ pub(super) fn check_etcd(spec: &Spec, etcd: &EtcdPlan, release: &Release, report
     report.push(finding.help("remove the key to get the version that fits"));
 }
 
-/// The token's life is counted from init; machines that still wait when it ends never join.
+/// The token expires a fixed time after init; machines that still wait then never join.
 pub(super) fn check_token(spec: &Spec, join: &JoinPlan, report: &mut Report) {
     let used = pki::identity(spec) == JoinIdentity::Token || !spec.pools.is_empty();
     let ttl = join.token_ttl;

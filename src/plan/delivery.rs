@@ -18,7 +18,7 @@ use crate::{
 /// First specification of Ignition with headers, and with gzip of what is fetched (Ignition docs, "Upgrading configs").
 const IGNITION_HEADERS: Version = Version::new(3, 1, 0);
 
-/// Checks every pointer by itself, at each level.
+/// Checks every pointer separately, at each level.
 pub(super) fn check(spec: &Spec, report: &mut Report) {
     let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.delivery);
     let nodes = spec.nodes.iter().map(|node| &node.delivery);

@@ -104,7 +104,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// A catalogue of these secrets. An empty one recognises only secrets that show by themselves.
+    /// A catalogue of these secrets. An empty one recognises only secrets with a typical form.
     pub fn new(known: Vec<KnownSecret>) -> Self {
         let values = || known.iter().map(|known| known.value.expose());
         Self {

@@ -56,7 +56,7 @@ pub(crate) struct Certificate {
 }
 
 impl Contents {
-    /// Searches a file for the secrets of a catalogue, and for other secrets that show by themselves.
+    /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         let mut search = Search::new(catalogue);
         let unpacked = unpack(bytes, &mut search);

@@ -10,7 +10,7 @@ const WINDOW: usize = size_of::<u64>();
 /// Bytes of a value that decide the first [`WINDOW`] bytes of each of its forms.
 const DECIDING: usize = 12;
 
-/// Bits of the filter for each form: of the places of a text, one in so many gets past it.
+/// Bits of the filter per form: one of this many positions of a text passes it.
 const BITS: usize = 32;
 
 /// The encodings of all values. Only the first bytes of an encoding are stored; they identify the value, and its

@@ -15,13 +15,13 @@ const SAMPLE_TOKEN: &str = "abcdef.0123456789abcdef";
 /// A kind of secret that is recognised without a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mark {
-    /// A token of kubeadm, behind the word `token`.
+    /// A token of kubeadm, after the word `token`.
     Token,
     /// A configuration of `kubeadm init`, which creates the token.
     Founds,
     /// The hash of a password, as crypt(5) writes it.
     PasswordHash,
-    /// A password in a URL, or behind the key of one.
+    /// A password in a URL, or after the key of one.
     Password,
     /// A key that only OpenSSH reads.
     SshKey,

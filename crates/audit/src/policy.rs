@@ -29,7 +29,7 @@ pub struct Document {
     pub contents: Arc<Contents>,
 }
 
-/// The files of a node or pool, and how they come to it.
+/// The files of a node or pool, and their delivery.
 #[derive(Clone, Debug, Default)]
 pub struct MachineFiles {
     /// Its name.

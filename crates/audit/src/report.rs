@@ -17,7 +17,7 @@ use crate::{
 pub struct Report {
     /// Name of the cluster.
     pub cluster: String,
-    /// The bundle whose secrets were searched for; without one only secrets that show by themselves were found.
+    /// The bundle whose secrets were searched; without one only secrets with a typical form are found.
     pub bundle: Option<String>,
     /// Every document.
     pub documents: Vec<Row>,

@@ -13,8 +13,8 @@ use crate::{contents::Contents, layers::Piece};
 /// The contents of a piece, and how many bytes were unpacked from it.
 pub(crate) type Searched = Arc<(Contents, usize)>;
 
-/// Results by the hash of the piece. One that occurs for the first time is only noted, since most pieces that differ between machines
-/// never come again.
+/// Results by the hash of the piece. The first occurrence is only noted, since most pieces that differ between machines
+/// never repeat.
 #[derive(Default)]
 pub(crate) struct SearchedPieces {
     hasher: RandomState,

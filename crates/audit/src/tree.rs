@@ -119,7 +119,7 @@ impl Files {
         self.files.iter().filter_map(|file| file.node.as_deref()).collect()
     }
 
-    /// A machine of it is a member of an etcd of its own.
+    /// Whether a machine of it is an external etcd member.
     pub fn external_etcd(&self) -> bool {
         self.files.iter().any(|file| file.roles.contains(&Role::Etcd))
     }

@@ -37,7 +37,7 @@ impl Progress {
         }
     }
 
-    /// A download resumes behind so many bytes.
+    /// A download resumes after this many bytes.
     pub(crate) fn resumed(&self, offset: u64) {
         self.bytes.fetch_add(offset, Ordering::Relaxed);
     }

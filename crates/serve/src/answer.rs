@@ -32,7 +32,7 @@ pub struct Server {
     pub ca: Option<String>,
     /// Delivered documents; with `None` documents are delivered any number of times.
     pub journal: Option<Mutex<Journal>>,
-    /// How often one address may ask.
+    /// Rate limits of addresses.
     pub limits: Mutex<Limits>,
     /// Where every request is written down.
     pub log: AccessLog,
@@ -100,7 +100,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Whether an address may ask now.
+    /// Whether an address may send a request now.
     pub(crate) fn allows(&self, peer: IpAddr) -> bool {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         limits.allow(peer, self.begun.elapsed())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// How long after its first try an address may ask again for a document that it did not get whole.
+/// The time after its first request in which an address may ask again for a partly delivered document.
 pub(crate) const GRACE: Duration = Duration::minutes(10);
 
 /// Something that happened; a line of the state file.
@@ -24,7 +24,7 @@ pub(crate) enum Event {
     },
     /// No byte of it was sent.
     Returned { node: String, sha256: String },
-    /// The connection ended before the other side had all of it.
+    /// The connection ended before the client had everything.
     Interrupted { node: String, sha256: String },
     /// The token that identifies a machine.
     Token { node: String, token: String },

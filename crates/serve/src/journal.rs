@@ -107,7 +107,8 @@ impl Journal {
         })
     }
 
-    /// Whether a document may go out to an address now. Once it may, it may not again: that is on the disk when this returns.
+    /// Whether a document may be sent to an address now. A granted claim is on disk before this returns, so it is
+    /// granted only once.
     pub(crate) fn claim(&mut self, node: &str, sha256: &str, to: String) -> Result<bool, Error> {
         if !self.may_claim(node, sha256, &to) {
             return Ok(false);
@@ -130,7 +131,7 @@ impl Journal {
         })
     }
 
-    /// Notes that the other side did not get all of it: within a grace period it may ask again.
+    /// Records that the client did not get everything: within a grace period it may ask again.
     pub(crate) fn interrupt(&mut self, node: &str, sha256: &str) -> Result<(), Error> {
         self.append(Event::Interrupted {
             node: node.to_owned(),

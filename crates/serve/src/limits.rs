@@ -1,11 +1,11 @@
-//! How often one address may ask.
+//! Rate limits of addresses.
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 /// The maximum number of stored addresses. Above it all start again: it limits memory and must not lock out machines.
 const MOST_PEERS: usize = 1 << 16;
 
-/// An address may ask as often at once as it may in so many seconds.
+/// The burst size of an address: the requests that it may send in this many seconds.
 const BURST_SECONDS: u64 = 5;
 
 /// A bucket of requests for each address, refilled at a rate.
@@ -32,7 +32,7 @@ impl Limits {
         }
     }
 
-    /// Whether an address may ask at a time since the server began.
+    /// Whether an address may send a request at a time since the server's start.
     pub(crate) fn allow(&mut self, peer: IpAddr, now: Duration) -> bool {
         if self.rate == 0 {
             return true;

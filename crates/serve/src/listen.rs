@@ -10,7 +10,7 @@ use rustls::ServerConfig;
 
 use crate::{Server, connection::handle, slots::Slots};
 
-/// How long a full server waits before it looks whether it is to stop.
+/// The interval at which a full server checks whether it has to stop.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// The time that open connections may take when the server stops.
@@ -88,6 +88,6 @@ fn accept(server: &Arc<Server>, listener: &Listener, slots: &Arc<Slots>) {
             handle(&server, stream, peer.ip(), tls.as_ref());
         }
     };
-    // A thread that cannot be had is a connection that is closed.
+    // If no thread can be created, the connection is closed.
     drop(thread::Builder::new().name("connection".to_owned()).spawn(work));
 }

@@ -16,7 +16,7 @@ const NODE_HEADER: &str = "x-firelay-node";
 pub struct Request {
     /// A HEAD request, without content in the answer.
     pub head: bool,
-    /// The path without its query, and without the server that an absolute form names, as it came.
+    /// The received path, without its query and without the server of an absolute URL.
     pub path: String,
     /// Its segments, decoded; `None` for a path that can name no file.
     pub segments: Option<Vec<String>>,
@@ -86,7 +86,7 @@ fn origin(target: &str) -> &str {
     }
 }
 
-/// The parts between the slashes. A part that is empty, goes upwards or cannot be a file's name makes the whole path none.
+/// The segments of a path. An empty one, `..`, or one that cannot be a file name makes the path invalid.
 pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
     let parts = path.strip_prefix('/')?.split('/');
     parts

@@ -33,7 +33,7 @@ struct Taken {
 /// An address or network, and how many shares it may have.
 type Holder = (IpAddr, usize);
 
-/// A place, free again when this goes.
+/// A slot, which is released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,

@@ -94,7 +94,7 @@ fn an_address_that_asks_too_often_waits_and_no_other_does() {
     assert!(!limits.allow(one, at(499)));
     assert!(limits.allow(one, at(500)));
     assert!(!limits.allow(one, at(501)));
-    // Years later it may ask as often at once as in the beginning, and no more.
+    // Years later the burst size is the same as in the beginning.
     assert_eq!((0..20).filter(|_| limits.allow(one, Duration::MAX)).count(), 10);
     // The machines of one link are not one with IPv6 either.
     let [one, other, mapped]: [IpAddr; 3] = ["fd00::1", "fd00::2", "::ffff:10.0.0.1"].map(|it| it.parse().unwrap());

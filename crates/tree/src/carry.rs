@@ -87,7 +87,7 @@ impl Carrier<'_> {
         }
         self.content(path)?;
         let made = self.to.join(path);
-        // A directory on the way to files of firelay's goes when it is empty.
+        // A directory that contained only firelay's files is removed when it is empty.
         if !made.exists() {
             return Ok(());
         }

@@ -18,7 +18,7 @@ pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
     move |source| Error::Io { action, path, source }
 }
 
-/// The tree's own directory. One that was made for this render goes again if nothing is put into it.
+/// The tree's own directory. If this render created it and put nothing into it, it is removed.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
@@ -70,7 +70,7 @@ impl Drop for Lock {
     }
 }
 
-/// The lock is on the directory itself, so that it leaves nothing behind, however the process ends.
+/// The lock is on the directory itself, so that no lock file remains, however the process ends.
 pub(crate) fn lock(root: &Path) -> Result<Lock, Error> {
     let directory = File::open(root).map_err(failed("open", root))?;
     match directory.try_lock() {

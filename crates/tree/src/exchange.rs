@@ -201,7 +201,7 @@ impl<'a> Discard<'a> {
             .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (old.dev(), old.ino()))
     }
 
-    /// Makes a directory of the tree in place and those above it, if they are not there, like those of the old one.
+    /// Creates a directory of the tree and missing parents, with the attributes of the old ones.
     fn make(&self, directory: &Path) -> io::Result<()> {
         let all: Vec<_> = directory.ancestors().filter(|path| *path != Path::new("")).collect();
         for directory in all.into_iter().rev() {

@@ -41,7 +41,7 @@ impl Document<'_> {
     }
 }
 
-/// The machines of a tree by name. One whose document is not there is left out.
+/// The machines of a tree by name, without those whose document is missing.
 pub fn machines(manifest: &Manifest) -> BTreeMap<&str, Machine<'_>> {
     let mut files: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
     for file in &manifest.files {

@@ -21,7 +21,7 @@ pub struct Manifest {
     pub firelay_version: String,
     /// Version of Kubernetes.
     pub kubernetes_version: String,
-    /// Which bundle the secrets come from.
+    /// The fingerprint of the bundle with the secrets.
     pub bundle_fingerprint: String,
     /// The cluster exists: no document is a founder's.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -36,7 +36,7 @@ impl TreeReader {
         read(&self.root, file)
     }
 
-    /// The text in a file, without the encoding that its platform wants.
+    /// The text of a file, decoded from its platform's encoding.
     pub fn read_text(&self, file: &ManifestFile) -> Result<Vec<u8>, Error> {
         let bytes = self.read(file)?;
         let encoding = file.encoding.unwrap_or(Encoding::Plain);

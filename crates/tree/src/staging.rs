@@ -1,4 +1,4 @@
-//! The directory in which a new tree is put together.
+//! The directory in which a new tree is built.
 
 use std::{
     env,

@@ -41,7 +41,7 @@ pub fn gitignore() -> (ManifestFile, Vec<u8>) {
 pub struct Report {
     /// Files that are new or have other bytes.
     pub written: Vec<String>,
-    /// Files that already had these bytes and were left alone.
+    /// Files that already had these bytes and were not written.
     pub unchanged: Vec<String>,
     /// Files of the last render that this one has not.
     pub removed: Vec<String>,
@@ -194,7 +194,7 @@ impl TreeWriter {
         manifest
     }
 
-    /// The bytes of a file that was put or kept, before it is in its place.
+    /// The content of a file that was added or kept, before it is in place.
     pub fn content(&self, path: &str) -> io::Result<Vec<u8>> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(path).ok_or(io::ErrorKind::NotFound)?;
@@ -220,7 +220,7 @@ impl TreeWriter {
         }
         self.staging.write(MANIFEST, json.as_bytes())?;
         let path = self.root.path.clone();
-        // A signal that came in the midst of this would leave the work to the next run.
+        // A signal during this step would leave the work to the next run.
         whole(&path, || self.replace(&mut report))?;
         Ok(report)
     }

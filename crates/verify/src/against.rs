@@ -19,7 +19,7 @@ const VOLUMES: &str = "seed/";
 /// Advice for every difference.
 const AGAIN: &str = "render the tree again; nothing in it is changed by hand";
 
-/// A tree: its manifest, and where its files come from.
+/// A tree: its manifest, and the source of its files.
 #[derive(Clone, Copy)]
 pub struct Other<'a> {
     /// The bytes of `manifest.json`.
@@ -201,7 +201,7 @@ fn without_files(config: &Value) -> Value {
         unit.remove("contents");
         unit.remove("dropins");
     }
-    // A document within the document is read by itself.
+    // An embedded document is parsed separately.
     config
         .pointer_mut("/ignition/config/replace")
         .into_iter()

@@ -110,7 +110,7 @@ fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<Str
         .map(str::to_owned)
 }
 
-/// The first address of a range behind the range's own.
+/// The first address after a range's network address.
 fn first(range: &str) -> Option<IpAddr> {
     nth(range.trim().parse().ok()?, 1)
 }

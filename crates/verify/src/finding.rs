@@ -4,11 +4,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// The machine would not come up, or not as it should.
+    /// The machine would not start, or not correctly.
     Error,
     /// The machine starts; the user should know about it.
     Warning,
-    /// Something was not looked at.
+    /// Something was not checked.
     Note,
 }
 
@@ -18,7 +18,7 @@ impl Level {
         if certain { Self::Error } else { Self::Warning }
     }
 
-    /// The word for people.
+    /// The printed word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",

@@ -47,7 +47,7 @@ pub struct Machine {
     pub masked: BTreeSet<String>,
     /// Mounts after the files were written, in order.
     pub mounts: Vec<Mount>,
-    /// Names of users that the document makes.
+    /// Names of users that the document creates.
     pub users: BTreeSet<String>,
     /// Configuration for programs of Kubernetes.
     pub configs: Vec<Config>,
@@ -210,7 +210,7 @@ impl Root {
         })
     }
 
-    /// The bytes of a file, behind links.
+    /// The bytes of a file, with symlinks followed.
     pub fn bytes(&self, path: &str) -> Option<&Bytes> {
         match &self.find(path)?.what {
             What::File(bytes) => Some(bytes),
@@ -218,7 +218,7 @@ impl Root {
         }
     }
 
-    /// The text of a file, behind links.
+    /// The text of a file, with symlinks followed.
     pub fn text(&self, path: &str) -> Option<&str> {
         std::str::from_utf8(self.bytes(path)?).ok()
     }

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-/// Results by their input. One whose input occurs for the first time is not kept: most inputs that differ between machines never come
-/// again.
+/// Results by their input. The result of a first occurrence is not kept: most inputs that differ between machines never
+/// repeat.
 #[derive(Debug)]
 pub(crate) struct Memo<V> {
     hasher: RandomState,

@@ -31,7 +31,7 @@ struct Path {
     step: Option<String>,
     unless: Option<String>,
     from: Option<String>,
-    /// For who reads the file.
+    /// The program that provides it, for messages.
     #[allow(dead_code)]
     by: String,
 }
@@ -73,7 +73,7 @@ impl Path {
         step && unless && from
     }
 
-    /// The rest of a path behind this one.
+    /// The part of a path after this one.
     fn rest<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self.path.strip_suffix('/') {
             Some(directory) if path == directory => Some(""),

@@ -92,7 +92,7 @@ impl Tree {
         Self::read(&manifest(out)?, &|name| file(&out.join(name)), out)
     }
 
-    /// Reads a tree whose files come from elsewhere; `out` is for messages only.
+    /// Reads a tree with a function that provides its files; `out` is for messages only.
     pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
         Self::of(parsed(manifest)?, fetch, out, Arc::default())
     }
@@ -213,7 +213,7 @@ fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     bytes: Mutex<HashSet<Bytes>>,
-    /// Parts of a cloud-config by their text; `None` for one that is no YAML by itself.
+    /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
     pub(super) parts: Memo<Option<Value>>,
     /// Files of configuration by path and text.
     pub(super) configs: Memo<unpack::Documents>,

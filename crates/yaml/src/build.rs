@@ -98,7 +98,7 @@ impl<'s> Builder<'s> {
             )),
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && !self.tag(tag.as_deref(), span);
-                // A value that is not written comes as `~`.
+                // An empty value is represented as `~`.
                 let text = if span.start == span.end && style == ScalarStyle::Plain {
                     Cow::Borrowed("")
                 } else {

@@ -139,7 +139,7 @@ impl<'t> Decoder<'t> {
         meant
     }
 
-    /// The finding for a word that is no choice, and the choice that was probably meant.
+    /// The finding for an invalid choice, and the choice that was probably meant.
     fn unknown_choice(self, name: &str, offered: &[&'static str]) -> Option<&'static str> {
         let elsewhere = self.log.meant(name).filter(|choice| offered.contains(choice));
         let near = elsewhere.or_else(|| nearest(name, offered.iter().copied()));

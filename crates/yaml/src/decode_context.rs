@@ -11,7 +11,7 @@ use serde::de::{self, DeserializeOwned};
 use super::{decode::Decoder, tree::Node};
 use crate::diagnostic::Diagnostic;
 
-/// Times that the whole document is decoded again to find further missing keys. A `Spanned` is tried again by itself.
+/// The maximum number of decoding runs to find further missing keys. A `Spanned` repeats its own value.
 const MAX_RUNS: usize = 32;
 
 /// Decodes, and returns the findings. A missing value always has a finding. `words` are names in other programs, and

@@ -159,7 +159,8 @@ fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
     (finding.span.is_none(), finding.span, finding.code, &finding.message)
 }
 
-/// The candidate that a mistyped word was probably meant to be: one of nearly the same letters, or one that begins it.
+/// The candidate that a mistyped word was probably meant to be: one with nearly the same letters, or one with this
+/// prefix.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let folded = word.to_lowercase();
     let close = candidates

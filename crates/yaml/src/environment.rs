@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use super::tree::{Content, Node, Scalar};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
-/// A value that came into a tree from outside.
+/// A value inserted into a tree from outside.
 #[derive(Clone, Debug)]
 pub struct Inserted {
     /// The variable's name.
@@ -122,7 +122,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         if rest[..at].ends_with('$') {
-            // `$${`: one `$` less, and on behind the brace.
+            // `$${`: drops one `$`, and continues after the brace.
             parts.extend([Part::Text(&rest[..at - 1]), Part::Text("${")]);
             rest = &rest[at + 2..];
             continue;
@@ -140,7 +140,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// The text behind `${`, and the rest.
+/// The text after `${`, and the rest.
 fn variable(text: &str) -> (Part<'_>, &str) {
     let Some(end) = text.find('}') else {
         return (Part::Broken, "");

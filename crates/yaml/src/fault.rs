@@ -7,10 +7,10 @@ use crate::diagnostic::{Diagnostic, Span};
 
 /// Collections within each other; deeper ones are refused, so that recursion over a tree is safe.
 pub(super) const MAX_DEPTH: usize = 64;
-/// A finding that ends the reading. Boxed, because it is rare and large.
+/// A finding that stops parsing. Boxed, because it is rare and large.
 pub(super) type Fatal = Box<Diagnostic>;
 
-/// The parser's complaint as a finding: a tab is named, and so is a word that only quotes can save.
+/// The parser's error as a finding: tabs and words that need quotes are named.
 pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
     let start = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let place = line(text, Span { start, end: start + 1 });
@@ -40,7 +40,7 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
     })
 }
 
-/// The first tab that begins a line, behind blanks at most.
+/// The first tab at the start of a line, after blanks at most.
 fn tab_below(text: &str) -> Option<usize> {
     text.match_indices('\n').find_map(|(newline, _)| {
         let line = &text[newline + 1..];

@@ -9,7 +9,7 @@ use crate::duration;
 
 /// RFC 1123 labels.
 const DNS: &str = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
-/// RFC 3986 as far as a scheme, and nothing that ends a word.
+/// RFC 3986, limited to a scheme and characters that do not end a word.
 const URI: &str = r#"^[a-z][a-z0-9+.-]*:[^\s"'{}]+$"#;
 /// A `resource.Quantity` of zero or more (`k8s.io/apimachinery/pkg/api/resource/quantity.go`).
 const QUANTITY: &str = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,9})?$";
@@ -17,7 +17,7 @@ const QUANTITY: &str = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[e
 /// A form of text: what it is, and whether a text is one.
 pub type Format = (&'static str, fn(&str) -> bool);
 
-/// Forms by the names that schemas give them in `format`.
+/// Formats by their names in `format` of schemas.
 pub const FORMATS: &[(&str, Format)] = &[
     ("ipv4", ("an IPv4 address", |text| text.parse::<Ipv4Addr>().is_ok())),
     ("ipv6", ("an IPv6 address", |text| text.parse::<Ipv6Addr>().is_ok())),

@@ -68,7 +68,7 @@ fn fill(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Defaults of properties that are not there.
+/// Adds the defaults of missing properties.
 fn supply(fields: &mut Map<String, Value>, schema: &Value) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         if let Some(default) = default(property).filter(|_| !fields.contains_key(name)) {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, nearest};
 
-/// The code of what removes something that is not there.
+/// The code for removing something that does not exist.
 pub const MISSED: &str = "FL0018";
 /// The key of a directive.
 const DIRECTIVE: &str = "$patch";
@@ -124,7 +124,7 @@ impl<'n> Merge<'_, 'n> {
                 (Some(at), _) => {
                     let below = std::mem::replace(&mut entries[at].1, empty(value));
                     let laid = self.lay(below, value);
-                    // A finding about the key hides the value behind it, so both are of one text.
+                    // A finding about the key hides its value, so both must come from one text.
                     let key = if laid.span == value.span {
                         key.clone()
                     } else {
@@ -239,7 +239,7 @@ impl<'n> Merge<'_, 'n> {
         self.tell(missed(at, key, there));
     }
 
-    /// A node may be looked at more than once.
+    /// Records a finding only once, since a node may be visited repeatedly.
     fn tell(&mut self, finding: Diagnostic) {
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
@@ -274,7 +274,7 @@ pub(super) fn is_null(node: &Node<'_>) -> bool {
     matches!(&node.content, Content::Scalar(scalar) if scalar.plain && resolve(&scalar.text) == Resolved::Null)
 }
 
-/// `null`, or what asks to be deleted.
+/// Whether a node is `null`, or a delete directive.
 pub(super) fn removes(node: &Node<'_>) -> bool {
     is_null(node) || node.get(DIRECTIVE).and_then(Node::text) == Some("delete")
 }

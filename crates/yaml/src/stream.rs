@@ -21,7 +21,7 @@ pub fn split(text: &str) -> Vec<Range<usize>> {
 
 fn is_marker(line: &str) -> bool {
     let rest = line.strip_prefix("---");
-    // Text behind a marker on its line belongs to the document; in practice it is a comment.
+    // Text after a marker on its line belongs to the document; in practice it is a comment.
     rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('#'))
 }
 

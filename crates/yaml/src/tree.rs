@@ -49,8 +49,8 @@ pub struct Scalar<'s> {
 }
 
 impl<'s> Tree<'s> {
-    /// Reads one document. Fails on what leaves nothing to look into: broken syntax, no document or several, too deep
-    /// nesting, aliases that grow out of hand.
+    /// Parses one document. Fails if nothing can be decoded: broken syntax, no document or several, too deep nesting,
+    /// excessive expansion of aliases.
     pub fn parse(text: &'s str) -> Result<Self, Vec<Diagnostic>> {
         Self::parse_at(text, 0)
     }

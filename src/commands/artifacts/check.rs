@@ -19,7 +19,7 @@ use crate::{
 /// `--output json`.
 #[derive(Serialize)]
 struct MirrorReport {
-    /// Files and images that were looked at.
+    /// The number of checked files and images.
     looked: usize,
     problems: Vec<Row>,
 }
@@ -137,7 +137,7 @@ fn row(problem: Problem) -> Row {
     }
 }
 
-/// Every image at the servers that containerd would ask.
+/// Checks every image at the servers that containerd would use.
 fn in_registries(project: &Project, client: &Client) -> Result<(usize, Vec<Row>), Failure> {
     let images = images::collect(project)?;
     let mut rows = Vec::new();
@@ -178,7 +178,8 @@ fn endpoints(plan: &Plan, image: &Reference<'_>) -> Vec<Endpoint> {
     all
 }
 
-/// containerd looks for tags where it may resolve, and for digests where it may pull (core/remotes/docker/resolver.go).
+/// containerd requests tags from mirrors with `resolve`, and digests from those with `pull`
+/// (core/remotes/docker/resolver.go).
 fn is_asked(mirror: &Mirror, image: &Reference<'_>) -> bool {
     let needed = match image.digest {
         Some(_) => MirrorCapability::Pull,

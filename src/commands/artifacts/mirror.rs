@@ -159,7 +159,7 @@ fn commands(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
             shell_word(Path::new(&part)),
             shell_word(Path::new(&file.url)),
         );
-        // A command before `&&` ends no shell, -e or not.
+        // A failing command before `&&` does not end a shell, even with -e.
         format!(
             "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {part} {url} && \
              printf '%s\\n' {sum} | sha256sum --check --quiet && mv {part} {path} || exit 1\n"

@@ -1,8 +1,7 @@
-//! `why`: where a value of a rendered file comes from.
+//! `why`: the origin of a value in a rendered file.
 //!
-//! A machine's files are a pure function of the spec and the profiles. So rendering carries no places along: a line is a
-//! source of a value if the value changes when the line does
-//! (docs/adr/0011-why-by-variation.md).
+//! A machine's files are a pure function of the spec and the profiles, so rendering does not track positions. A line is
+//! a source of a value if changing the line changes the value (docs/adr/0011-why-by-variation.md).
 
 mod address;
 mod redact;
@@ -93,7 +92,7 @@ fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> 
     Ok(answer)
 }
 
-/// Adds the lines of patches, of the spec and of profiles from which a value comes.
+/// Adds the lines of patches, of the spec and of profiles that determine a value.
 fn add_sources(
     answer: &mut Answer,
     project: &Project,

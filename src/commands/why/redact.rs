@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::subject::Reading;
 use crate::{audit, redact::is_key};
 
-/// A shorter secret is looked for as a whole value alone: as a part of others it would be found everywhere.
+/// A shorter secret is only searched as a whole value: as a part of others it would match everywhere.
 const SHORTEST: usize = 6;
 /// The text in place of a secret.
 const REDACTED: &str = "***";

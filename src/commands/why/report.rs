@@ -78,7 +78,7 @@ pub(super) struct Answer {
     not_shown: Option<&'static str>,
     /// It depends on the secrets bundle.
     pub(super) bundle: bool,
-    /// Lines that give it as a patch.
+    /// Lines of a patch that set it.
     pub(super) patches: Vec<Line>,
     /// Lines of the spec that it changes with.
     pub(super) spec: Vec<Line>,

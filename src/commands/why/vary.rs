@@ -5,7 +5,7 @@ use firelay_yaml::{Content, Node, Scalar};
 /// The path of a node: the index of its entry or element at each level.
 pub(super) type Path = Vec<usize>;
 
-/// Lists longer than this are looked into only if the list as a whole matters.
+/// Longer lists are varied by element only if the list as a whole matters.
 const LONG: usize = 8;
 
 /// All nodes except the root, parents before children, without those below `skipped` ones.

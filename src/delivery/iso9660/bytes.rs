@@ -15,7 +15,7 @@ pub(super) fn both_u32(value: usize) -> [u8; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// A place or length within an image; documents are far below the 4 GiB at which this ends.
+/// A position or length within an image; documents are far below its limit of 4 GiB.
 pub(super) fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -186,7 +186,7 @@ impl<'a> Tree<'a> {
         let mut extent = Vec::new();
         let first = [entry(SELF, at), entry(PARENT, directory.parent)];
         for record in first.into_iter().chain(named.into_iter().map(|(_, record)| record)) {
-            // No record goes over the end of a sector (ECMA-119 §6.8.1.1).
+            // No record crosses the end of a sector (ECMA-119 §6.8.1.1).
             if extent.len() % SECTOR + record.len() > SECTOR {
                 extent.resize(extent.len().next_multiple_of(SECTOR), 0);
             }

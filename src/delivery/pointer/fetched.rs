@@ -90,7 +90,7 @@ struct Context<'a> {
     ntp: bool,
 }
 
-/// The node as far as cloud-init makes it: name, users, keys and masks, and what fetches the rest.
+/// The part of the node that cloud-init creates: name, users, keys and masks, and the script that fetches the rest.
 pub(super) fn stub(
     node: &NodePlan,
     pointer: &PointerPlan,

@@ -229,7 +229,7 @@ fn unit(unit: &NodeUnit) -> Unit<'_> {
     }
 }
 
-/// A document whose only word is another document.
+/// A document that only refers to another document.
 #[derive(Serialize)]
 pub(super) struct Wrapper<'a> {
     ignition: WrapperHeader<'a>,

@@ -3,7 +3,7 @@
 use super::holds;
 use crate::{declaration::Kind, plan::network::NodeCidrAllocator, spec::Spec};
 
-/// The flag of kube-controller-manager that is firelay's word for it; the user's own wins.
+/// The flag of kube-controller-manager that firelay sets; the user's own takes precedence.
 pub(super) const FLAG: &str = "allocate-node-cidrs";
 
 /// Determined by the network plugin's parameters alone, since there is no plan yet.

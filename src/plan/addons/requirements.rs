@@ -1,4 +1,4 @@
-//! Implications of declarations, filled in and put together.
+//! Requirements of declarations, with texts filled in and merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -33,8 +33,8 @@ fn without_query(text: &str) -> &str {
     text.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// The part of a URL behind the mirror's own: upstream's host and path, or the path that the user chose.
-/// `None` for what they fetch elsewhere.
+/// The part of a URL after the mirror's own: upstream's host and path, or the path that the user chose. `None` for
+/// files fetched elsewhere.
 pub fn below_mirror<'a>(mirror: Option<&str>, url: &'a str, upstream: Option<&'a str>) -> Option<&'a str> {
     let own = || url.strip_prefix(mirror?)?.strip_prefix('/');
     upstream.map(path_of).or_else(own)

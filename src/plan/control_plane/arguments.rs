@@ -22,7 +22,7 @@ const LISTS: &[(&str, &str, &[&str], &str)] = &[
         "nodes that join by token wait for the first, and old tokens for the second",
     ),
 ];
-/// Paths that kubeadm mounts by itself (`cmd/kubeadm/app/phases/controlplane/volumes.go`).
+/// Paths that kubeadm itself mounts (`cmd/kubeadm/app/phases/controlplane/volumes.go`).
 const MOUNTED: &[&str] = &[
     "/etc/ca-certificates",
     "/etc/kubernetes/controller-manager.conf",

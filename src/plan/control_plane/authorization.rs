@@ -1,4 +1,4 @@
-//! `kubernetes.apiServer.authentication` and `.authorization`: who asks, and what each may.
+//! `kubernetes.apiServer.authentication` and `.authorization`: the identity of clients, and their permissions.
 
 use std::collections::BTreeMap;
 

@@ -55,7 +55,8 @@ pub(super) fn nested(
     headed(name, fields.clone(), profile)
 }
 
-/// Fields behind the apiVersion and kind of their purpose, unless they bring their own; without, if it has none.
+/// Fields after the apiVersion and kind of their purpose, unless they contain their own; only the fields if the purpose
+/// has none.
 pub(super) fn headed(purpose: &str, fields: Document, profile: &KubernetesProfile) -> Document {
     let Some(file) = profile.configuration_files.get(purpose) else {
         return fields;

@@ -88,7 +88,7 @@ fn check(tls: &Tls, algorithm: Algorithm, profile: &KubernetesProfile, report: &
     }
 }
 
-/// The kubelets' fields for the whole cluster are set already; a role's or node's win over them.
+/// The kubelets' fields for the whole cluster are set already; those of a role or node override them.
 pub(in crate::plan) fn check_kubelet(kubernetes: &Kubernetes, report: &mut Report) {
     let tls = &kubernetes.tls;
     for (set, field) in [

@@ -62,7 +62,7 @@ impl Accepted {
         self.schema.has_document(kind, api_version)
     }
 
-    /// Findings in a document. One without a place of its own is at the nearest place above it, or at `at`.
+    /// Findings in a document. One without its own position is reported at the nearest parent with one, or at `at`.
     pub fn document(&self, kind: &str, root: &Node<'_>, at: Span, codes: Codes) -> Vec<Diagnostic> {
         let validator = Validator::new(&self.schema, self.minor);
         self.findings(kind, &validator.document(kind, root, at), codes)

@@ -10,7 +10,7 @@ use crate::{
     spec::Endpoint,
 };
 
-/// Hosts that are never behind a proxy: the machine itself, and services by their names.
+/// Hosts that never need a proxy: the machine itself, and services by their names.
 const ALWAYS: &[&str] = &["localhost", "127.0.0.1", "::1", ".svc"];
 
 /// The networks that contain a node's address, of the size of a usual segment. Single addresses would make the list

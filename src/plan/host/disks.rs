@@ -89,7 +89,7 @@ fn is_label_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.".contains(c)
 }
 
-/// A path as udev makes them: those by path have colons.
+/// Whether udev creates such a path: those by path have colons.
 fn is_device(path: &str) -> bool {
     let rest = path.strip_prefix("/dev/").unwrap_or_default();
     let odd = |c: char| c.is_whitespace() || c.is_control() || "\"'`\\$".contains(c);
@@ -148,7 +148,7 @@ fn check_others(disk: &Disk, others: &[&Disk], report: &mut Report) {
     }
 }
 
-/// kubeadm wants etcd's directory empty or missing, and a file system of its own has a lost+found.
+/// kubeadm requires etcd's directory to be empty or missing, but a separate file system has a lost+found.
 pub(super) fn check_site(mount: &Spanned<String>, site: &Site<'_>) -> Result<(), Diagnostic> {
     let finding = |message: &str| Diagnostic::error("FL0605", message).at(mount.span);
     let own = [site.os.paths.lib.as_str(), site.bin_dir];

@@ -73,7 +73,7 @@ fn placement(file: &HostFile) -> Placement {
     }
 }
 
-/// With a colon behind it a user alone brings its login group (chown(1)).
+/// With a colon after it, a user without a group means its login group (chown(1)).
 fn login(owner: &str) -> String {
     if owner.contains(':') {
         owner.to_owned()

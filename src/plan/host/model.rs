@@ -23,7 +23,7 @@ pub struct HostPlan {
     pub swap: bool,
     /// One PEM certificate each.
     pub trusted_cas: Vec<String>,
-    /// Where packages come from; none leaves the image's own sources.
+    /// Sources of packages; without any the image's own remain.
     pub package_sources: Vec<PackageSourcePlan>,
     /// Packages to install, those of the OS profile first, each once.
     pub packages: Vec<String>,
@@ -44,9 +44,9 @@ pub struct HostPlan {
 /// `proxy`, resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyPlan {
-    /// For `http://` URLs; may hold a password.
+    /// For `http://` URLs; may contain a password.
     pub http: Option<Secret<String>>,
-    /// For `https://` URLs; may hold a password.
+    /// For `https://` URLs; may contain a password.
     pub https: Option<Secret<String>>,
     /// Hosts that are reached directly, in the form of `no_proxy`.
     pub no_proxy: String,
@@ -126,6 +126,6 @@ pub enum Placement {
         /// `USER`, `USER:` or `USER:GROUP`, in the syntax of chown(1).
         owner: Option<String>,
     },
-    /// The boot chain puts it behind what is in the file.
+    /// The boot chain appends it to the file.
     Append,
 }

@@ -55,7 +55,7 @@ pub(super) fn words(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     words.filter(|word| !word.is_empty())
 }
 
-/// Whether a block goes on from one line or word to the next.
+/// Whether a block continues from one line or word to the next.
 pub(super) fn follow(last: &[u8], next: &[u8]) -> bool {
     let piece = Piece::of(next);
     Piece::of(last).is_some_and(|last| {
@@ -92,7 +92,7 @@ fn joined<'t>(pieces: impl Iterator<Item = &'t [u8]>) -> Vec<Zeroizing<Vec<u8>>>
     found
 }
 
-/// A line or word with the longest run in it.
+/// A line or word with its longest run.
 struct Piece<'t> {
     before: &'t [u8],
     run: &'t [u8],

@@ -85,7 +85,7 @@ pub(crate) fn hex(run: &[u8]) -> Option<Bytes> {
     pairs.collect::<Option<Vec<_>>>().map(Zeroizing::new)
 }
 
-/// A byte as it is written to a base; no sign before it.
+/// A byte in a number base, without a sign.
 fn number(digits: &[u8], base: u32) -> Option<u8> {
     let value = digits.iter().try_fold(0, |value, digit| {
         Some(value * base + char::from(*digit).to_digit(base)?)
@@ -101,7 +101,7 @@ pub(crate) fn percent(word: &[u8]) -> Option<Bytes> {
     }
 }
 
-/// Resolves `\x2b`, `\u002b` and `\053`, in any language that has them; `None` if there is none.
+/// Decodes `\x2b`, `\u002b` and `\053`, as many languages write them; `None` without any.
 pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(text.len()));
     let (mut rest, mut encoded) = (text, false);
@@ -159,7 +159,7 @@ fn push(plain: &mut Vec<u8>, byte: u8) -> usize {
     1
 }
 
-/// A reading of a word as a byte.
+/// A parser that reads a word as a byte.
 type Reading = fn(&[u8]) -> Option<u8>;
 
 /// Bytes one by one: `0x1f, 0x8b`, `1f 8b`, `1f:8b`, `31, 139`.

@@ -24,7 +24,7 @@ pub(crate) use self::{decode::unescaped, pieces::Piece};
 /// platform's limit before it reaches this depth.
 const DEPTH: usize = 32;
 
-/// Texts within more wrappings are not searched in pieces, since each piece may have as many wrappings as a file.
+/// Texts nested deeper are not searched in pieces, since each piece may have as many encodings as a file.
 const PIECES: usize = 4;
 
 /// Limits of the unpacked bytes of a file, absolute and in multiples of its size: they stop decompression bombs.
@@ -109,10 +109,10 @@ pub(crate) trait Reader {
     /// A piece of a layer, with everything that is packed in it. Returns how many bytes were unpacked.
     fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize;
 
-    /// Characters of base64 behind a piece that belong to a secret which begins in it.
+    /// The number of base64 characters after a piece that may belong to a secret which begins in it.
     fn margin(&self) -> usize;
 
-    /// Whether it takes a text in pieces.
+    /// Whether a text is processed in pieces.
     fn in_pieces(&self) -> bool {
         true
     }
@@ -162,7 +162,7 @@ struct Unpacking<'s> {
     left: usize,
     unsearched: Option<Unsearched>,
     wraps: Vec<Wrap>,
-    /// Hashes of unpacked bytes: a block and its lines, or base64 and hex, may give the same.
+    /// Hashes of decoded bytes: a block and its lines, or base64 and hex, may give the same.
     seen: HashSet<u64>,
     hasher: RandomState,
     reader: &'s mut dyn Reader,

@@ -25,8 +25,8 @@ impl<'t> Piece<'t> {
     }
 }
 
-/// The pieces of a text. Behind the end of each, its margin has so many characters of base64, or all that are left. Bytes that
-/// are no text are one piece.
+/// The pieces of a text. The margin after each has this many characters of base64, or all that remain. Bytes that are
+/// no text are one piece.
 pub(crate) fn pieces(text: &[u8], margin: usize) -> Vec<Piece<'_>> {
     let mut start = 0;
     let ends = cuts(text).into_iter().chain([text.len()]);
@@ -40,7 +40,7 @@ pub(crate) fn pieces(text: &[u8], margin: usize) -> Vec<Piece<'_>> {
     pieces.collect()
 }
 
-/// The length of the lines with which so many characters begin.
+/// The length of the first lines that contain this many characters.
 fn margin_of(behind: &[u8], margin: usize) -> usize {
     let (mut characters, mut length) = (0, 0);
     for line in behind.split_inclusive(|byte| *byte == b'\n') {

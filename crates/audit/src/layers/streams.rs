@@ -15,7 +15,7 @@ pub(crate) enum Stream {
 /// The result of decompressing one.
 pub(crate) struct Inflated {
     pub(crate) plain: Zeroizing<Vec<u8>>,
-    /// Bytes that it was made of.
+    /// The number of its compressed bytes.
     pub(crate) read: usize,
     /// The stream ended regularly, with a correct checksum.
     pub(crate) ended: bool,
@@ -31,7 +31,7 @@ pub(crate) fn streams(bytes: &[u8]) -> Option<(usize, Stream)> {
     bytes.iter().enumerate().find_map(of)
 }
 
-/// The two bytes before it (RFC 1950 §2.2), without a dictionary, and the kind of its first block (RFC 1951 §3.2).
+/// The two header bytes (RFC 1950 §2.2), without a dictionary, and the kind of its first block (RFC 1951 §3.2).
 fn is_zlib(bytes: &[u8]) -> bool {
     let Some(&[method, flags, block]) = bytes.first_chunk() else {
         return false;

@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 
 pub use signals::{Unfinished, undisturbed};
 
-/// With six letters or digits behind it, the name of a file that is being written.
+/// The prefix of a file that is being written; six letters or digits follow.
 const PREFIX: &str = ".firelay-new-";
 /// Writing a file never takes this long.
 const STALE: Duration = Duration::from_hours(1);
@@ -121,7 +121,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// For a file system or a system without files that have no name, or without /proc; other errors come once more.
+/// For systems and file systems without unnamed files, or without /proc; other errors occur again here.
 fn create_named(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     undisturbed(|| {
         let file = named(path, bytes, access, None)?;
@@ -180,7 +180,7 @@ fn directory(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Removes files that an earlier run of the same user left behind because SIGKILL or a power cut ended it.
+/// Removes files of an earlier run of the same user that was ended by SIGKILL or a power cut.
 fn sweep(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(is_left) {

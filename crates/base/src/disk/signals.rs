@@ -21,9 +21,9 @@ use signal_hook::{
 const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// Writers share this lock; the thread that ends the program takes it exclusively and never releases it.
 static WORK: RwLock<()> = RwLock::new(());
-/// The signal that came.
+/// The received signal.
 static CAME: AtomicUsize = AtomicUsize::new(0);
-/// Directories that are removed when a signal comes.
+/// Directories that a signal handler removes.
 static UNFINISHED: Mutex<Vec<(PathBuf, Remove)>> = Mutex::new(Vec::new());
 
 /// How a directory is removed.
@@ -42,7 +42,7 @@ pub fn undisturbed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     done
 }
 
-/// A directory that is removed if a signal ends the program while this lives.
+/// A directory that is removed if a signal ends the program while this value exists.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 

@@ -133,7 +133,7 @@ fn only_a_document_that_arrived_is_given() {
     let ask = |peer, patience, resets| ask(&server, &lines, peer, patience, resets);
     assert_eq!(ask("10.0.0.1", 0, false), "returned");
     assert_eq!(ask("10.0.0.1", 0, false), "returned");
-    // A part of it, then all of it with a reset behind it.
+    // A part of it, then everything, followed by a reset.
     assert_eq!(ask("10.0.0.1", 1, false), "interrupted");
     assert_eq!(ask("10.0.0.2", usize::MAX, false), "spent");
     assert_eq!(ask("10.0.0.1", usize::MAX, true), "interrupted");

@@ -167,13 +167,13 @@ fn is_pem(path: &str, bytes: &[u8]) -> bool {
     is_own(path) || (!text.starts_with("#!") && has_block())
 }
 
-/// firelay makes it; what else there is the user brought.
+/// Whether firelay creates it; other files come from the user.
 fn is_own(path: &str) -> bool {
     let rest = path.strip_prefix(DIRECTORY).unwrap_or_default();
     OWN.iter().any(|directory| rest.starts_with(directory))
 }
 
-/// A certificate that is not there, and should be by its key or by what the machine is.
+/// A missing certificate that its key or the machine's role requires.
 fn lacking(machine: &Machine, path: &str, row: &Row, known: &Known<'_>) -> Option<Finding> {
     let key = key_of(path).filter(|key| machine.root.has(key));
     let message = match key {
@@ -186,7 +186,7 @@ fn lacking(machine: &Machine, path: &str, row: &Row, known: &Known<'_>) -> Optio
     Some(machine.error("FL1032", path, message))
 }
 
-/// Where the key of a certificate is that has one of its own.
+/// The path of a certificate's separate key.
 fn key_of(path: &str) -> Option<String> {
     path.strip_suffix(".crt").map(|start| format!("{start}.key"))
 }

@@ -71,7 +71,7 @@ fn settings<'a>(config: &'a Value, pointer: &'a str) -> impl Iterator<Item = &'a
         .filter_map(move |plugin| plugin.pointer(pointer))
 }
 
-/// The kubelet, kubeadm and crictl ask where containerd listens.
+/// The kubelet, kubeadm and crictl use containerd's socket.
 fn socket(machine: &Machine, config: Option<&Value>) -> Vec<Finding> {
     let listens = config
         .and_then(|config| config.pointer("/grpc/address")?.as_str())

@@ -1,4 +1,4 @@
-//! Addresses of the API servers: kube-vip's, the proxy's on workers, and the peers that the chain asks.
+//! Addresses of the API servers: kube-vip's, those of the proxy on workers, and the peers that the chain queries.
 
 use std::collections::BTreeSet;
 
@@ -194,7 +194,7 @@ fn proxy(machine: &Machine, urls: &BTreeSet<String>, known: &Known<'_>) -> Vec<F
         .collect()
 }
 
-/// The chain asks other control planes whether there is a cluster: a founder that misses one may found a second.
+/// The chain asks other control planes for an existing cluster: a founder that misses one may found a second.
 fn peers(machine: &Machine, urls: &BTreeSet<String>, known: &Known<'_>) -> Vec<Finding> {
     if machine.text(ENV).is_none() || urls.is_empty() {
         return Vec::new();

@@ -13,7 +13,7 @@ use crate::{
 /// A member's settings, which its unit reads.
 const SETTINGS: &str = "/etc/etcd/etcd.env";
 
-/// Settings without which anybody who reaches the port is let in.
+/// Settings that keep out clients without a certificate.
 const LOCKED: [(&str, &str); 2] = [
     ("ETCD_CLIENT_CERT_AUTH", "true"),
     ("ETCD_PEER_CLIENT_CERT_AUTH", "true"),
@@ -88,7 +88,7 @@ pub(super) fn check(known: &Known<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The settings of a member by itself.
+/// The settings of a single member.
 fn one(member: &Member<'_>) -> Vec<Finding> {
     let mut wrong = Vec::new();
     for (name, value) in LOCKED {
@@ -179,7 +179,7 @@ fn among(member: &Member<'_>, members: &[Member<'_>]) -> Vec<Finding> {
     findings
 }
 
-/// Control planes ask the members, by kubeadm's configuration and by the chain's own. A patch may name other ways to them.
+/// Control planes reach the members through kubeadm's configuration and the chain's own. A patch may change the routes.
 fn asked(machine: &Machine, members: &[Member<'_>]) -> Vec<Finding> {
     let told: BTreeSet<_> = members
         .iter()

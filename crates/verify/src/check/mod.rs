@@ -340,7 +340,7 @@ impl Seen {
     }
 }
 
-/// The findings of all checks, in the order of the documents. The clock comes in as a value.
+/// The findings of all checks, in the order of the documents. The time is an argument.
 pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
     let seen = Seen::default();
     let mut findings = part(tree, now, &seen, &Chosen::All);
@@ -381,7 +381,7 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chose
 /// Codes for files that no known program provides.
 const ABSENT: [&str; 4] = ["FL1016", "FL1018", "FL1022", "FL1023"];
 
-/// Codes of what is wrong within a file, for those who read or run it.
+/// Codes of mistakes within a file, for the program that reads or runs it.
 const WITHIN: [&str; 5] = ["FL1017", "FL1021", "FL1024", "FL1025", "FL1026"];
 
 /// Codes of what the user's commands may settle otherwise on the machine.

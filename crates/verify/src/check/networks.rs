@@ -20,7 +20,7 @@ use crate::{
     embedded,
 };
 
-/// Where plugins look for the network that they serve.
+/// The directory where container runtimes find the network plugin's configuration.
 const CNI: &str = "/etc/cni/net.d";
 
 /// The setting of a network plugin with the range of pods: an entry of `networks.yaml`.
@@ -29,7 +29,7 @@ const CNI: &str = "/etc/cni/net.d";
 struct Place {
     /// A key of a ConfigMap.
     data: Option<String>,
-    /// Fields of the JSON behind that key.
+    /// Fields of the JSON value of that key.
     #[serde(default)]
     json: Vec<String>,
     /// A variable of a container.
@@ -141,7 +141,7 @@ impl Owners {
     }
 }
 
-/// Each machine has addresses of its own, outside of the cluster's ranges.
+/// Each machine has unique addresses, outside of the cluster's ranges.
 fn addresses(known: &Known<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut owners = known.owners.lock();

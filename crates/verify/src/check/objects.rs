@@ -240,7 +240,7 @@ fn role(object: &Object) -> Vec<Reference> {
     accounts.chain([role]).collect()
 }
 
-/// The Services that the API server asks.
+/// The Services that the API server calls.
 fn services(object: &Object) -> Vec<Reference> {
     let webhooks = list(&object.value, "/webhooks").filter_map(|webhook| webhook.pointer("/clientConfig/service"));
     let registered = object
@@ -253,7 +253,7 @@ fn services(object: &Object) -> Vec<Reference> {
         .collect()
 }
 
-/// The account, the class, and what volumes and variables of a pod are made of.
+/// The account, the class, and the sources of a pod's volumes and variables.
 fn of_pod(pod: &Value, space: &str) -> Vec<Reference> {
     let mut found = Vec::new();
     let mut add = |kind: &str, of: &Value, pointer: &str| {
@@ -295,8 +295,8 @@ fn of_pod(pod: &Value, space: &str) -> Vec<Reference> {
     found
 }
 
-/// Mistakes that the API server finds in an object by itself: volumes that a container has and its pod not, and labels that are selected and
-/// not given.
+/// Mistakes that the API server finds in a single object: volumes that a container mounts and its pod lacks, and
+/// selected labels that are not set.
 fn within(object: &Object) -> impl Iterator<Item = String> {
     let pod = pod(&object.value);
     let claims = list(&object.value, "/spec/volumeClaimTemplates").map(|claim| text(claim, "/metadata/name"));

@@ -44,7 +44,7 @@ impl Shell {
     }
 }
 
-/// A word in scripts that turn on further patterns by themselves, which a bash that only reads does not do.
+/// A word in scripts that enable further patterns at run time; bash -n does not do that.
 const PATTERNS: &str = "extglob";
 
 /// The reason for which bash refuses a script with every setting of its patterns.

@@ -1,4 +1,4 @@
-//! The order in which systemd starts units at every boot: without a circle, and the daemons one behind the other.
+//! The order in which systemd starts units at every boot: without cycles, and with the daemons in sequence.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

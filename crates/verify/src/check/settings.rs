@@ -1,4 +1,4 @@
-//! Files that configuration refers to, on the machine and inside of the static pods that kubeadm makes.
+//! Files that configuration refers to, on the machine and inside kubeadm's static pods.
 
 use serde_json::Value;
 

@@ -137,7 +137,7 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// When a step begins and ends.
+/// The start and the end of a step.
 fn span(time: Option<(u64, u64)>) -> String {
     time.map_or_else(
         || "never".to_owned(),

@@ -35,7 +35,7 @@ pub struct Step<'a> {
     pub events: Vec<Event>,
     /// Its script can found a cluster.
     pub founding: bool,
-    /// The variable with the URLs at which it asks whether a cluster answers, if it asks.
+    /// The variable with the URLs at which it checks for a cluster, if it does.
     pub asks: Option<&'static str>,
 }
 
@@ -53,7 +53,7 @@ pub enum Event {
 pub struct Wait {
     /// Its kind.
     pub rule: &'static WaitRule,
-    /// Seconds after which it gives up; `None` if that is no number.
+    /// The time limit in seconds; `None` if it is no number.
     pub limit: Option<u64>,
     /// Hosts that it names; empty if it names none.
     pub at: Vec<String>,
@@ -138,7 +138,7 @@ fn url_hosts(text: &str) -> impl Iterator<Item = &str> {
             rest = &rest[rest.find("http")? + "http".len()..];
             let host = url_host(rest);
             if !host.is_empty() {
-                // The host may contain the word as well.
+                // The host may also contain the word.
                 rest = rest.split_once(host).map_or("", |(_, behind)| behind);
                 return Some(host);
             }
@@ -146,7 +146,7 @@ fn url_hosts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The host behind `http`, or nothing where that begins no URL.
+/// The host after `http`, or nothing if no URL begins there.
 fn url_host(rest: &str) -> &str {
     let rest = rest.strip_prefix('s').unwrap_or(rest);
     let rest = rest.strip_prefix("://").unwrap_or_default();

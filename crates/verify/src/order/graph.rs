@@ -1,4 +1,4 @@
-//! The chains of all machines, and for each wait what in the tree ends it.
+//! The chains of all machines, and the conditions in the tree that end each wait.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Every wait with its place and what ends it.
+    /// Every wait with its place and the condition that ends it.
     pub fn waits(&self) -> impl Iterator<Item = (At, &Wait, &Need)> {
         places(&self.chains).filter_map(|(at, wait)| Some((at, wait, self.needs.get(&at)?)))
     }

@@ -12,7 +12,7 @@ use super::{
 /// The text for a wait that the machine ends by itself.
 pub(super) const ITSELF: &str = "itself";
 
-/// The acts that end a wait: those that came first, or all that might.
+/// The acts that end a wait: the first ones, or all that might.
 pub(super) fn ends(graph: &Graph<'_>, run: &Run, at: At) -> Vec<At> {
     match (run.waits.get(&at), graph.need(at)) {
         (_, Some(Need::Of { from, enough })) if *enough > 1 => from.clone(),

@@ -1,6 +1,6 @@
 //! Short forms of lists of names.
 
-/// A name in its text and the number that it ends with, for an order in which 2 is before 10.
+/// A name, split into its text and its final number, so that 2 sorts before 10.
 pub(super) fn natural(name: &str) -> (String, Option<u64>) {
     let text = name.trim_end_matches(|char: char| char.is_ascii_digit());
     (text.to_owned(), name[text.len()..].parse().ok())

@@ -1,5 +1,5 @@
-//! The first boot played through, all machines powered on at once: when each step begins and ends, what ends each wait, and
-//! which machines never get on.
+//! A simulation of the first boot, with all machines powered on at once: the start and end of each step, the end of
+//! each wait, and machines that never finish.
 //!
 //! The times are estimates (`templates/boot/steps.yaml`, `estimates`); the dependencies are not.
 
@@ -157,7 +157,7 @@ impl<'g> Play<'g> {
             return;
         };
         let from = self.parked.remove(&machine).unwrap_or(now);
-        // The one who asks every few seconds hears of it in the middle of two questions.
+        // A machine that polls every few seconds notices it half an interval later on average.
         let late = if from < now { TABLE.delay() } else { 0 };
         let to = now + late;
         self.run.waits.insert(place, Waited { from, to, by });

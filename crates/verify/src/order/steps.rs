@@ -6,7 +6,7 @@ use super::{
     table::{Required, StepRule, TABLE},
 };
 
-/// The code of files that a script refers to and that are not there.
+/// The code for missing files that a script refers to.
 const MISSING: &str = "FL1022";
 const AGAIN: &str = "render the document again; a step is left out by the spec alone";
 
@@ -69,7 +69,7 @@ fn without_files(chain: &Chain<'_>) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// The first step that runs before one that it comes after.
+/// The first step that runs before one of its predecessors.
 fn out_of_order(chain: &Chain<'_>) -> Option<Finding> {
     let rank = |step: &str| rules(chain).position(|rule| rule.name() == step);
     let known: Vec<_> = chain
@@ -88,7 +88,7 @@ fn out_of_order(chain: &Chain<'_>) -> Option<Finding> {
     Some(chain.finding(message).at(early.1.path))
 }
 
-/// Steps that a spec gives to all machines of a role. A tree of several renders may have them on some.
+/// Steps that all machines of a role have by the spec. In a tree of several renders only some may have them.
 fn unlike(rule: &'static StepRule, chains: &[Chain<'_>]) -> Vec<Finding> {
     let read = chains
         .iter()

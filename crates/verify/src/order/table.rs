@@ -1,4 +1,4 @@
-//! The table of the boot chain's steps, with their waits and what ends them: `templates/boot/steps.yaml`.
+//! The table of the boot chain's steps, with their waits and the acts that end them: `templates/boot/steps.yaml`.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -175,7 +175,7 @@ impl Table {
         self.estimates.poll.div_ceil(2)
     }
 
-    /// Whole seconds on a machine of the usual kind, for something that is done so many times.
+    /// Whole seconds on a typical machine, for this number of repetitions.
     pub fn seconds(&self, estimate: &Estimate, times: u64) -> u64 {
         let (work, megabits) = (estimate.lab * times, estimate.megabytes * 8 * times);
         work.div_ceil(self.estimates.slower.max(1)) + megabits.div_ceil(self.estimates.megabits_per_second.max(1))

@@ -187,7 +187,7 @@ fn by_parts(text: &str, known: &Memo<Option<Value>>) -> Option<Map<String, Value
                 (key.clone(), value.clone())
             }
         };
-        // A key that is indented, or one that comes again, is a mistake in the whole.
+        // An indented or repeated key is a mistake in the whole document.
         if !is_key(&key) || !entry.starts_with(&key) || entries.insert(key, value).is_some() {
             return None;
         }

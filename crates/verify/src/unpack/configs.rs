@@ -55,7 +55,7 @@ fn documents(path: &str, text: &str) -> Documents {
     documents
 }
 
-/// containerd goes on without the mirrors of a hosts.toml that it cannot read. Lines are not shown: there may be a password in them.
+/// containerd ignores the mirrors of an invalid hosts.toml. Lines are not shown, since they may contain a password.
 fn no_toml(machine: &Machine) -> Vec<Finding> {
     let files = machine
         .root

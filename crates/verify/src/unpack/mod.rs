@@ -25,7 +25,7 @@ pub(super) use self::{configs::Documents, encoding::base64};
 /// The key of an Ignition config that names its replacement.
 const REPLACE: &str = "ignition.config.replace";
 
-/// Documents within each other before it is given up.
+/// The maximum depth of embedded documents.
 const MOST_LAYERS: usize = 4;
 
 /// The machine that these files of one node make.

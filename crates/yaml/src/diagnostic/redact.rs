@@ -69,7 +69,7 @@ fn redact_finding(source: &Source, finding: &Diagnostic) -> Diagnostic {
         .fold(finding.clone(), Diagnostic::without)
 }
 
-/// Replaces bytes by as many `*`.
+/// Replaces bytes by the same number of `*`.
 fn hide(text: &mut String, start: usize, end: usize) {
     let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
     let stars = text[start..end]

@@ -29,9 +29,9 @@ impl Source {
         source
     }
 
-    /// Adds a text behind the others and returns its number, from zero.
+    /// Adds a text after the others and returns its number, from zero.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
-        // The byte between two texts belongs to neither: what ends the one does not touch what begins the other.
+        // One byte between two texts belongs to neither, so that the end of one is not the start of the next.
         let start = self.texts.last().map_or(0, |last| last.start + last.text.len() + 1);
         self.texts.push(Text {
             name: name.into(),
