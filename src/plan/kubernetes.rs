@@ -67,7 +67,7 @@ pub(super) fn resolve(spec: &Spec, release: &Release, images: &Images, report: &
     }
 }
 
-/// The sandbox image that goes with a release, before rewriting.
+/// The sandbox image of a release, before rewriting.
 pub(super) fn sandbox_image(spec: &Spec, release: &Release) -> String {
     let repository = spec
         .kubernetes

@@ -1,4 +1,4 @@
-//! Labels and taints: their spelling, and who may set which label.
+//! Labels and taints: their syntax, and the components that may set each label.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use super::{TaintPlan, names, report::Report};
 use crate::spec::{Taint, TaintEffect};
 
-/// Labels of Kubernetes' own domains that a kubelet may give its node (`k8s.io/kubelet`
-/// `pkg/apis/well_known_labels.go`, which the NodeRestriction admission plugin goes by).
+/// Labels of Kubernetes' own domains that a kubelet may set on its node (`k8s.io/kubelet`
+/// `pkg/apis/well_known_labels.go`, used by the NodeRestriction admission plugin).
 const KUBELET_LABELS: &[&str] = &[
     "beta.kubernetes.io/arch",
     "beta.kubernetes.io/instance-type",
@@ -27,7 +27,7 @@ const KUBELET_DOMAINS: &[&str] = &["kubelet.kubernetes.io", "node.kubernetes.io"
 /// Domains that Kubernetes keeps to itself.
 const RESERVED_DOMAINS: &[&str] = &["kubernetes.io", "k8s.io"];
 
-/// Labels that each kubelet writes by itself, by what it finds on its machine (`pkg/kubelet/kubelet_node_status.go`).
+/// Labels that each kubelet sets itself, from facts of its machine (`pkg/kubelet/kubelet_node_status.go`).
 const FOUND_LABELS: &[&str] = &[
     "beta.kubernetes.io/arch",
     "beta.kubernetes.io/os",
@@ -67,8 +67,8 @@ pub(super) struct Labels {
     pub(super) admin: BTreeMap<String, String>,
 }
 
-/// Sorts labels by who may set them. Only a control plane has an administrator's credentials; with a `cloud` its controller
-/// manager labels nodes as well.
+/// Groups labels by the component that may set them. Only a control plane has an administrator's credentials; with a
+/// `cloud` its controller manager labels nodes as well.
 pub(super) fn sort(
     labels: &BTreeMap<&Spanned<String>, &Spanned<String>>,
     control_plane: bool,

@@ -1,4 +1,4 @@
-//! Loading of a spec: one run reports as many mistakes as possible, also of a spec with mistakes of form.
+//! Loading of a spec: one run reports as many mistakes as possible, even after mistakes of form.
 
 use super::{Plan, resolve, schema_help};
 use crate::{

@@ -40,7 +40,7 @@ fn is_name_part(text: &str) -> bool {
     text.len() <= 63 && is_plain(text, "-_.") && text.starts_with(at_end) && text.ends_with(at_end)
 }
 
-/// A key of a label or taint: a name, before it perhaps a subdomain and a slash.
+/// A key of a label or taint: a name, optionally after a subdomain and a slash.
 pub(super) fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((domain, name)) => is_subdomain(domain) && is_name_part(name),
@@ -139,7 +139,7 @@ pub(super) fn check(what: &str, name: &Spanned<String>) -> Result<(), Diagnostic
     }
 }
 
-/// The finding for a name that is not one. A machine's name may come from a range.
+/// The finding for an invalid name. A machine's name may come from a range.
 pub(super) fn invalid(what: &str, name: &str, span: Span) -> Diagnostic {
     let (dots, fits): (_, fn(&str) -> bool) = match what {
         "node" => (", dots between such parts", is_node_name),

@@ -293,7 +293,7 @@ impl<'a, T> ProfileKind<'a, T> {
         self.profiles.get(meant.or(suggested)?).cloned()
     }
 
-    /// The profile of another name, the newest of those that go on where a name ends (`ubuntu`), or one spelt nearly so.
+    /// The profile for another name: the newest one with this prefix (`ubuntu`), or one with a similar spelling.
     fn meant(&self, name: &str) -> Option<&'a str> {
         let bare = |name: &str| name.to_lowercase().replace(['-', '_', '.', ' '], "");
         let wanted = bare(name);

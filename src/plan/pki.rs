@@ -1,4 +1,4 @@
-//! `pki` and `join`: how long what is valid, and who proves what.
+//! `pki` and `join`: validities, and credentials for joining.
 
 use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use time::Duration;
@@ -21,7 +21,7 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
         leaf_validity: duration::or(pki.leaf_validity.as_ref(), Duration::hours(8_760), report),
         backdate: duration::or(pki.backdate.as_ref(), Duration::hours(24), report),
         extra_sans: names::sans(&pki.extra_sans, report),
-        // Without any key on the machines everything ends at once, and FL0413 asks how long it shall last.
+        // Without any key on the machines all certificates expire at once, and FL0413 asks for the validity.
         unrenewed_last: pki.leaf_validity.is_none() && ca_keys != CaKeys::None,
         ca_keys,
     };
@@ -115,7 +115,7 @@ pub(super) fn algorithm(spec: &Spec) -> Algorithm {
     said.map_or(Algorithm::EcdsaP256, |algorithm| algorithm.value)
 }
 
-/// How named machines prove who they are.
+/// The credentials of named machines.
 pub(super) fn identity(spec: &Spec) -> JoinIdentity {
     spec.join.identity.value().unwrap_or(JoinIdentity::Certificate)
 }

@@ -58,7 +58,7 @@ pub(super) fn resolve(
     Some(PxePlan { url, matchbox })
 }
 
-/// A URL that paths are put behind.
+/// A URL to which paths are appended.
 fn base(url: &Spanned<String>, report: &mut Report) -> String {
     artifacts::check_url(url, report);
     if url.contains(['?', '#', '$']) {
@@ -209,8 +209,8 @@ fn check_bootable(pxe: &Pxe, os: &OsProfile, report: &mut Report) {
     }
 }
 
-/// Refuses a system that finds no root: the argument that names it is left out where the spec has none, for those who append it
-/// to the RAM disk or give it as the second.
+/// Refuses a system without a root file system. The argument that names it is optional, for users who append it to the
+/// RAM disk or load it as the second one.
 fn check_rootfs(pxe: &Pxe, os: &OsProfile, of_os: &SystemBoot, report: &mut Report) {
     let own = system(pxe, os);
     let given = own.is_some_and(|own| own.rootfs.is_some());

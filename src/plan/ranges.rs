@@ -69,7 +69,7 @@ pub(super) fn addresses(text: &Spanned<String>) -> Result<Vec<IpAddr>, Diagnosti
     })
 }
 
-/// Corrects ends in brackets, with prefix lengths, or of which the last is cut short (`10.0.0.1-9`).
+/// Corrects ends in brackets, ends with prefix lengths, and a shortened last one (`10.0.0.1-9`).
 fn meant(text: &str) -> Option<String> {
     let bare = |end: &str| {
         let end = end.trim().trim_start_matches('[');

@@ -72,7 +72,7 @@ fn at_version(version: Version, profile: &Arc<KubernetesProfile>, profiles: &Pro
     }
 }
 
-/// A warning about a release for which upstream makes no more patch releases, with the newest of those that still get some.
+/// A warning about a release that gets no more patch releases upstream, with the newest of those that still get some.
 pub fn end_of_life(spec: &Spec, profiles: &Profiles, today: Date) -> Option<Diagnostic> {
     let text = &spec.kubernetes.version;
     let profile = profiles.kubernetes(&version(text, "").ok()?)?;

@@ -34,7 +34,7 @@ impl Report {
         result.map_err(|finding| self.push(finding)).ok()
     }
 
-    /// Drops later findings of these codes: what they are about was refused, and resolution goes on with a guess.
+    /// Drops later findings of these codes: their subject was refused, and resolution continues with a guess.
     pub(super) fn guess(&mut self, codes: &[&'static str]) {
         self.guessed.extend(codes);
     }

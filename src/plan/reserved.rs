@@ -1,5 +1,5 @@
-//! Settings and files that kubeadm, the boot chain or the documents set: another value leaves a cluster that does not
-//! come up, or one that silently drops a setting of the spec.
+//! Settings and files that kubeadm, the boot chain or the documents set: with another value a cluster does not start,
+//! or silently ignores a setting of the spec.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

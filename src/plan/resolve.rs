@@ -31,7 +31,8 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
     report.finish(plan)
 }
 
-/// The release of the spec. When it is refused, resolution goes on with another, so that this mistake hides no other.
+/// The release of the spec. If it is refused, resolution continues with another one, so that further mistakes are
+/// found.
 fn release(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Release> {
     report.take(release::release(spec, profiles)).or_else(|| {
         let (release, guessed) = release::stand_in(spec, profiles)?;
@@ -40,7 +41,7 @@ fn release(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Rele
     })
 }
 
-/// Every stage, in an order in which each has what it needs. No stage ends the run because another found a mistake.
+/// Every stage, in the order of dependencies. No stage ends the run because another found a mistake.
 #[expect(clippy::too_many_lines, reason = "the stages in their order, a line each")]
 fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     report.take(names::check("cluster", &spec.name));
@@ -178,7 +179,7 @@ fn kubelets(groups: &[NodeGroup<'_>]) -> usize {
         .sum()
 }
 
-/// The versions of what goes with Kubernetes: the profile's, three of which the spec may choose.
+/// The versions that belong to Kubernetes: the profile's, of which the spec may set three.
 fn versions<'a>(spec: &Spec, release: &'a Release, report: &mut Report) -> Versions<'a> {
     let chosen = [
         ("containerd", &spec.runtime.version),

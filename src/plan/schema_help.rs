@@ -10,7 +10,7 @@ use crate::{
 
 /// Longest example in a help line, in bytes.
 const LONGEST: usize = 120;
-/// Levels below a mapping at which an unknown key is looked for.
+/// Levels below a mapping that are searched for an unknown key.
 const DEPTH: usize = 2;
 
 /// Adds help to the findings for which the schema has any.

@@ -11,7 +11,7 @@ use crate::{
     spec::{Argument, SelinuxMode, Spec},
 };
 
-/// kubeadm's feature gate that has each component run by a user of its own.
+/// kubeadm's feature gate that runs each component as a separate user.
 const ROOTLESS: &str = "RootlessControlPlane";
 /// The argument by which the API server trusts kubelets of the cluster's CA alone.
 const KUBELET_CA: &str = "kubelet-certificate-authority";
@@ -58,7 +58,7 @@ fn rootless(spec: &Spec) -> Option<Diagnostic> {
     })
 }
 
-/// Where images come from archives there may be no registry to ask.
+/// With images from archives there may be no registry for this check.
 fn archived(spec: &Spec) -> Option<Diagnostic> {
     let plugins = &spec.kubernetes.api_server.admission.enable;
     let archive = spec.artifacts.image_archives.first()?;

@@ -10,7 +10,7 @@ use crate::{
     spec::{Loaded, MOST_BYTES, Unread},
 };
 
-/// Where something's content comes from.
+/// The source of some content.
 pub(super) struct Given<'a> {
     /// The noun in messages: `file`, `manifest`.
     pub(super) what: &'static str,

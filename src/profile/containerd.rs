@@ -1,4 +1,4 @@
-//! containerd releases: how each wants to be configured.
+//! containerd releases, and their configuration formats.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Kubernetes minors: which fields and flags they accept and which versions go with them.
+//! Kubernetes minors: their fields, flags and matching versions.
 //!
-//! The methods are the questions that other modules ask; none of them compares versions itself.
+//! Other modules call these methods instead of comparing versions.
 
 use std::collections::BTreeMap;
 

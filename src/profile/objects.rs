@@ -1,4 +1,4 @@
-//! Kinds of objects that Kubernetes has by itself.
+//! Built-in kinds of Kubernetes objects.
 
 use std::collections::BTreeMap;
 

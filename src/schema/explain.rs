@@ -15,7 +15,7 @@ const WIDTH: usize = 100;
 pub struct Unknown {
     /// The last path that is one; empty for the spec itself.
     pub parent: String,
-    /// The key that is not there.
+    /// The unknown key.
     pub key: String,
     /// Paths that were probably meant.
     pub meant: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Unknown {
 /// The keys that firelay knows in a mapping with free keys.
 #[derive(Clone, Debug)]
 pub struct Known<'a> {
-    /// How the path of the mapping ends: `kubelet.config`.
+    /// The suffix of the mapping's path: `kubelet.config`.
     pub path: &'a str,
     /// The description of these keys: `a field of KubeletConfiguration`.
     pub what: &'a str,

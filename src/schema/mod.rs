@@ -55,7 +55,7 @@ pub fn json(profiles: &Profiles) -> Value {
     head(schema)
 }
 
-/// The schema as the types and declarations give it, with the places of secrets (`writeOnly`) and of [`OWN_TEXT`].
+/// The schema from types and declarations, with marks for secrets (`writeOnly`) and for [`OWN_TEXT`].
 pub fn types() -> &'static Value {
     static TYPES: LazyLock<Value> = LazyLock::new(|| of_types().to_value());
     &TYPES

@@ -25,7 +25,7 @@ pub struct OpenAuthority {
     pub issuer: Issuer<'static, PrivateKey>,
     /// DER of its SubjectPublicKeyInfo.
     pub public_key: Vec<u8>,
-    /// When its certificate ends.
+    /// The expiry date of its certificate.
     pub not_after: OffsetDateTime,
 }
 

@@ -1,4 +1,4 @@
-//! Checks of a bundle, wherever it comes from.
+//! Checks of a bundle from any source.
 
 use rcgen::PublicKeyData;
 use x509_parser::pem::Pem;

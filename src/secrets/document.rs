@@ -80,7 +80,7 @@ fn clear<S: Serializer>(secret: &Secret<String>, serializer: S) -> Result<S::Ok,
 }
 
 impl Bundle {
-    /// Reads a bundle and checks that its parts belong together. Errors give `name`, place and field, never a value.
+    /// Parses a bundle and checks that its parts match. Errors contain `name`, place and field, never a value.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let document: Document = firelay_yaml::parse(name, text)?;
         let field = |(field, problem)| Error::Field {

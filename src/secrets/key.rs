@@ -13,7 +13,7 @@ use crate::{secret::Secret, spec::Algorithm};
 
 /// `ECPrivateKey` (RFC 5915 §3) on P-256 up to the scalar: SEQUENCE of 49 bytes, version 1, OCTET STRING of 32.
 const P256_HEAD: [u8; 7] = [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
-/// The bytes behind the scalar: `[0]` with the OID prime256v1. The optional public key is left out: it can be computed,
+/// The bytes after the scalar: `[0]` with the OID prime256v1. The optional public key is omitted: it can be computed,
 /// and its 65 bytes do not compress.
 const P256_TAIL: [u8; 12] = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 /// The same on P-384: SEQUENCE of 62 bytes, version 1, OCTET STRING of 48.

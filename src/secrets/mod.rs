@@ -1,4 +1,4 @@
-//! `firelay.secrets.yaml`: roots only, made once. Clock and randomness come in as values.
+//! `firelay.secrets.yaml`: the root secrets, created once. Time and randomness are arguments.
 
 mod authority;
 mod bundle;

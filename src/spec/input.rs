@@ -101,7 +101,7 @@ impl Input {
         }
     }
 
-    /// Adds a text of patches behind the others; `folder` is that below `patches/`.
+    /// Adds a text of patches after the others; `folder` is its folder below `patches/`.
     pub fn patch(&mut self, folder: &str, name: &str, text: String) {
         let number = self.source.add(name, text);
         self.patches.read(&self.source, number, folder);

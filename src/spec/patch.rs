@@ -10,7 +10,7 @@ use super::{
     patch_files::{ALL, SpecPatch},
 };
 
-/// The word that names the spec as a target.
+/// The name of the spec as a target.
 const SPEC: &str = "spec";
 /// Folders of roles, which are keys of `roles` as well.
 const ROLES: [&str; 3] = ["control-plane", "worker", "etcd"];
@@ -94,7 +94,7 @@ fn check(patch: &SpecPatch) -> Result<(), Diagnostic> {
     }
 }
 
-/// A patch of the whole spec may not include: its files were read before it.
+/// A patch of the whole spec must not include: files are included before patches apply.
 fn included(patch: &SpecPatch) -> Result<(), Diagnostic> {
     if patch.folder.as_str() != ALL {
         return Ok(());

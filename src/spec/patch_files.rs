@@ -131,7 +131,7 @@ impl PatchFiles {
     }
 }
 
-/// `target: spec`, or another lone word that was meant so.
+/// `target: spec`, or another single word that probably means it.
 fn is_spec(root: &Node<'_>) -> bool {
     root.get("target").is_some_and(|target| target.text().is_some())
 }

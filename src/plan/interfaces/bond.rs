@@ -10,8 +10,8 @@ use crate::{
     spec::{Bond, BondMode},
 };
 
-/// How often a link is looked at. The kernel's own default is never, and then a bond keeps sending into a cable that is
-/// not there (Documentation/networking/bonding.rst, miimon, which recommends this figure).
+/// The interval of link checks. The kernel's default is never; then a bond keeps sending into a disconnected cable
+/// (Documentation/networking/bonding.rst, miimon, which recommends this value).
 const MII_MONITOR_MS: u16 = 100;
 
 pub(super) fn plan(bond: &Bond) -> BondPlan {

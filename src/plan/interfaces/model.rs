@@ -29,7 +29,7 @@ pub struct InterfacePlan {
     pub routes: Vec<RoutePlan>,
     /// MTU in bytes, if it is not the device's own.
     pub mtu: Option<u16>,
-    /// Name servers behind it.
+    /// Name servers reached through it.
     pub dns: Option<NameServersPlan>,
 }
 
@@ -39,7 +39,7 @@ impl InterfacePlan {
         self.addresses.is_empty() && !self.dhcp4 && !self.dhcp6
     }
 
-    /// Whether DHCP or a router gives it an address of a family.
+    /// Whether it gets an address of a family from DHCP or a router.
     pub fn asks(&self, ipv4: bool) -> bool {
         if ipv4 { self.dhcp4 } else { self.dhcp6 }
     }

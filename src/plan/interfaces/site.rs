@@ -134,7 +134,7 @@ impl Site<'_> {
         }
     }
 
-    /// kube-vip waits for ever for an interface that is not there.
+    /// kube-vip waits for ever for a missing interface.
     pub(super) fn check_virtual_address(&self, plans: &[InterfacePlan], report: &mut Report) {
         let Some(text) = self.virtual_address else { return };
         if !plans.is_empty() && !plans.iter().any(|plan| plan.name == text.value) {

@@ -21,7 +21,7 @@ use crate::{
 
 pub(super) use validate::check as validate_fields;
 
-/// The field with which a kubelet asks the cluster for the certificate that it serves with.
+/// The field with which a kubelet requests its serving certificate from the cluster.
 pub(super) const SERVER_TLS_BOOTSTRAP: &str = "serverTLSBootstrap";
 
 /// Checks the settings of the cluster, of roles, nodes and pools, each where it was written.
@@ -92,7 +92,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// With a cloud of its own a node is tainted until the cloud's controller manager has seen it.
+/// With an external cloud provider a node is tainted until the cloud's controller manager has initialized it.
 fn waiting_for_cloud(argument: &Argument) -> Option<Diagnostic> {
     let external = argument.name.as_str() == "cloud-provider" && argument.value.as_str() == "external";
     external.then(|| {
@@ -148,7 +148,7 @@ pub(super) fn max_pods(spec: &Spec) -> Option<u64> {
         .max()
 }
 
-/// A service range has one address for DNS, the tenth: pods that ask another get no answer.
+/// A service range has one address for DNS, the tenth: queries to another address get no answer.
 pub(super) fn check_dns(spec: &Spec, ranges: &Ranges, dns: std::net::IpAddr, report: &mut Report) {
     if spec.kubernetes.dns.disabled {
         return;

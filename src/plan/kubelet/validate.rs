@@ -19,9 +19,9 @@ const WATCHED: &[&str] = &[
     "imagefs.inodesFree",
 ];
 
-/// Checks the settings of a machine merged over the cluster's; without any of its own (`near` empty), the cluster's alone.
+/// Checks the settings of a machine merged over the cluster's; without its own (`near` empty), the cluster's alone.
 ///
-/// Mistakes of the cluster's settings are reported there, not for each machine again.
+/// Mistakes of the cluster's settings are reported once, not for each machine.
 pub(in crate::plan) fn check(
     cluster: &BTreeMap<Spanned<String>, RawValue>,
     near: &BTreeMap<&Spanned<String>, &RawValue>,

@@ -53,7 +53,7 @@ pub struct Requirements {
     pub kernel: Option<KernelPlan>,
     /// kube-proxy is not deployed.
     pub without_kube_proxy: bool,
-    /// The controller manager gives nodes no pod ranges.
+    /// The controller manager allocates no pod ranges to nodes.
     pub without_node_cidrs: bool,
     /// Every kubelet serves with a certificate of the cluster's CA.
     pub serving_certificates: bool,
@@ -123,7 +123,7 @@ pub struct ManifestPlan {
     pub source: ManifestSource,
 }
 
-/// Where a manifest of the user comes from.
+/// The source of a user's manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestSource {
     Content(String),

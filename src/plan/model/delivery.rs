@@ -1,4 +1,4 @@
-//! How a document comes to its machine, resolved.
+//! The delivery of a document to its machine, resolved.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct PointerPlan {
     pub region: Option<String>,
     /// Headers of each request.
     pub headers: BTreeMap<String, Secret<String>>,
-    /// The text behind `?` in each URL.
+    /// The text after `?` in each URL.
     pub query: Option<Secret<String>>,
     /// The payload is encrypted.
     pub sealed: bool,

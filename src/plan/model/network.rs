@@ -36,7 +36,7 @@ pub enum ProviderPlan {
         /// Image, rewritten already.
         image: String,
     },
-    /// haproxy on the other nodes; a control plane asks its own API server.
+    /// haproxy on the other nodes; a control plane uses its own API server.
     Local {
         /// Image, rewritten already.
         image: String,

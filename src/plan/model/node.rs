@@ -49,7 +49,7 @@ pub struct NodePlan {
     /// Delivery of its document, shared between the machines of a group.
     pub delivery: Arc<DeliveryPlan>,
     pub arch: Arch,
-    /// How it proves who it is.
+    /// Its credentials for joining.
     pub identity: JoinIdentity,
     /// Labels that the kubelet sets itself.
     pub labels: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ pub struct NodePlan {
     pub kubelet_config: BTreeMap<String, Value>,
     /// Kubelet flags, cluster, role and node merged.
     pub kubelet_args: Vec<(String, String)>,
-    /// Binaries come with the image.
+    /// The image contains the binaries.
     pub preinstalled: bool,
     /// Where the binaries are.
     pub bin_dir: String,

@@ -43,11 +43,11 @@ impl PkiPlan {
 /// `join`, resolved.
 #[derive(Clone, Debug)]
 pub struct JoinPlan {
-    /// Life of the bootstrap token; zero never ends.
+    /// Lifetime of the bootstrap token; zero never expires.
     pub token_ttl: Duration,
-    /// How long a node waits for the API before it starts over.
+    /// The time that a node waits for the API before it starts again.
     pub wait_timeout: Duration,
-    /// How long the founder waits for control planes that it cannot reach, before it founds.
+    /// The time that the founder waits for unreachable control planes before it founds.
     pub found_after: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The base of a profile: one that it extends, or the one of its name that comes with firelay.
+//! The base of a profile: one that it extends, or the embedded one of its name.
 
 use firelay_yaml::{
     Content, Node, Rules, Scalar, Tree,

@@ -1,4 +1,4 @@
-//! A profile as text, with the comments of the files that it is made of.
+//! A profile as text, with the comments of its source files.
 
 use firelay_yaml::{
     Content, Node, Tree,
@@ -102,7 +102,7 @@ fn indented(text: &str, by: usize) -> String {
 fn above(source: &Source, span: Span) -> Vec<String> {
     let text = &source.texts()[source.number(span.start)];
     let before = &text.text[..span.start - text.start];
-    // A key behind a brace has no line of its own.
+    // A key after a brace has no line of its own.
     let line = before.rfind('\n').map_or(0, |newline| newline + 1);
     if !before[line..].trim().is_empty() {
         return Vec::new();

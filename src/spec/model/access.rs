@@ -1,4 +1,4 @@
-//! `manifests` and `access`: what the user adds to a cluster and who may log in to its machines.
+//! `manifests` and `access`: the user's additions to a cluster, and accounts on its machines.
 
 use firelay_yaml::Spanned;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `artifacts`: where binaries and images come from, and for which architecture.
+//! `artifacts`: the sources and architectures of binaries and images.
 
 use std::{collections::BTreeMap, fmt};
 

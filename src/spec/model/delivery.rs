@@ -1,4 +1,4 @@
-//! `delivery`: how documents come to the machines.
+//! `delivery`: the delivery of documents to the machines.
 
 use std::collections::BTreeMap;
 

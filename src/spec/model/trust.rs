@@ -1,4 +1,4 @@
-//! `pki` and `join`: algorithms, validity, and how a node proves who it is.
+//! `pki` and `join`: algorithms, validity, and credentials for joining.
 
 use std::fmt;
 
