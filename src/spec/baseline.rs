@@ -236,7 +236,7 @@ fn find<'n, 's>(node: &'n Node<'s>, path: &[&str]) -> Vec<&'n Node<'s>> {
     below.into_iter().flat_map(|node| find(node, rest)).collect()
 }
 
-/// The deepest existing node on a path of the spec.
+/// The position of the deepest existing node on a path.
 fn deepest(node: &Node<'_>, path: &[&str]) -> Span {
     let next = path
         .split_first()
