@@ -294,8 +294,9 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
         }
         found
     };
-    // A pointer names its payload by digest, and another form wraps the same document.
-    let own = |(key, _): &(&String, &String)| !["ignition", "bootcmd"].contains(&key.as_str());
+    // A pointer names its payload by digest, and another form wraps the same document. Links, masks and units that cloud-init's
+    // commands create, stop and enable are compared as such.
+    let own = |(key, _): &(&String, &String)| !["ignition", "bootcmd", "runcmd"].contains(&key.as_str());
     let (before, after) = (keys(old), keys(new));
     let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
         (before.iter().filter(own).collect(), after.iter().filter(own).collect());
