@@ -41,11 +41,13 @@ struct Shown<'a> {
 pub fn list(args: &ProfileList) -> Result<(), Failure> {
     let ProfileSet { source, library, .. } = &load(&args.profiles)?;
     let profiles = library.resolve(source).0;
-    let rows: Vec<_> = profiles
+    let mut rows: Vec<_> = profiles
         .iter()
         .filter(|profile| !profile.kind().is_empty())
         .map(|profile| row(profile, source, &value(profile, source)))
         .collect();
+    // Files are in the order of their paths, where fedora-coreos.yaml precedes fedora.yaml.
+    rows.sort_by_key(|row| (row.kind, row.name));
     streams::report(args.output, &rows, || table(&rows))
 }
 
