@@ -14,15 +14,13 @@ use super::{
     project::{Project, print_findings},
 };
 use crate::{
-    delivery::{self, Overrun},
+    delivery::{self, MARGIN, Overrun},
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::Store,
     secrets::Bundle,
     spec::{Algorithm, CaKeys},
 };
 
-/// Bytes by which documents of two bundles differ: signatures and what compresses by chance.
-const MARGIN: u64 = 64;
 /// Kinds of files that are named as the largest.
 const LARGEST: usize = 3;
 

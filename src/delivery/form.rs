@@ -17,6 +17,9 @@ use crate::{
     spec::DeliveryForm,
 };
 
+/// Bytes by which documents of two bundles differ: signatures, and bytes that compress by chance.
+pub const MARGIN: u64 = 64;
+
 /// A text's gzip.
 type Compress = fn(&[u8]) -> Vec<u8>;
 
@@ -131,20 +134,26 @@ impl Candidates<'_> {
         }
     }
 
-    /// gzip, and again by slower searches where they may be enough.
+    /// gzip, and again by slower searches where it does not fit or hardly fits.
     fn compressed(&self, form: DeliveryForm, text: &str, rejected: &mut Vec<Handover>) -> Option<Selected> {
-        let mut candidate = Candidate::new(form, text);
+        let (mut candidate, mut fitting) = (Candidate::new(form, text), None);
         for (compress, part) in SEARCHES {
-            let selected = self.first(&candidate, Encoding::is_gzip, rejected);
-            if selected.is_some() || !self.is_near(&candidate, part) {
-                return selected;
+            fitting = self.first(&candidate, Encoding::is_gzip, rejected).or(fitting);
+            if fitting.as_ref().is_some_and(|it| self.has_room(it)) || !self.is_near(&candidate, part) {
+                return fitting;
             }
             candidate = Candidate {
                 compress,
                 ..Candidate::new(form, text)
             };
         }
-        self.first(&candidate, Encoding::is_gzip, rejected)
+        self.first(&candidate, Encoding::is_gzip, rejected).or(fitting)
+    }
+
+    /// Whether the document of another bundle would fit as well.
+    fn has_room(&self, selected: &Selected) -> bool {
+        let limit = self.user_data.limit;
+        limit.is_none_or(|limit| selected.handover.counted + MARGIN <= limit)
     }
 
     /// Whether a document exceeds the limit by at most one `part`-th.

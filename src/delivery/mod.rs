@@ -19,6 +19,7 @@ pub use artifact::{Artifact, ArtifactFile, Handover, Payload, package, roles};
 pub use beside::beside;
 pub use error::Error;
 pub use escape::{Engine, escape};
+pub use form::MARGIN;
 pub use pointer::PayloadKeys;
 pub use seed_image::{Form, Seed, SeedError, seed};
 pub use size::{FileSize, Group, GroupSize, NodeSize, Overrun};
