@@ -307,9 +307,9 @@ fn too_large_says_by_what() {
     }
     let error = package("prod", &node("ubuntu-24.04", "aws"), &files).unwrap_err();
     let expected = "\
-cp1: the cloud-init document is too large for user_data_base64 of platform aws: 17548 bytes (sent as gzip and base64), 1164 over the limit of 16384
+cp1: the cloud-init document is too large for user_data_base64 of platform aws: 17549 bytes (sent as gzip and base64), 1165 over the limit of 16384
        raw  counted  largest files
-     22344    11756  /etc/firelay/pki/ca.crt
+     22344    11757  /etc/firelay/pki/ca.crt
       9141     4812  /etc/firelay/addons/20-cni/manifest.yaml
       1727      922  /etc/firelay/pki/ca.key
        107       23  /usr/local/lib/firelay/driver

@@ -75,11 +75,9 @@ fn up_to_the_limit_a_document_is_taken_in_the_first_form() {
             assert_eq!(handover.encoding, user_data(&node).encodings[0], "{}", told(&node));
             assert_ne!(handover.rung, DeliveryForm::Inner, "{}", told(&node));
             assert_eq!(handover.limit, Some(limit), "{}", told(&node));
-            assert!(
-                handover.counted <= limit && handover.counted + 4 > wanted,
-                "{}: {handover:?}",
-                told(&node)
-            );
+            // gzip that leaves no room for another bundle is searched for more slowly, and becomes smaller.
+            let is_exact = handover.encoding.is_gzip() || handover.counted + 4 > wanted;
+            assert!(handover.counted <= limit && is_exact, "{}: {handover:?}", told(&node));
         }
     }
 }
