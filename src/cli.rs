@@ -366,8 +366,11 @@ pub struct Update {
     /// The running machines have the documents of this tree, and not those in --out
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
+    /// Apply the manifests of plugins and add-ons also when the record has them already
+    #[arg(long, conflicts_with = "node")]
+    pub manifests: bool,
     /// All machines have their updates: remove the scripts from the tree, and do nothing else
-    #[arg(long, conflicts_with_all = ["node", "from"])]
+    #[arg(long, conflicts_with_all = ["node", "from", "manifests"])]
     pub done: bool,
     /// The record, and changes of a cluster that stands.
     #[command(flatten)]

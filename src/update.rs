@@ -3,6 +3,10 @@
 //! The script carries the files that differ, lists of binaries, and the steps of [`crate::node::update`]. It knows the machine by
 //! the digests of its files (docs/adr/0020-updates-in-place.md).
 
+mod manifests;
+
+pub use manifests::manifests_script;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -79,8 +83,6 @@ pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
     let id = sha256_hex(format!("{listing:?}").as_bytes())[..ID].to_owned();
     let mut payload = payload;
     payload.insert("id".to_owned(), (0o600, format!("{id}\n").into_bytes()));
-    let text = base64(gzip(&tar(&payload)));
-    let lines: Vec<_> = text.as_bytes().chunks(LINE).map(String::from_utf8_lossy).collect();
     let node = change.node;
     envelope(
         node,
@@ -92,9 +94,16 @@ pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
             to: change.generations.1,
             id: &id,
             secret,
-            payload: &lines.join("\n"),
+            payload: &archive(&payload),
         },
     )
+}
+
+/// The payload as lines of base64.
+fn archive(payload: &Payload) -> String {
+    let text = base64(gzip(&tar(payload)));
+    let lines: Vec<_> = text.as_bytes().chunks(LINE).map(String::from_utf8_lossy).collect();
+    lines.join("\n")
 }
 
 /// The files of the script, and whether one is for root alone.

@@ -125,12 +125,17 @@ pub struct Counts {
     pub document: usize,
     /// Of which nothing differs.
     pub none: usize,
+    /// Whether a script applies the manifests.
+    pub manifests: bool,
 }
 
 impl Counts {
-    /// Counts changes.
-    pub fn of(changes: &[MachineChange]) -> Self {
-        let mut counts = Self::default();
+    /// Counts changes of machines; `manifests` is whether a script applies the cluster's.
+    pub fn of(changes: &[MachineChange], manifests: bool) -> Self {
+        let mut counts = Self {
+            manifests,
+            ..Self::default()
+        };
         for change in changes {
             let count = match change.action {
                 Action::None => &mut counts.none,
@@ -147,7 +152,7 @@ impl Counts {
 
     /// Whether any document differs.
     pub fn is_empty(&self) -> bool {
-        self.add + self.in_place + self.replace + self.remove + self.document == 0
+        self.add + self.in_place + self.replace + self.remove + self.document == 0 && !self.manifests
     }
 }
 

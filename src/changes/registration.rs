@@ -10,8 +10,7 @@ use super::{Handler, handlers::artifact_handlers};
 
 /// kubeadm's configuration of a machine that joins.
 pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
-/// The binaries of a machine.
-pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
+pub use crate::node::ARTIFACTS;
 /// The unit of a member of external etcd.
 const ETCD: &str = "/etc/systemd/system/etcd.service";
 /// Variables of the boot chain.

@@ -28,6 +28,8 @@ pub enum Member {
     ControlPlane,
     /// A worker.
     Worker,
+    /// The manifests of the cluster, which one control plane applies.
+    Manifests,
 }
 
 impl Member {
@@ -46,13 +48,15 @@ impl Member {
             Self::Etcd => "etcd member",
             Self::ControlPlane => "control plane",
             Self::Worker => "worker",
+            Self::Manifests => "manifests",
         }
     }
 }
 
 /// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
 /// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. New workers come after the control planes: no kubelet is newer than an API server.
-pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
+/// `manifests` names the control plane that applies them, when all API servers know their kinds.
+pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -> Vec<Step> {
     let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
@@ -61,6 +65,11 @@ pub fn steps(changes: &[MachineChange], limit: Limit) -> Vec<Step> {
             steps.extend(names.map(|change| step(action, member, [change])));
         }
     }
+    steps.extend(manifests.map(|name| Step {
+        action: Action::InPlace,
+        of: Member::Manifests,
+        machines: vec![name.to_owned()],
+    }));
     let workers = of(Member::Worker).filter(|change| change.action != Action::Add).count();
     for (action, most) in [
         (Action::InPlace, limit.of(workers)),
@@ -126,6 +135,7 @@ mod tests {
             match member {
                 Member::Etcd => drop(self.etcd.insert(name)),
                 Member::Worker => drop(self.workers.insert(name)),
+                Member::Manifests => {}
                 Member::ControlPlane => {
                     if self.stacked {
                         self.etcd.insert(name.clone());
@@ -199,7 +209,7 @@ mod tests {
             }
             let most = Limit::Percent(percent).of(changes.iter().filter(|change| Member::of(&change.roles) == Member::Worker && change.action != Action::Add).count());
             let mut cluster = Cluster::of(&changes, stacked);
-            let sequence = steps(&changes, Limit::Percent(percent));
+            let sequence = steps(&changes, Limit::Percent(percent), None);
             for step in &sequence {
                 cluster.take(step, most);
             }

@@ -21,7 +21,7 @@ use super::{
     git, measure, plan,
     project::Project,
     seed,
-    state::{Rendering, State, Update},
+    state::{Manifests, Rendering, State, Update},
     streams,
     update::{self as scripts, Base},
     variables::{self, MachineVariables},
@@ -55,7 +55,15 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         return print(args, &project, &nodes, &secrets, &state);
     }
     let tree = begin(args, &project, &secrets.bundle)?;
-    let mut update = update(args, &project, &secrets.bundle, &state, tree.last(), &nodes)?;
+    let manifests = in_place.map_or(Manifests::Warned, scripts::manifests);
+    let mut update = update(
+        args,
+        &project,
+        &secrets.bundle,
+        &state,
+        (tree.last(), manifests),
+        &nodes,
+    )?;
     let base = in_place
         .map(|in_place| Base::open(in_place, &project, &tree, &update))
         .transpose()?;
@@ -168,7 +176,7 @@ fn update<'a>(
     project: &'a Project,
     bundle: &'a Bundle,
     state: &'a State,
-    last: Option<&Manifest>,
+    (last, manifests): (Option<&Manifest>, Manifests),
     nodes: &'a [NodePlan],
 ) -> Result<Update<'a>, Failure> {
     let rendering = Rendering {
@@ -178,6 +186,7 @@ fn update<'a>(
         bundle,
         nodes,
         whole: args.node.is_empty(),
+        manifests,
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, state, last)?;
@@ -195,7 +204,7 @@ fn print(
     state: &State,
 ) -> Result<(), Failure> {
     let bundle = &secrets.bundle;
-    let update = update(args, project, bundle, state, None, nodes)?;
+    let update = update(args, project, bundle, state, (None, Manifests::Warned), nodes)?;
     update.refuse_undated()?;
     let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);

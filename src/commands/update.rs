@@ -1,7 +1,7 @@
 //! `update`: a render that also writes what changes the running machines in place.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -16,7 +16,7 @@ use super::{
     plan::{self, Pair},
     project::Project,
     render::{self, same_cluster},
-    state::Update,
+    state::{Manifests, Update},
     streams::{self, counted},
 };
 use crate::{
@@ -25,17 +25,27 @@ use crate::{
     plan::NodePlan,
     record::{self, MINOR_STEPS},
     tree::{Manifest, ManifestFile, TreeReader, TreeWriter, UPDATE, is_update},
-    update::{Change, script},
+    update::{Change, manifests_script, script},
 };
 
 /// The list of an update's steps.
 const ORDER: &str = "ORDER";
+/// The name of the script that applies manifests; no machine has a name in capitals.
+const MANIFESTS: &str = "MANIFESTS";
 
 /// Runs the verb.
 pub fn run(args: &cli::Update) -> Result<(), Failure> {
     match args.done {
         true => clear(&args.out),
         false => render::run_with(&args.render(), Some(args)),
+    }
+}
+
+/// How the manifests reach the cluster.
+pub(super) fn manifests(args: &cli::Update) -> Manifests {
+    match args.manifests {
+        true => Manifests::Always,
+        false => Manifests::IfChanged,
     }
 }
 
@@ -125,7 +135,7 @@ impl<'a> Base<'a> {
             machines.get(name).map_or(1, |machine| machine.generation)
         };
         let directory = directory(tree, &self.args.out);
-        let mut scripts = BTreeSet::new();
+        let mut count = 0;
         for (change, pair) in &changes {
             let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
             else {
@@ -141,17 +151,27 @@ impl<'a> Base<'a> {
                 upgrades: first.is_some(),
                 apply: first.as_ref() == Some(&node.name),
             };
-            tree.put(described(&directory, node), script(&own)?.as_bytes())?;
-            scripts.insert(node.name.clone());
+            tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
+            count += 1;
+        }
+        if let Some(files) = update.applied_manifests() {
+            let node = project.plan.founder();
+            let script = manifests_script(&project.plan, node, files)?;
+            tree.put(described(&directory, node, MANIFESTS), script.as_bytes())?;
+            count += 1;
         }
         let changes: Vec<_> = changes.into_iter().map(|(change, _)| change).collect();
-        let steps = steps(&changes, project.plan.max_unavailable);
-        if !scripts.is_empty() {
+        let steps = steps(&changes, project.plan.max_unavailable, update.manifests_machine());
+        if count > 0 {
             let order = ManifestFile::new(format!("{directory}/{ORDER}"));
             tree.put(order, order_text(&steps).as_bytes())?;
         }
-        let directory = (!scripts.is_empty()).then_some(directory);
-        Ok(Written { changes, directory })
+        let directory = (count > 0).then_some(directory);
+        Ok(Written {
+            changes,
+            directory,
+            count,
+        })
     }
 
     /// The change of every machine, with its files before and after where it takes the change in place.
@@ -240,27 +260,27 @@ fn directory(tree: &TreeWriter, out: &Path) -> String {
     format!("{UPDATE}{}", last + 1)
 }
 
-fn described(directory: &str, node: &NodePlan) -> ManifestFile {
+fn described(directory: &str, node: &NodePlan, name: &str) -> ManifestFile {
     ManifestFile {
         node: Some(node.name.clone()),
         pool: node.pool,
         roles: crate::delivery::roles(node),
-        ..ManifestFile::new(format!("{directory}/{}.sh", node.name))
+        ..ManifestFile::new(format!("{directory}/{name}.sh"))
     }
 }
 
-/// A line for each machine: `STEP ACTION KIND NAME [SCRIPT]`.
+/// A line for each script or machine: `STEP ACTION KIND NAME [SCRIPT]`.
 fn order_text(steps: &[Step]) -> String {
     let mut text = "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
     for (at, step) in steps.iter().enumerate() {
         let kind = step.of.name().replace(' ', "-");
         for name in &step.machines {
-            let line = format!("{} {} {kind} {name}", at + 1, plan::verb(step.action));
-            text += &line;
-            if step.action == Action::InPlace {
-                text += &format!(" {name}.sh");
-            }
-            text += "\n";
+            let (verb, script) = match (step.of, step.action) {
+                (Member::Manifests, _) => ("apply", format!(" {MANIFESTS}.sh")),
+                (_, Action::InPlace) => (plan::verb(step.action), format!(" {name}.sh")),
+                (_, action) => (plan::verb(action), String::new()),
+            };
+            text += &format!("{} {verb} {kind} {name}{script}\n", at + 1);
         }
     }
     text
@@ -270,6 +290,7 @@ fn order_text(steps: &[Step]) -> String {
 pub(super) struct Written {
     changes: Vec<MachineChange>,
     directory: Option<String>,
+    count: usize,
 }
 
 #[derive(Serialize)]
@@ -288,7 +309,7 @@ impl Written {
 
     /// Prints the changes, and where the scripts are.
     pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
-        let counts = Counts::of(&self.changes);
+        let counts = Counts::of(&self.changes, update.applied_manifests().is_some());
         let report = plan::Report::new(project, update, &self.changes, counts);
         let scripts = self
             .directory
@@ -301,7 +322,7 @@ impl Written {
         match scripts {
             Some(scripts) => streams::tell(format_args!(
                 "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
-                counted(counts.in_place, "script")
+                counted(self.count, "script")
             )),
             None => streams::tell("no script was written: no machine takes a change in place"),
         }

@@ -22,6 +22,12 @@ use super::{
     steps::{self, Condition, Step},
 };
 
+/// The list of files that a machine fetches.
+pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
+/// Where the founder's document has its manifests, in a directory for each phase.
+pub const MANIFESTS: &str = "/etc/firelay/addons/";
+/// What the name of a manifest in the list begins with.
+const FETCHED: &str = "manifest-";
 /// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
 
@@ -168,7 +174,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             0o644,
             environment::render(plan, node, validity)?,
         ),
-        NodeFile::new("/etc/firelay/artifacts", 0o644, fetched(plan, node, founder)),
+        NodeFile::new(ARTIFACTS, 0o644, fetched(plan, node, founder)),
     ];
     if !node.image_archives.is_empty() {
         files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(node)));
@@ -379,10 +385,17 @@ fn fetched(plan: &Plan, node: &NodePlan, founder: bool) -> String {
     for (file, manifest) in plan.manifest_files().filter(|_| founder) {
         if let ManifestSource::Url { url, sha256, .. } = &manifest.source {
             let (name, phase) = (&manifest.name, manifest.phase.directory());
-            list += &format!("manifest-{name} {sha256} binary {url} /etc/firelay/addons/{phase} {file}\n");
+            list += &format!("{FETCHED}{name} {sha256} binary {url} {MANIFESTS}{phase} {file}\n");
         }
     }
     list
+}
+
+/// Lines of the manifests that a founder with these files fetches.
+pub fn fetched_manifests(files: &[NodeFile]) -> impl Iterator<Item = &str> {
+    let list = files.iter().filter(|file| file.path == ARTIFACTS);
+    let lines = list.flat_map(|file| file.content.lines());
+    lines.filter(|line| line.starts_with(FETCHED))
 }
 
 /// `name sha256 format url directory member...`, one line per file.

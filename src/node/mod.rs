@@ -27,5 +27,6 @@ pub mod units;
 pub mod update;
 
 pub use assembly::{Shared, assemble};
+pub use boot::{ARTIFACTS, MANIFESTS, fetched_manifests};
 pub use error::Error;
 pub use model::*;

@@ -1,5 +1,7 @@
 //! The scripts of an update in place, from `templates/update/`. They use the library, the downloader and the Lease of the first boot.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{
@@ -14,8 +16,12 @@ use crate::plan::{NodePlan, Plan};
 pub const DIRECTORY: &str = "/var/lib/firelay/update";
 /// Seconds for the pods of a machine to leave; then the drain is reported as failed, and begins again.
 const DRAIN_SECONDS: u32 = 900;
+/// Where a machine has manifests while it applies them.
+pub const MANIFESTS_DIRECTORY: &str = "/var/lib/firelay/manifests";
 /// The step of the first boot whose template downloads and places binaries.
 const ARTIFACTS: &str = "20-artifacts";
+/// The step of the first boot that applies manifests.
+const ADDONS: &str = "70-addons";
 
 /// The work of an update on one machine.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -94,14 +100,20 @@ struct UpdateContext<'a> {
     drain_seconds: u32,
 }
 
+#[derive(Serialize)]
+struct ManifestsContext<'a> {
+    #[serde(flatten)]
+    step: StepContext<'a>,
+    version: String,
+}
+
 /// The scripts of an update as `(path below its directory, mode, text)`.
 pub fn scripts(plan: &Plan, node: &NodePlan, update: &UpdateSteps) -> Result<Vec<(String, u32, Text)>, Error> {
     let own = boot::update_context(plan, node, DIRECTORY);
-    let step = steps::all().iter().find(|step| step.file == ARTIFACTS);
     let context = UpdateContext {
         step: StepContext {
             context: &own,
-            waits: step.map(Step::waits).unwrap_or_default(),
+            waits: waits(&[ARTIFACTS]),
         },
         steps: update,
         boot_lib: &node.os.paths.lib,
@@ -123,11 +135,66 @@ pub fn scripts(plan: &Plan, node: &NodePlan, update: &UpdateSteps) -> Result<Vec
     .collect::<Vec<_>>();
     let steps = update.steps().into_iter();
     files.extend(steps.map(|name| (format!("steps/{name}"), 0o755, format!("update/steps/{name}.j2"))));
+    texts(node, files, &context)
+}
+
+/// The scripts that apply manifests, as those of an update.
+pub fn manifest_scripts(plan: &Plan, node: &NodePlan) -> Result<Vec<(String, u32, Text)>, Error> {
+    let own = boot::update_context(plan, node, MANIFESTS_DIRECTORY);
+    let context = ManifestsContext {
+        step: StepContext {
+            context: &own,
+            waits: waits(&[ARTIFACTS, ADDONS]),
+        },
+        version: plan.kubernetes.version.to_string(),
+    };
+    let files = [
+        ("lib.sh", 0o644, "boot/lib.sh.j2".to_owned()),
+        ("artifacts", 0o755, format!("boot/steps/{ARTIFACTS}.j2")),
+        ("apply", 0o755, "update/apply.j2".to_owned()),
+    ];
+    let files = files
+        .into_iter()
+        .map(|(path, mode, template)| (path.to_owned(), mode, template));
+    texts(node, files, &context)
+}
+
+/// The calls that wait, of these steps of the first boot.
+fn waits(names: &[&str]) -> BTreeMap<&'static str, String> {
+    let steps = steps::all().iter().filter(|step| names.contains(&step.file.as_str()));
+    steps.flat_map(Step::waits).collect()
+}
+
+fn texts(
+    node: &NodePlan,
+    files: impl IntoIterator<Item = (String, u32, String)>,
+    context: &impl Serialize,
+) -> Result<Vec<(String, u32, Text)>, Error> {
     let text = |(path, mode, template): (String, u32, String)| {
-        let text = render::text(node, &path, &template, &context)?;
+        let text = render::text(node, &path, &template, context)?;
         Ok((path, mode, text))
     };
     files.into_iter().map(text).collect()
+}
+
+/// The script that an operator runs for the manifests.
+#[derive(Debug, Serialize)]
+pub struct ManifestsEnvelope<'a> {
+    /// The machine.
+    pub name: &'a str,
+    /// Its name on the machine; nothing for the machines of a pool.
+    pub named: &'a str,
+    /// Its cluster.
+    pub cluster: &'a str,
+    /// Where the payload is unpacked.
+    pub directory: &'a str,
+    /// The payload, as lines of base64.
+    pub payload: &'a str,
+}
+
+/// The text of that script.
+pub fn manifests_envelope(node: &NodePlan, envelope: &ManifestsEnvelope<'_>) -> Result<Text, Error> {
+    render::text(node, "the script of manifests", "update/manifests.sh.j2", envelope)
 }
 
 /// The script that an operator runs.

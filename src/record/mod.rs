@@ -17,7 +17,7 @@ pub use rules::{Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
     encoding::{base64, unhex},
-    node::NodeFile,
+    node::{self, NodeFile},
     plan::{NodePlan, Plan},
     secrets::{Authority, Bundle, Derivation},
     tree::{self, Generation, Manifest, ManifestFile, Role},
@@ -29,8 +29,10 @@ pub const FILE: &str = "firelay.state.yaml";
 /// Settings that only the founder applies, and the files that hold them.
 pub const FOUNDING: [(&str, &str); 2] = [
     ("kubeadm", "/etc/firelay/kubeadm/init.yaml"),
-    ("manifests", "/etc/firelay/addons/"),
+    (MANIFESTS, node::MANIFESTS),
 ];
+/// The name of the manifests in [`FOUNDING`].
+pub const MANIFESTS: &str = "manifests";
 
 /// The state of a cluster between two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +151,12 @@ pub struct Accepted {
 impl Record {
     const API_VERSION: &str = "firelay.dev/v1alpha1";
     const KIND: &str = "ClusterState";
+
+    /// Whether a founder with these digests would apply something else by this name of [`FOUNDING`].
+    pub fn applies_otherwise(&self, founding: &BTreeMap<String, String>, name: &str) -> bool {
+        let last = self.founding.get(name);
+        last.is_some_and(|last| Some(last) != founding.get(name))
+    }
 
     /// The record of a plan, without machines.
     pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
@@ -312,9 +320,13 @@ fn fingerprint(authority: &Authority) -> String {
 pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
     let digest = |(name, path): &(&str, &str)| {
         let own = files.iter().filter(|file| file.path.starts_with(path));
-        let texts: Vec<_> = own
+        let mut texts: Vec<_> = own
             .map(|file| (file.path.as_bytes(), of_cluster(&file.content)))
             .collect();
+        if *name == MANIFESTS {
+            let fetched = node::fetched_manifests(files);
+            texts.extend(fetched.map(|line| (line.as_bytes(), String::new())));
+        }
         let parts = texts.iter().flat_map(|(path, text)| [*path, text.as_bytes()]);
         (name.to_string(), keyed(bundle, b"founding\0", parts))
     };

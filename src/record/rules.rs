@@ -12,7 +12,7 @@ use firelay_yaml::{
 use semver::Version;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Fixed, MachineRecord, Record, RecordText};
+use super::{Fixed, MANIFESTS, MachineRecord, Record, RecordText};
 use crate::{
     plan::{NodePlan, Plan},
     profile::KubernetesProfile,
@@ -47,6 +47,8 @@ pub struct Change<'a> {
     pub fixed: &'a Fixed,
     /// The digests of what a founder would apply today.
     pub founding: &'a BTreeMap<String, String>,
+    /// A script applies manifests that have changed.
+    pub applies_manifests: bool,
     /// Today's plan.
     pub plan: &'a Plan,
     /// The spec, for places.
@@ -315,26 +317,22 @@ impl<'a> Change<'a> {
             (
                 "kubeadm",
                 "kubeadm's configuration of the cluster",
-                "kubectl -n kube-system edit configmap kubeadm-config",
+                "only the founder applies it: change the running cluster by hand, as with kubectl -n kube-system edit configmap kubeadm-config",
             ),
             (
-                "manifests",
+                MANIFESTS,
                 "a manifest of an add-on, of the network plugin or of yours",
-                "kubectl apply -f FILE",
+                "firelay update writes a script that applies them; after this render, firelay update --manifests does",
             ),
         ];
-        let differs = |name: &str| {
-            let last = self.record.founding.get(name);
-            last.is_some_and(|last| Some(last) != self.founding.get(name))
-        };
-        let changed = titles.into_iter().filter(|(name, ..)| differs(name));
-        let finding = |(name, title, command): (&str, &str, &str)| {
+        let changed = titles
+            .into_iter()
+            .filter(|(name, ..)| *name != MANIFESTS || !self.applies_manifests)
+            .filter(|(name, ..)| self.record.applies_otherwise(self.founding, name));
+        let finding = |(name, title, help): (&str, &str, &str)| {
             let line = self.text.line(&["founding", name]);
             let message = format!("{title} is not that of {line}, and no document carries the change");
-            let finding = Diagnostic::warning("FL1221", message);
-            finding.help(format!(
-                "only the founder applies it: change the running cluster by hand, as with {command}"
-            ))
+            Diagnostic::warning("FL1221", message).help(help)
         };
         changed.map(finding).collect()
     }

@@ -14,6 +14,7 @@ use super::super::{
 use crate::{
     changes::{self, FileChange, MachineChange},
     encoding::sha256_hex,
+    node::MANIFESTS,
     plan::{ManifestPlan, NodePlan},
     record,
     redact::secret_values,
@@ -166,8 +167,7 @@ impl Secrets {
         );
         all.retain(|value| value.len() >= SHORTEST);
         let manifests = project.plan.manifest_files();
-        let path =
-            |(file, own): (String, &ManifestPlan)| format!("/etc/firelay/addons/{}/{file}", own.phase.directory());
+        let path = |(file, own): (String, &ManifestPlan)| format!("{MANIFESTS}{}/{file}", own.phase.directory());
         Self {
             values: all,
             manifests: manifests.map(path).collect(),

@@ -12,7 +12,7 @@ use super::super::{
     streams::{self, counted},
 };
 use crate::{
-    changes::{self, Action, Counts, FieldChange, FileChange, MachineChange, Step},
+    changes::{self, Action, Counts, FieldChange, FileChange, MachineChange, Member, Step},
     cli::Findings,
     record::listed,
     redact::redact_spec,
@@ -61,7 +61,7 @@ impl<'a> Report<'a> {
             },
             counts,
             machines: changes,
-            steps: changes::steps(changes, plan.max_unavailable),
+            steps: changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
             findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
         }
     }
@@ -89,6 +89,9 @@ impl<'a> Report<'a> {
                 lines.push(format!("        and {} more files", more + 1));
             }
         }
+        if self.counts.manifests {
+            lines.push("\n  ~ manifests of plugins and add-ons: to apply".to_owned());
+        }
         lines.extend(self.order());
         lines.push(String::new());
         lines.push(self.summary());
@@ -114,6 +117,9 @@ impl<'a> Report<'a> {
         }
         let step = |(number, step): (usize, &Step)| {
             let names: Vec<_> = step.machines.iter().map(String::as_str).collect();
+            if step.of == Member::Manifests {
+                return format!("  {}. apply manifests on {}", number + 1, listed(&names));
+            }
             let of = counted(names.len(), step.of.name());
             let of = of.strip_prefix("1 ").unwrap_or(&of);
             format!("  {}. {} {of} {}", number + 1, verb(step.action), listed(&names))
@@ -140,6 +146,11 @@ impl<'a> Report<'a> {
         if self.counts.is_empty() {
             return "No changes: the documents are the same bytes.".to_owned();
         }
+        let manifests = if self.counts.manifests {
+            " Manifests to apply."
+        } else {
+            ""
+        };
         let document = match document {
             0 => String::new(),
             count => format!(
@@ -149,7 +160,7 @@ impl<'a> Report<'a> {
             ),
         };
         format!(
-            "Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{document}"
+            "Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{manifests}{document}"
         )
     }
 }

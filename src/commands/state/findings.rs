@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::{
     super::{failure::Failure, project::print_findings, streams},
-    Rendering, Update, whole_second,
+    Manifests, Rendering, Update, whole_second,
 };
 use crate::{
     plan::NodePlan,
@@ -28,6 +28,7 @@ impl Update<'_> {
             record: base,
             fixed: &self.next.fixed,
             founding: &self.next.founding,
+            applies_manifests: self.render.manifests != Manifests::Warned,
             plan: &project.plan,
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),

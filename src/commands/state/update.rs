@@ -16,6 +16,7 @@ use super::{
 use crate::{
     changes::{Action, MachineChange},
     cli::StateArgs,
+    node::NodeFile,
     plan::NodePlan,
     record::{self, MachineRecord, Record},
     secrets::Bundle,
@@ -24,6 +25,17 @@ use crate::{
 
 /// The administrator's certificate is made anew when less of its life is left.
 const SOON: Duration = Duration::days(30);
+
+/// How manifests reach a cluster that runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Manifests {
+    /// Not at all, and FL1221 warns of changed ones.
+    Warned,
+    /// By a script, if they have changed.
+    IfChanged,
+    /// By a script in any case.
+    Always,
+}
 
 /// The inputs of a render.
 #[derive(Clone, Copy)]
@@ -40,6 +52,8 @@ pub struct Render<'a> {
     pub nodes: &'a [NodePlan],
     /// All nodes are.
     pub whole: bool,
+    /// How changed manifests reach the cluster.
+    pub manifests: Manifests,
     /// The present.
     pub now: OffsetDateTime,
 }
@@ -56,6 +70,8 @@ pub struct Update<'a> {
     pub next: Record,
     /// Findings about the change, before any was accepted.
     pub findings: Vec<Diagnostic>,
+    /// Files that the founder would have.
+    founder: Vec<NodeFile>,
 }
 
 impl<'a> Update<'a> {
@@ -76,6 +92,7 @@ impl<'a> Update<'a> {
         let mut update = Self {
             next: Record::new(&project.plan, bundle),
             findings: Vec::new(),
+            founder: Vec::new(),
             render,
             state,
             base,
@@ -83,7 +100,7 @@ impl<'a> Update<'a> {
         };
         update.found(last);
         update.date();
-        update.next.founding = founding(&update)?;
+        update.next.founding = update.founding()?;
         update.refuse_ended()?;
         update.findings = update.check();
         Ok(update)
@@ -97,6 +114,24 @@ impl<'a> Update<'a> {
     /// The record before this render, with machines of which the tree has a newer document.
     pub fn base(&self) -> Option<&Record> {
         self.base.as_ref()
+    }
+
+    /// The files of a founder whose manifests a script applies, if one has to.
+    pub fn applied_manifests(&self) -> Option<&[NodeFile]> {
+        let Render { manifests, whole, .. } = self.render;
+        let base = self.base.as_ref().filter(|_| whole && self.is_founded())?;
+        let applies = match manifests {
+            Manifests::Warned => false,
+            Manifests::IfChanged => base.applies_otherwise(&self.next.founding, record::MANIFESTS),
+            Manifests::Always => true,
+        };
+        applies.then_some(&self.founder)
+    }
+
+    /// The machine on which they are applied.
+    pub fn manifests_machine(&self) -> Option<&'a str> {
+        let founder = self.render.project.plan.founder();
+        self.applied_manifests().map(|_| founder.name.as_str())
     }
 
     /// The stages with the dates of this render.
@@ -145,6 +180,20 @@ impl<'a> Update<'a> {
                 self.render.out.display()
             ));
         }
+    }
+
+    /// Digests of the settings that only a founder applies. A render of some machines keeps the recorded ones.
+    fn founding(&mut self) -> Result<BTreeMap<String, String>, Failure> {
+        let Render {
+            project, bundle, whole, ..
+        } = self.render;
+        if let Some(base) = self.base.as_ref().filter(|_| !whole) {
+            return Ok(base.founding.clone());
+        }
+        let assembly = Assembly::new(project, bundle, false)?;
+        let founder = project.plan.founder();
+        self.founder = assembly.files(founder, &assembly.pki(founder)?)?.files;
+        Ok(record::founding(bundle, &self.founder))
     }
 
     /// A machine of the record keeps its date. One that is added to a cluster that stands gets certificates of today.
@@ -262,20 +311,6 @@ impl<'a> Update<'a> {
             ));
         }
     }
-}
-
-/// Digests of the settings that only a founder applies. A render of some machines keeps the recorded ones.
-fn founding(update: &Update<'_>) -> Result<BTreeMap<String, String>, Failure> {
-    let Render {
-        project, bundle, whole, ..
-    } = update.render;
-    if let Some(base) = update.base.as_ref().filter(|_| !whole) {
-        return Ok(base.founding.clone());
-    }
-    let assembly = Assembly::new(project, bundle, false)?;
-    let founder = project.plan.founder();
-    let files = assembly.files(founder, &assembly.pki(founder)?)?;
-    Ok(record::founding(bundle, &files.files))
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.

@@ -297,7 +297,11 @@ impl<'c> Updated<'c> {
 
     /// The script, whose payload is translated like the files of the machine, and whose digests are those of the translated files.
     fn script(&self) -> String {
-        let script = self.cluster.script(self.node);
+        self.script_of(self.node)
+    }
+
+    fn script_of(&self, name: &str) -> String {
+        let script = self.cluster.script(name);
         let (head, rest) = script.split_once("<<'PAYLOAD'").unwrap();
         let (command, rest) = rest.split_once('\n').unwrap();
         let (payload, tail) = rest.split_once("\nPAYLOAD\n").unwrap();
@@ -638,6 +642,57 @@ fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
     );
 }
 
+/// The script runs on a machine of which no document tells of the change, as often as one likes.
+#[test]
+fn changed_manifests_are_applied_by_a_control_plane() {
+    const EXTRA: &str = "apiVersion: v1\nkind: Namespace\nmetadata: { name: extra }\n";
+    let sum = sha256(EXTRA.as_bytes());
+    let set = format!("manifests=[{{ name: extra, url: \"https://example.org/download/extra.yaml\", sha256: {sum} }}]");
+    let cluster = Cluster::updated(&[], &["--set", &set]);
+    let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+    let (machine, root) = (&updated.machine, updated.root());
+    machine.write("/served/http:__example.org_download_extra.yaml", 0o644, EXTRA);
+    let before = updated.disk();
+    let server = |version: &str| {
+        let own = format!(
+            "#!/bin/bash\ncase $* in\n*'--raw /version') echo '{{\"gitVersion\": \"v{version}\"}}' ;;\n\
+             *) echo \"kubectl ${{*: -2}}\" >>{root}/calls; cat \"${{*: -1}}\"/* >>{root}/applied ;;\nesac\n"
+        );
+        machine.program("kubectl", &own);
+    };
+    server("1.36.3");
+    let ran = updated.run(&updated.script_of("MANIFESTS"));
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let own = said(&ran);
+    assert!(
+        own.contains("the API server of cp1 is not of version 1.36.4: update the control planes first"),
+        "{own}"
+    );
+    server("1.36.4");
+    for round in 1..=2 {
+        let told = succeeded(&updated.run(&updated.script_of("MANIFESTS")));
+        assert!(told.contains("the manifests of prod are applied"), "{told}");
+        let calls: Vec<_> = machine
+            .calls()
+            .into_iter()
+            .filter(|call| call.starts_with("kubectl"))
+            .collect();
+        let phases: Vec<_> = calls.iter().filter_map(|call| call.rsplit('/').next()).collect();
+        assert_eq!(phases, ["20-cni", "30-core", "60-manifests"].repeat(round), "{calls:?}");
+    }
+    let applied = machine.read("/applied");
+    assert!(
+        applied.contains("kube-flannel") && applied.ends_with(EXTRA),
+        "{applied}"
+    );
+    machine.program("kubectl", "");
+    let mut after = updated.disk();
+    after.retain(|path, _| !path.ends_with("/kubectl"));
+    let mut before = before;
+    before.retain(|path, _| !path.ends_with("/kubectl"));
+    same(&after, &before, "a machine that has applied manifests");
+}
+
 /// Scripts of all kinds of machines: with a led endpoint, restricted files, static pods, and etcd.
 #[test]
 fn shellcheck_has_nothing_against_the_scripts() {
@@ -652,6 +707,8 @@ fn shellcheck_has_nothing_against_the_scripts() {
             shellcheck(&cluster.script(node), node);
         }
     }
+    let cluster = Cluster::updated(&[], &["--set", "addons.metricsServer={}"]);
+    shellcheck(&cluster.script("MANIFESTS"), "MANIFESTS");
 }
 
 fn shellcheck(script: &str, node: &str) {

@@ -260,6 +260,60 @@ fn snapshots_are_added_to_a_running_cluster() {
     }
 }
 
+/// Manifests of a cluster that runs: a plan shows them, a script applies them, and a render alone only warns.
+#[test]
+fn changed_manifests_get_a_script() {
+    const SET: [&str; 2] = ["--set", "addons.metricsServer={}"];
+    let desk = founded("ha-ubuntu", &[]);
+    let plan = desk.run(&[&["plan", "--detailed-exitcode"], &SET[..]].concat());
+    assert_eq!(plan.code, 6, "{plan:?}");
+    assert!(
+        plan.stdout.contains("  ~ manifests of plugins and add-ons: to apply\n")
+            && plan.stdout.contains("  1. apply manifests on cp1\n")
+            && plan.stdout.ends_with("0 to remove. Manifests to apply.\n")
+            && !plan.stderr.contains("FL1221"),
+        "{plan:?}"
+    );
+    let ran = desk.run(&[&["update"], &SET[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("wrote 1 script to out/update/1"), "{ran:?}");
+    assert!(
+        desk.read("out/update/1/ORDER")
+            .ends_with("\n1 apply manifests cp1 MANIFESTS.sh\n")
+    );
+    let script = desk.read("out/update/1/MANIFESTS.sh");
+    assert!(
+        payload(&script).contains("manifests/40-addons/metrics-server.yaml"),
+        "{}",
+        payload(&script)
+    );
+    assert_eq!(desk.run(&[&["plan", "--detailed-exitcode"], &SET[..]].concat()).code, 0);
+    assert_eq!(desk.run(&["audit"]).code, 0);
+    // A render takes the change into the record; the script can still be had.
+    let ran = desk.run(&["render"]);
+    assert!(
+        ran.stderr.contains("warning[FL1221]: a manifest of an add-on")
+            && ran.stderr.contains("firelay update --manifests"),
+        "{ran:?}"
+    );
+    let ran = desk.run(&["update"]);
+    assert!(ran.stderr.contains("no script was written"), "{ran:?}");
+    assert_eq!(desk.run(&["update", "--manifests"]).code, 0);
+    assert!(!payload(&desk.read("out/update/2/MANIFESTS.sh")).contains("metrics-server"));
+}
+
+/// All API servers know the kinds of a new version before manifests use them.
+#[test]
+fn manifests_come_after_the_control_planes() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    assert_eq!(desk.run(&["update", "--set", "addons.metricsServer={}"]).code, 0);
+    let order = desk.read("out/update/1/ORDER");
+    assert!(
+        order.contains("3 update control-plane cp3 cp3.sh\n4 apply manifests cp1 MANIFESTS.sh\n5 update worker"),
+        "{order}"
+    );
+}
+
 fn archive(script: &str, arguments: &[&str]) -> String {
     let (_, rest) = script.split_once("<<'PAYLOAD'").unwrap();
     let (_, rest) = rest.split_once('\n').unwrap();
