@@ -6,9 +6,10 @@ use firelay_yaml::{
     Content, Node,
     diagnostic::{Diagnostic, Span, nearest},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{Declaration, Kind, VERSION, checks::unsure, of};
+use super::{Declaration, Kind, Requirement, VERSION, checks::unsure, of};
+use crate::template;
 
 /// A plugin or add-on with its parameters.
 #[derive(Clone)]
@@ -47,6 +48,24 @@ impl Choice {
             unsure: unsure(declaration, node, &findings),
         };
         (choice, findings)
+    }
+
+    /// Whether an expression over the parameters holds, for questions before there is a plan.
+    pub fn holds(&self, when: &str) -> bool {
+        let context = json!({ "p": self.parameters });
+        template::holds(&self.declaration.folder(), when, &context).unwrap_or(false)
+    }
+
+    /// The requirements that follow from the parameters alone.
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        let all = self.declaration.implies.iter();
+        all.filter(|it| it.when.as_deref().is_none_or(|when| self.holds(when)))
+    }
+
+    /// API groups whose kinds it defines.
+    pub fn defines(&self) -> impl Iterator<Item = &String> {
+        let further = self.requirements().flat_map(|it| &it.defines);
+        self.declaration.defines.iter().chain(further)
     }
 
     /// The release that the spec asks for.
@@ -131,9 +150,24 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
         }
     }
-    // A fixed order: the rendering must not depend on the order in the spec.
-    choices.sort_by(|a, b| a.declaration.name.cmp(&b.declaration.name));
     (choices, findings)
+}
+
+/// The plugin and the add-ons, with the add-ons that they need. Findings in one of those point to the one that needs it.
+pub fn with_needed(cni: Option<Choice>, addons: Vec<Choice>) -> Vec<Choice> {
+    let mut all: Vec<_> = cni.into_iter().chain(addons).collect();
+    for index in 0..all.len() {
+        let place = all[index].place;
+        let keys: Vec<_> = all[index].requirements().flat_map(|it| it.addons.clone()).collect();
+        for key in keys {
+            let declaration = of(Kind::Addon).find(|declaration| declaration.key == key);
+            let missing = declaration.filter(|it| all.iter().all(|other| other.declaration.name != it.name));
+            all.extend(missing.map(|declaration| Choice::new(declaration, place, None).0));
+        }
+    }
+    // A fixed order: the rendering must not depend on the order in the spec.
+    all.sort_by_cached_key(|it| (it.declaration.kind, it.declaration.name.clone()));
+    all
 }
 
 fn known(kind: Kind, what: &str) -> String {

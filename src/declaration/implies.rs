@@ -71,6 +71,13 @@ pub struct Requirement {
     /// Additional binaries to fetch, by their names in the catalog.
     #[serde(default)]
     pub binaries: Vec<Binary>,
+    /// Keys of add-ons that are deployed with it, with their defaults unless the spec sets them. They follow from the
+    /// parameters, `p`, alone.
+    #[serde(default)]
+    pub addons: Vec<String>,
+    /// Further API groups whose kinds it defines. They follow from the parameters alone, too.
+    #[serde(default)]
+    pub defines: Vec<String>,
 }
 
 /// A port that a program listens on.

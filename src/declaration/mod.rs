@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
-pub use choice::{Choice, addons, cni};
+pub use choice::{Choice, addons, cni, with_needed};
 pub use implies::{Binary, HostFile, On, Place, Port, Requirement, Roles, Unit};
 
 use crate::template;

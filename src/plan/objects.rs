@@ -47,10 +47,7 @@ pub(super) fn check(manifests: &[Manifest], addons: &[AddonPlan], release: &Rele
         .iter()
         .filter_map(|object| object.defines.clone())
         .collect();
-    let brought: BTreeSet<_> = addons
-        .iter()
-        .flat_map(|addon| &addon.choice.declaration.defines)
-        .collect();
+    let brought: BTreeSet<_> = addons.iter().flat_map(|addon| addon.choice.defines()).collect();
     for object in &contents.objects {
         let group = group_of(&object.version);
         if release.objects.has_group(group) {

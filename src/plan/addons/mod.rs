@@ -9,7 +9,6 @@ mod tunnel;
 use std::collections::BTreeMap;
 
 use firelay_yaml::diagnostic::Diagnostic;
-use serde_json::json;
 
 use super::{
     AddonPlan, ManifestPlan, ManifestSource, Plan,
@@ -94,12 +93,6 @@ fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagn
 /// A finding at a parameter, or at its nearest written parent. An absent value has no position.
 fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
     finding.at(choice.span(path))
-}
-
-/// Whether an expression over the parameters holds, for questions before there is a plan.
-fn holds(choice: &Choice, when: &str) -> bool {
-    let context = json!({ "p": choice.parameters });
-    template::holds(&choice.declaration.folder(), when, &context).unwrap_or(false)
 }
 
 /// Evaluates the requirements of each plugin and add-on, adds them to the plan, and checks its constraints.

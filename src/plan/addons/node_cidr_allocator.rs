@@ -1,7 +1,10 @@
 //! The program that gives nodes their parts of the pod ranges.
 
-use super::holds;
-use crate::{declaration::Kind, plan::network::NodeCidrAllocator, spec::Spec};
+use crate::{
+    declaration::{Choice, Kind},
+    plan::network::NodeCidrAllocator,
+    spec::Spec,
+};
 
 /// The flag of kube-controller-manager that firelay sets; the user's own takes precedence.
 pub(super) const FLAG: &str = "allocate-node-cidrs";
@@ -10,12 +13,7 @@ pub(super) const FLAG: &str = "allocate-node-cidrs";
 pub(in crate::plan) fn node_cidr_allocator(spec: &Spec) -> NodeCidrAllocator {
     let (choices, _) = spec.choices();
     let plugin = choices.iter().find(|choice| choice.declaration.kind == Kind::Cni);
-    let requirements: Vec<_> = plugin
-        .into_iter()
-        .flat_map(|choice| choice.declaration.implies.iter().map(move |it| (choice, it)))
-        .filter(|(choice, it)| it.when.as_deref().is_none_or(|when| holds(choice, when)))
-        .map(|(_, it)| it)
-        .collect();
+    let requirements: Vec<_> = plugin.into_iter().flat_map(Choice::requirements).collect();
     let mut own = spec.kubernetes.controller_manager.extra_args.iter().rev();
     let own = own.find(|argument| *argument.name == FLAG);
     let allocates = own.map_or_else(

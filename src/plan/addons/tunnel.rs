@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::holds;
 use crate::{declaration::Kind, plan::AddonPlan};
 
 /// The network plugin's packets.
@@ -29,7 +28,7 @@ pub(in crate::plan) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
     let addon = addons.iter().find(|addon| addon.choice.declaration.kind == Kind::Cni)?;
     let (declaration, parameters) = (&addon.choice.declaration, &addon.choice.parameters);
     let mut overheads = declaration.overhead.iter();
-    let overhead = overheads.find(|overhead| holds(&addon.choice, &overhead.when));
+    let overhead = overheads.find(|overhead| addon.choice.holds(&overhead.when));
     Some(Tunnel {
         plugin: declaration.key.clone(),
         mtu: parameters.get("mtu").and_then(serde_json::Value::as_u64),

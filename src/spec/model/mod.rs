@@ -134,12 +134,12 @@ host_settings!(level! {
 });
 
 impl Spec {
-    /// The network plugin and the add-ons, and what is wrong with the form of their parameters.
+    /// The network plugin, the add-ons and those that they need, with the findings in the form of their parameters.
     pub fn choices(&self) -> (Vec<Choice>, Vec<Diagnostic>) {
         let (cni, mut findings) = declaration::cni(self.network.cni.as_ref().map(|Cni(fragment)| &fragment.0));
         let (addons, wrong) = declaration::addons(self.addons.as_ref().map(|Addons(fragment)| &fragment.0));
         findings.extend(wrong);
-        (cni.into_iter().chain(addons).collect(), findings)
+        (declaration::with_needed(cni, addons), findings)
     }
 
     /// The settings of roles, nodes and pools.
