@@ -42,6 +42,21 @@ fn what_calico_implies_follows_from_its_mode() {
     }
 }
 
+/// Node ports use VXLAN between nodes in every mode.
+#[test]
+fn ebpf_takes_the_place_of_kube_proxy() {
+    let spec = |parameters: &str| {
+        let spec = FAMILIES[0].spec(&format!("{{ calico: {parameters} }}"), "iptables");
+        spec.replace(", kubeProxy: { mode: iptables }", "")
+    };
+    let plan = resolve(&spec("{ mode: bgp, ebpf: {} }"));
+    assert!(plan.kubernetes.kube_proxy.is_none());
+    let ports: Vec<_> = plan.requirements.ports.iter().filter_map(|port| port.port).collect();
+    assert_eq!(ports, [4789, 179]);
+    let with_mode = FAMILIES[0].spec("{ calico: { ebpf: {} } }", "iptables");
+    assert!(try_resolve(&with_mode).unwrap_err().contains("FL0804"));
+}
+
 #[test]
 fn what_cannot_hold_is_refused_with_what_to_write_instead() {
     let [ipv4, dual, ipv6] = &FAMILIES;
@@ -78,7 +93,7 @@ fn what_cannot_hold_is_refused_with_what_to_write_instead() {
             "calico: { mode: bgp, bgp: { peers: [{ name: route-reflectors, address: 192.0.2.1, asNumber: 1 }] } }",
             "is taken by the peering",
         ),
-        (ipv4, "calico: { felix: { bpfEnabled: true } }", "eBPF is not offered"),
+        (ipv4, "calico: { felix: { bpfEnabled: true } }", "would be ignored"),
         (
             ipv4,
             "canal: { backend: wireguard, vni: 7 }",
