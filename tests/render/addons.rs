@@ -408,6 +408,52 @@ fn services_of_a_class_get_addresses() {
     assert_eq!(env(&provider(""), "Deployment", "kube-vip-cloud-provider"), []);
 }
 
+const GATEWAYS: &str = "{ cilium: { kubeProxyReplacement: true, gatewayApi: { enabled: true } } }";
+
+fn channel_of_definitions(cni: &str, addons: &str) -> Option<String> {
+    let plan = with(
+        cni,
+        &[IPV4],
+        &format!("kubernetes: {{ version: 1.36.4 }}\naddons: {{ {addons} }}"),
+    );
+    let mut definitions = plan.addons.iter().filter(|addon| addon.key() == "gatewayApi");
+    let channel = definitions.next()?.choice.parameters["channel"].as_str()?.to_owned();
+    assert!(definitions.next().is_none());
+    assert!(plan.manifests.iter().any(|it| it.name == "gateway-api"));
+    Some(channel)
+}
+
+#[test]
+fn an_add_on_that_another_needs_comes_along_with_the_settings_of_the_spec() {
+    assert_eq!(channel_of_definitions("cilium", ""), None);
+    assert_eq!(channel_of_definitions(GATEWAYS, "").as_deref(), Some("standard"));
+    let experimental = channel_of_definitions(GATEWAYS, "gatewayApi: { channel: experimental }");
+    assert_eq!(experimental.as_deref(), Some("experimental"));
+}
+
+/// Kinds that a plugin defines with some parameters only.
+#[test]
+fn objects_of_a_kind_need_the_parameter_that_defines_it() {
+    let warnings = |parameters: &str| {
+        let resolved = support::plan::try_resolve(&format!(
+            "apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: test
+kubernetes: {{ version: 1.36.4 }}
+endpoint: {{ host: api.example.com }}
+network: {{ cni: {{ calico: {parameters} }} }}
+os: ubuntu-24.04
+platform: metal
+manifests: [{{ name: tier, content: '{{ apiVersion: projectcalico.org/v3, kind: Tier, metadata: {{ name: a }} }}' }}]
+nodes: [{{ name: cp1, roles: [control-plane, worker], addresses: [10.77.0.11] }}]
+"
+        ));
+        resolved.unwrap().1.into_iter().map(|it| it.code).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings("{}"), ["FL0811"]);
+    assert!(warnings("{ apiServer: {} }").is_empty());
+}
+
 /// hcloud-cloud-controller-manager v1.35.0 serves metrics on every interface by default.
 #[test]
 fn ports_of_the_machine_alone_are_known_and_no_firewall_opens_them() {

@@ -61,11 +61,9 @@ fn pages_name_the_ports_of_every_mode() {
     let base = ports(&default.unwrap().1);
     let mut said = 0;
     for (case, plan) in CASES.iter() {
-        let addon = plan
-            .addons
-            .iter()
-            .max_by_key(|addon| addon.choice.declaration.kind)
-            .unwrap();
+        let name = case.split(' ').next().unwrap();
+        let mut addons = plan.addons.iter();
+        let addon = addons.find(|addon| addon.choice.declaration.name == name).unwrap();
         let declaration = &addon.choice.declaration;
         let given = serde_json::json!(addon.choice.parameters).to_string();
         let pages = pages(declaration).concat();
