@@ -72,6 +72,16 @@ addons: { vsphereCloudController: { server: v, username: u, password: p, datacen
         "addons.hcloudCloudController",
         "addons: { hcloudCloudController: { token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa } }",
     ),
+    (
+        "addons.ociCloudController",
+        "
+platform: oci
+addons: { ociCloudController: { vcn: ocid1.vcn.oc1..a } }",
+    ),
+    (
+        "addons.huaweiCloudController",
+        "addons: { huaweiCloudController: { region: r, accessKey: k, secretKey: s } }",
+    ),
     ("delivery.pxe", PXE),
     (
         "kubernetes.apiServer.audit",
@@ -585,6 +595,7 @@ pools: []",
     "{ platform: azure }",
     "{ platform: gce }",
     "{ platform: vsphere }",
+    "{ platform: oci }",
 ];
 
 /// Each parameter is removed from an example that has it, or added to one: some cluster has to change.
