@@ -213,6 +213,11 @@ pub const PAGES: &[Page] = &[
         &[("kubectl -n kube-flannel", Elsewhere)],
     ),
     page(
+        "docs/network/kube-ovn.md",
+        Empty,
+        &[("kubectl -n kube-system", Elsewhere)],
+    ),
+    page(
         "docs/network/kube-router.md",
         Empty,
         &[("kubectl -n kube-system", Elsewhere)],
