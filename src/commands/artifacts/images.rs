@@ -15,6 +15,7 @@ use crate::{
         project::Project,
         streams,
     },
+    declaration::PhaseName,
     mirror::Reference,
     node::NodeFiles,
     plan::{self, ManifestSource, Plan},
@@ -148,9 +149,10 @@ pub(super) fn tell_unknown(fetched: &[String]) {
     }
 }
 
-/// URLs of manifests that the founder fetches.
+/// URLs of manifests that the founder fetches, without the definitions of add-ons, which name no image.
 pub(super) fn fetched(plan: &Plan) -> Vec<String> {
     let urls = plan.manifests.iter().filter_map(|manifest| match &manifest.source {
+        ManifestSource::Url { upstream: Some(_), .. } if manifest.phase == PhaseName::Crds => None,
         ManifestSource::Url { url, .. } => Some(url.clone()),
         ManifestSource::Content(_) => None,
     });

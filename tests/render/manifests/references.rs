@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use firelay::plan::Plan;
 use serde_json::Value;
 
-/// Objects of every cluster, created by kubeadm, the controller manager and the API server.
+/// Objects of every cluster, created by kubeadm, the controller manager and the API server, and those that an add-on's own
+/// program creates.
 const THERE: &[(&str, &str)] = &[
     ("ConfigMap", "kube-root-ca.crt"),
     ("ConfigMap", "kubeadm-config"),
@@ -16,6 +17,9 @@ const THERE: &[(&str, &str)] = &[
     ("Role", "extension-apiserver-authentication-reader"),
     ("ClusterRole", "cluster-admin"),
     ("ClusterRole", "view"),
+    // MetalLB's controller generates the key of its speakers, and Argo CD the password of its Redis.
+    ("Secret", "memberlist"),
+    ("Secret", "argocd-redis"),
 ];
 
 /// All errors in the objects of a plan.

@@ -66,6 +66,16 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/addons/argo-cd.md",
+        Empty,
+        &[("kubectl --namespace argocd", Elsewhere)],
+    ),
+    page(
+        "docs/addons/cert-manager.md",
+        Empty,
+        &[("kubectl --namespace cert-manager", Elsewhere)],
+    ),
+    page(
         "docs/addons/certificate-renewal.md",
         Empty,
         &[("systemctl list-timers", Elsewhere)],
@@ -101,13 +111,38 @@ pub const PAGES: &[Page] = &[
         Empty,
         &[("kubectl --namespace", Elsewhere)],
     ),
+    page(
+        "docs/addons/metallb.md",
+        Empty,
+        &[("kubectl --namespace metallb-system", Elsewhere)],
+    ),
     page("docs/addons/multus.md", Empty, &[("kubectl -n kube-system", Elsewhere)]),
     page(
         "docs/addons/node-feature-discovery.md",
         Empty,
         &[("kubectl --namespace", Elsewhere)],
     ),
+    page(
+        "docs/addons/node-problem-detector.md",
+        Empty,
+        &[("kubectl --namespace kube-system", Elsewhere)],
+    ),
     page("docs/addons/priority-classes.md", Empty, &[("kubectl get", Elsewhere)]),
+    page(
+        "docs/addons/registry.md",
+        Empty,
+        &[("kubectl --namespace registry", Elsewhere)],
+    ),
+    page(
+        "docs/addons/scheduler-plugins.md",
+        Empty,
+        &[("kubectl --namespace scheduler-plugins", Elsewhere)],
+    ),
+    page(
+        "docs/addons/traefik.md",
+        Empty,
+        &[("kubectl --namespace traefik", Elsewhere)],
+    ),
     page(
         "docs/air-gap.md",
         Example("ha-ubuntu"),
