@@ -577,6 +577,20 @@ fn a_machine_of_another_document_is_refused_and_nothing_changes() {
     );
 }
 
+/// A seed that was exchanged makes cloud-init lay the new files at a reboot; the binaries come with the update.
+#[test]
+fn new_files_without_their_binaries_are_no_updated_machine() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    for (path, (mode, content)) in &cluster.new["worker-1"] {
+        updated.machine.write(path, *mode, &updated.translated(content));
+    }
+    let ran = updated.run(&updated.script());
+    assert!(ran.status.success(), "{}", said(&ran));
+    let born = Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]);
+    same(&updated.disk(), &born.disk(), "the disk");
+}
+
 #[test]
 fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
     let set = [
