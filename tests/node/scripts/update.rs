@@ -215,6 +215,7 @@ impl<'c> Updated<'c> {
             &format!("# {url}\n"),
         );
         machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
+        machine.write("/etc/kubernetes/pki/ca.crt", 0o644, "ca\n");
         let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
         machine.write(
             "/var/lib/kubelet/kubeadm-flags.env",
@@ -529,8 +530,8 @@ fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
         for cut in (first..).step_by(2) {
             let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
             let script = updated.script();
-            // The script itself syncs twice before the unit starts.
-            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 2));
+            // The script itself syncs three times before the unit starts.
+            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 3));
             let mut bash = Command::new("timeout");
             updated.machine.write("/update.sh", 0o600, &script);
             bash.args(["60", "bash"])
