@@ -60,12 +60,17 @@ struct Updated<'c> {
     cluster: &'c Cluster,
 }
 
-/// The programs that machines fetch: they write their calls down. kubeadm writes a manifest, as the real one does, and kubectl tells
-/// of control planes that are ready.
+/// The programs that machines fetch: they write their calls down. kubeadm renews a key, then its certificate, and writes a manifest; it stops
+/// where these two differ, as no API server would start. kubectl tells of control planes that are ready.
 fn program(root: &str, name: &str, url: &str) -> String {
     let rest = match name {
         "kubeadm" => {
-            format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml")
+            format!(
+                "[ \"$1\" = upgrade ] && cd {root}/etc/kubernetes && [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
+                 cmp pki/apiserver.key pki/apiserver.crt || exit 1\n\
+                 echo '# {url}' >pki/apiserver.key\nsync\necho '# {url}' >pki/apiserver.crt\n\
+                 echo '# {url}' >manifests/kube-apiserver.yaml"
+            )
         }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
@@ -209,14 +214,18 @@ impl<'c> Updated<'c> {
             .find(|line| line.starts_with("kubeadm "))
             .unwrap();
         let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
-        machine.write(
-            "/etc/kubernetes/manifests/kube-apiserver.yaml",
-            0o600,
-            &format!("# {url}\n"),
-        );
-        machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
-        machine.write("/etc/kubernetes/pki/ca.crt", 0o644, "ca\n");
-        let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
+        let join = &files["/etc/firelay/kubeadm/join.yaml"].1;
+        if join.contains("controlPlane:") {
+            for path in [
+                "manifests/kube-apiserver.yaml",
+                "pki/apiserver.key",
+                "pki/apiserver.crt",
+            ] {
+                machine.write(&format!("/etc/kubernetes/{path}"), 0o600, &format!("# {url}\n"));
+            }
+            machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
+        }
+        let flags = flags(join);
         machine.write(
             "/var/lib/kubelet/kubeadm-flags.env",
             0o644,
