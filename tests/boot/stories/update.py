@@ -70,8 +70,7 @@ def tell(lab):
         lab.until(lambda: '"web-' in asked_with(cp1, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=w1"), "its pod again", 60)
     with lab.scenario("updated", "nothing is left to do: firelay plan says so, and a last boot runs nothing"):
         assert clusters([cp1]) == cluster
-        said = lab.firelay("plan", "--detailed-exitcode")
-        assert "0 to update in place" in said or "no changes" in said.lower(), said
+        lab.firelay("plan", "--detailed-exitcode")
         lab.firelay("update", "--done")
         for machine in machines:
             machine.check("sync")
