@@ -1,5 +1,6 @@
 """kubectl apply, label and get, as far as the chain uses them."""
 
+import json
 import os
 import re
 import sys
@@ -47,6 +48,10 @@ def main():
         assert option("--for") == "condition=Established", sys.argv
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
+    elif "--raw" in sys.argv:
+        status, answer = admin.call("GET", option("--raw"), server=server)
+        print(json.dumps(answer, indent=2))
+        sys.exit(status != 200)
     elif "get" in sys.argv:
         get(admin, server, option("--output", "").removeprefix("custom-columns="))
     else:

@@ -10,12 +10,13 @@ from . import update
 
 SCENARIOS = ["fails", "back", "again"]
 REAL = False
+NO_MANIFEST = r"\[upgrade\] kube-apiserver has no manifest"
 
 
 def tell(lab):
     lab.render(update.spec(lab, OLD, ["cp1"]))
     cp1 = lab.machine("cp1")
-    cp1.boot()
+    cp1.boot(delay=4)
     ready([cp1])
     settled(cp1)
     cluster = clusters([cp1])
@@ -29,8 +30,9 @@ def tell(lab):
         lab.until(lambda: len(lab.recorded("kubeadm upgrade begins: apply")) > 1, "another try", 300)
         cp1.check("firelay-status", '"step":"update-kubeadm"', 1)
     with lab.scenario("back", "firelay-rollback --yes brings files, binaries, certificates and manifests back, in the middle of another try"):
-        lab.until(lambda: no_manifest(cp1), "kube-apiserver without a manifest", 300)
         cp1.check("firelay-rollback", "firelay-rollback --yes", 2)
+        had = len(lab.recorded(NO_MANIFEST))
+        lab.until(lambda: len(lab.recorded(NO_MANIFEST)) > had, "kube-apiserver without a manifest", 600)
         cp1.check("firelay-rollback --yes")
         judge(lab, cp1, before, cluster)
         cp1.check("sync")
@@ -47,10 +49,6 @@ def tell(lab):
         assert state(cp1) == before, state(cp1)
         cp1.check(channel.script("cp1"), "is of generation 2")
         update.updated(lab, cp1, channel)
-
-
-def no_manifest(machine):
-    return machine.sh("test -e /etc/kubernetes/manifests/kube-apiserver.yaml")[0] == 1
 
 
 def state(machine):

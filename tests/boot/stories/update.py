@@ -32,6 +32,7 @@ def spec(lab, release, nodes, **sections):
     made = lab.spec(nodes, release=release, **sections)
     if release == NEW:
         made["runtime"]["snapshotter"] = "native"
+        made["manifests"] = [{"name": "extra", "content": "apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n"}]
         made["nodes"][-1]["kubelet"] = {"config": {"maxPods": 55}}
     return made
 
@@ -60,6 +61,8 @@ def tell(lab):
         cut(lab, cp1, CUTS)
         cp1.wait(READY, 900)
         updated(lab, cp1, channel)
+        cp1.check(channel.script("MANIFESTS"), "the manifests of lab are applied")
+        asked_with(cp1, "GET", "/applied/namespace/extra")
     with lab.scenario("worker", "a worker waits for a PodDisruptionBudget, has its power cuts, and is updated"):
         w1.wait(r"on=\"the pods of w1 to leave\".*violate the pod's disruption budget", 900)
         asked_with(cp1, "DELETE", BUDGET)
