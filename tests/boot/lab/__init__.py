@@ -12,7 +12,7 @@ FIRELAY = TARGET / "debug/firelay"
 HOST = "10.77.0.1"
 VIP = "10.77.0.9"
 ADDRESSES = {
-    **{f"cp{number}": f"10.77.0.{10 + number}" for number in range(1, 4)},
+    **{f"cp{number}": f"10.77.0.{10 + number}" for number in range(1, 5)},
     **{f"w{number}": f"10.77.0.{20 + number}" for number in range(1, 10)},
     **{f"etcd{number}": f"10.77.0.{30 + number}" for number in range(1, 4)},
 }

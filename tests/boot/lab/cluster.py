@@ -9,7 +9,7 @@ import time
 
 from . import ADDRESSES, FIRELAY, HOST, OUT, network, real, run, say, until
 from .machine import Machine, READY
-from .mirror import Mirror, overrides
+from .mirror import NEW, Mirror, overrides
 
 
 class Lab:
@@ -43,23 +43,23 @@ class Lab:
         self.results.append({"number": number, "title": title, "seconds": round(time.monotonic() - begun), "outcome": outcome})
         (self.directory / "results.json").write_text(json.dumps(self.results))
 
-    def spec(self, nodes, **sections):
+    def spec(self, nodes, release=NEW, **sections):
         """A spec with the lab's names; `nodes` are names, or mappings with a node's own settings."""
         spec = {
             "apiVersion": "firelay.dev/v1alpha1",
             "kind": "Cluster",
             "name": "lab",
-            "kubernetes": {"version": "1.36.4"},
+            "kubernetes": {"version": release[0]},
             "endpoint": {"host": "api.lab", "provider": "external"},
             "network": {"cni": {"flannel": {"backend": "vxlan"}}},
-            "runtime": {"version": "1.7.34"},
+            "runtime": {"version": release[1]},
             # The time that a founder waits for unreachable peers.
             "join": {"foundAfter": "20s"},
             # Emulated disks and processors are slow.
             "etcd": {"heartbeatIntervalMs": 500, "electionTimeoutMs": 5000},
             "os": "debian-13",
             "platform": "nocloud",
-            "artifacts": {"mirror": f"http://{HOST}/mirror", "overrides": overrides()},
+            "artifacts": {"mirror": f"http://{HOST}/mirror", "overrides": overrides(release)},
             "nodes": [node(entry) for entry in nodes],
         }
         spec = {**spec, **real.sections(), **sections}
@@ -76,11 +76,18 @@ class Lab:
     def render(self, spec, *arguments, secrets="lab.secrets.yaml", out="out"):
         """Writes the documents; the first call creates the bundle."""
         self.last = spec
-        path = self.directory / "cluster.yaml"
-        path.write_text(json.dumps(spec, indent=1))
-        secrets = self.directory / secrets
-        new = [] if secrets.exists() else ["--new-secrets"]
-        run(FIRELAY, "render", path, *new, "--secrets", secrets, "--out", self.directory / out, *arguments, stdout=subprocess.DEVNULL)
+        (self.directory / "cluster.yaml").write_text(json.dumps(spec, indent=1))
+        new = [] if (self.directory / secrets).exists() else ["--new-secrets"]
+        self.firelay("render", *new, *arguments, secrets=secrets, out=out)
+
+    def firelay(self, verb, *arguments, secrets="lab.secrets.yaml", out="out", status=0):
+        """The output of a command about the spec that was rendered last."""
+        place = self.directory
+        tree = [] if verb == "founded" else ["--out", place / out]
+        command = [FIRELAY, verb, place / "cluster.yaml", "--secrets", place / secrets, *tree, *arguments]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        assert done.returncode == status, f"firelay {verb}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
 
     def cluster(self, names, **sections):
         """Renders these nodes and creates their machines."""
@@ -156,8 +163,7 @@ def settled(machine, rebooted=False):
 
 def asked(machine, path, field):
     """A text field of an object, from this control plane's API server."""
-    admin = "--cacert /etc/firelay/pki/ca.crt --cert /etc/firelay/kubeconfig/admin.crt --key /etc/firelay/kubeconfig/admin.key"
-    ask = f"curl -sS --fail --max-time 20 {admin} https://{machine.address}:6443{path}"
+    ask = f"curl -sS --fail --max-time 20 {ADMIN} https://{machine.address}:6443{path}"
     return machine.check(f"""{ask} | grep -o '"{field}": *"[^"]*"' | head -n 1""")
 
 
@@ -173,6 +179,7 @@ def members(machine):
     return sorted(member["name"] for member in found if not member.get("isLearner"))
 
 
+ADMIN = "--cacert /etc/firelay/pki/ca.crt --cert /etc/firelay/kubeconfig/admin.crt --key /etc/firelay/kubeconfig/admin.key"
 ETCDCTL = (
     "ETCDCTL_API=3 /opt/stand-in/etcdctl --command-timeout=60s --endpoints https://127.0.0.1:2379 --cacert /etc/kubernetes/pki/etcd/ca.crt"
     " --cert /etc/kubernetes/pki/etcd/server.crt --key /etc/kubernetes/pki/etcd/server.key"

@@ -24,9 +24,16 @@ UPSTREAM = {
 PLUGINS = "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf"
 
 
-def upstream():
+# The releases that machines run, and the older ones from which stories update them: Kubernetes, containerd.
+NEW, OLD = ("1.36.4", "1.7.34"), ("1.35.8", "1.7.33")
+
+
+def upstream(release=NEW):
     """Upstream's URLs of the artifacts, for the release that the lab runs."""
-    return {name: path.replace("v1.36.4", f"v{real.version()}") if real.directory() else path for name, path in UPSTREAM.items()}
+    kubernetes, containerd = (real.version(), release[1]) if real.directory() else release
+    crictl = ".".join([*release[0].split(".")[:2], "0"])
+    changed = lambda path: path.replace("1.36.4", kubernetes).replace("1.7.34", containerd).replace("1.36.0", crictl)
+    return {name: changed(path) for name, path in UPSTREAM.items()}
 
 
 def place():
@@ -60,27 +67,42 @@ def make():
     modules = compiled()
     if real.directory():
         shutil.copy(real.directory() / "etcd", etcd / "etcd")
-    for name, path in upstream().items():
+    for release in (NEW,) if real.directory() else (NEW, OLD):
+        fill(release, made, modules)
+    (place() / "complete").touch()
+
+
+def fill(release, made, modules):
+    etcd = made / "etcd-v3.6.14-linux-amd64"
+    for name, path in upstream(release).items():
         target = place() / "mirror" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if name == "cni-plugins":
             pack(target, made / "cni", ".")
         elif name == "containerd":
-            pack(target, images.directory("trixie") / "tools/containerd", "bin")
+            pack(target, marked(made, release[1]), "bin")
         elif name == "etcd":
             pack(target, made, etcd.name)
         elif name == "crictl":
-            stand_in(made / "crictl", name, modules)
+            stand_in(made / "crictl", name, release[0], modules)
             pack(target, made, "crictl")
         elif name == "runc":
             shutil.copy(images.directory("trixie") / "tools/runc", target)
         else:
-            stand_in(target, name, modules)
-    (place() / "complete").touch()
+            stand_in(target, name, release[0], modules)
 
 
 def pack(target, directory, *names):
     run("tar", "-C", directory, "--use-compress-program=gzip -1", "-cf", target, *names)
+
+
+def marked(made, release):
+    """Debian's containerd with a release at its end, so that each release has another digest."""
+    copied = made / f"containerd-{release}"
+    shutil.copytree(images.directory("trixie") / "tools/containerd", copied)
+    with open(copied / "bin/containerd", "ab") as file:
+        file.write(f"containerd {release}\n".encode())
+    return copied
 
 
 def compiled():
@@ -91,12 +113,12 @@ def compiled():
     return sorted(folder.iterdir())
 
 
-def stand_in(target, name, modules):
-    """One executable with all modules; it contains its name, so that each has a different digest."""
+def stand_in(target, name, release, modules):
+    """One executable with all modules; it contains its name and release, so that each has a different digest."""
     with target.open("wb") as file:
         file.write(b"#!/usr/bin/python3\n")
         with zipfile.ZipFile(file, "w") as archive:
-            archive.comment = name.encode()
+            archive.comment = f"{name} {release}".encode()
             if real.directory() and (real.directory() / name).exists():
                 archive.write(real.directory() / name, "real")
             for module in modules:
@@ -104,10 +126,10 @@ def stand_in(target, name, modules):
     target.chmod(0o755)
 
 
-def overrides():
+def overrides(release=NEW):
     """`artifacts.overrides` of a spec: the digests of the files in the mirror."""
     digest = lambda path: hashlib.sha256((place() / "mirror" / path).read_bytes()).hexdigest()
-    return {name: {"sha256": {"amd64": digest(path)}} for name, path in upstream().items()}
+    return {name: {"sha256": {"amd64": digest(path)}} for name, path in upstream(release).items()}
 
 
 class Mirror:

@@ -11,7 +11,7 @@ import time
 from . import ADDRESSES, HOST, run, until
 
 
-SERVERS = ("cp1", "cp2", "cp3")
+SERVERS = ("cp1", "cp2", "cp3", "cp4")
 # The servers whose /readyz last answered 200.
 READY = set()
 

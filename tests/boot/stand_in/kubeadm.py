@@ -1,4 +1,4 @@
-"""kubeadm init, join and reset: a reference for the files it reads, its refusals, its output files and its waits."""
+"""kubeadm init, join, upgrade and reset: a reference for the files it reads, its refusals, its output files and its waits."""
 
 import base64
 import hashlib
@@ -15,21 +15,25 @@ import sys
 import time
 import urllib.parse
 
+import pods
 import yaml
 from apiserver import CLUSTER_INFO
 from etcd import Etcd, command
-from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, wait, write
+from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, minor, version, wait, write
 from wire import Kubeconfig, call, chains, covers, openssl
 
 COMPONENTS = {"kube-apiserver": "apiServer", "kube-controller-manager": "controllerManager", "kube-scheduler": "scheduler"}
 CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
+KUBELET_CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubelet-config"
+# The image of etcd by Kubernetes' minor (cmd/kubeadm/app/constants/constants.go).
+ETCD_IMAGES = {35: "3.6.6-0", 36: "3.6.8-0"}
 
 
 def main():
     verb = sys.argv[1]
     log(f"{verb} begins: {' '.join(sys.argv[2:])}")
     try:
-        {"init": init, "join": join, "reset": reset}[verb]()
+        {"init": init, "join": join, "upgrade": upgrade, "reset": reset}[verb]()
     except Exception as error:
         log(f"{verb} fails: {type(error).__name__} {error}")
         print(f"error: error execution phase {verb}: {type(error).__name__} {error}", flush=True)
@@ -187,13 +191,22 @@ def check_kubeconfig(config, user, hosts):
 # ---------------------------------------------------------------- parts of init and join
 
 
-def start_kubelet(registration):
+def start_kubelet(registration, config, patches):
     flags = " ".join(f"--{flag['name']}={flag['value']}" for flag in registration.get("kubeletExtraArgs", []))
-    write(f"{KUBELET}/config.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    write_kubelet_config(config, patches)
     write(f"{KUBELET}/kubeadm-flags.env", f'KUBELET_KUBEADM_ARGS="{flags}"\n')
     subprocess.run(["systemctl", "daemon-reload"], check=True)
     subprocess.run(["systemctl", "restart", "kubelet"], check=True)
     wait("kubelet's healthz", 240, kubelet_is_healthy)
+
+
+def write_kubelet_config(config, directory):
+    """config.yaml of the cluster's settings and this node's patches, without fsync (phases/kubelet/config.go)."""
+    config = dict(config)
+    for name in sorted(os.listdir(directory)) if directory else ():
+        if name.startswith("kubeletconfiguration"):
+            config.update(yaml.load(open(f"{directory}/{name}"), yaml.CSafeLoader))
+    write(f"{KUBELET}/config.yaml", yaml.safe_dump(config))
 
 
 def kubelet_is_healthy():
@@ -202,13 +215,14 @@ def kubelet_is_healthy():
     return connection.getresponse().status == 200
 
 
-def write_components(name, etcd_urls, cluster):
+def write_components(name, etcd_urls, cluster, place=MANIFESTS):
     for component, section in COMPONENTS.items():
         given = {argument["name"]: argument["value"] for argument in cluster.get(section, {}).get("extraArgs", [])}
         check_files(component, given, cluster.get(section, {}).get("extraVolumes", []))
         command = [component, f"--etcd-servers={','.join(etcd_urls)}"] if component == "kube-apiserver" else [component]
         command += [f"--{argument}={value}" for argument, value in given.items()]
-        write(f"{MANIFESTS}/{component}.yaml", json.dumps({"name": name, "etcd": etcd_urls, "command": command, "arguments": given}))
+        image = f"registry.k8s.io/{component}:{cluster['kubernetesVersion']}"
+        write(f"{place}/{component}.yaml", json.dumps({"name": name, "image": image, "etcd": etcd_urls, "command": command, "arguments": given}))
 
 
 def check_files(component, arguments, volumes):
@@ -224,7 +238,11 @@ def check_files(component, arguments, volumes):
 def write_etcd(name, address, members, joins, cluster):
     arguments = cluster["etcd"].get("local", {}).get("extraArgs", []) if cluster.get("etcd") else []
     arguments = [{"name": "data-dir", "value": data_dir(cluster)}, *arguments]
-    write(f"{MANIFESTS}/etcd.yaml", json.dumps({"command": command(name, address, members, joins, arguments)}))
+    write(f"{MANIFESTS}/etcd.yaml", json.dumps({"image": etcd_image(cluster), "command": command(name, address, members, joins, arguments)}))
+
+
+def etcd_image(cluster):
+    return f"registry.k8s.io/etcd:{ETCD_IMAGES[minor(cluster['kubernetesVersion'])]}"
 
 
 def data_dir(cluster):
@@ -272,14 +290,14 @@ def init():
     if not external:
         write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
     write_components(name, external or ["https://127.0.0.1:2379"], cluster)
-    start_kubelet(registration)
+    start_kubelet(registration, config["KubeletConfiguration"], asked.get("patches", {}).get("directory"))
     time.sleep(DELAY)
     server = f"https://{address}:6443"
     wait("the API server", 240, lambda: own_readyz(address))
     log("[wait-control-plane] the API server is ready")
     time.sleep(DELAY)
     admin = Kubeconfig(f"{KUBERNETES}/admin.conf")
-    admin.put(CONFIG, {"data": cluster}, server)
+    upload(admin, cluster, config["KubeletConfiguration"], server)
     mark_control_plane(admin, name, server)
     for token in asked.get("bootstrapTokens", []):
         store_token(admin, token, server)
@@ -288,6 +306,23 @@ def init():
         workload = "Deployment" if "deployments" in path else "DaemonSet"
         admin.put(path, {"kind": workload, "metadata": {"namespace": "kube-system"}, "spec": {"replicas": 2} if workload == "Deployment" else {}}, server)
     log("the control plane has initialized")
+
+
+def upload(admin, cluster, kubelet, server=None):
+    """The ConfigMaps that join and upgrade read. They carry YAML, as upstream's do."""
+    admin.put(CONFIG, {"data": {"ClusterConfiguration": yaml.safe_dump(cluster)}}, server)
+    admin.put(KUBELET_CONFIG, {"data": {"kubelet": yaml.safe_dump(kubelet)}}, server)
+
+
+def downloaded(ask):
+    """ClusterConfiguration and KubeletConfiguration of the cluster."""
+    found = []
+    for path, key in ((CONFIG, "ClusterConfiguration"), (KUBELET_CONFIG, "kubelet")):
+        status, answer = ask("GET", path)
+        if status != 200:
+            raise Refused(f"reading {path.rsplit('/', 1)[1]}: HTTP {status}")
+        found.append(yaml.load(answer["data"][key], yaml.CSafeLoader))
+    return found
 
 
 def store_token(admin, token, server):
@@ -312,16 +347,15 @@ def join():
     external = not os.path.exists(f"{PKI}/etcd/ca.key")
     preflight(registration.get("ignorePreflightErrors", []), control_plane=bool(local), init=False, external=external)
     ask = discover(asked["discovery"], name)
-    status, cluster = ask("GET", CONFIG)
-    if status != 200:
-        raise Refused(f"reading kubeadm-config: HTTP {status}")
+    cluster, kubelet = downloaded(ask)
+    start = lambda: start_kubelet(registration, kubelet, asked.get("patches", {}).get("directory"))
     status, node = ask("GET", f"/api/v1/nodes/{name}")
     if status == 200 and node["status"]["conditions"][0]["status"] == "True":
         raise Refused(f'a Node with name "{name}" and status "Ready" already exists in the cluster')
     if local:
-        join_control_plane(Kubeconfig(asked["discovery"]["file"]["kubeConfigPath"]), cluster["data"], registration, local["localAPIEndpoint"]["advertiseAddress"])
+        join_control_plane(Kubeconfig(asked["discovery"]["file"]["kubeConfigPath"]), cluster, name, local["localAPIEndpoint"]["advertiseAddress"], start)
     else:
-        join_worker(asked["discovery"], ask, name, registration)
+        join_worker(asked["discovery"], ask, name, start)
 
 
 def discover(discovery, name):
@@ -353,11 +387,11 @@ def trusted_ca(host, port, hashes):
     return ca
 
 
-def join_worker(discovery, ask, name, registration):
+def join_worker(discovery, ask, name, start):
     if "bootstrapToken" in discovery:
         bootstrap(discovery["bootstrapToken"], ask, name)
     write(f"{KUBERNETES}/bootstrap-kubelet.conf", "")
-    start_kubelet(registration)
+    start()
     wait("the TLS bootstrap", 240, lambda: Kubeconfig(f"{KUBERNETES}/kubelet.conf"))
     os.remove(f"{KUBERNETES}/bootstrap-kubelet.conf")
     log("this node has joined the cluster")
@@ -387,14 +421,13 @@ def bootstrap(token, ask, name):
     write(f"{KUBERNETES}/kubelet.conf", json.dumps(config), 0o600)
 
 
-def join_control_plane(admin, cluster, registration, address):
-    name = registration["name"]
+def join_control_plane(admin, cluster, name, address, start):
     external, place = external_urls(cluster), data_dir(cluster)
     if not external and os.path.isdir(place) and os.listdir(place):
         raise Refused(f"[ERROR DirAvailable-{kind(place)}]: {place} is not empty")
     check_tree(name, address, endpoint_host(cluster), external)
     write_components(name, external or ["https://127.0.0.1:2379"], cluster)
-    start_kubelet(registration)
+    start()
     time.sleep(DELAY)
     if not external:
         join_etcd(admin, cluster, name, address)
@@ -432,6 +465,120 @@ def join_etcd(admin, cluster, name, address):
     log("[etcd] the member was promoted")
 
 
+# ---------------------------------------------------------------- upgrade
+
+
+def upgrade():
+    """upgrade apply VERSION, and upgrade node (cmd/kubeadm/app/cmd/phases/upgrade)."""
+    apply, local = sys.argv[2] == "apply", os.path.exists(f"{MANIFESTS}/kube-apiserver.yaml")
+    if apply and not os.path.exists(f"{KUBERNETES}/admin.conf"):
+        raise Refused("couldn't create a Kubernetes client from file /etc/kubernetes/admin.conf")
+    config = Kubeconfig(f"{KUBERNETES}/{'admin' if local else 'kubelet'}.conf")
+    cluster, kubelet = downloaded(config.call)
+    if apply:
+        wanted = sys.argv[3]
+        check_upgrade(config, wanted)
+        cluster["kubernetesVersion"] = wanted
+    elif minor(cluster["kubernetesVersion"]) > minor(version()):
+        raise Refused(f"this version of kubeadm is too old for {cluster['kubernetesVersion']}")
+    if local:
+        upgrade_control_plane(config, cluster)
+    if apply:
+        upload(config, cluster, kubelet)
+    write_kubelet_config(kubelet, option("--patches"))
+    print("[upgrade/kubelet-config] The kubelet configuration for this node was successfully upgraded!", flush=True)
+
+
+def check_upgrade(admin, wanted):
+    """Preflight: the health of the cluster and the policy of versions (phases/upgrade/health.go, policy.go)."""
+    _, answer = admin.call("GET", "/api/v1/nodes")
+    ready = lambda node: node["status"]["conditions"][0]["status"] == "True"
+    # The pause image runs as a Job, which tolerates the taint of control planes and no cordon.
+    if not any(ready(node) and not (node.get("spec") or {}).get("unschedulable") for node in answer["items"]):
+        raise Refused('[ERROR CreateJob]: Job "upgrade-health-check" in the namespace "kube-system" did not complete in 15s')
+    away = [node["metadata"]["name"] for node in answer["items"] if "node-role.kubernetes.io/control-plane" in node["metadata"].get("labels", {}) and not ready(node)]
+    if away:
+        raise Refused(f"[ERROR ControlPlaneNodesReady]: there are NotReady control-planes in the cluster: {away}")
+    missing = [component for component in COMPONENTS if not os.path.exists(f"{MANIFESTS}/{component}.yaml")]
+    if missing:
+        raise Refused(f"[ERROR StaticPodManifest]: Manifest files not found: {missing}")
+    _, server = admin.call("GET", "/version")
+    kubelets = [node["status"]["nodeInfo"]["kubeletVersion"] for node in answer["items"]]
+    if minor(wanted) > minor(server["gitVersion"]) + 1:
+        raise Refused(f'Specified version to upgrade to "{wanted}" is too high; kubeadm can upgrade only 1 minor version at a time')
+    if minor(version()) != minor(wanted):
+        raise Refused(f"Kubeadm version v{version()} can only be used to upgrade to Kubernetes version 1.{minor(version())}")
+    if any(minor(wanted) > minor(old) + 3 for old in kubelets):
+        raise Refused(f"There are kubelets in this cluster that are too old that have these versions {kubelets}")
+
+
+def upgrade_control_plane(admin, cluster):
+    """Each component in turn; a failure brings all manifests back (phases/upgrade/staticpods.go)."""
+    temporary, backup = f"{KUBERNETES}/tmp/kubeadm-upgraded-manifests", f"{KUBERNETES}/tmp/kubeadm-backup-manifests"
+    for place in (temporary, backup):
+        os.makedirs(place, exist_ok=True)
+    own = json.load(open(f"{MANIFESTS}/kube-apiserver.yaml"))
+    write_components(own["name"], own["etcd"], cluster, temporary)
+    components = list(COMPONENTS)
+    if os.path.exists(f"{MANIFESTS}/etcd.yaml"):
+        components = ["etcd", *components]
+        write(f"{temporary}/etcd.yaml", json.dumps(json.load(open(f"{MANIFESTS}/etcd.yaml")) | {"image": etcd_image(cluster)}))
+    changed = []
+    try:
+        for component in components:
+            upgrade_component(admin, own["name"], component, temporary, backup, changed)
+    except Exception as error:
+        for component in changed if changed[-1:] == ["etcd"] else [name for name in changed if name != "etcd"]:
+            os.rename(f"{backup}/{component}.yaml", f"{MANIFESTS}/{component}.yaml")
+        raise Refused(f"couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state. Errors faced: {error}")
+
+
+def upgrade_component(admin, node, component, temporary, backup, changed):
+    renew(component)
+    live, new = f"{MANIFESTS}/{component}.yaml", f"{temporary}/{component}.yaml"
+    if open(live).read() == open(new).read():
+        print(f"[upgrade/staticpods] current and new manifests of {component} are equal, skipping upgrade", flush=True)
+        return
+    path = f"/api/v1/namespaces/kube-system/pods/{component}-{node}"
+    digest = lambda: admin.call("GET", path)[1]["metadata"]["annotations"]["kubernetes.io/config.hash"]
+    before = digest()
+    changed.append(component)
+    os.rename(live, f"{backup}/{component}.yaml")
+    log(f"[upgrade] {component} has no manifest")
+    time.sleep(DELAY)
+    os.rename(new, live)
+    log(f"[upgrade] {component} has its new manifest")
+    # The real one waits for 5 minutes, UpgradeManifestTimeout.
+    wait(f"the hash of {component}", 120, lambda: digest() != before)
+    print(f'[upgrade/staticpods] Component "{component}" upgraded successfully!', flush=True)
+
+
+# Certificates by the component whose upgrade renews them (phases/upgrade/staticpods.go, renewCertsByComponent).
+RENEWED = {
+    "etcd": ("etcd/server", "etcd/peer"),
+    "kube-apiserver": ("apiserver", "apiserver-kubelet-client", "front-proxy-client", "apiserver-etcd-client"),
+}
+
+
+def renew(component):
+    """New keys and certificates with the names of the old ones: first the key, without fsync (util/pkiutil, WriteCertAndKey)."""
+    for name in RENEWED.get(component, ()):
+        ca = "front-proxy-ca" if name == "front-proxy-client" else "etcd/ca" if "etcd" in name else "ca"
+        path = f"{PKI}/{name}"
+        copy = ["-x509toreq", "-in", f"{path}.crt", "-copy_extensions", "copyall", "-signkey", "/run/renewed.key", "-out", "/run/renewed.csr"]
+        sign = ["-req", "-in", "/run/renewed.csr", "-copy_extensions", "copyall", "-CA", f"{PKI}/{ca}.crt", "-CAkey", f"{PKI}/{ca}.key", "-days", "365",
+                "-set_serial", str(time.time_ns()), "-out", "/run/renewed.crt"]
+        for command in (["ecparam", "-genkey", "-noout", "-name", "prime256v1", "-out", "/run/renewed.key"], ["x509", *copy], ["x509", *sign]):
+            code, said = openssl(*command)
+            if code:
+                raise Refused(f"failed to renew certificates for component {component!r}: {name}: {said}")
+        write(f"{path}.key", open("/run/renewed.key").read(), 0o600)
+        log(f"[upgrade] {name} has a new key")
+        time.sleep(DELAY)
+        write(f"{path}.crt", open("/run/renewed.crt").read())
+    log(f"[upgrade] renewed the certificates of {component}")
+
+
 # ---------------------------------------------------------------- reset
 
 
@@ -443,6 +590,9 @@ def reset():
         except ValueError:
             # phases/reset/removeetcdmember.go ignores a manifest that it cannot read, and leaves the data.
             log("[reset] No etcd config found. Assuming external etcd")
+    # Containers outlive the kubelet, and reset removes them.
+    for pod in pods.found():
+        pods.stop(pod)
     for path in (MANIFESTS, PKI, KUBELET):
         empty(path)
     for conf in ("admin", "super-admin", "kubelet", "bootstrap-kubelet", "controller-manager", "scheduler"):

@@ -1,15 +1,15 @@
 """The kubelet: registers its node, and runs its static pods as processes of the machine."""
 
-import json
+import hashlib
 import os
 import signal
-import subprocess
 import sys
 import time
 
+import pods
 import yaml
 from apiserver import Quiet, serve
-from paths import KUBELET, KUBERNETES, MANIFESTS, Refused, log
+from paths import KUBELET, KUBERNETES, MANIFESTS, Refused, log, version
 from wire import Kubeconfig, covers
 
 
@@ -19,7 +19,6 @@ class Health(Quiet):
 
 
 def main():
-    running = {}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while not os.path.exists(f"{KUBERNETES}/kubelet.conf"):
         time.sleep(1)
@@ -40,52 +39,55 @@ def main():
     serve("127.0.0.1", 10248, Health)
     serve("0.0.0.0", 10250, Health)
     log(f"kubelet of {name} started")
-    try:
-        while True:
-            keep(running)
-            try:
-                register(config, name)
-            except Exception as error:
-                log(f"registering {name} at {config.server}: {error}")
-            time.sleep(5)
-    finally:
-        for process in running.values():
-            process.kill()
+    node = Node(config, name)
+    while True:
+        wanted = manifests()
+        keep(wanted)
+        try:
+            node.report()
+            node.mirror({pod: digest for pod, (digest, _) in wanted.items()})
+            node.end()
+        except Exception as error:
+            log(f"registering {name} at {config.server}: {error}")
+        time.sleep(5)
 
 
-def keep(running):
-    """Starts every static pod with a manifest, restarts those that ended, and stops those without."""
-    wanted = {name: f"{MANIFESTS}/{name}" for name in sorted(os.listdir(MANIFESTS))} if os.path.isdir(MANIFESTS) else {}
-    for name, process in list(running.items()):
-        if name not in wanted:
-            process.kill()
-            del running[name]
-    for name, path in wanted.items():
-        if name not in running or running[name].poll() is not None:
-            try:
-                process = start(name, path)
-            except (ValueError, TypeError, yaml.YAMLError) as error:
-                # The kubelet retries a static pod that it cannot decode, and runs the others.
-                log(f"Could not process manifest file {path}: {type(error).__name__} {error}")
-                continue
-            if process:
-                running[name] = process
+def manifests():
+    """(digest, pod) of each static pod, by name."""
+    found = {}
+    for file in sorted(os.listdir(MANIFESTS)) if os.path.isdir(MANIFESTS) else []:
+        path = f"{MANIFESTS}/{file}"
+        try:
+            content = open(path, "rb").read()
+            found[file.removesuffix(".yaml")] = hashlib.sha256(content).hexdigest()[:32], dict(yaml.load(content, yaml.CSafeLoader))
+        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+            # The kubelet retries a static pod that it cannot decode, and runs the others.
+            log(f"Could not process manifest file {path}: {type(error).__name__} {error}")
+    return found
 
 
-def start(name, path):
-    if name == "etcd.yaml":
-        return subprocess.Popen(json.load(open(path))["command"], stdout=subprocess.DEVNULL, stderr=open("/var/log/etcd.log", "a"))
-    if name == "kube-apiserver.yaml":
-        return subprocess.Popen([sys.executable, sys.argv[0]], env={**os.environ, "STAND_IN": "apiserver"})
-    if name in ("kube-controller-manager.yaml", "kube-scheduler.yaml"):
-        return None
-    pod = yaml.load(open(path), yaml.CSafeLoader)
-    for container in pod["spec"]["containers"]:
+def keep(wanted):
+    """Starts every static pod with a manifest, those with another manifest anew, and stops those without."""
+    running = pods.found()
+    for name, (digest, _) in running.items():
+        if name not in wanted or wanted[name][0] != digest:
+            pods.stop(name)
+    for name, (digest, pod) in wanted.items():
+        if name not in running or running[name][0] != digest:
+            start(name, digest, pod)
+
+
+def start(name, digest, pod):
+    own = [sys.executable, sys.argv[0]]
+    if name == "etcd":
+        pods.start(name, digest, pod["command"], log="/var/log/etcd.log")
+    elif name == "kube-apiserver":
+        pods.start(name, digest, own, STAND_IN="apiserver")
+    for container in pod.get("spec", {}).get("containers", []):
         if "haproxy" in container["image"]:
-            return haproxy(pod, container)
+            pods.start(name, digest, haproxy(pod, container))
         if "kube-vip" in container["image"]:
-            return subprocess.Popen([sys.executable, sys.argv[0], path], env={**os.environ, "STAND_IN": "kube-vip"})
-    return None
+            pods.start(name, digest, [*own, f"{MANIFESTS}/{name}.yaml"], STAND_IN="kube-vip")
 
 
 def haproxy(pod, container):
@@ -99,19 +101,46 @@ def haproxy(pod, container):
     arguments = [*container.get("command", []), *container.get("args", [])]
     config = arguments[arguments.index("-f") + 1] if "-f" in arguments else "/usr/local/etc/haproxy/haproxy.cfg"
     log(f"haproxy -f {config}")
-    return subprocess.Popen(["unshare", "--mount", "sh", "-ec", "; ".join([*binds, f"exec haproxy -W -db -f {config}"])])
+    return ["unshare", "--mount", "sh", "-ec", "; ".join([*binds, f"exec haproxy -W -db -f {config}"])]
 
 
-def register(config, name):
-    path = f"/api/v1/nodes/{name}"
-    status, node = config.call("GET", path)
-    if status == 404:
-        address = next((flag.split("=")[1].split(",")[0] for flag in sys.argv if flag.startswith("--node-ip=")), "")
-        state = {"heartbeat": time.time(), "addresses": [{"type": "InternalIP", "address": address}]}
-        status, node = config.call("POST", "/api/v1/nodes", {"kind": "Node", "metadata": {"name": name}, "status": state})
-        log(f"registered {name}: HTTP {status}")
-    elif status == 200:
-        node["status"]["heartbeat"] = time.time()
-        config.call("PUT", path, node)
-    else:
-        raise Refused(f"HTTP {status} {node}")
+class Node:
+    """The kubelet's part of the API: its Node, mirrors of its static pods, and the end of pods that are deleted."""
+
+    def __init__(self, config, name):
+        self.config, self.name, self.registered, self.mirrored = config, name, False, {}
+
+    def report(self):
+        path, state = f"/api/v1/nodes/{self.name}", {"heartbeat": time.time(), "nodeInfo": {"kubeletVersion": f"v{version()}"}}
+        status, node = self.config.call("GET", path)
+        if status == 404 and not self.registered:
+            address = next((flag.split("=")[1].split(",")[0] for flag in sys.argv if flag.startswith("--node-ip=")), "")
+            state["addresses"] = [{"type": "InternalIP", "address": address}]
+            status, node = self.config.call("POST", "/api/v1/nodes", {"kind": "Node", "metadata": {"name": self.name}, "status": state})
+            log(f"registered {self.name}: HTTP {status}")
+        elif status == 200:
+            node["status"].update(state)
+            self.config.call("PUT", path, node)
+            self.registered = True
+        else:
+            # A Node that was deleted comes back only with the kubelet's next start.
+            raise Refused(f"HTTP {status} {node}")
+
+    def mirror(self, wanted):
+        for pod, digest in wanted.items():
+            name = f"{pod}-{self.name}"
+            if self.mirrored.get(pod) == digest:
+                continue
+            annotations = {"kubernetes.io/config.hash": digest, "kubernetes.io/config.mirror": digest}
+            metadata = {"name": name, "namespace": "kube-system", "labels": {"component": pod}, "annotations": annotations, "ownerReferences": [{"kind": "Node", "name": self.name}]}
+            status, answer = self.config.call("PUT", f"/api/v1/namespaces/kube-system/pods/{name}", {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": self.name}, "status": {"phase": "Running"}})
+            if status not in (200, 201):
+                raise Refused(f"mirror {name}: HTTP {status} {answer}")
+            self.mirrored[pod] = digest
+
+    def end(self):
+        status, found = self.config.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={self.name}")
+        for pod in found["items"] if status == 200 else []:
+            metadata = pod["metadata"]
+            if metadata.get("deletionTimestamp"):
+                self.config.call("DELETE", f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}")

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 import time
+import zipfile
 
 KUBERNETES = "/etc/kubernetes"
 PKI = f"{KUBERNETES}/pki"
@@ -43,6 +44,21 @@ def write(path, text, mode=0o644):
     with open(path, "w") as file:
         os.fchmod(file.fileno(), mode)
         file.write(text)
+
+
+def version():
+    """This program's release, the second word of its archive's comment."""
+    with zipfile.ZipFile(sys.argv[0]) as archive:
+        return archive.comment.decode().split()[1]
+
+
+def release(image):
+    """The tag of an image."""
+    return image.rsplit(":", 1)[1]
+
+
+def minor(release):
+    return int(release.removeprefix("v").split(".")[1])
 
 
 class Refused(Exception):

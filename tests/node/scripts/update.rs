@@ -60,12 +60,17 @@ struct Updated<'c> {
     cluster: &'c Cluster,
 }
 
-/// The programs that machines fetch: they write their calls down. kubeadm writes a manifest, as the real one does, and kubectl tells
-/// of control planes that are ready.
+/// The programs that machines fetch: they write their calls down. kubeadm renews a key, then its certificate, and writes a manifest; it stops
+/// where these two differ, as no API server would start. kubectl tells of control planes that are ready.
 fn program(root: &str, name: &str, url: &str) -> String {
     let rest = match name {
         "kubeadm" => {
-            format!("[ \"$1\" != upgrade ] || echo '# {url}' >{root}/etc/kubernetes/manifests/kube-apiserver.yaml")
+            format!(
+                "[ \"$1\" = upgrade ] && cd {root}/etc/kubernetes && [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
+                 cmp pki/apiserver.key pki/apiserver.crt || exit 1\n\
+                 echo '# {url}' >pki/apiserver.key\nsync\necho '# {url}' >pki/apiserver.crt\n\
+                 echo '# {url}' >manifests/kube-apiserver.yaml"
+            )
         }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
@@ -209,13 +214,18 @@ impl<'c> Updated<'c> {
             .find(|line| line.starts_with("kubeadm "))
             .unwrap();
         let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
-        machine.write(
-            "/etc/kubernetes/manifests/kube-apiserver.yaml",
-            0o600,
-            &format!("# {url}\n"),
-        );
-        machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
-        let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
+        let join = &files["/etc/firelay/kubeadm/join.yaml"].1;
+        if join.contains("controlPlane:") {
+            for path in [
+                "manifests/kube-apiserver.yaml",
+                "pki/apiserver.key",
+                "pki/apiserver.crt",
+            ] {
+                machine.write(&format!("/etc/kubernetes/{path}"), 0o600, &format!("# {url}\n"));
+            }
+            machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
+        }
+        let flags = flags(join);
         machine.write(
             "/var/lib/kubelet/kubeadm-flags.env",
             0o644,
@@ -529,8 +539,8 @@ fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
         for cut in (first..).step_by(2) {
             let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
             let script = updated.script();
-            // The script itself syncs twice before the unit starts.
-            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 2));
+            // The script itself syncs three times before the unit starts.
+            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 3));
             let mut bash = Command::new("timeout");
             updated.machine.write("/update.sh", 0o600, &script);
             bash.args(["60", "bash"])
@@ -577,6 +587,20 @@ fn a_machine_of_another_document_is_refused_and_nothing_changes() {
     );
 }
 
+/// A seed that was exchanged makes cloud-init lay the new files at a reboot; the binaries come with the update.
+#[test]
+fn new_files_without_their_binaries_are_no_updated_machine() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    for (path, (mode, content)) in &cluster.new["worker-1"] {
+        updated.machine.write(path, *mode, &updated.translated(content));
+    }
+    let ran = updated.run(&updated.script());
+    assert!(ran.status.success(), "{}", said(&ran));
+    let born = Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]);
+    same(&updated.disk(), &born.disk(), "the disk");
+}
+
 #[test]
 fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
     let set = [
@@ -602,16 +626,22 @@ fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
 fn a_rollback_brings_files_and_binaries_back() {
     let cluster = Cluster::updated(&["--set", OLD], &[]);
     let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
-    let before = updated.disk();
+    // What kubeadm has renewed stays: the old certificates may have ended.
+    let disk = || -> Disk {
+        let disk = updated.disk().into_iter();
+        disk.filter(|(name, _)| !name.starts_with("/etc/kubernetes/pki/"))
+            .collect()
+    };
+    let before = disk();
     let ran = updated.run(&updated.script());
     assert!(ran.status.success(), "{}", said(&ran));
-    assert_ne!(updated.disk(), before);
+    assert_ne!(disk(), before);
     let mut rollback = Command::new("bash");
     rollback
         .arg(updated.machine.at("/usr/local/bin/firelay-rollback"))
         .arg("--yes");
     succeeded(&output(rollback.env_clear().env("PATH", updated.path()), "bash"));
-    same(&updated.disk(), &before, "the disk");
+    same(&disk(), &before, "the disk");
     assert!(!updated.machine.exists("/var/lib/firelay/previous"));
 }
 
