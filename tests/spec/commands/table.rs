@@ -371,7 +371,10 @@ pub const PAGES: &[Page] = &[
             ),
             ("age -d -i ~/.ssh/id_ed25519", RUN),
             ("sops -d firelay.secrets.yaml", Run("sops() { cat clear.yaml; }")),
-            ("read -rs token", Elsewhere),
+            (
+                "firelay secrets token",
+                Run("export FIRELAY_IDENTITY_FILE=~/firelay.key"),
+            ),
         ],
     ),
     page(
@@ -413,6 +416,20 @@ pub const PAGES: &[Page] = &[
             ("git worktree add", Read),
             ("kubectl drain worker-1", Read),
             ("firelay plan\nfirelay update", RUN),
+        ],
+    ),
+    page(
+        "docs/rotate.md",
+        Rendered("ha-ubuntu"),
+        &[
+            (
+                "firelay secrets rotate leaves  ",
+                Run("firelay founded && firelay render"),
+            ),
+            ("firelay secrets rotate leaves --node", RUN),
+            ("kubectl get secrets", Elsewhere),
+            // No machine of the example joins with a token.
+            ("firelay secrets rotate token", Read),
         ],
     ),
     page(
