@@ -35,15 +35,25 @@ const LINE: usize = 76;
 const OTHERS: u32 = 0o004;
 /// Digits of a digest that name an update.
 const ID: usize = 32;
-/// Keys and certificates, which machines renew by themselves.
+/// Keys and certificates, as the document laid them. A machine renews copies of theirs.
 const IDENTITY: [&str; 4] = [
     "/etc/firelay/pki/",
     "/etc/firelay/kubelet/",
     "/etc/firelay/kubeconfig/",
-    "/etc/firelay/etcd/",
+    ETCD_CERTIFICATES,
 ];
 /// The environment of an etcd member, to which the machine writes whether it joins an existing cluster.
 const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// Certificates of a member of external etcd.
+const ETCD_CERTIFICATES: &str = "/etc/firelay/etcd/";
+/// Static pods that read certificates and keys, in the order of their restarts.
+const PODS: [&str; 5] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-vip",
+];
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 /// kubeadm's configuration of a founder, which is deleted once it was used.
@@ -154,6 +164,8 @@ fn phase(path: &str) -> &'static str {
     match handler(path) {
         Handler::RestartLate(_) => "late",
         Handler::Restart(unit) if unit == "etcd.service" => "etcd",
+        Handler::Certificates if path.starts_with(ETCD_CERTIFICATES) => "etcd",
+        Handler::Certificates => "certificates",
         _ => "early",
     }
 }
@@ -183,6 +195,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("remove", removed(change)),
         ("steps.list", boot_steps(change)),
         ("units", units(change)),
+        ("pods", pods(change).iter().map(|pod| format!("{pod}\n")).collect()),
     ]);
     let (old, new) = pair(registration::JOIN);
     if change.change.handlers().contains(&Handler::Flags)
@@ -209,7 +222,8 @@ fn laid(change: &Change<'_>) -> String {
         !matches!(handler(path), Handler::Boot | Handler::Apply)
             && !is_spent(change, path)
             && *path != ETCD_ENVIRONMENT
-            && !IDENTITY.iter().any(|folder| path.starts_with(folder))
+            && (!IDENTITY.iter().any(|folder| path.starts_with(folder))
+                || digest(change.old, path) != digest(change.new, path))
     };
     paths.into_iter().filter(stays).map(line).collect()
 }
@@ -236,7 +250,28 @@ fn units(change: &Change<'_>) -> String {
         Handler::Restart(unit) | Handler::RestartLate(unit) => Some(format!("restart {unit}\n")),
         _ => None,
     };
-    change.change.handlers().iter().filter_map(line).collect()
+    let mut lines: BTreeSet<_> = change.change.handlers().iter().filter_map(line).collect();
+    for (folder, unit) in [
+        (ETCD_CERTIFICATES, "etcd.service"),
+        ("/etc/firelay/kubelet/", "kubelet.service"),
+    ] {
+        if changes_below(change, folder) {
+            lines.insert(format!("restart {unit}\n"));
+        }
+    }
+    lines.into_iter().collect()
+}
+
+/// Static pods that the way back restarts.
+fn pods(change: &Change<'_>) -> Vec<&'static str> {
+    let handlers = change.change.handlers();
+    let named = |name: &str| handlers.contains(&Handler::Pod(name.to_owned()));
+    let certificates = change.node.roles.control_plane && handlers.contains(&Handler::Certificates);
+    PODS.into_iter().filter(|pod| certificates || named(pod)).collect()
+}
+
+fn changes_below(change: &Change<'_>, folder: &str) -> bool {
+    change.change.files.iter().any(|file| file.path.starts_with(folder))
 }
 
 /// Units that the old document did not have, and that systemd starts at each boot.
@@ -267,6 +302,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
     let is_listed = |name: &str| lists.get(name).is_some_and(|list| !list.is_empty());
     let new_kubelet = lists["late.list"].lines().any(|line| line.starts_with("kubelet "));
     let version = change.plan.kubernetes.version.to_string();
+    let has = |name: &str| files.iter().any(|(path, _)| phase(path) == name);
     UpdateSteps {
         fetches: is_listed("all.list"),
         enable: new_units(change),
@@ -274,7 +310,9 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             Handler::Reload(unit) => Some(unit),
             _ => None,
         }),
-        restart_etcd: restart.iter().any(etcd),
+        restart_etcd: restart.iter().any(etcd) || has("etcd"),
+        certificates: has("certificates"),
+        etcd_certificates: changes_below(change, ETCD_CERTIFICATES),
         restart: restart.into_iter().filter(|unit| !etcd(unit)).collect(),
         boot_steps: named(|handler| match handler {
             Handler::Step(step) => Some(step),
@@ -296,7 +334,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             Handler::Pod(pod) => Some(pod),
             _ => None,
         }),
-        late: is_listed("late.list") || files.iter().any(|(path, _)| phase(path) == "late"),
+        late: is_listed("late.list") || has("late"),
         new_kubelet: if new_kubelet { version.clone() } else { String::new() },
         version,
     }

@@ -18,6 +18,8 @@ const DIGEST: usize = 64;
 const OTHERS: u32 = 0o004;
 /// firelay's own YAML, which root alone reads, and in which single values are secret.
 const OWN_YAML: &str = "/etc/firelay/kubeadm/";
+/// The beginning of certificates and keys.
+const PEM: &str = "-----BEGIN ";
 /// Parts of names whose values are secrets.
 const SECRET: [&str; 7] = ["token", "key", "password", "secret", "data", "environment", "auth"];
 /// Folders of the user's files and commands, which firelay does not parse.
@@ -80,7 +82,10 @@ fn change(path: &str, kind: &'static str) -> FileChange {
     let handler = match (handler(path), kind) {
         (Handler::Apply, "removed") => Handler::Boot,
         // Nothing is restarted or run again without its file.
-        (Handler::Step(_) | Handler::Pod(_), "removed") => Handler::Replace,
+        // A machine that gets or loses a kind of key changes its part in the cluster.
+        (Handler::Step(_) | Handler::Pod(_), "removed") | (Handler::Certificates, "added" | "removed") => {
+            Handler::Replace
+        }
         (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
             Handler::Replace
         }
@@ -186,8 +191,16 @@ fn shown(value: &str) -> String {
     }
 }
 
-/// Fields of YAML and JSON, and lines of everything else.
+/// Fields of YAML and JSON, and lines of everything else. Lines of PEM say nothing to people, and may be parts of a key.
 fn content(path: &str, old: &str, new: &str) -> Vec<FieldChange> {
+    if [old, new].iter().any(|text| text.starts_with(PEM)) {
+        return vec![FieldChange {
+            field: "PEM".to_owned(),
+            old: None,
+            new: None,
+            hidden: true,
+        }];
+    }
     let fields = fields(path, old)
         .zip(fields(path, new))
         .map(|(old, new)| differing(&old, &new));

@@ -20,6 +20,8 @@ pub enum Handler {
     Step(String),
     /// Goes through kubeadm.
     Kubeadm,
+    /// Lays keys and certificates where components read them, and restarts these.
+    Certificates,
     /// Evicts the machine's pods first.
     Drain,
     /// Changes the kubelet's flags that kubeadm has written.
@@ -46,6 +48,7 @@ impl Handler {
             Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
             Self::Step(step) => Some(format!("run {step} again")),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
+            Self::Certificates => Some("change keys and certificates".to_owned()),
             Self::Drain => Some("drain".to_owned()),
             Self::Flags => Some("change the kubelet's flags".to_owned()),
             Self::Pod(pod) => Some(format!("restart pod {pod}")),

@@ -1,12 +1,16 @@
-//! Files of which single fields or lines decide what their change asks: kubeadm's JoinConfiguration, the list of binaries, and the
-//! variables of the boot chain.
+//! Files of which single fields or lines decide what their change asks: kubeadm's JoinConfiguration, the list of binaries, the
+//! variables of the boot chain, and certificates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use firelay_verify::Machine;
 use serde_json::Value;
+use x509_parser::pem::parse_x509_pem;
 
-use super::{Handler, handlers::artifact_handlers};
+use super::{
+    Handler,
+    handlers::{artifact_handlers, handler},
+};
 
 /// kubeadm's configuration of a machine that joins.
 pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
@@ -48,8 +52,28 @@ pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Opt
         JOIN => Some(of_join(old, new)),
         ARTIFACTS => Some(of_artifacts(old, new, runs_etcd)),
         ENVIRONMENT => Some(of_environment(old, new)),
+        _ if is_certificate(path) => Some(of_certificate(old, new)),
         _ => None,
     }
+}
+
+fn is_certificate(path: &str) -> bool {
+    let ends = [".crt", ".pem"].iter().any(|end| path.ends_with(end));
+    ends && handler(path) == Handler::Certificates
+}
+
+/// A machine may have renewed its certificate since: only a younger one of a later render takes its place.
+fn of_certificate(old: &str, new: &str) -> BTreeSet<Handler> {
+    let begin = |text: &str| {
+        let (_, block) = parse_x509_pem(text.as_bytes()).ok()?;
+        Some(block.parse_x509().ok()?.validity().not_before.timestamp())
+    };
+    let younger = begin(old).zip(begin(new)).is_some_and(|(old, new)| old < new);
+    BTreeSet::from([if younger {
+        Handler::Certificates
+    } else {
+        Handler::Replace
+    }])
 }
 
 fn of_environment(old: &str, new: &str) -> BTreeSet<Handler> {

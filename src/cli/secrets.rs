@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{OutputFormat, SpecArgs};
 
@@ -15,6 +15,76 @@ pub enum SecretsVerb {
     Show(SecretsShow),
     /// Encrypt a bundle with age, to whoever has to open it
     Seal(SecretsSeal),
+    /// Take keys of a running cluster one step towards new ones
+    Rotate(SecretsRotate),
+    /// Print the bootstrap token as a Secret, for kubectl apply
+    Token(SecretsToken),
+}
+
+/// Keys that rotate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RotationKind {
+    /// Keys and certificates of machines and of the administrator: 1 step
+    Leaves,
+    /// The bootstrap token: 2 steps
+    Token,
+    /// The key that signs tokens of service accounts: 3 steps
+    ServiceAccount,
+    /// The key of encryption at rest: 3 steps
+    Encryption,
+}
+
+/// `secrets rotate`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each call takes the bundle one step forward, and says what to do before the next one. The file is replaced, whole or not \
+                  at all; a sealed bundle stays sealed. docs/rotate.md has the steps of each kind. Examples:\n  \
+                  firelay secrets rotate service-account\n  firelay secrets rotate leaves --node cp1"
+)]
+pub struct SecretsRotate {
+    /// The keys
+    #[arg(value_enum, value_name = "KEYS")]
+    pub keys: RotationKind,
+    /// Spec and bundle.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Leaves of this machine alone, as often as needed
+    #[arg(long, value_name = "NAME")]
+    pub node: Vec<String>,
+    /// Before the last step of encryption: every encrypted object was written again, so that none needs the old key
+    #[arg(long)]
+    pub rewritten: bool,
+    /// The tree of the last render, in which no script of an update may be left
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// The record of the cluster [default: as `render` has it]
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+}
+
+/// `secrets token`.
+#[derive(Debug, Args)]
+#[command(after_help = "The Secret makes the token known to a running cluster. Example:\n  \
+                  firelay secrets token --ttl 24h | kubectl --kubeconfig out/admin.kubeconfig apply -f -")]
+pub struct SecretsToken {
+    /// The secrets bundle, `-` is stdin
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "FIRELAY_SECRETS",
+        default_value = "firelay.secrets.yaml"
+    )]
+    pub secrets: PathBuf,
+    /// The identity that opens it.
+    #[command(flatten)]
+    pub identity: IdentityArg,
+    /// How long machines can join with it, as Go writes durations: 30m, 24h
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    pub ttl: String,
+    /// The file to write, readable by its owner alone; `-` is stdout
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub out: PathBuf,
 }
 
 /// The spec and the bundle.

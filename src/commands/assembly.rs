@@ -45,7 +45,7 @@ impl<'a> Assembly<'a> {
                 token: bundle.bootstrap_token.clone(),
                 ca_cert_hash: pki::ca_cert_hash(&authorities),
             },
-            encryption_key: bundle.encryption_key.clone(),
+            encryption_keys: bundle.encryption_keys(),
             phases: addons::phases(plan, &certificates)?,
             containerd: containerd(plan, &project.profiles)?,
             founded,

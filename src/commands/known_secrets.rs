@@ -13,7 +13,7 @@ use crate::{
     encoding::{unbase64, unhex},
     pki::LeafKeys,
     secret::Secret,
-    secrets::{Bundle, PrivateKey},
+    secrets::{Bundle, Keys, PrivateKey},
 };
 
 /// Keys of machines by their paths below `/etc/firelay`, with their titles.
@@ -109,15 +109,17 @@ fn roots(bundle: &Bundle, external_etcd: bool) -> Vec<KnownSecret> {
     });
     let account = secret_part(bundle.service_account_key.expose());
     let account = account.map(|value| KnownSecret::new(Exposure::Signs, SERVICE_ACCOUNT, Holder::ControlPlanes, value));
-    cas.chain(account).chain(texts(bundle)).collect()
+    cas.chain(account)
+        .chain(texts(bundle))
+        .chain(generations(bundle))
+        .collect()
 }
 
 /// Secrets that are no keys of certificates.
-fn texts(bundle: &Bundle) -> [KnownSecret; 4] {
+fn texts(bundle: &Bundle) -> [KnownSecret; 3] {
     let token = bundle.bootstrap_token.expose();
     let half = token.split_once('.').map_or("", |(_, half)| half);
     let certificate_key = unhex(bundle.certificate_key.expose()).unwrap_or_default();
-    let encryption_key = unbase64(bundle.encryption_key.expose()).unwrap_or_default();
     let joins = bootstrap_token();
     [
         (
@@ -138,14 +140,28 @@ fn texts(bundle: &Bundle) -> [KnownSecret; 4] {
             Holder::Nobody,
             certificate_key,
         ),
-        (
-            Exposure::Administers,
-            ENCRYPTION_KEY,
-            Holder::ControlPlanes,
-            encryption_key,
-        ),
     ]
     .map(|(exposure, title, holder, value)| KnownSecret::new(exposure, title, holder, Secret::new(value)))
+}
+
+/// Keys of encryption at rest, and the other generation of keys that rotate: a machine signs with one service-account key alone.
+fn generations(bundle: &Bundle) -> Vec<KnownSecret> {
+    let keys = bundle.encryption_keys().into_iter().map(|(_, key)| {
+        let value = Secret::new(unbase64(key.expose()).unwrap_or_default());
+        KnownSecret::new(Exposure::Administers, ENCRYPTION_KEY, Holder::ControlPlanes, value)
+    });
+    let account = match bundle.rotating() {
+        Some(Keys::ServiceAccount(own)) => secret_part(own.key().key.expose()),
+        _ => None,
+    };
+    let account = account.map(|value| KnownSecret::new(Exposure::Signs, SERVICE_ACCOUNT, Holder::Nobody, value));
+    let token = bundle.previous_token().map(|token| {
+        let half = token.expose().split_once('.').map_or("", |(_, half)| half);
+        let value = Secret::new(half.as_bytes().to_vec());
+        let joins = bootstrap_token();
+        KnownSecret::new(joins.exposure, joins.title.as_str(), Holder::Nobody, value)
+    });
+    keys.chain(account).chain(token).collect()
 }
 
 /// Keys from the seed that belong to no machine.

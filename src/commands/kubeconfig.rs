@@ -52,7 +52,7 @@ fn check_name(flag: &str, name: &str) -> Result<(), Failure> {
     Err(Failure::Usage(format!("{flag}: {problem}")))
 }
 
-fn ttl(text: &str) -> Result<Duration, Failure> {
+pub(super) fn ttl(text: &str) -> Result<Duration, Failure> {
     let ttl = duration::parse(text).filter(|ttl| *ttl >= Duration::minutes(1));
     ttl.ok_or_else(|| {
         Failure::Usage(format!(
@@ -88,7 +88,7 @@ fn fresh() -> Result<Fresh, Failure> {
     })
 }
 
-fn write(out: &Path, text: &Secret<String>) -> Result<(), Failure> {
+pub(super) fn write(out: &Path, text: &Secret<String>) -> Result<(), Failure> {
     if out == Path::new("-") {
         return streams::data(text.expose());
     }

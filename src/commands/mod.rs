@@ -28,6 +28,7 @@ mod profile;
 pub mod project;
 mod publish;
 mod render;
+mod rotate;
 mod schema;
 mod secrets;
 mod seed;
@@ -54,6 +55,8 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::New(args)) => secrets::new(args),
         Verb::Secrets(SecretsVerb::Show(args)) => secrets::show(args),
         Verb::Secrets(SecretsVerb::Seal(args)) => secrets::seal(args),
+        Verb::Secrets(SecretsVerb::Rotate(args)) => rotate::run(args),
+        Verb::Secrets(SecretsVerb::Token(args)) => secrets::token(args),
         Verb::Render(args) => render::run(args),
         Verb::Plan(args) => plan::run(args),
         Verb::Update(args) => update::run(args),

@@ -14,6 +14,7 @@ use crate::{
     plan::{NodePlan, Plan},
     profile::{ContainerdProfile, Profiles},
     secret::Secret,
+    secrets::ENCRYPTION_KEY,
 };
 use firelay_yaml::diagnostic::Diagnostic;
 
@@ -58,7 +59,7 @@ impl<'a> Preview<'a> {
                 token: Secret::new(bundle.token.to_owned()),
                 ca_cert_hash: bundle.hash.to_owned(),
             },
-            encryption_key: Secret::new(bundle.encryption_key.to_owned()),
+            encryption_keys: vec![(ENCRYPTION_KEY.to_owned(), Secret::new(bundle.encryption_key.to_owned()))],
             phases: addons::phases(plan, &AddonCertificates::new())?,
             containerd: containerd(plan, profiles)?,
             founded: false,

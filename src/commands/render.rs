@@ -377,7 +377,7 @@ pub(super) fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, b
             last.cluster
         )));
     }
-    if !bundle.has_fingerprint(&last.bundle_fingerprint) {
+    if !bundle.continues(&last.bundle_fingerprint) {
         return Err(Failure::Secrets(format!(
             "{out} was rendered with the secrets {}, these are {}: another bundle is another cluster, and in one of the same \
              cluster a token, a key, epoch or issuedAt was changed\n  \

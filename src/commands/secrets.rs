@@ -1,18 +1,19 @@
-//! `secrets new`, `secrets show` and `secrets seal`.
+//! `secrets new`, `secrets show`, `secrets seal` and `secrets token`.
 
 use serde::Serialize;
-use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     bundle::{self, bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
     failure::{Failure, shell_word},
-    git,
+    git, kubeconfig,
     project::Project,
-    streams,
+    rotate, state, streams,
 };
 use crate::{
     age::Recipient,
-    cli::{SecretsNew, SecretsSeal, SecretsShow},
+    cli::{SecretsNew, SecretsSeal, SecretsShow, SecretsToken},
+    secret::Secret,
 };
 
 #[derive(Serialize)]
@@ -22,6 +23,9 @@ struct Public {
     issued_at: String,
     epoch: u32,
     fingerprint: String,
+    /// The last step of the rotation that is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotation: Option<String>,
     /// Empty where the bundle is in clear.
     recipients: Vec<String>,
 }
@@ -96,6 +100,7 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
         issued_at: bundle.issued_at.format(&Rfc3339)?,
         epoch: bundle.epoch,
         fingerprint: bundle.fingerprint(),
+        rotation: bundle.rotating().map(rotate::last_step),
         recipients: bundle.recipients.iter().map(ToString::to_string).collect(),
     };
     streams::report(args.output, &public, || match args.fingerprint {
@@ -104,17 +109,45 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
     })
 }
 
+/// Runs `secrets token`.
+pub fn token(args: &SecretsToken) -> Result<(), Failure> {
+    let ttl = kubeconfig::ttl(&args.ttl)?;
+    let bundle = load_bundle(&args.secrets, &args.identity, "secrets token --secrets -", || {
+        format!("firelay secrets new --secrets {}", shell_word(&args.secrets))
+    })?;
+    let end = state::whole_second(OffsetDateTime::now_utc().saturating_add(ttl)).format(&Rfc3339)?;
+    let (id, secret) = bundle.bootstrap_token.expose().split_once('.').unwrap_or_default();
+    // As kubeadm writes it (`bootstraptoken/v1/utils.go`, `BootstrapTokenToSecret`).
+    let manifest = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": format!("bootstrap-token-{id}"), "namespace": "kube-system" },
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": {
+            "token-id": id,
+            "token-secret": secret,
+            "expiration": end,
+            "usage-bootstrap-authentication": "true",
+            "usage-bootstrap-signing": "true",
+            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+        },
+    });
+    kubeconfig::write(&args.out, &Secret::new(firelay_yaml::emit(&manifest)?))
+}
+
 fn text(public: &Public) -> String {
     let sealed = public
         .recipients
         .iter()
         .map(|recipient| format!("sealed to:   {recipient}\n"));
+    let rotation = public.rotation.iter().map(|step| format!("rotation:    {step}\n"));
     format!(
-        "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n{}",
+        "cluster:     {}\nissued at:   {}\nepoch:       {}\nfingerprint: {}\n{}{}",
         public.cluster,
         public.issued_at,
         public.epoch,
         public.fingerprint,
+        rotation.collect::<String>(),
         sealed.collect::<String>()
     )
 }

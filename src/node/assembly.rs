@@ -27,8 +27,8 @@ pub struct Shared<'a> {
     pub plan: &'a Plan,
     /// Token and CA hash.
     pub credentials: JoinCredentials,
-    /// The key of encryption at rest, for control planes alone.
-    pub encryption_key: Secret<String>,
+    /// Keys of encryption at rest with their names, for control planes alone.
+    pub encryption_keys: Vec<(String, Secret<String>)>,
     /// Manifests in the order of applying.
     pub phases: Vec<Phase>,
     /// How this version of containerd is configured.
@@ -108,7 +108,7 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
     if !node.roles.kubernetes() {
         return Ok(files);
     }
-    files.extend(control_plane::files(plan, node, &shared.encryption_key)?);
+    files.extend(control_plane::files(plan, node, &shared.encryption_keys)?);
     for (name, content) in kubeadm::patches(plan, node)? {
         files.push(NodeFile::new(
             &format!("{STAGING}/kubeadm/patches/{name}"),

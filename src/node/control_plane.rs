@@ -10,12 +10,9 @@ use crate::{
     secret::Secret,
 };
 
-/// Name of the bundle's key in etcd: data encrypted with it is readable as long as a key of this name exists.
-const ENCRYPTION_KEY: &str = "firelay";
-
-/// Files of every control plane; none on other nodes. Root alone reads them, as the pods do. `key` is the bundle's for
+/// Files of every control plane; none on other nodes. Root alone reads them, as the pods do. `keys` are the bundle's for
 /// encryption at rest.
-pub fn files(plan: &Plan, node: &NodePlan, key: &Secret<String>) -> Result<Vec<NodeFile>, Error> {
+pub fn files(plan: &Plan, node: &NodePlan, keys: &[(String, Secret<String>)]) -> Result<Vec<NodeFile>, Error> {
     if !node.roles.control_plane {
         return Ok(Vec::new());
     }
@@ -31,7 +28,7 @@ pub fn files(plan: &Plan, node: &NodePlan, key: &Secret<String>) -> Result<Vec<N
     let encryption = settings
         .encryption
         .iter()
-        .map(|it| file(node, &it.path, &encryption(it, key)));
+        .map(|it| file(node, &it.path, &encryption(it, keys)));
     configurations.chain(webhook).chain(encryption).collect()
 }
 
@@ -44,10 +41,13 @@ fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFil
     Ok(NodeFile::new(path, 0o600, content))
 }
 
-/// The encrypted resources. The provider `identity` reads values that were written unencrypted.
-fn encryption(plan: &EncryptionPlan, key: &Secret<String>) -> Value {
+/// The encrypted resources. The first key writes, and all read. The provider `identity` reads values that were written unencrypted.
+fn encryption(plan: &EncryptionPlan, keys: &[(String, Secret<String>)]) -> Value {
     let mut document = plan.head.clone();
-    let secretbox = json!({ "keys": [{ "name": ENCRYPTION_KEY, "secret": key.expose() }] });
+    let keys = keys
+        .iter()
+        .map(|(name, key)| json!({ "name": name, "secret": key.expose() }));
+    let secretbox = json!({ "keys": keys.collect::<Vec<_>>() });
     let providers = json!([{ "secretbox": secretbox }, { "identity": {} }]);
     document.insert(
         "resources".to_owned(),

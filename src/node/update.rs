@@ -38,6 +38,10 @@ pub struct UpdateSteps {
     pub boot_steps: Vec<String>,
     /// A member of external etcd changes.
     pub restart_etcd: bool,
+    /// Keys and certificates of a node change.
+    pub certificates: bool,
+    /// Those of a member of external etcd do.
+    pub etcd_certificates: bool,
     /// kubeadm upgrades the node.
     pub kubeadm: bool,
     /// This machine upgrades the cluster; all others wait for it.
@@ -79,6 +83,7 @@ impl UpdateSteps {
             ("50-units", units),
             ("60-etcd", self.restart_etcd),
             ("70-kubeadm", self.kubeadm),
+            ("75-certificates", self.certificates),
             ("80-drain", self.drain),
             ("85-kubelet", late),
             ("90-ready", true),

@@ -31,7 +31,7 @@ fn add_roots(builder: &mut PkiBuilder<'_>) {
     builder.certificate("pki/front-proxy-ca.crt", &bundle.front_proxy.certificate);
     builder.certificate("pki/etcd/ca.crt", &bundle.etcd.certificate);
     builder.secret("pki/sa.key", bundle.service_account_key.clone());
-    builder.secret("pki/sa.pub", Secret::new(bundle.service_account_public.clone()));
+    builder.secret("pki/sa.pub", Secret::new(bundle.service_account_publics()));
 }
 
 /// ca.key is on all control planes or on none: a controller manager without it, once leader, would sign no request.

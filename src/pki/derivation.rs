@@ -1,16 +1,23 @@
 //! Leaf keys and serials, derived from the bundle's seed (docs/adr/0001-derived-leaf-keys.md).
 
+use std::collections::BTreeMap;
+
 use zeroize::Zeroizing;
 
 use crate::{
     secret::Secret,
-    secrets::{Bundle, Derivation, PrivateKey},
+    secrets::{Bundle, Derivation, Leaves, PrivateKey},
 };
+
+/// Label of the key in `admin.kubeconfig`.
+pub(super) const ADMINISTRATOR: &str = "admin";
 
 /// Every key that is derived from a bundle's seed, in the bundle's epoch.
 pub struct LeafKeys {
     derivation: Derivation,
-    epoch: [u8; 4],
+    epoch: u32,
+    leaves: Option<Leaves>,
+    machines: BTreeMap<String, Leaves>,
 }
 
 impl LeafKeys {
@@ -18,7 +25,13 @@ impl LeafKeys {
     pub fn of(bundle: &Bundle) -> Self {
         Self {
             derivation: Derivation::new(bundle.seed.expose()),
-            epoch: bundle.epoch.to_be_bytes(),
+            epoch: bundle.epoch,
+            leaves: bundle.leaves().copied(),
+            machines: bundle
+                .rotation
+                .as_ref()
+                .map(|rotation| rotation.machines.clone())
+                .unwrap_or_default(),
         }
     }
 
@@ -29,7 +42,7 @@ impl LeafKeys {
 
     /// The scalar of the key in `admin.kubeconfig`.
     pub fn of_administrator(&self) -> Secret<Vec<u8>> {
-        self.secret("admin")
+        self.secret(ADMINISTRATOR)
     }
 
     /// The scalar of the CA of `firelay serve`.
@@ -54,20 +67,26 @@ impl LeafKeys {
     /// Its big-endian scalar. `info` is the purpose, the label, the epoch and a counter, which moves on while the 32 bytes
     /// are not a scalar of the group: one time in 2^32.
     fn scalar(&self, label: &str) -> Zeroizing<[u8; 32]> {
-        let mut counter = 0u32;
+        let (mut counter, epoch) = (0u32, self.epoch_of(label).to_be_bytes());
         loop {
-            let scalar: Zeroizing<[u8; 32]> = self.derivation.expand(&[
-                b"leaf key\0",
-                label.as_bytes(),
-                b"\0",
-                &self.epoch,
-                &counter.to_be_bytes(),
-            ]);
+            let scalar: Zeroizing<[u8; 32]> =
+                self.derivation
+                    .expand(&[b"leaf key\0", label.as_bytes(), b"\0", &epoch, &counter.to_be_bytes()]);
             if PrivateKey::is_p256(&scalar) {
                 return scalar;
             }
             counter += 1;
         }
+    }
+
+    /// The bundle's epoch, and one more for each rotation of the keys of a machine or of the administrator.
+    fn epoch_of(&self, label: &str) -> u32 {
+        let machine = label.strip_prefix("node/").and_then(|rest| rest.split('/').next());
+        let rotated = match machine {
+            Some(machine) => self.machines.get(machine).or(self.leaves.as_ref()),
+            None => self.leaves.as_ref().filter(|_| label == ADMINISTRATOR),
+        };
+        self.epoch.wrapping_add(rotated.map_or(0, |own| own.generation))
     }
 
     /// A serial of 63 bits, not zero, for a label and the SHA-256 of all else that the certificate says.
@@ -87,7 +106,9 @@ mod tests {
         let seed: Vec<u8> = (0..32).collect();
         LeafKeys {
             derivation: Derivation::new(&seed),
-            epoch: 3u32.to_be_bytes(),
+            epoch: 3,
+            leaves: None,
+            machines: BTreeMap::new(),
         }
     }
 

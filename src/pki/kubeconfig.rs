@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::{
     Authorities, Error,
     authorities::Ca,
+    derivation::ADMINISTRATOR,
     leaf::{self, Fresh, Issued, Leaf, Usage},
 };
 use crate::{encoding::base64, plan::Plan, secret::Secret, secrets::Bundle};
@@ -69,7 +70,7 @@ pub fn admin_kubeconfig(
     issued_at: OffsetDateTime,
 ) -> Result<Secret<String>, Error> {
     let leaf = Leaf::new(Ca::Kubernetes, Usage::Client, "kubernetes-admin").organization(ADMINISTRATORS.to_owned());
-    let issued = leaf::sign(plan, authorities, issued_at, "admin", &leaf)?;
+    let issued = leaf::sign(plan, authorities, issued_at, ADMINISTRATOR, &leaf)?;
     kubeconfig(plan, bundle, "kubernetes-admin", &issued)
 }
 

@@ -215,7 +215,7 @@ impl Record {
 
     /// Whether a bundle is the one that the record names.
     pub fn is_of(&self, bundle: &Bundle) -> bool {
-        self.cluster == bundle.cluster && bundle.has_fingerprint(&self.bundle)
+        self.cluster == bundle.cluster && bundle.continues(&self.bundle)
     }
 
     /// Whether the values that must not change are as they were written.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, UtcOffset};
 use zeroize::Zeroizing;
 
-use super::{Authority, Error, PrivateKey, Random, random};
+use super::{Authority, Error, PrivateKey, Random, Rotation, random};
 use crate::{
     age::Recipient,
     encoding::{base64, hex},
@@ -24,7 +24,7 @@ pub struct Bundle {
     pub cluster: String,
     /// When it was made, whole seconds, UTC.
     pub issued_at: OffsetDateTime,
-    /// Moved by `secrets rotate leaves`.
+    /// Part of every derived key: another epoch gives other keys to machines, plugins and add-ons.
     pub epoch: u32,
     /// 32 bytes from which every leaf key is derived.
     pub seed: Secret<Vec<u8>>,
@@ -44,6 +44,8 @@ pub struct Bundle {
     pub certificate_key: Secret<String>,
     /// Encryption at rest, base64 of 32 bytes.
     pub encryption_key: Secret<String>,
+    /// Generations of keys beside those in use; absent before the first rotation.
+    pub rotation: Option<Rotation>,
     /// Recipients of its file; without any it is in clear.
     pub recipients: Vec<Recipient>,
 }
@@ -84,6 +86,7 @@ impl Bundle {
             bootstrap_token: random::bootstrap_token(random)?,
             certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
             encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
+            rotation: None,
             recipients: Vec::new(),
         })
     }
@@ -99,7 +102,9 @@ impl Bundle {
             &epoch,
             &issued_at,
         ];
-        let parts = self.roots().into_iter().chain(secrets);
+        let rotation = self.rotation_text();
+        let rotation = rotation.iter().map(|text| text.as_slice());
+        let parts = self.roots().into_iter().chain(secrets).chain(rotation);
         let parts: Vec<_> = parts.map(|part| ((part.len() as u64).to_be_bytes(), part)).collect();
         let parts = parts.iter().flat_map(|(length, part)| [length.as_slice(), *part]);
         // An expansion of one block is an HMAC (RFC 5869 §2.3).
@@ -113,6 +118,15 @@ impl Bundle {
     /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered.
     pub fn has_fingerprint(&self, fingerprint: &str) -> bool {
         fingerprint == self.fingerprint() || fingerprint == self.earlier_fingerprint()
+    }
+
+    /// Whether a fingerprint names this bundle, or the same one before its last step of a rotation.
+    pub fn continues(&self, fingerprint: &str) -> bool {
+        let rotated = self
+            .rotation
+            .as_ref()
+            .is_some_and(|rotation| rotation.from == fingerprint);
+        rotated || self.has_fingerprint(fingerprint)
     }
 
     /// Without the bootstrap token, the certificate key, the encryption key, `epoch` and `issuedAt`.
@@ -160,7 +174,7 @@ impl Derivation {
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.
-fn whole_seconds(moment: OffsetDateTime) -> OffsetDateTime {
+pub(super) fn whole_seconds(moment: OffsetDateTime) -> OffsetDateTime {
     let utc = moment.to_offset(UtcOffset::UTC);
     utc.replace_nanosecond(0).unwrap_or(utc)
 }

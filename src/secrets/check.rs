@@ -4,8 +4,8 @@ use rcgen::PublicKeyData;
 use x509_parser::pem::Pem;
 use zeroize::Zeroizing;
 
-use super::{Bundle, PrivateKey};
-use crate::encoding::unbase64;
+use super::{Bundle, Keys, PrivateKey};
+use crate::{encoding::unbase64, secret::Secret};
 
 /// Field and what is wrong with it.
 pub(super) type Problem = (&'static str, &'static str);
@@ -27,47 +27,55 @@ impl Bundle {
         self.front_proxy
             .open()
             .map_err(|problem| ("authorities.frontProxy", problem))?;
-        self.check_service_account()
+        key_pair(&self.service_account_key, &self.service_account_public)
             .map_err(|problem| ("serviceAccount", problem))?;
         ensure(self.seed.expose().len() == 32, "seed", "is not 32 bytes")?;
-        ensure(
-            is_token(self.bootstrap_token.expose()),
-            "bootstrapToken",
-            "is not of the form [a-z0-9]{6}.[a-z0-9]{16}",
-        )?;
+        token("bootstrapToken", self.bootstrap_token.expose())?;
         ensure(
             is_hex(self.certificate_key.expose(), 64),
             "certificateKey",
             "is not 64 lower-case hex digits",
         )?;
-        let encryption_key = Zeroizing::new(unbase64(self.encryption_key.expose()).unwrap_or_default());
-        ensure(encryption_key.len() == 32, "encryptionKey", "is not base64 of 32 bytes")?;
-        self.check_zeros(&encryption_key)
-    }
-
-    /// Whether every value that has to be drawn was.
-    fn check_zeros(&self, encryption_key: &[u8]) -> Result<(), Problem> {
-        let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        encryption_key("encryptionKey", self.encryption_key.expose())?;
         ensure(!is_zero(self.seed.expose()), "seed", ZERO)?;
-        ensure(!digits(self.bootstrap_token.expose()), "bootstrapToken", ZERO)?;
-        ensure(!digits(self.certificate_key.expose()), "certificateKey", ZERO)?;
-        ensure(!is_zero(encryption_key), "encryptionKey", ZERO)
+        ensure(!is_zero_text(self.certificate_key.expose()), "certificateKey", ZERO)?;
+        self.rotating().map_or(Ok(()), Keys::check)
     }
+}
 
-    /// kubeadm uses the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
-    fn check_service_account(&self) -> Result<(), &'static str> {
-        let key = PrivateKey::from_pem(self.service_account_key.expose())
-            .ok_or("key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA")?;
-        let public = Pem::iter_from_buffer(self.service_account_public.as_bytes())
-            .find_map(|block| block.ok().filter(|block| block.label == "PUBLIC KEY"))
-            .ok_or("publicKey is not a PEM PUBLIC KEY")?;
-        if public.contents == key.subject_public_key_info() {
-            Ok(())
-        } else {
-            Err("publicKey is not the one of key")
-        }
+/// Whether a text is a bootstrap token that was drawn.
+pub(super) fn token(field: &'static str, text: &str) -> Result<(), Problem> {
+    ensure(is_token(text), field, "is not of the form [a-z0-9]{6}.[a-z0-9]{16}")?;
+    ensure(!is_zero_text(text), field, ZERO)
+}
+
+/// Whether a text is a key of encryption at rest that was drawn.
+pub(super) fn encryption_key(field: &'static str, text: &str) -> Result<(), Problem> {
+    let key = Zeroizing::new(unbase64(text).unwrap_or_default());
+    ensure(key.len() == 32, field, "is not base64 of 32 bytes")?;
+    ensure(!is_zero(&key), field, ZERO)
+}
+
+/// kubeadm uses the first public key of `sa.pub`, and up to 1.36 panics if its type is not that of `sa.key`.
+pub(super) fn key_pair(key: &Secret<String>, public: &str) -> Result<(), &'static str> {
+    let key = PrivateKey::from_pem(key.expose())
+        .ok_or("key is not a PEM private key of kind ECDSA P-256, ECDSA P-384 or RSA")?;
+    let public = Pem::iter_from_buffer(public.as_bytes())
+        .find_map(|block| block.ok().filter(|block| block.label == "PUBLIC KEY"))
+        .ok_or("publicKey is not a PEM PUBLIC KEY")?;
+    if public.contents == key.subject_public_key_info() {
+        Ok(())
+    } else {
+        Err("publicKey is not the one of key")
     }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+fn is_zero_text(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 fn is_token(text: &str) -> bool {
@@ -93,7 +101,6 @@ mod tests {
     use super::*;
     use crate::{
         encoding::base64,
-        secret::Secret,
         secrets::{bundle::tests::bundle, to_pem},
     };
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
 use super::{
-    Authority, Bundle, Error, Random,
+    Authority, Bundle, Error, Random, Rotation, ServiceAccount,
     check::{Problem, ensure},
 };
 use crate::{
@@ -45,6 +45,8 @@ struct Document {
     certificate_key: Secret<String>,
     #[serde(serialize_with = "clear")]
     encryption_key: Secret<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rotation: Option<Rotation>,
     /// In the encrypted part, so that an addition is noticed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<String>,
@@ -66,16 +68,8 @@ struct AuthorityDocument {
     key: Secret<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ServiceAccount {
-    #[serde(serialize_with = "clear")]
-    key: Secret<String>,
-    public_key: String,
-}
-
 /// The bundle's file is the one place where a secret is serialised.
-fn clear<S: Serializer>(secret: &Secret<String>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn clear<S: Serializer>(secret: &Secret<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose())
 }
 
@@ -119,6 +113,7 @@ impl Bundle {
             bootstrap_token: self.bootstrap_token.clone(),
             certificate_key: self.certificate_key.clone(),
             encryption_key: self.encryption_key.clone(),
+            rotation: self.rotation.clone(),
             recipients: self.recipients.iter().map(ToString::to_string).collect(),
         };
         Ok(Secret::new(firelay_yaml::emit(&document)?))
@@ -157,6 +152,7 @@ impl Document {
             bootstrap_token: self.bootstrap_token,
             certificate_key: self.certificate_key,
             encryption_key: self.encryption_key,
+            rotation: self.rotation,
             recipients: recipients(&self.recipients)?,
         })
     }

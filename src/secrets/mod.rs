@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod key;
 mod random;
+mod rotation;
 mod write;
 
 pub use authority::{Authority, OpenAuthority};
@@ -18,6 +19,7 @@ pub use error::Error;
 pub use file::{BundleText, exposed};
 pub use key::{PrivateKey, to_pem};
 pub use random::Random;
+pub use rotation::{ENCRYPTION_KEY, Generation, KeyKind, Keys, Leaves, Rotation, ServiceAccount, Text};
 pub use write::{replace, save_new};
 
 /// Name of a bundle that no flag names.

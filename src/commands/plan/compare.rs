@@ -161,10 +161,9 @@ impl Secrets {
     pub(in super::super) fn of(project: &Project, bundle: &Bundle) -> Self {
         let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
         let mut all: Vec<_> = secret_values(&project.spec).into_iter().chain(inserted).collect();
-        all.extend(
-            [&bundle.bootstrap_token, &bundle.certificate_key, &bundle.encryption_key]
-                .map(|secret| secret.expose().clone()),
-        );
+        let own = [&bundle.bootstrap_token, &bundle.certificate_key].into_iter();
+        all.extend(own.chain(bundle.previous_token()).map(|secret| secret.expose().clone()));
+        all.extend(bundle.encryption_keys().iter().map(|(_, key)| key.expose().clone()));
         all.retain(|value| value.len() >= SHORTEST);
         let manifests = project.plan.manifest_files();
         let path = |(file, own): (String, &ManifestPlan)| format!("{MANIFESTS}{}/{file}", own.phase.directory());

@@ -217,6 +217,8 @@ impl<'a> Update<'a> {
                 (None, true) => whole_second(now),
                 (None, false) => fresh,
             };
+            let rotated = bundle.leaves_of(&node.name).map(|own| own.issued_at);
+            let issued_at = rotated.map_or(issued_at, |rotated| issued_at.max(rotated));
             (node.name.clone(), record::unrendered(node, issued_at))
         });
         let dated: BTreeMap<_, _> = dated.collect();
@@ -225,7 +227,8 @@ impl<'a> Update<'a> {
             false => known.into_iter().chain(dated).collect(),
         };
         self.next.accepted = base.map(|base| base.accepted.clone()).unwrap_or_default();
-        self.next.administrator = base.and_then(|base| base.administrator);
+        let rotated = bundle.leaves().map(|own| own.issued_at);
+        self.next.administrator = base.and_then(|base| base.administrator).max(rotated);
         let ends = self.next.administrator.unwrap_or(bundle.issued_at) + self.render.project.plan.pki.leaf_validity;
         if whole && stood && ends - SOON <= now {
             self.next.administrator = Some(whole_second(now));

@@ -31,6 +31,22 @@ impl Cluster {
     }
 
     fn of(name: &str, before: &[&str], after: &[&str]) -> Self {
+        let render = [&["render", "--founded"], before].concat();
+        Self::by(name, &[&render], &[&[&["update"], after].concat()])
+    }
+
+    /// A cluster before and after the last of the steps of a rotation.
+    fn rotated(name: &str, set: &[&str], keys: &str, steps: usize) -> Self {
+        let rotate = [&["secrets", "rotate", keys], set].concat();
+        let (render, update) = ([&["render", "--founded"], set].concat(), [&["update"], set].concat());
+        let mut before = vec![&render[..]];
+        for _ in 1..steps {
+            before.extend([&rotate[..], &render]);
+        }
+        Self::by(name, &before, &[&rotate, &update])
+    }
+
+    fn by(name: &str, before: &[&[&str]], after: &[&[&str]]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         let own = example(name);
@@ -41,9 +57,9 @@ impl Cluster {
             let mut command = firelay(arguments);
             succeeded(&output(command.current_dir(directory.path()), "firelay"));
         };
-        run(&[&["render", "--founded"], before].concat());
+        before.iter().for_each(|arguments| run(arguments));
         let old = read_tree(&at("out"));
-        run(&[&["update"], after].concat());
+        after.iter().for_each(|arguments| run(arguments));
         let new = read_tree(&at("out"));
         Self { old, new, directory }
     }
@@ -67,8 +83,8 @@ fn program(root: &str, name: &str, url: &str) -> String {
         "kubeadm" => {
             format!(
                 "[ \"$1\" = upgrade ] && cd {root}/etc/kubernetes && [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
-                 cmp pki/apiserver.key pki/apiserver.crt || exit 1\n\
-                 echo '# {url}' >pki/apiserver.key\nsync\necho '# {url}' >pki/apiserver.crt\n\
+                 cmp pki/etcd/healthcheck-client.key pki/etcd/healthcheck-client.crt || exit 1\n\
+                 echo '# {url}' >pki/etcd/healthcheck-client.key\nsync\necho '# {url}' >pki/etcd/healthcheck-client.crt\n\
                  echo '# {url}' >manifests/kube-apiserver.yaml"
             )
         }
@@ -183,7 +199,55 @@ impl<'c> Updated<'c> {
             own.machine.write(path, *mode, &own.translated(content));
         }
         own.finish_first_boot(files);
+        own.lay(files);
         own
+    }
+
+    /// Keys and certificates where the first boot puts them.
+    fn lay(&self, files: &Files) {
+        let machine = &self.machine;
+        let places = [
+            ("/etc/firelay/pki/", "/etc/kubernetes/pki/"),
+            ("/etc/firelay/kubelet/kubelet.", "/var/lib/kubelet/pki/kubelet."),
+            (
+                "/etc/firelay/kubelet/client.pem",
+                "/var/lib/kubelet/pki/kubelet-client-firelay.pem",
+            ),
+            ("/etc/firelay/etcd/", "/etc/etcd/pki/"),
+        ];
+        for (path, (mode, content)) in files {
+            let place = places
+                .iter()
+                .find_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?)));
+            if let Some(place) = place {
+                machine.write(&place, *mode, content);
+            }
+        }
+        let client = machine.at("/var/lib/kubelet/pki/kubelet-client-firelay.pem");
+        if client.exists() {
+            let current = client.with_file_name("kubelet-client-current.pem");
+            std::os::unix::fs::symlink(client, current).unwrap();
+        }
+        if files.contains_key("/etc/firelay/kubeconfig/admin.crt") {
+            let step = files.keys().find(|path| path.ends_with("/steps/50-join")).unwrap();
+            let (step, lib) = (machine.at(step), machine.at(&step.replace("steps/50-join", "lib.sh")));
+            let text = format!(
+                ". {}\neval \"$(sed -n '/^K=/p;/^kubeconfig() {{/,/^}}/p' {})\"\n\
+                 kubeconfig admin kubernetes-admin \"$FL_ENDPOINT\"\n\
+                 kubeconfig controller-manager system:kube-controller-manager \"$FL_URL_ADDRESS:6443\"\n\
+                 kubeconfig scheduler system:kube-scheduler \"$FL_URL_ADDRESS:6443\"\n\
+                 cp $K/admin.conf {}\n",
+                lib.display(),
+                step.display(),
+                machine.at("/etc/firelay/kubeconfig/").display()
+            );
+            let mut bash = Command::new("bash");
+            bash.args(["-c", &text])
+                .env_clear()
+                .env("PATH", self.path())
+                .env("STEP", "lay");
+            succeeded(&output(&mut bash, "bash"));
+        }
     }
 
     fn finish_first_boot(&self, files: &Files) {
@@ -214,18 +278,16 @@ impl<'c> Updated<'c> {
             .find(|line| line.starts_with("kubeadm "))
             .unwrap();
         let url = kubeadm.split(' ').nth(3).unwrap().replace("https://", "http://");
-        let join = &files["/etc/firelay/kubeadm/join.yaml"].1;
-        if join.contains("controlPlane:") {
+        if files["/etc/firelay/kubeadm/join.yaml"].1.contains("controlPlane:") {
             for path in [
                 "manifests/kube-apiserver.yaml",
-                "pki/apiserver.key",
-                "pki/apiserver.crt",
+                "pki/etcd/healthcheck-client.key",
+                "pki/etcd/healthcheck-client.crt",
             ] {
                 machine.write(&format!("/etc/kubernetes/{path}"), 0o600, &format!("# {url}\n"));
             }
-            machine.write("/etc/kubernetes/admin.conf", 0o600, "admin\n");
         }
-        let flags = flags(join);
+        let flags = flags(&files["/etc/firelay/kubeadm/join.yaml"].1);
         machine.write(
             "/var/lib/kubelet/kubeadm-flags.env",
             0o644,
@@ -257,7 +319,8 @@ impl<'c> Updated<'c> {
                  PATH={root}/usr/local/bin:/usr/bin:/bin setsid --wait bash {root}{STATE}/update/driver >>{root}/journal 2>&1 ;;\nesac\nexit 0"
             ),
         );
-        machine.stand_in("crictl", "");
+        // It tells of a container by its name.
+        machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
         // The power goes at the sync that a test names.
         machine.program(
             "sync",
@@ -535,30 +598,180 @@ fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
     let cluster = Cluster::updated(&["--set", OLD], &[]);
     // Each machine has cuts at every second sync, and both together at all kinds of them.
     for (node, first) in [("cp1", 0), ("worker-1", 1)] {
-        let born = Updated::born(&cluster, node, &cluster.new[node]).disk();
-        for cut in (first..).step_by(2) {
-            let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
-            let script = updated.script();
-            // The script itself syncs three times before the unit starts.
-            updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 3));
-            let mut bash = Command::new("timeout");
-            updated.machine.write("/update.sh", 0o600, &script);
-            bash.args(["60", "bash"])
-                .arg(updated.machine.at("/update.sh"))
-                .arg("--detach");
-            succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
-            let through = !updated.machine.exists("/killed");
-            fs::remove_file(updated.machine.at("/cut")).unwrap();
-            if !through {
-                updated.reboot();
-            }
-            same(&updated.disk(), &born, &format!("{node}: power cut at sync {cut}"));
-            assert!(!updated.machine.exists("/cordoned"), "{node}: power cut at sync {cut}");
-            if through {
-                assert!(cut > 20, "{cut}");
-                break;
-            }
+        bears_power_cuts(&cluster, node, (first..).step_by(2));
+    }
+}
+
+#[test]
+fn a_power_cut_while_keys_rotate_is_made_good_by_the_next_boot() {
+    let cluster = Cluster::rotated("ha-ubuntu", &[], "leaves", 1);
+    for (node, first) in [("cp2", 0), ("worker-1", 2)] {
+        bears_power_cuts(&cluster, node, (first..).step_by(4));
+    }
+}
+
+fn bears_power_cuts(cluster: &Cluster, node: &str, cuts: impl Iterator<Item = u32>) {
+    let born = Updated::born(cluster, node, &cluster.new[node]).disk();
+    for cut in cuts {
+        let updated = Updated::born(cluster, node, &cluster.old[node]).ready_for_update();
+        let script = updated.script();
+        // The script itself syncs three times before the unit starts.
+        updated.machine.write("/cut", 0o644, &format!("{}\n", cut + 3));
+        let mut bash = Command::new("timeout");
+        updated.machine.write("/update.sh", 0o600, &script);
+        bash.args(["60", "bash"])
+            .arg(updated.machine.at("/update.sh"))
+            .arg("--detach");
+        succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
+        let through = !updated.machine.exists("/killed");
+        fs::remove_file(updated.machine.at("/cut")).unwrap();
+        if !through {
+            updated.reboot();
         }
+        same(&updated.disk(), &born, &format!("{node}: power cut at sync {cut}"));
+        assert!(!updated.machine.exists("/cordoned"), "{node}: power cut at sync {cut}");
+        if through {
+            assert!(cut > 20, "{cut}");
+            break;
+        }
+    }
+}
+
+/// Names of the static pods that were restarted, in their order.
+fn restarted(machine: &Machine) -> Vec<String> {
+    let calls = machine
+        .calls()
+        .into_iter()
+        .filter(|call| call.starts_with("crictl ") && call.contains(" stop "));
+    calls
+        .map(|call| call.rsplit(' ').next().unwrap().trim_matches(['^', '$']).to_owned())
+        .collect()
+}
+
+fn units(machine: &Machine) -> Vec<String> {
+    let calls = machine.calls().into_iter();
+    calls.filter(|call| call.starts_with("systemctl restart")).collect()
+}
+
+#[test]
+fn rotated_keys_and_certificates_come_where_components_read_them() {
+    const ENCRYPTED: &[&str] = &["--set", "kubernetes.apiServer.encryption={ resources: [secrets] }"];
+    let all = [
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kube-vip",
+    ];
+    let signers = &all[1..3];
+    for (example, set, keys, steps, node, pods, restarts) in [
+        (
+            "ha-ubuntu",
+            &[][..],
+            "leaves",
+            1,
+            "cp2",
+            &all[..],
+            &["systemctl restart kubelet.service"][..],
+        ),
+        (
+            "ha-ubuntu",
+            &[],
+            "leaves",
+            1,
+            "worker-1",
+            &[],
+            &["systemctl restart kubelet.service"],
+        ),
+        (
+            "external-etcd",
+            &[],
+            "leaves",
+            1,
+            "etcd1",
+            &[],
+            &["systemctl restart --no-block etcd.service"],
+        ),
+        ("ha-ubuntu", &[], "service-account", 1, "cp1", signers, &[]),
+        ("ha-ubuntu", &[], "service-account", 2, "cp1", signers, &[]),
+        ("ha-ubuntu", &[], "service-account", 3, "cp1", signers, &[]),
+        ("ha-ubuntu", ENCRYPTED, "encryption", 2, "cp1", &all[1..2], &[]),
+    ] {
+        let title = format!("{node}: {keys}, step {steps}");
+        let cluster = Cluster::rotated(example, set, keys, steps);
+        let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+        let script = updated.script();
+        let ran = updated.run(&script);
+        let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{title}: {}\n{journal}", said(&ran));
+        assert_eq!(restarted(&updated.machine), pods, "{title}: {journal}");
+        assert_eq!(units(&updated.machine), restarts, "{title}: {journal}");
+        let born = Updated::born(&cluster, node, &cluster.new[node]).disk();
+        same(&updated.disk(), &born, &title);
+        let again = updated.run(&script);
+        assert!(said(&again).contains(" already"), "{title}: {}", said(&again));
+        same(&updated.disk(), &born, &title);
+    }
+}
+
+#[test]
+fn a_certificate_that_the_machine_renewed_stays_while_other_keys_rotate() {
+    let cluster = Cluster::rotated("ha-ubuntu", &[], "service-account", 1);
+    let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+    let renewed = ["/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/admin.conf"];
+    for path in renewed {
+        updated.machine.write(path, 0o600, "renewed\n");
+    }
+    let ran = updated.run(&updated.script());
+    assert!(ran.status.success(), "{}", said(&ran));
+    for path in renewed {
+        assert_eq!(updated.machine.read(path), "renewed\n", "{path}");
+    }
+    let publics = updated.machine.read("/etc/kubernetes/pki/sa.pub");
+    assert_eq!(publics.matches("BEGIN PUBLIC KEY").count(), 2);
+}
+
+/// A step of a rotation that is left out would leave a machine behind.
+#[test]
+fn the_script_of_a_step_refuses_a_machine_without_the_step_before() {
+    let first = Cluster::rotated("ha-ubuntu", &[], "service-account", 1);
+    let second = Cluster::rotated("ha-ubuntu", &[], "service-account", 2);
+    let mut old = second.old["cp1"].clone();
+    old.insert(
+        "/etc/firelay/pki/sa.pub".to_owned(),
+        first.old["cp1"]["/etc/firelay/pki/sa.pub"].clone(),
+    );
+    let updated = Updated::born(&second, "cp1", &old).ready_for_update();
+    let ran = updated.run(&updated.script());
+    assert!(
+        ran.status.code() == Some(1) && said(&ran).contains("/etc/firelay/pki/sa.pub is not that of generation"),
+        "{}",
+        said(&ran)
+    );
+}
+
+#[test]
+fn a_rollback_brings_certificates_back_that_the_machine_had_renewed() {
+    for (example, node) in [("ha-ubuntu", "cp2"), ("external-etcd", "etcd1")] {
+        let cluster = Cluster::rotated(example, &[], "leaves", 1);
+        let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+        if node == "cp2" {
+            updated
+                .machine
+                .write("/etc/kubernetes/pki/etcd/healthcheck-client.crt", 0o644, "renewed\n");
+        }
+        let before = updated.disk();
+        let ran = updated.run(&updated.script());
+        assert!(ran.status.success(), "{}", said(&ran));
+        assert_ne!(updated.disk(), before);
+        let mut rollback = Command::new("bash");
+        rollback
+            .arg(updated.machine.at("/usr/local/bin/firelay-rollback"))
+            .arg("--yes");
+        succeeded(&output(rollback.env_clear().env("PATH", updated.path()), "bash"));
+        same(&updated.disk(), &before, node);
+        let restarts = units(&updated.machine);
+        assert!(restarts.len() >= 2, "{restarts:?}");
     }
 }
 
@@ -739,6 +952,16 @@ fn shellcheck_has_nothing_against_the_scripts() {
     }
     let cluster = Cluster::updated(&[], &["--set", "addons.metricsServer={}"]);
     shellcheck(&cluster.script("MANIFESTS"), "MANIFESTS");
+    for (name, nodes) in [
+        ("local-endpoint", &["cp1"][..]),
+        ("hardened", &["cp1", "w1"]),
+        ("external-etcd", &["etcd1"]),
+    ] {
+        let cluster = Cluster::rotated(name, &[], "leaves", 1);
+        for node in nodes {
+            shellcheck(&cluster.script(node), node);
+        }
+    }
 }
 
 fn shellcheck(script: &str, node: &str) {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::support::plan::{node, resolve};
 
 /// The bundle's key for encryption at rest.
-static KEY: LazyLock<Secret<String>> = LazyLock::new(|| Secret::new("a2V5".to_owned()));
+static KEY: LazyLock<[(String, Secret<String>); 1]> =
+    LazyLock::new(|| [("firelay".to_owned(), Secret::new("a2V5".to_owned()))]);
 
 fn plan() -> Plan {
     resolve(include_str!("../../plan/every-key.yaml"))
@@ -19,7 +20,7 @@ fn plan() -> Plan {
 fn every_control_plane_has_them_and_root_alone_reads_them() {
     let plan = plan();
     let names = |node| -> Vec<_> {
-        let files = control_plane::files(&plan, node, &KEY).unwrap();
+        let files = control_plane::files(&plan, node, &*KEY).unwrap();
         assert!(files.iter().all(|file| file.mode == 0o600));
         files.into_iter().map(|file| file.path).collect()
     };
@@ -41,7 +42,7 @@ fn every_control_plane_has_them_and_root_alone_reads_them() {
 #[test]
 fn the_server_of_audit_events_is_a_kubeconfig() {
     let plan = plan();
-    let files = control_plane::files(&plan, plan.founder(), &KEY).unwrap();
+    let files = control_plane::files(&plan, plan.founder(), &*KEY).unwrap();
     let webhook = files
         .iter()
         .find(|file| file.path.ends_with("audit-webhook.yaml"))
@@ -69,7 +70,7 @@ fn the_server_of_audit_events_is_a_kubeconfig() {
 #[test]
 fn what_is_encrypted_has_the_bundles_key() {
     let plan = plan();
-    let files = control_plane::files(&plan, plan.founder(), &KEY).unwrap();
+    let files = control_plane::files(&plan, plan.founder(), &*KEY).unwrap();
     let encryption: Value = firelay_yaml::parse("encryption", &files.last().unwrap().content).unwrap();
     let expected = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",

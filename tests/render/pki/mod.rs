@@ -3,6 +3,7 @@
 
 mod cluster;
 mod openssl;
+mod rotation;
 use crate::support;
 
 use std::{collections::BTreeMap, sync::Arc};

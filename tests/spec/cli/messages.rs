@@ -33,6 +33,16 @@ fn transcript(desk: &Desk, arguments: &[&str]) -> (i32, String) {
 
 type Case = (&'static str, Desk, &'static [&'static str], i32);
 
+/// A cluster in which the service-account key rotates.
+fn rotating() -> Desk {
+    let desk = Desk::of("single-node");
+    for arguments in [&["render", "--founded"][..], &["secrets", "rotate", "service-account"]] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    desk
+}
+
 fn helps() -> Vec<Case> {
     let case = |name, arguments: &'static [&'static str]| -> Case { (name, Desk::empty(), arguments, 0) };
     vec![
@@ -44,6 +54,8 @@ fn helps() -> Vec<Case> {
         case("help-secrets-new", &["secrets", "new", "--help"]),
         case("help-secrets-show", &["secrets", "show", "--help"]),
         case("help-secrets-seal", &["secrets", "seal", "--help"]),
+        case("help-secrets-rotate", &["secrets", "rotate", "--help"]),
+        case("help-secrets-token", &["secrets", "token", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
@@ -234,6 +246,19 @@ fn failures() -> Vec<Case> {
             Desk::of("single-node"),
             &["secrets", "seal", "-r", "age1qqq"],
             2,
+        ),
+        (
+            "rotate-early",
+            Desk::of("ha-ubuntu"),
+            &["secrets", "rotate", "leaves"],
+            3,
+        ),
+        ("rotate-second", rotating(), &["secrets", "rotate", "leaves"], 3),
+        (
+            "rotate-useless",
+            Desk::of("ha-ubuntu"),
+            &["secrets", "rotate", "encryption"],
+            3,
         ),
         ("missing-spec", Desk::empty(), &["check"], 1),
         ("missing-spec-named", Desk::empty(), &["render", "my specs/lab.yaml"], 1),

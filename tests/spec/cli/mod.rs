@@ -16,6 +16,7 @@ mod plan;
 mod readme;
 mod record;
 mod render;
+mod rotate;
 mod sealed;
 mod starter;
 mod streams;

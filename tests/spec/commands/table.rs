@@ -411,7 +411,10 @@ pub const PAGES: &[Page] = &[
             ),
             ("age -d -i ~/.ssh/id_ed25519", RUN),
             ("sops -d firelay.secrets.yaml", Run("sops() { cat clear.yaml; }")),
-            ("read -rs token", Elsewhere),
+            (
+                "firelay secrets token",
+                Run("export FIRELAY_IDENTITY_FILE=~/firelay.key"),
+            ),
         ],
     ),
     page(
@@ -463,6 +466,20 @@ pub const PAGES: &[Page] = &[
             ("ssh cp4 sudo firelay-status", RUN),
             ("kubectl --namespace kube-system exec", RUN),
             ("firelay plan\nfirelay update", RUN),
+        ],
+    ),
+    page(
+        "docs/rotate.md",
+        Rendered("ha-ubuntu"),
+        &[
+            (
+                "firelay secrets rotate leaves  ",
+                Run("firelay founded && firelay render"),
+            ),
+            ("firelay secrets rotate leaves --node", RUN),
+            ("kubectl get secrets", Elsewhere),
+            // No machine of the example joins with a token.
+            ("firelay secrets rotate token", Read),
         ],
     ),
     page(

@@ -1,0 +1,308 @@
+//! `secrets rotate`: a bundle one step forward, when the machines of the last step are done.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use time::OffsetDateTime;
+
+use super::{
+    bundle::{bundle_path, replace_bundle},
+    failure::{Failure, shell_word},
+    project::Project,
+    state::{State, refuse_foreign},
+    streams,
+};
+use crate::{
+    cli::{RotationKind, SecretsRotate},
+    plan::Plan,
+    record::Record,
+    secrets::{Bundle, KeyKind, Keys},
+    spec::JoinIdentity,
+    tree::{TreeReader, is_update},
+};
+
+/// How machines take a step.
+const UPDATE: &str = "firelay update, run its scripts in their order, then firelay update --done";
+/// How record and tree learn of a step that asks nothing of running machines.
+const RENDER: &str = "firelay render";
+
+/// Runs the verb.
+pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
+    let project = Project::load(&args.inputs.spec)?;
+    let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
+    let state = State::open(args.state.as_deref(), &args.inputs)?;
+    refuse_foreign(&state, &bundle)?;
+    refuse_useless(args, &project)?;
+    refuse_second(args.keys, &bundle)?;
+    refuse_early(args, &state, &bundle)?;
+    let step = go(args, &mut bundle, &project.plan)?;
+    replace_bundle(&bundle_path(&args.inputs), &bundle)?;
+    streams::tell(step.text(args.keys));
+    Ok(())
+}
+
+/// The step that led to a rotation's present state, for people.
+pub(super) fn last_step(keys: &Keys) -> String {
+    let kind = kind_of(keys.kind());
+    format!("{}, step {} of {}", name(kind), keys.step(), keys.kind().steps())
+}
+
+fn kind_of(kind: KeyKind) -> RotationKind {
+    match kind {
+        KeyKind::Token => RotationKind::Token,
+        KeyKind::ServiceAccount => RotationKind::ServiceAccount,
+        KeyKind::Encryption => RotationKind::Encryption,
+    }
+}
+
+fn keys_of(kind: RotationKind) -> Option<KeyKind> {
+    match kind {
+        RotationKind::Leaves => None,
+        RotationKind::Token => Some(KeyKind::Token),
+        RotationKind::ServiceAccount => Some(KeyKind::ServiceAccount),
+        RotationKind::Encryption => Some(KeyKind::Encryption),
+    }
+}
+
+/// As the command line has it.
+fn name(kind: RotationKind) -> String {
+    kind.to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+/// Keys that are on no machine, and flags of other kinds.
+fn refuse_useless(args: &SecretsRotate, project: &Project) -> Result<(), Failure> {
+    let plan = &project.plan;
+    let kind = name(args.keys);
+    if !args.node.is_empty() && args.keys != RotationKind::Leaves {
+        return Err(Failure::Usage(format!(
+            "--node takes leaves of one machine, and {kind} are of the whole cluster"
+        )));
+    }
+    let nobody = |reason: &str, help: &str| {
+        let message = format!("{reason}: nothing would change (FL1105)\n  = help: {help}");
+        Err(Failure::Refused(message))
+    };
+    for node in &args.node {
+        if project.node(node)?.pool {
+            return nobody(
+                &format!("documents of the pool {node} hold no certificates"),
+                "kubelets of a pool request theirs from the cluster, and renew them by themselves",
+            );
+        }
+    }
+    let joins = |kind: &dyn Fn(&crate::plan::NodePlan) -> bool| plan.nodes.iter().any(kind);
+    let by_token = joins(&|node| node.roles.kubernetes() && (node.pool || node.identity == JoinIdentity::Token));
+    match args.keys {
+        RotationKind::Token if !by_token => nobody(
+            "no machine joins with the bootstrap token",
+            "named machines join with certificates: firelay secrets rotate leaves",
+        ),
+        RotationKind::Encryption if plan.kubernetes.control_plane.encryption.is_none() => nobody(
+            "the spec has no kubernetes.apiServer.encryption",
+            "the key of the bundle is in no document yet, so there is no need to rotate it",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// One rotation at a time: its steps have to reach all machines.
+fn refuse_second(kind: RotationKind, bundle: &Bundle) -> Result<(), Failure> {
+    match bundle.rotating() {
+        Some(keys) if Some(keys.kind()) != keys_of(kind) => {
+            let other = name(kind_of(keys.kind()));
+            Err(Failure::Refused(format!(
+                "the rotation of {} is not over, and {} cannot begin beside it (FL1104)\n  \
+                 = help: take its next step: firelay secrets rotate {other}",
+                last_step(keys),
+                name(kind)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whatever shows that machines have not taken the last step.
+fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<(), Failure> {
+    let early = |missing: String, help: String| {
+        let message = format!("it is too early for this step: {missing} (FL1103)\n  = help: {help}");
+        Err(Failure::Refused(message))
+    };
+    let path = state.path.display();
+    let Some(record) = state.record() else {
+        return early(
+            format!("there is no record {path}, so no machine has a key of this bundle"),
+            "firelay render writes it; name another file with --state".to_owned(),
+        );
+    };
+    if record.founded_at.is_none() {
+        return early(
+            format!("{path} is of a cluster that is not founded"),
+            "if it runs: firelay founded; if not, make a new bundle: firelay secrets new".to_owned(),
+        );
+    }
+    if !bundle.has_fingerprint(&record.bundle) {
+        return early(unrendered(state, record, bundle), UPDATE.to_owned());
+    }
+    if let Some(script) = pending(&args.out) {
+        return early(
+            format!("{script} is there, and its machine may not have run it"),
+            "run all scripts in their order, then firelay update --done".to_owned(),
+        );
+    }
+    if matches!(bundle.rotating(), Some(Keys::EncryptionKey(_)))
+        && bundle
+            .rotating()
+            .is_some_and(|keys| keys.step() + 1 == keys.kind().steps())
+        && !args.rewritten
+    {
+        return early(
+            "objects that nobody has written since are encrypted with the old key, and would be lost with it"
+                .to_owned(),
+            "write them all again (docs/rotate.md), then call it with --rewritten".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn unrendered(state: &State, record: &Record, bundle: &Bundle) -> String {
+    let step = bundle.rotating().map(last_step);
+    format!(
+        "{} is of {}, and the bundle of {}{}: its last step was not rendered",
+        state.path.display(),
+        record.bundle,
+        bundle.fingerprint(),
+        step.map(|step| format!(" ({step})")).unwrap_or_default()
+    )
+}
+
+/// A script of an update that nobody has said is done.
+fn pending(out: &Path) -> Option<String> {
+    let tree = TreeReader::open(out).ok()?;
+    let mut scripts = tree
+        .manifest
+        .files
+        .iter()
+        .map(|file| &file.path)
+        .filter(|path| is_update(path));
+    let script = scripts.find(|path| path.ends_with(".sh") && out.join(path).exists())?;
+    Some(out.join(script).display().to_string())
+}
+
+/// What a step does, and what comes after it.
+struct Step {
+    number: usize,
+    of: usize,
+    does: &'static str,
+    /// Things to do, in their order.
+    now: Vec<String>,
+    /// What must be true before the next step; nothing after the last one.
+    next: &'static str,
+}
+
+impl Step {
+    fn text(&self, kind: RotationKind) -> String {
+        let now = self.now.iter().map(|line| format!("\n  now:  {line}"));
+        let next = match self.next {
+            "" => String::new(),
+            when => format!("\n  next: firelay secrets rotate {}, when {when}", name(kind)),
+        };
+        let (number, of, does) = (self.number, self.of, self.does);
+        format!(
+            "{}, step {number} of {of}: {does}{}{next}",
+            name(kind),
+            now.collect::<String>()
+        )
+    }
+}
+
+/// Takes the step.
+fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Failure> {
+    let Some(kind) = keys_of(args.keys) else {
+        bundle.rotate_leaves(&args.node, OffsetDateTime::now_utc());
+        return Ok(leaves());
+    };
+    let last = bundle.previous_token().and_then(|token| token.expose().split_once('.'));
+    let last = last.map(|(id, _)| id.to_owned());
+    let number = bundle.rotate(kind, &mut getrandom::fill)?;
+    let (does, now, next) = match (kind, number) {
+        (KeyKind::Token, 1) => (
+            "documents get a new bootstrap token; running machines need nothing",
+            vec![
+                format!(
+                    "firelay secrets token --secrets {} | kubectl apply -f -",
+                    bundle_word(args)
+                ),
+                RENDER.to_owned(),
+                "give the new documents to what creates machines".to_owned(),
+            ],
+            "nothing creates machines from older documents any more",
+        ),
+        (KeyKind::Token, _) => (
+            "the bundle forgets the old token",
+            vec![
+                format!(
+                    "kubectl --namespace kube-system delete secret bootstrap-token-{} --ignore-not-found",
+                    last.unwrap_or_default()
+                ),
+                RENDER.to_owned(),
+            ],
+            "",
+        ),
+        (KeyKind::ServiceAccount, 1) => (
+            "API servers accept tokens of the new key as well; the old one signs",
+            vec![UPDATE.to_owned()],
+            "every control plane has the step",
+        ),
+        (KeyKind::ServiceAccount, 2) => (
+            "the new key signs; tokens of the old one are accepted still",
+            vec![UPDATE.to_owned()],
+            "no token of the old key is in use: those of pods are renewed within a day, make Secrets with tokens anew",
+        ),
+        (KeyKind::ServiceAccount, _) => ("tokens of the old key are refused", vec![UPDATE.to_owned()], ""),
+        (KeyKind::Encryption, 1) => (
+            "API servers read objects of the new key as well; the old one encrypts",
+            vec![UPDATE.to_owned()],
+            "every control plane has the step",
+        ),
+        (KeyKind::Encryption, 2) => (
+            "the new key encrypts; objects of the old one are read still",
+            vec![UPDATE.to_owned(), rewrite(plan)],
+            "all of them were written again: with --rewritten",
+        ),
+        (KeyKind::Encryption, _) => ("the old key is gone", vec![UPDATE.to_owned()], ""),
+    };
+    let of = kind.steps();
+    Ok(Step {
+        number,
+        of,
+        does,
+        now,
+        next,
+    })
+}
+
+fn leaves() -> Step {
+    Step {
+        number: 1,
+        of: 1,
+        does: "machines get new keys and certificates of the same CAs; the old ones are valid until they end",
+        now: vec![UPDATE.to_owned()],
+        next: "",
+    }
+}
+
+fn bundle_word(args: &SecretsRotate) -> String {
+    shell_word(&bundle_path(&args.inputs))
+}
+
+/// The command of Kubernetes' page on encryption at rest.
+fn rewrite(plan: &Plan) -> String {
+    let encryption = plan.kubernetes.control_plane.encryption.as_ref();
+    let resources = encryption.map(|own| own.resources.join(",")).unwrap_or_default();
+    match resources.contains('*') {
+        true => format!("write all objects of {resources} again"),
+        false => format!("kubectl get {resources} --all-namespaces --output json | kubectl replace --filename -"),
+    }
+}

@@ -1,0 +1,321 @@
+//! `secrets rotate`: each kind step by step to its end, and the steps that are refused.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use super::{
+    desk::{Desk, Ran},
+    sealed::sealed,
+};
+use crate::support::pyyaml;
+
+const BUNDLE: &str = "firelay.secrets.yaml";
+const ENCRYPTED: [&str; 2] = [
+    "--set",
+    "kubernetes.apiServer.encryption={ resources: [secrets, configmaps] }",
+];
+
+fn succeed(desk: &Desk, arguments: &[&str]) -> Ran {
+    let ran = desk.run(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
+    ran
+}
+
+fn founded(example: &str, set: &[&str]) -> Desk {
+    let desk = Desk::of(example);
+    succeed(&desk, &[&["render", "--founded"], set].concat());
+    desk
+}
+
+/// A refused command changes nothing.
+fn refused(desk: &Desk, arguments: &[&str], code: i32, says: &str) {
+    let before = desk.everything();
+    let ran = desk.run(arguments);
+    assert!(ran.code == code && ran.stderr.contains(says), "{arguments:?}: {ran:?}");
+    assert!(desk.everything() == before, "{arguments:?} has changed a file");
+}
+
+/// Documents, record and bundle of a step go together.
+fn consistent(desk: &Desk, set: &[&str]) {
+    for verb in [
+        &["verify"][..],
+        &[&["verify", "--against", "cluster.yaml"], set].concat(),
+        &["audit", "-s", BUNDLE],
+        &[&["plan", "--detailed-exitcode"], set].concat(),
+        &[&["render"], set].concat(),
+    ] {
+        succeed(desk, verb);
+    }
+    let mode = fs::metadata(desk.at(BUNDLE)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn keys_of_service_accounts_and_of_encryption_go_to_their_end_one_step_after_the_other() {
+    for (keys, others) in [("service-account", "encryption"), ("encryption", "leaves")] {
+        let desk = founded("ha-ubuntu", &ENCRYPTED);
+        let rotate = [&["secrets", "rotate", keys], &ENCRYPTED[..]].concat();
+        for step in 1..=3 {
+            let last = step == 3 && keys == "encryption";
+            let rotate = match last {
+                true => [&rotate[..], &["--rewritten"]].concat(),
+                false => rotate.clone(),
+            };
+            let ran = succeed(&desk, &rotate);
+            assert!(
+                ran.stderr.starts_with(&format!("{keys}, step {step} of 3: ")),
+                "{ran:?}"
+            );
+            assert_eq!(ran.stderr.contains("  next: "), step < 3, "{ran:?}");
+            refused(&desk, &rotate, 3, "its last step was not rendered (FL1103)");
+            let ran = succeed(&desk, &[&["update"], &ENCRYPTED[..]].concat());
+            assert!(
+                ran.stdout.contains("  ~ cp1, cp2, cp3: to update in place: "),
+                "{ran:?}"
+            );
+            assert!(
+                !ran.stdout.contains("worker"),
+                "workers have none of these keys: {ran:?}"
+            );
+            refused(&desk, &rotate, 3, "its machine may not have run it (FL1103)");
+            succeed(&desk, &["update", "--done"]);
+            consistent(&desk, &ENCRYPTED);
+            let shown = succeed(&desk, &["secrets", "show"]).stdout;
+            let line = format!("rotation:    {keys}, step {step} of 3\n");
+            assert_eq!(shown.contains(&line), step < 3, "{shown}");
+            if step < 3 {
+                let other = [&["secrets", "rotate", others], &ENCRYPTED[..]].concat();
+                refused(
+                    &desk,
+                    &other,
+                    3,
+                    &format!("the rotation of {keys}, step {step} of 3 is not over"),
+                );
+            }
+            if step == 2 && keys == "encryption" {
+                let early = "objects that nobody has written since are encrypted with the old key";
+                refused(
+                    &desk,
+                    &[&["secrets", "rotate", keys], &ENCRYPTED[..]].concat(),
+                    3,
+                    early,
+                );
+            }
+        }
+        // Another one begins where this one has ended.
+        succeed(&desk, &rotate);
+    }
+}
+
+/// Of a token running machines need nothing; the cluster has to know it.
+#[test]
+fn a_token_rotates_without_a_change_of_running_machines() {
+    let desk = founded("mixed", &[]);
+    let token = |desk: &Desk| {
+        let text = desk.read(BUNDLE);
+        let line = text.lines().find(|line| line.starts_with("bootstrapToken: ")).unwrap();
+        line["bootstrapToken: ".len()..].trim_matches('"').to_owned()
+    };
+    let first = token(&desk);
+    let ran = succeed(&desk, &["secrets", "rotate", "token"]);
+    assert!(ran.stderr.starts_with("token, step 1 of 2: "), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("firelay secrets token --secrets firelay.secrets.yaml | kubectl apply -f -"),
+        "{ran:?}"
+    );
+    let second = token(&desk);
+    assert_ne!(first, second);
+    let secret = pyyaml(&succeed(&desk, &["secrets", "token", "--ttl", "2h"]).stdout).remove(0);
+    let (id, half) = second.split_once('.').unwrap();
+    assert_eq!(secret["metadata"]["name"], format!("bootstrap-token-{id}"));
+    assert_eq!(secret["metadata"]["namespace"], "kube-system");
+    assert_eq!(secret["type"], "bootstrap.kubernetes.io/token");
+    assert_eq!(secret["stringData"]["token-secret"], half);
+    assert_eq!(secret["stringData"]["usage-bootstrap-authentication"], "true");
+    let ran = succeed(&desk, &["plan"]);
+    assert!(
+        !ran.stdout.contains("-/+") && !ran.stdout.contains("  ~ ") && ran.stdout.contains("  = "),
+        "{ran:?}"
+    );
+    succeed(&desk, &["render"]);
+    consistent(&desk, &[]);
+    let ran = succeed(&desk, &["secrets", "rotate", "token"]);
+    let (id, _) = first.split_once('.').unwrap();
+    assert!(
+        ran.stderr.contains(&format!("delete secret bootstrap-token-{id} ")),
+        "{ran:?}"
+    );
+    for ran in [&ran.stderr, &ran.stdout] {
+        assert!(!ran.contains(first.split_once('.').unwrap().1) && !ran.contains(half));
+    }
+    assert!(!desk.read(BUNDLE).contains(&first));
+    succeed(&desk, &["render"]);
+    consistent(&desk, &[]);
+}
+
+#[test]
+fn leaves_of_one_machine_or_of_all_change_in_place() {
+    let desk = founded("ha-ubuntu", &[]);
+    let administrator = desk.read("out/admin.kubeconfig");
+    succeed(&desk, &["secrets", "rotate", "leaves", "--node", "cp2"]);
+    let ran = succeed(&desk, &["update"]);
+    assert!(
+        ran.stdout
+            .contains("  ~ cp2: to update in place: change keys and certificates\n")
+            && ran
+                .stdout
+                .contains("Plan: 0 to add, 1 to update in place, 0 to replace, 0 to remove."),
+        "{ran:?}"
+    );
+    for line in ran.stdout.lines() {
+        assert!(!line.contains("=="), "a line of a key: {line}");
+    }
+    assert_eq!(desk.read("out/admin.kubeconfig"), administrator);
+    succeed(&desk, &["update", "--done"]);
+    consistent(&desk, &[]);
+    succeed(&desk, &["secrets", "rotate", "leaves"]);
+    let ran = succeed(&desk, &["update"]);
+    assert!(
+        ran.stdout
+            .contains("Plan: 0 to add, 6 to update in place, 0 to replace, 0 to remove."),
+        "{ran:?}"
+    );
+    assert_ne!(desk.read("out/admin.kubeconfig"), administrator);
+    succeed(&desk, &["update", "--done"]);
+    consistent(&desk, &[]);
+}
+
+/// Certificates of other names keep the date of their machine: its own may be younger, so a script does not replace them.
+#[test]
+fn certificates_of_the_same_date_are_still_for_a_new_machine() {
+    let desk = founded("ha-ubuntu", &[]);
+    let ran = succeed(&desk, &["plan", "--set", "pki.extraSans=[more.example.com]"]);
+    assert!(ran.stdout.contains("-/+ cp1, cp2, cp3: to replace"), "{ran:?}");
+}
+
+#[test]
+fn a_step_without_a_cluster_that_runs_is_too_early() {
+    let desk = Desk::of("ha-ubuntu");
+    let rotate = ["secrets", "rotate", "leaves"];
+    refused(&desk, &rotate, 3, "there is no record firelay.state.yaml");
+    succeed(&desk, &["render"]);
+    refused(
+        &desk,
+        &rotate,
+        3,
+        "firelay.state.yaml is of a cluster that is not founded",
+    );
+    succeed(&desk, &["founded"]);
+    succeed(&desk, &rotate);
+}
+
+#[test]
+fn keys_that_no_machine_has_do_not_rotate() {
+    let desk = founded("ha-ubuntu", &[]);
+    refused(
+        &desk,
+        &["secrets", "rotate", "encryption"],
+        3,
+        "the spec has no kubernetes.apiServer.encryption",
+    );
+    refused(
+        &desk,
+        &["secrets", "rotate", "token"],
+        3,
+        "no machine joins with the bootstrap token",
+    );
+    refused(
+        &desk,
+        &["secrets", "rotate", "service-account", "--node", "cp1"],
+        2,
+        "of the whole cluster",
+    );
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves", "--node", "cp9"],
+        2,
+        "has no node or pool cp9",
+    );
+    refused(&desk, &["secrets", "rotate", "ca"], 2, "invalid value 'ca'");
+    let desk = founded("mixed", &[]);
+    let pool = pyyaml(&desk.read("cluster.yaml")).remove(0)["pools"][0]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves", "--node", &pool],
+        3,
+        "hold no certificates",
+    );
+}
+
+#[test]
+fn another_bundle_is_refused() {
+    let desk = founded("ha-ubuntu", &[]);
+    let own = desk.read(BUNDLE);
+    succeed(&desk, &["secrets", "new", "--secrets", "other.secrets.yaml"]);
+    let other = [
+        "secrets",
+        "rotate",
+        "leaves",
+        "--secrets",
+        "other.secrets.yaml",
+        "--state",
+        "firelay.state.yaml",
+    ];
+    refused(&desk, &other, 3, "this is the record of another cluster");
+    let foreign = Desk::of("single-node");
+    fs::copy(foreign.at(BUNDLE), desk.at("foreign.secrets.yaml")).unwrap();
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves", "--secrets", "foreign.secrets.yaml"],
+        4,
+        "holds the secrets of cluster",
+    );
+    // The bundle before a step is another one as well, once the step was rendered.
+    succeed(&desk, &["secrets", "rotate", "leaves"]);
+    succeed(&desk, &["render"]);
+    desk.write(BUNDLE, &own);
+    refused(&desk, &["render"], 4, "out was rendered with the secrets");
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves"],
+        3,
+        "this is the record of another cluster",
+    );
+}
+
+#[test]
+fn a_sealed_bundle_stays_sealed_and_needs_its_key() {
+    let desk = sealed();
+    succeed(&desk, &["render", "--founded", "--identity", "key.txt"]);
+    refused(&desk, &["secrets", "rotate", "service-account"], 4, "--identity FILE");
+    succeed(
+        &desk,
+        &["secrets", "rotate", "service-account", "--identity", "key.txt"],
+    );
+    assert!(desk.read(BUNDLE).starts_with("-----BEGIN AGE ENCRYPTED FILE-----\n"));
+    let shown = succeed(&desk, &["secrets", "show", "--identity", "key.txt"]).stdout;
+    assert!(
+        shown.contains("rotation:    service-account, step 1 of 3\n") && shown.contains("sealed to:   age1"),
+        "{shown}"
+    );
+}
+
+/// A bundle from stdin goes to stdout, for those who keep it elsewhere.
+#[test]
+fn a_piped_bundle_is_written_to_stdout() {
+    let desk = founded("single-node", &[]);
+    let bundle = desk.read(BUNDLE);
+    let before = desk.everything();
+    let ran = desk.pipe(&["secrets", "rotate", "leaves", "--secrets", "-"], bundle.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.everything() == before);
+    assert!(
+        ran.stdout.contains("\nrotation:\n") && ran.stderr.starts_with("leaves, step 1 of 1: "),
+        "{ran:?}"
+    );
+    desk.write(BUNDLE, &ran.stdout);
+    succeed(&desk, &["update"]);
+}
