@@ -143,7 +143,8 @@ fn unknown(root: &Field, at: &Field, key: &str) -> Unknown {
 fn value(field: &Field) -> String {
     let mut text = String::new();
     if let Some(default) = &field.default {
-        let _ = writeln!(text, "\ndefault: {}", flow(default));
+        text += "\n";
+        text += &wrapped(&format!("default: {}", flow(default)), 0);
     }
     if !field.choices.is_empty() {
         text += "\none of:\n";
