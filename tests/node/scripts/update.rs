@@ -718,7 +718,10 @@ fn rotated_keys_and_certificates_come_where_components_read_them() {
 fn a_certificate_that_the_machine_renewed_stays_while_other_keys_rotate() {
     let cluster = Cluster::rotated("ha-ubuntu", &[], "service-account", 1);
     let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
-    let renewed = ["/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/admin.conf"];
+    let renewed = [
+        "/etc/kubernetes/pki/etcd/healthcheck-client.crt",
+        "/etc/kubernetes/admin.conf",
+    ];
     for path in renewed {
         updated.machine.write(path, 0o600, "renewed\n");
     }
