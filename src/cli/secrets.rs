@@ -51,9 +51,9 @@ pub struct SecretsRotate {
     /// Leaves of this machine alone, as often as needed
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
-    /// Before the last step of encryption: every encrypted object was written again, so that none needs the old key
+    /// Before the last step of service-account and encryption: no token that is in use, and no stored object, needs the old key
     #[arg(long)]
-    pub rewritten: bool,
+    pub old_key_unused: bool,
     /// The tree of the last render, in which no script of an update may be left
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
@@ -79,7 +79,7 @@ pub struct SecretsToken {
     /// The identity that opens it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// How long machines can join with it, as Go writes durations: 30m, 24h
+    /// How long machines can join with it, as Go writes durations: 30m, 24h; 0s never ends
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     pub ttl: String,
     /// The file to write, readable by its owner alone; `-` is stdout

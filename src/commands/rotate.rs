@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
+use firelay_yaml::duration;
 use time::OffsetDateTime;
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
     cli::{RotationKind, SecretsRotate},
     plan::Plan,
     record::Record,
-    secrets::{Bundle, KeyKind, Keys},
+    secrets::{Bundle, Generation, KeyKind, Keys},
     spec::JoinIdentity,
     tree::{TreeReader, is_update},
 };
@@ -32,7 +33,8 @@ pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
     refuse_foreign(&state, &bundle)?;
-    refuse_useless(args, &project)?;
+    refuse_flags(args)?;
+    refuse_useless(args, &project, &bundle)?;
     refuse_second(args.keys, &bundle)?;
     refuse_early(args, &state, &bundle)?;
     let step = go(args, &mut bundle, &project.plan)?;
@@ -71,14 +73,30 @@ fn name(kind: RotationKind) -> String {
         .unwrap_or_default()
 }
 
-/// Keys that are on no machine, and flags of other kinds.
-fn refuse_useless(args: &SecretsRotate, project: &Project) -> Result<(), Failure> {
-    let plan = &project.plan;
+/// Flags of other kinds.
+fn refuse_flags(args: &SecretsRotate) -> Result<(), Failure> {
     let kind = name(args.keys);
     if !args.node.is_empty() && args.keys != RotationKind::Leaves {
         return Err(Failure::Usage(format!(
             "--node takes leaves of one machine, and {kind} are of the whole cluster"
         )));
+    }
+    if args.old_key_unused && !matches!(args.keys, RotationKind::ServiceAccount | RotationKind::Encryption) {
+        return Err(Failure::Usage(format!(
+            "--old-key-unused is for the last step of service-account and of encryption, not for {kind}"
+        )));
+    }
+    Ok(())
+}
+
+/// Keys that are on no machine. A rotation of theirs that is under way goes on: nothing else could end it.
+fn refuse_useless(args: &SecretsRotate, project: &Project, bundle: &Bundle) -> Result<(), Failure> {
+    let plan = &project.plan;
+    if bundle
+        .rotating()
+        .is_some_and(|keys| Some(keys.kind()) == keys_of(args.keys))
+    {
+        return Ok(());
     }
     let nobody = |reason: &str, help: &str| {
         let message = format!("{reason}: nothing would change (FL1105)\n  = help: {help}");
@@ -142,28 +160,58 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "if it runs: firelay founded; if not, make a new bundle: firelay secrets new".to_owned(),
         );
     }
-    if !bundle.has_fingerprint(&record.bundle) {
-        return early(unrendered(state, record, bundle), UPDATE.to_owned());
+    if record.bundle != bundle.fingerprint() {
+        let how = match bundle.rotating() {
+            Some(Keys::BootstrapToken(_)) => RENDER,
+            _ => UPDATE,
+        };
+        return early(unrendered(state, record, bundle), how.to_owned());
     }
-    if let Some(script) = pending(&args.out) {
+    let out = args.out.display();
+    let Ok(tree) = TreeReader::open(&args.out) else {
+        return early(
+            format!(
+                "there is no tree at {out} that can be read, so it is not known whether scripts of an update are left"
+            ),
+            "name the directory of the last render with --out".to_owned(),
+        );
+    };
+    if tree.manifest.bundle_fingerprint != bundle.fingerprint() {
+        return early(
+            format!(
+                "the tree at {out} is not of the last step, so it does not show whether scripts of an update are left"
+            ),
+            "name the directory of the last render with --out".to_owned(),
+        );
+    }
+    if let Some(script) = pending(&args.out, &tree) {
         return early(
             format!("{script} is there, and its machine may not have run it"),
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
-    if matches!(bundle.rotating(), Some(Keys::EncryptionKey(_)))
-        && bundle
-            .rotating()
-            .is_some_and(|keys| keys.step() + 1 == keys.kind().steps())
-        && !args.rewritten
-    {
-        return early(
-            "objects that nobody has written since are encrypted with the old key, and would be lost with it"
-                .to_owned(),
-            "write them all again (docs/rotate.md), then call it with --rewritten".to_owned(),
-        );
+    match bundle.rotating().and_then(unused).filter(|_| !args.old_key_unused) {
+        Some((missing, help)) => early(
+            missing.to_owned(),
+            format!("{help} (docs/rotate.md), then call it with --old-key-unused"),
+        ),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Who may need the old key still, before the step that takes it away, and the remedy.
+fn unused(keys: &Keys) -> Option<(&'static str, &'static str)> {
+    match keys {
+        Keys::ServiceAccount(Generation::Previous(_)) => Some((
+            "tokens of the old key that are in use still would be refused",
+            "wait a day for those of pods, and make those of Secrets and of `kubectl create token` anew",
+        )),
+        Keys::EncryptionKey(Generation::Previous(_)) => Some((
+            "objects that nobody has written since are encrypted with the old key, and would be lost with it",
+            "write them all again",
+        )),
+        _ => None,
+    }
 }
 
 fn unrendered(state: &State, record: &Record, bundle: &Bundle) -> String {
@@ -178,8 +226,7 @@ fn unrendered(state: &State, record: &Record, bundle: &Bundle) -> String {
 }
 
 /// A script of an update that nobody has said is done.
-fn pending(out: &Path) -> Option<String> {
-    let tree = TreeReader::open(out).ok()?;
+fn pending(out: &Path, tree: &TreeReader) -> Option<String> {
     let mut scripts = tree
         .manifest
         .files
@@ -203,7 +250,9 @@ struct Step {
 
 impl Step {
     fn text(&self, kind: RotationKind) -> String {
-        let now = self.now.iter().map(|line| format!("\n  now:  {line}"));
+        let backup = "copy the bundle to your backup".to_owned();
+        let now = [&backup].into_iter().chain(&self.now);
+        let now = now.map(|line| format!("\n  now:  {line}"));
         let next = match self.next {
             "" => String::new(),
             when => format!("\n  next: firelay secrets rotate {}, when {when}", name(kind)),
@@ -230,10 +279,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::Token, 1) => (
             "documents get a new bootstrap token; running machines need nothing",
             vec![
-                format!(
-                    "firelay secrets token --secrets {} | kubectl apply -f -",
-                    bundle_word(args)
-                ),
+                token_command(args, bundle, plan),
                 RENDER.to_owned(),
                 "give the new documents to what creates machines".to_owned(),
             ],
@@ -243,7 +289,8 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
             "the bundle forgets the old token",
             vec![
                 format!(
-                    "kubectl --namespace kube-system delete secret bootstrap-token-{} --ignore-not-found",
+                    "{} --namespace kube-system delete secret bootstrap-token-{} --ignore-not-found",
+                    kubectl(args),
                     last.unwrap_or_default()
                 ),
                 RENDER.to_owned(),
@@ -258,7 +305,8 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::ServiceAccount, 2) => (
             "the new key signs; tokens of the old one are accepted still",
             vec![UPDATE.to_owned()],
-            "no token of the old key is in use: those of pods are renewed within a day, make Secrets with tokens anew",
+            "no token of the old key is in use (those of pods are renewed within a day; make those of Secrets and of `kubectl create token` \
+             anew): with --old-key-unused",
         ),
         (KeyKind::ServiceAccount, _) => ("tokens of the old key are refused", vec![UPDATE.to_owned()], ""),
         (KeyKind::Encryption, 1) => (
@@ -268,8 +316,8 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         ),
         (KeyKind::Encryption, 2) => (
             "the new key encrypts; objects of the old one are read still",
-            vec![UPDATE.to_owned(), rewrite(plan)],
-            "all of them were written again: with --rewritten",
+            vec![UPDATE.to_owned(), rewrite(args, plan)],
+            "all of them were written again: with --old-key-unused",
         ),
         (KeyKind::Encryption, _) => ("the old key is gone", vec![UPDATE.to_owned()], ""),
     };
@@ -293,16 +341,43 @@ fn leaves() -> Step {
     }
 }
 
-fn bundle_word(args: &SecretsRotate) -> String {
-    shell_word(&bundle_path(&args.inputs))
+/// kubectl, as the administrator of the last tree.
+fn kubectl(args: &SecretsRotate) -> String {
+    format!(
+        "kubectl --kubeconfig {}",
+        shell_word(&args.out.join("admin.kubeconfig"))
+    )
+}
+
+/// The command that makes the new token known, for as long as the spec has it. A bundle from stdin is where its owner puts it.
+fn token_command(args: &SecretsRotate, bundle: &Bundle, plan: &Plan) -> String {
+    let path = bundle_path(&args.inputs);
+    let path = match path == Path::new("-") {
+        true => "BUNDLE".to_owned(),
+        false => shell_word(&path),
+    };
+    let files = args
+        .inputs
+        .identity
+        .files
+        .iter()
+        .filter(|_| !bundle.recipients.is_empty());
+    let identities: String = files.map(|file| format!(" --identity {}", shell_word(file))).collect();
+    let ttl = duration::text(plan.join.token_ttl);
+    format!(
+        "firelay secrets token --secrets {path}{identities} --ttl {ttl} | {} apply -f -",
+        kubectl(args)
+    )
 }
 
 /// The command of Kubernetes' page on encryption at rest.
-fn rewrite(plan: &Plan) -> String {
-    let encryption = plan.kubernetes.control_plane.encryption.as_ref();
-    let resources = encryption.map(|own| own.resources.join(",")).unwrap_or_default();
+fn rewrite(args: &SecretsRotate, plan: &Plan) -> String {
+    let Some(encryption) = &plan.kubernetes.control_plane.encryption else {
+        return "write all objects again that were encrypted".to_owned();
+    };
+    let (resources, kubectl) = (encryption.resources.join(","), kubectl(args));
     match resources.contains('*') {
         true => format!("write all objects of {resources} again"),
-        false => format!("kubectl get {resources} --all-namespaces --output json | kubectl replace --filename -"),
+        false => format!("{kubectl} get {resources} --all-namespaces --output json | {kubectl} replace --filename -"),
     }
 }

@@ -1,7 +1,8 @@
 //! `secrets new`, `secrets show`, `secrets seal` and `secrets token`.
 
+use firelay_yaml::duration;
 use serde::Serialize;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     bundle::{self, bundle_path, is_clear, load_bundle, replace_bundle, save_bundle},
@@ -111,14 +112,18 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
 
 /// Runs `secrets token`.
 pub fn token(args: &SecretsToken) -> Result<(), Failure> {
-    let ttl = kubeconfig::ttl(&args.ttl)?;
+    let ttl = match duration::parse(&args.ttl).is_some_and(Duration::is_zero) {
+        true => None,
+        false => Some(kubeconfig::ttl(&args.ttl)?),
+    };
     let bundle = load_bundle(&args.secrets, &args.identity, "secrets token --secrets -", || {
         format!("firelay secrets new --secrets {}", shell_word(&args.secrets))
     })?;
-    let end = state::whole_second(OffsetDateTime::now_utc().saturating_add(ttl)).format(&Rfc3339)?;
+    let now = OffsetDateTime::now_utc();
+    let end = ttl.map(|ttl| state::whole_second(now.saturating_add(ttl)).format(&Rfc3339));
     let (id, secret) = bundle.bootstrap_token.expose().split_once('.').unwrap_or_default();
-    // As kubeadm writes it (`bootstraptoken/v1/utils.go`, `BootstrapTokenToSecret`).
-    let manifest = serde_json::json!({
+    // As kubeadm writes it (`cmd/kubeadm/app/apis/bootstraptoken/v1/utils.go`, `BootstrapTokenToSecret`).
+    let mut manifest = serde_json::json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": { "name": format!("bootstrap-token-{id}"), "namespace": "kube-system" },
@@ -126,12 +131,14 @@ pub fn token(args: &SecretsToken) -> Result<(), Failure> {
         "stringData": {
             "token-id": id,
             "token-secret": secret,
-            "expiration": end,
             "usage-bootstrap-authentication": "true",
             "usage-bootstrap-signing": "true",
             "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
         },
     });
+    if let Some(end) = end.transpose()? {
+        manifest["stringData"]["expiration"] = end.into();
+    }
     kubeconfig::write(&args.out, &Secret::new(firelay_yaml::emit(&manifest)?))
 }
 

@@ -32,8 +32,8 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 8] = [
-    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218",
+pub const OVERRIDABLE: [&str; 9] = [
+    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222",
 ];
 
 /// A record and the spec of a later render.

@@ -115,18 +115,22 @@ impl Bundle {
         format!("HMAC-SHA256:{}", STANDARD_NO_PAD.encode(*name))
     }
 
-    /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered.
+    /// Whether a fingerprint names this bundle. It may be of a tree that an earlier version of firelay rendered, before any rotation: that
+    /// version's fingerprint does not cover its steps.
     pub fn has_fingerprint(&self, fingerprint: &str) -> bool {
-        fingerprint == self.fingerprint() || fingerprint == self.earlier_fingerprint()
+        let is_earlier = || self.rotation.is_none() && fingerprint == self.earlier_fingerprint();
+        fingerprint == self.fingerprint() || is_earlier()
     }
 
     /// Whether a fingerprint names this bundle, or the same one before its last step of a rotation.
     pub fn continues(&self, fingerprint: &str) -> bool {
-        let rotated = self
-            .rotation
-            .as_ref()
-            .is_some_and(|rotation| rotation.from == fingerprint);
-        rotated || self.has_fingerprint(fingerprint)
+        self.is_step_after(fingerprint) || self.has_fingerprint(fingerprint)
+    }
+
+    /// Whether a fingerprint names the bundle before its last step of a rotation.
+    pub fn is_step_after(&self, fingerprint: &str) -> bool {
+        let rotation = self.rotation.as_ref();
+        rotation.is_some_and(|rotation| rotation.from == fingerprint)
     }
 
     /// Without the bootstrap token, the certificate key, the encryption key, `epoch` and `issuedAt`.

@@ -180,7 +180,11 @@ impl Bundle {
     /// Public keys by which API servers accept tokens: that of the signing key first, as kubeadm wants it.
     pub fn service_account_publics(&self) -> String {
         match self.rotating() {
-            Some(Keys::ServiceAccount(own)) => format!("{}{}", self.service_account_public, own.key().public_key),
+            Some(Keys::ServiceAccount(own)) => {
+                let keys = [&self.service_account_public, &own.key().public_key];
+                // A bundle of other programs may leave the last line's end out.
+                keys.map(|key| format!("{}\n", key.trim_end())).concat()
+            }
             _ => self.service_account_public.clone(),
         }
     }
@@ -354,6 +358,27 @@ mod tests {
         assert_eq!(
             accepts,
             [old.clone(), format!("{old}{new}"), format!("{new}{old}"), new.clone()]
+        );
+    }
+
+    #[test]
+    fn public_keys_without_a_last_line_end_are_two_blocks() {
+        let mut own = bundle();
+        own.service_account_public = own.service_account_public.trim_end().to_owned();
+        let mut counter = 0_u8;
+        let mut random = |bytes: &mut [u8]| {
+            counter += 1;
+            bytes.fill(counter);
+            Ok(())
+        };
+        own.rotate(KeyKind::ServiceAccount, &mut random).unwrap();
+        let publics = own.service_account_publics();
+        assert_eq!(
+            publics
+                .lines()
+                .filter(|line| *line == "-----BEGIN PUBLIC KEY-----")
+                .count(),
+            2
         );
     }
 

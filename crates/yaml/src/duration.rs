@@ -58,6 +58,18 @@ fn part(text: &str) -> Option<(i128, &str)> {
     Some((nanoseconds, &rest[unit.len()..]))
 }
 
+/// Whole seconds of a duration, `1h30m` or `0s`; nothing is below zero.
+pub fn text(duration: Duration) -> String {
+    let seconds = duration.whole_seconds().max(0);
+    let parts = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')];
+    let text: String = parts
+        .into_iter()
+        .filter(|(count, _)| *count != 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

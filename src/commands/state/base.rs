@@ -76,6 +76,26 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Record and tree have one fingerprint for all machines: after a render of some, the others would count as rendered.
+pub(super) fn refuse_part_of_step(
+    render: &Rendering<'_>,
+    state: &State,
+    last: Option<&Manifest>,
+) -> Result<(), Failure> {
+    let record = state.record().map(|record| &record.bundle);
+    let tree = last.map(|last| &last.bundle_fingerprint);
+    let before = |fingerprint: &String| render.bundle.is_step_after(fingerprint);
+    match !render.whole && record.into_iter().chain(tree).any(before) {
+        false => Ok(()),
+        true => Err(Failure::Refused(format!(
+            "the bundle took a step of a rotation, and no render of all machines followed: --node would leave the others behind, and \
+             {} would not show it\n  \
+             = help: leave --node out; machines whose documents do not change are not touched",
+            state.path.display()
+        ))),
+    }
+}
+
 /// The record with machines of which the tree has a newer document: a render ended before it wrote the record.
 pub(super) fn caught_up(
     record: &Record,

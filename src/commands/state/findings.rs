@@ -6,13 +6,14 @@ use firelay_yaml::diagnostic::{self, Diagnostic};
 use time::OffsetDateTime;
 
 use super::{
-    super::{failure::Failure, project::print_findings, streams},
+    super::{failure::Failure, project::print_findings, rotate, streams},
     Manifests, Rendering, Update, whole_second,
 };
 use crate::{
     plan::NodePlan,
     record::{self, Accepted, Change, OVERRIDABLE},
     redact::redact_spec,
+    secrets::KeyKind,
 };
 
 /// Findings that concern all machines: a render of some does not touch the others.
@@ -52,6 +53,7 @@ impl Update<'_> {
         let mut findings = record::check(&change);
         findings.retain(|finding| self.render.whole || !OF_ALL.contains(&finding.code));
         findings.extend(self.ended());
+        findings.extend(self.unbrought());
         diagnostic::sort(&mut findings);
         findings
     }
@@ -91,6 +93,28 @@ impl Update<'_> {
         Some(Diagnostic::warning("FL1220", message).help(
             "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
              which dates its certificates anew",
+        ))
+    }
+
+    /// A step of keys that control planes share. After a plain render it counts as rendered, and no script brings it to those that run.
+    fn unbrought(&self) -> Option<Diagnostic> {
+        let Rendering { bundle, manifests, .. } = self.render;
+        let keys = bundle.rotating().filter(|keys| keys.kind() != KeyKind::Token)?;
+        let text = self.state.text.as_ref()?;
+        let is_new = manifests == Manifests::Warned && bundle.is_step_after(&text.record.bundle);
+        let finding = is_new.then(|| {
+            let step = rotate::last_step(keys);
+            Diagnostic::error(
+                "FL1222",
+                format!("render alone brings {step}, to no control plane that runs"),
+            )
+        })?;
+        let finding = finding
+            .at(text.span(&["bundle"]))
+            .label("the record is of the step before");
+        Some(finding.help(
+            "firelay update writes the scripts; render with --accept FL1222 if you create all control planes anew, one after the other, \
+             before the next step",
         ))
     }
 

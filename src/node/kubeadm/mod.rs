@@ -49,13 +49,7 @@ struct GoDuration(Duration);
 
 impl Serialize for GoDuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let seconds = self.0.whole_seconds().max(0);
-        let text: String = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')]
-            .into_iter()
-            .filter(|(count, _)| *count != 0)
-            .map(|(count, unit)| format!("{count}{unit}"))
-            .collect();
-        serializer.serialize_str(if text.is_empty() { "0s" } else { &text })
+        serializer.serialize_str(&firelay_yaml::duration::text(self.0))
     }
 }
 

@@ -38,12 +38,16 @@ impl Cluster {
     /// A cluster before and after the last of the steps of a rotation.
     fn rotated(name: &str, set: &[&str], keys: &str, steps: usize) -> Self {
         let rotate = [&["secrets", "rotate", keys], set].concat();
+        let last = match steps {
+            3 => [&rotate[..], &["--old-key-unused"]].concat(),
+            _ => rotate.clone(),
+        };
         let (render, update) = ([&["render", "--founded"], set].concat(), [&["update"], set].concat());
         let mut before = vec![&render[..]];
         for _ in 1..steps {
-            before.extend([&rotate[..], &render]);
+            before.extend([&rotate[..], &update, &["update", "--done"]]);
         }
-        Self::by(name, &before, &[&rotate, &update])
+        Self::by(name, &before, &[&last, &update])
     }
 
     fn by(name: &str, before: &[&[&str]], after: &[&[&str]]) -> Self {
@@ -706,6 +710,25 @@ fn rotated_keys_and_certificates_come_where_components_read_them() {
         assert!(ran.status.success(), "{title}: {}\n{journal}", said(&ran));
         assert_eq!(restarted(&updated.machine), pods, "{title}: {journal}");
         assert_eq!(units(&updated.machine), restarts, "{title}: {journal}");
+        for pod in pods {
+            let own = format!(
+                "--label io.kubernetes.pod.namespace=kube-system --label io.kubernetes.pod.name={pod}-{node} --name ^{pod}$"
+            );
+            let calls = updated.machine.calls();
+            assert!(calls.iter().any(|call| call.ends_with(&own)), "{title}: {calls:?}");
+        }
+        if pods.contains(&"etcd") {
+            let calls = updated.machine.calls();
+            let at = |part: &str| calls.iter().position(|call| call.contains(part));
+            let asked = at("--output custom-columns=:.metadata.name,:.status.addresses");
+            assert!(
+                asked.is_some() && asked < at(" stop --timeout 30 ^etcd$"),
+                "{title}: {calls:?}"
+            );
+        }
+        let kills =
+            |call: &String| call.starts_with("crictl ") && call.contains(" stop ") && !call.contains("--timeout 30 ");
+        assert!(!updated.machine.calls().iter().any(kills), "{title}");
         let born = Updated::born(&cluster, node, &cluster.new[node]).disk();
         same(&updated.disk(), &born, &title);
         let again = updated.run(&script);

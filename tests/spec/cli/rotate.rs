@@ -55,10 +55,10 @@ fn keys_of_service_accounts_and_of_encryption_go_to_their_end_one_step_after_the
         let desk = founded("ha-ubuntu", &ENCRYPTED);
         let rotate = [&["secrets", "rotate", keys], &ENCRYPTED[..]].concat();
         for step in 1..=3 {
-            let last = step == 3 && keys == "encryption";
-            let rotate = match last {
-                true => [&rotate[..], &["--rewritten"]].concat(),
-                false => rotate.clone(),
+            let without = rotate.clone();
+            let rotate = match step {
+                3 => [&rotate[..], &["--old-key-unused"]].concat(),
+                _ => rotate.clone(),
             };
             let ran = succeed(&desk, &rotate);
             assert!(
@@ -67,6 +67,13 @@ fn keys_of_service_accounts_and_of_encryption_go_to_their_end_one_step_after_the
             );
             assert_eq!(ran.stderr.contains("  next: "), step < 3, "{ran:?}");
             refused(&desk, &rotate, 3, "its last step was not rendered (FL1103)");
+            for verb in ["render", "update"] {
+                let some = [&[verb, "--node", "cp1"], &ENCRYPTED[..]].concat();
+                refused(&desk, &some, 3, "no render of all machines followed");
+            }
+            if step < 3 {
+                refused(&desk, &[&["render"], &ENCRYPTED[..]].concat(), 3, "error[FL1222]");
+            }
             let ran = succeed(&desk, &[&["update"], &ENCRYPTED[..]].concat());
             assert!(
                 ran.stdout.contains("  ~ cp1, cp2, cp3: to update in place: "),
@@ -91,14 +98,12 @@ fn keys_of_service_accounts_and_of_encryption_go_to_their_end_one_step_after_the
                     &format!("the rotation of {keys}, step {step} of 3 is not over"),
                 );
             }
-            if step == 2 && keys == "encryption" {
-                let early = "objects that nobody has written since are encrypted with the old key";
-                refused(
-                    &desk,
-                    &[&["secrets", "rotate", keys], &ENCRYPTED[..]].concat(),
-                    3,
-                    early,
-                );
+            if step == 2 {
+                let early = match keys {
+                    "encryption" => "objects that nobody has written since are encrypted with the old key",
+                    _ => "tokens of the old key that are in use still would be refused",
+                };
+                refused(&desk, &without, 3, early);
             }
         }
         // Another one begins where this one has ended.
@@ -120,7 +125,7 @@ fn a_token_rotates_without_a_change_of_running_machines() {
     assert!(ran.stderr.starts_with("token, step 1 of 2: "), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("firelay secrets token --secrets firelay.secrets.yaml | kubectl apply -f -"),
+            .contains("firelay secrets token --secrets firelay.secrets.yaml --ttl 8760h | kubectl --kubeconfig out/admin.kubeconfig apply -f -"),
         "{ran:?}"
     );
     let second = token(&desk);
@@ -132,6 +137,10 @@ fn a_token_rotates_without_a_change_of_running_machines() {
     assert_eq!(secret["type"], "bootstrap.kubernetes.io/token");
     assert_eq!(secret["stringData"]["token-secret"], half);
     assert_eq!(secret["stringData"]["usage-bootstrap-authentication"], "true");
+    assert!(secret["stringData"]["expiration"].is_string(), "{secret}");
+    let endless = pyyaml(&succeed(&desk, &["secrets", "token", "--ttl", "0s"]).stdout).remove(0);
+    assert!(endless["stringData"].get("expiration").is_none(), "{endless}");
+    assert_eq!(endless["stringData"]["token-id"], id);
     let ran = succeed(&desk, &["plan"]);
     assert!(
         !ran.stdout.contains("-/+") && !ran.stdout.contains("  ~ ") && ran.stdout.contains("  = "),
@@ -158,6 +167,12 @@ fn leaves_of_one_machine_or_of_all_change_in_place() {
     let desk = founded("ha-ubuntu", &[]);
     let administrator = desk.read("out/admin.kubeconfig");
     succeed(&desk, &["secrets", "rotate", "leaves", "--node", "cp2"]);
+    refused(
+        &desk,
+        &["update", "--node", "cp1"],
+        3,
+        "--node would leave the others behind",
+    );
     let ran = succeed(&desk, &["update"]);
     assert!(
         ran.stdout
@@ -236,6 +251,12 @@ fn keys_that_no_machine_has_do_not_rotate() {
         2,
         "has no node or pool cp9",
     );
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves", "--old-key-unused"],
+        2,
+        "not for leaves",
+    );
     refused(&desk, &["secrets", "rotate", "ca"], 2, "invalid value 'ca'");
     let desk = founded("mixed", &[]);
     let pool = pyyaml(&desk.read("cluster.yaml")).remove(0)["pools"][0]["name"]
@@ -248,6 +269,47 @@ fn keys_that_no_machine_has_do_not_rotate() {
         3,
         "hold no certificates",
     );
+}
+
+/// A rotation that is under way has to come to its end, whatever the spec has become.
+#[test]
+fn a_rotation_goes_on_when_nothing_needs_its_keys_any_more() {
+    let desk = founded("ha-ubuntu", &ENCRYPTED);
+    succeed(&desk, &[&["secrets", "rotate", "encryption"], &ENCRYPTED[..]].concat());
+    succeed(&desk, &["update"]);
+    succeed(&desk, &["update", "--done"]);
+    let ran = succeed(&desk, &["secrets", "rotate", "encryption"]);
+    assert!(ran.stderr.starts_with("encryption, step 2 of 3: "), "{ran:?}");
+}
+
+/// Without its tree nobody knows whether scripts are left.
+#[test]
+fn a_step_needs_the_tree_of_the_last_one() {
+    let desk = founded("ha-ubuntu", &[]);
+    let rotate = ["secrets", "rotate", "leaves"];
+    fs::rename(desk.at("out"), desk.at("first")).unwrap();
+    refused(&desk, &rotate, 3, "there is no tree at out that can be read");
+    succeed(&desk, &[&rotate[..], &["--out", "first"]].concat());
+    succeed(&desk, &["render"]);
+    refused(
+        &desk,
+        &[&rotate[..], &["--out", "first"]].concat(),
+        3,
+        "the tree at first is not of the last step",
+    );
+    succeed(&desk, &rotate);
+}
+
+/// A control plane that is created anew has the step as well, one after the other.
+#[test]
+fn machines_that_are_all_created_anew_need_no_script() {
+    let desk = founded("ha-ubuntu", &[]);
+    succeed(&desk, &["secrets", "rotate", "service-account"]);
+    refused(&desk, &["render"], 3, "firelay update writes the scripts");
+    succeed(&desk, &["plan"]);
+    succeed(&desk, &["render", "--accept", "FL1222"]);
+    assert!(desk.read("firelay.state.yaml").contains("- code: FL1222\n"));
+    consistent(&desk, &[]);
 }
 
 #[test]

@@ -298,4 +298,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1219", "bootstrap token that has ended"),
     ("FL1220", "certificates that have ended"),
     ("FL1221", "setting that no document carries"),
+    ("FL1222", "step of a rotation that no script brings"),
 ];
