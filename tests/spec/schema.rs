@@ -145,11 +145,11 @@ fn places() -> Vec<(usize, usize, usize)> {
         .collect()
 }
 
-/// The schema and the spec parser agree, whichever key is misspelt or gets a value of another type.
+/// The schema and the spec parser agree, whichever key is misspelt or gets a value of another type. Each key has some of the mistakes.
 #[test]
 fn damaged_specs_are_refused_by_both_or_by_neither() {
     let mut cases = Vec::new();
-    for (start, colon, end) in places() {
+    for (number, (start, colon, end)) in places().into_iter().enumerate() {
         let (before, key, after) = (&SPEC[..start], &SPEC[start..colon], &SPEC[end..]);
         for damaged in [
             format!("{before}{key}{}", &SPEC[colon..]),
@@ -159,14 +159,18 @@ fn damaged_specs_are_refused_by_both_or_by_neither() {
             format!("{before}{key}: 99999999999{after}"),
             format!("{before}{key}: true{after}"),
             format!("{before}{key}: {{ qq: 1 }}{after}"),
-        ] {
+        ]
+        .into_iter()
+        .skip(number % 3)
+        .step_by(3)
+        {
             let codes = codes(&damaged);
             if codes.iter().all(|code| *code > "FL0007") {
                 cases.push((damaged, codes));
             }
         }
     }
-    assert!(cases.len() > 1000, "{}", cases.len());
+    assert!(cases.len() > 400, "{}", cases.len());
     let documents: Vec<_> = cases.iter().map(|(text, _)| as_json(text).unwrap()).collect();
     let mut wrong = Vec::new();
     for ((text, codes), fault) in cases.iter().zip(judge(&SCHEMA, &documents)) {

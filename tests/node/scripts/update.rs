@@ -610,7 +610,7 @@ fn a_power_cut_at_any_sync_is_made_good_by_the_next_boot() {
 fn a_power_cut_while_keys_rotate_is_made_good_by_the_next_boot() {
     let cluster = Cluster::rotated("ha-ubuntu", &[], "leaves", 1);
     for (node, first) in [("cp2", 0), ("worker-1", 2)] {
-        bears_power_cuts(&cluster, node, (first..).step_by(4));
+        bears_power_cuts(&cluster, node, (first..).step_by(6));
     }
 }
 

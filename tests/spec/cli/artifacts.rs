@@ -87,16 +87,21 @@ fn a_digest_and_a_rewritten_registry_are_in_the_list_and_in_the_manifest() {
 }
 
 #[test]
-fn what_is_fetched_comes_through_the_mirror_and_its_images_are_said_to_be_unknown() {
+fn what_is_fetched_comes_through_the_mirror_and_images_of_the_users_own_are_said_to_be_unknown() {
     let desk = Desk::of("single-node");
-    let more =
-        "addons: { gatewayApi: { channel: experimental } }\nartifacts: { mirror: \"http://files.example.com/m/\" }\n";
-    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + more));
+    let more = format!(
+        "addons: {{ gatewayApi: {{ channel: experimental }} }}\nartifacts: {{ mirror: \"http://files.example.com/m/\" }}\n\
+         manifests: [{{ name: own, url: \"http://files.example.com/m/own.yaml\", sha256: \"{}\" }}]\n",
+        "1".repeat(64)
+    );
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + &more));
     let url = "http://files.example.com/m/github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/experimental-install.yaml";
     let ran = desk.run(&["artifacts", "images"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
-        ran.stderr.contains(&format!("note: the images of {url} are not known")),
+        ran.stderr
+            .contains("note: the images of http://files.example.com/m/own.yaml are not known")
+            && !ran.stderr.contains(url),
         "{ran:?}"
     );
     assert_eq!(desk.run(&["render"]).code, 0);
