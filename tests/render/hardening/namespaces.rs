@@ -55,15 +55,31 @@ fn judge(key: &str, documents: &[Value]) {
     });
     for workload in workloads {
         let namespace = workload["metadata"]["namespace"].as_str().unwrap();
-        let privileged = documents.iter().any(|it| {
-            it["kind"] == "Namespace"
-                && it["metadata"]["name"] == namespace
-                && it["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
-        });
-        assert!(
-            namespace == "kube-system" || privileged,
-            "{key}: {} in {namespace}",
-            workload["metadata"]["name"]
-        );
+        let own = documents
+            .iter()
+            .find(|it| it["kind"] == "Namespace" && it["metadata"]["name"] == namespace);
+        let level = own.and_then(|own| own["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].as_str());
+        let may_run = match level {
+            Some("privileged") => true,
+            Some("baseline" | "restricted") => is_baseline(&workload["spec"]["template"]["spec"]),
+            _ => namespace == "kube-system",
+        };
+        assert!(may_run, "{key}: {} in {namespace}", workload["metadata"]["name"]);
     }
+}
+
+/// The fields of a pod that the level `baseline` refuses.
+fn is_baseline(pod: &Value) -> bool {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let on_host = ["hostNetwork", "hostPID", "hostIPC"]
+        .iter()
+        .any(|field| pod[*field] == true);
+    let mounts_host = list(&pod["volumes"]).iter().any(|volume| !volume["hostPath"].is_null());
+    let containers = [&pod["containers"], &pod["initContainers"]].map(list).concat();
+    let privileged = containers.iter().any(|own| {
+        own["securityContext"]["privileged"] == true
+            || !own["securityContext"]["capabilities"]["add"].is_null()
+            || list(&own["ports"]).iter().any(|port| !port["hostPort"].is_null())
+    });
+    !containers.is_empty() && !on_host && !mounts_host && !privileged
 }
