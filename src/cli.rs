@@ -9,6 +9,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use clap_complete::Shell;
 
 mod artifacts;
+mod catalog;
 mod certs;
 mod kubeconfig;
 mod profile;
@@ -16,6 +17,7 @@ mod secrets;
 mod tree;
 
 pub use artifacts::*;
+pub use catalog::*;
 pub use certs::*;
 pub use kubeconfig::*;
 pub use profile::*;
@@ -103,6 +105,9 @@ pub enum Verb {
     /// List, fetch and check what the machines fetch and pull
     #[command(subcommand)]
     Artifacts(ArtifactsVerb),
+    /// Add newer releases to the catalog of binaries
+    #[command(subcommand)]
+    Catalog(CatalogVerb),
     /// List and show the profiles of systems, platforms and Kubernetes minors
     #[command(subcommand)]
     Profile(ProfileVerb),
@@ -366,11 +371,14 @@ pub struct Update {
     /// The running machines have the documents of this tree, and not those in --out
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
+    /// Apply kubeadm's configuration of the cluster also when the record has it already
+    #[arg(long, conflicts_with = "node")]
+    pub configuration: bool,
     /// Apply the manifests of plugins and add-ons also when the record has them already
     #[arg(long, conflicts_with = "node")]
     pub manifests: bool,
     /// All machines have their updates: remove the scripts from the tree, and do nothing else
-    #[arg(long, conflicts_with_all = ["node", "from", "manifests"])]
+    #[arg(long, conflicts_with_all = ["node", "from", "configuration", "manifests"])]
     pub done: bool,
     /// The record, and changes of a cluster that stands.
     #[command(flatten)]

@@ -5,6 +5,7 @@ mod artifacts;
 pub mod assembly;
 mod audit;
 mod bundle;
+mod catalog;
 mod certs;
 pub mod check;
 mod clock;
@@ -45,7 +46,7 @@ mod why;
 pub use failure::Failure;
 pub use harden::harden_process;
 
-use crate::cli::{ArtifactsVerb, ProfileVerb, SecretsVerb, Verb};
+use crate::cli::{ArtifactsVerb, CatalogVerb, ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
@@ -78,6 +79,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Artifacts(ArtifactsVerb::Images(args)) => artifacts::images(args),
         Verb::Schema => schema::run(),
         Verb::Explain(args) => explain::run(args),
+        Verb::Catalog(CatalogVerb::Update(args)) => catalog::update(args),
         Verb::Profile(ProfileVerb::List(args)) => profile::list(args),
         Verb::Profile(ProfileVerb::Show(args)) => profile::show(args),
         Verb::Man(args) => man::run(args),

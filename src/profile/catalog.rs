@@ -47,6 +47,10 @@ pub enum ArtifactScope {
 pub struct Artifact {
     /// Upstream URL with `{version}` and `{arch}`.
     pub url: String,
+    /// URL of upstream's file of digests, with the same placeholders.
+    pub checksums: Option<String>,
+    /// Name of the table in Kubespray's `checksums.yml`.
+    pub kubespray: Option<String>,
     /// How it is packed.
     pub format: ArtifactFormat,
     /// Paths in the archive to install, with `{version}` and `{arch}`; empty means every regular file at the top.
@@ -59,6 +63,9 @@ pub struct Artifact {
     pub scope: ArtifactScope,
     /// Digest by version and architecture.
     pub releases: BTreeMap<Version, BTreeMap<Arch, String>>,
+    /// Where the digests of a release were read, and when; firelay's own are in comments.
+    #[serde(default)]
+    pub sources: BTreeMap<Version, String>,
 }
 
 /// `profiles/catalog.yaml`.

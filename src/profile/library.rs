@@ -5,6 +5,7 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use include_dir::{Dir, File};
 use reader::{Reader, misplaced_file};
 
 use super::{Error, PROFILES, SecurityProfile};
@@ -76,9 +77,19 @@ pub struct Resolved<'s> {
 impl Library {
     /// The profiles that come with firelay, put into a source.
     pub fn embedded(source: &mut Source) -> Result<Self, Error> {
+        let folders = PROFILES.dirs().flat_map(Dir::files);
+        Self::of_files(source, PROFILES.files().chain(folders))
+    }
+
+    /// Of the profiles that come with firelay those that a spec is laid over.
+    pub fn embedded_baselines(source: &mut Source) -> Result<Self, Error> {
+        let files = PROFILES.get_dir(SECURITY).into_iter().flat_map(Dir::files);
+        Self::of_files(source, files)
+    }
+
+    fn of_files(source: &mut Source, files: impl Iterator<Item = &'static File<'static>>) -> Result<Self, Error> {
         let mut library = Self::default();
-        let folders = PROFILES.dirs().flat_map(include_dir::Dir::files);
-        for file in PROFILES.files().chain(folders) {
+        for file in files {
             let path = file.path().display().to_string();
             let text = file
                 .contents_utf8()
@@ -97,11 +108,7 @@ impl Library {
 
     /// All profiles by path, and what is wrong with the user's files beside their fields.
     pub fn resolve<'s>(&self, source: &'s Source) -> (Vec<Resolved<'s>>, Vec<Diagnostic>) {
-        let mut reader = Reader {
-            library: self,
-            source,
-            findings: Vec::new(),
-        };
+        let mut reader = self.reader(source);
         let mut resolved = Vec::new();
         let misplaced = self.own.iter().filter(|(path, _)| kind(path).is_none());
         for (path, number) in misplaced {
@@ -117,8 +124,9 @@ impl Library {
 
     /// The security profile of a name; `None` when there is none that can be read.
     pub fn baseline(&self, source: &Source, name: &str) -> Option<Baseline> {
-        let (resolved, _) = self.resolve(source);
-        let profile = resolved.iter().find(|it| it.kind() == SECURITY && it.name() == name)?;
+        let path = format!("{SECURITY}/{name}.yaml");
+        kind(&path)?;
+        let profile = self.reader(source).read(&path, &mut Vec::new())?;
         let read: SecurityProfile = profile.decode(source).ok()?;
         Some(Baseline {
             name: read.name,
@@ -126,6 +134,14 @@ impl Library {
             exceptions: read.exceptions,
             controls: read.controls,
         })
+    }
+
+    fn reader<'l, 's>(&'l self, source: &'s Source) -> Reader<'l, 's> {
+        Reader {
+            library: self,
+            source,
+            findings: Vec::new(),
+        }
     }
 
     fn names(&self, folder: &str) -> BTreeSet<&str> {

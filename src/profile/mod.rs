@@ -5,6 +5,7 @@
 
 mod catalog;
 mod check;
+pub mod checksums;
 mod containerd;
 mod endpoint;
 mod etcd;

@@ -11,6 +11,7 @@ mod proxies;
 mod reference;
 mod registry;
 mod sync;
+mod text;
 
 use std::{
     fs::File,
@@ -27,6 +28,7 @@ pub use client::{Client, Error as ClientError};
 pub use reference::Reference;
 pub use registry::{Endpoint, Unserved, serves};
 pub use sync::{Outcome, SyncOptions, Synced, sync};
+pub use text::texts;
 
 /// Bytes that are read at a time.
 const BUFFER: usize = 128 * 1024;

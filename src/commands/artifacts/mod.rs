@@ -18,7 +18,7 @@ use super::failure::Failure;
 use crate::{cli::Fetching, mirror::Client};
 
 /// The client with the options of the command line.
-fn client(fetching: &Fetching) -> Result<Client, Failure> {
+pub(super) fn client(fetching: &Fetching) -> Result<Client, Failure> {
     let further = match &fetching.ca {
         Some(path) => {
             let pem = fs::read(path).map_err(|error| Failure::file("read", path, &error))?;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod asked;
+mod catalog;
 mod command;
 mod containerd;
 mod names;

@@ -385,6 +385,11 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/profiles.md",
+        Example("ha-ubuntu"),
+        &[("firelay catalog update", Read)],
+    ),
+    page(
         "docs/recover.md",
         Rendered("ha-ubuntu"),
         &[
