@@ -54,7 +54,7 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
 pub fn compose(input: Input, library: Option<&Library>, read: Load<'_>) -> Result<Composed, Failure> {
     let composed = Composed::new::<Failure>(input, |source, name| match library {
         Some(library) => Ok(library.baseline(source, name)),
-        None => Ok(Library::embedded(source)?.baseline(source, name)),
+        None => Ok(Library::embedded_baselines(source)?.baseline(source, name)),
     });
     Ok(composed?.with_files(read))
 }

@@ -174,7 +174,7 @@ fn derived(leaves: &LeafKeys) -> Vec<KnownSecret> {
         leaves.of_administrator(),
     );
     let mut all = vec![administrator, ca("firelay-serve", leaves.of_boot_server())];
-    for addon in declaration::all().iter().filter(|addon| !addon.certificates.is_empty()) {
+    for addon in declaration::all().filter(|addon| !addon.certificates.is_empty()) {
         let name = addon.name.as_str();
         all.push(ca(&format!("{name}-ca"), leaves.of_addon(name, "ca")));
         let names = addon.certificates.iter().flat_map(|authority| authority.leaves.keys());

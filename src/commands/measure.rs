@@ -85,22 +85,31 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
 /// The machines of each platform and role whose documents do not fit, or hardly.
 fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::new(project, bundle, false)?;
-    let mut tight = Vec::new();
-    for alike in alike(&project.plan) {
-        let longest = alike.iter().max_by_key(|(_, node)| node.name.len());
-        if longest
-            .map(|(_, node)| measured(&assembly, node))
-            .transpose()?
-            .flatten()
-            .is_some()
-        {
-            tight.extend(alike);
-        }
-    }
+    let classes = alike(&project.plan).into_par_iter();
+    let tight = classes.map(|class| tight_of_class(&assembly, class));
+    let mut tight: Vec<_> = tight.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     tight.sort_unstable_by_key(|(row, _)| *row);
-    let tight = tight.into_par_iter().map(|(_, node)| measured(&assembly, node));
-    let tight = tight.collect::<Result<Vec<_>, Failure>>()?;
-    Ok(tight.into_iter().flatten().collect())
+    Ok(tight.into_iter().map(|(_, tight)| tight).collect())
+}
+
+/// Those of machines that are set up alike, with their rows: none if the document with the longest name fits.
+fn tight_of_class<'p>(
+    assembly: &Assembly<'_>,
+    mut class: Vec<(usize, &'p NodePlan)>,
+) -> Result<Vec<(usize, Tight<'p>)>, Failure> {
+    let longest = (0..class.len()).max_by_key(|at| class[*at].1.name.len());
+    let Some((row, node)) = longest.map(|at| class.swap_remove(at)) else {
+        return Ok(Vec::new());
+    };
+    let Some(first) = measured(assembly, node)? else {
+        return Ok(Vec::new());
+    };
+    let others = class
+        .into_par_iter()
+        .map(|(row, node)| Ok((row, measured(assembly, node)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let others = others.into_iter().filter_map(|(row, tight)| Some((row, tight?)));
+    Ok(std::iter::once((row, first)).chain(others).collect())
 }
 
 /// The representatives of rows with their numbers, those together whose machines are set up alike. Patches may be for some rows.

@@ -8,7 +8,7 @@ use firelay_yaml::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Declaration, Kind, Requirement, VERSION, checks::unsure, of};
+use super::{Declaration, Kind, Requirement, VERSION, checks::unsure, find, of};
 use crate::template;
 
 /// A plugin or add-on with its parameters.
@@ -112,7 +112,7 @@ pub fn cni(given: Option<&Node<'_>>) -> (Option<Choice>, Vec<Diagnostic>) {
         );
     };
     let name = at.text().unwrap_or_default();
-    match of(Kind::Cni).find(|declaration| declaration.key == name) {
+    match find(Kind::Cni, name) {
         Some(declaration) => {
             let (choice, findings) = Choice::new(declaration, Some(at.span), below);
             (Some(choice), findings)
@@ -138,7 +138,7 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
     };
     for (key, value) in entries {
         let name = key.text().unwrap_or_default();
-        match of(Kind::Addon).find(|declaration| declaration.key == name) {
+        match find(Kind::Addon, name) {
             Some(declaration) => {
                 let (choice, wrong) = Choice::new(declaration, Some(key.span), Some(value));
                 choices.push(choice);
@@ -160,8 +160,8 @@ pub fn with_needed(cni: Option<Choice>, addons: Vec<Choice>) -> Vec<Choice> {
         let place = all[index].place;
         let keys: Vec<_> = all[index].requirements().flat_map(|it| it.addons.clone()).collect();
         for key in keys {
-            let declaration = of(Kind::Addon).find(|declaration| declaration.key == key);
-            let missing = declaration.filter(|it| all.iter().all(|other| other.declaration.name != it.name));
+            let missing =
+                find(Kind::Addon, &key).filter(|it| all.iter().all(|other| other.declaration.name != it.name));
             all.extend(missing.map(|declaration| Choice::new(declaration, place, None).0));
         }
     }

@@ -9,7 +9,7 @@ mod implies;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 
 use semver::{Version, VersionReq};
@@ -273,31 +273,55 @@ pub enum Error {
     },
 }
 
-static ALL: LazyLock<Result<Vec<Arc<Declaration>>, Error>> = LazyLock::new(load);
+/// A folder with a declaration, which is read at its first use: most specs use few of them.
+struct Folder {
+    kind: Kind,
+    name: &'static str,
+    declaration: OnceLock<Result<Arc<Declaration>, Error>>,
+}
 
-/// Every declaration, plugins first, in the order of their names; none if one of them cannot be read, see [`check`].
-pub fn all() -> &'static [Arc<Declaration>] {
-    ALL.as_deref().unwrap_or_default()
+/// Plugins first, in the order of their names.
+static FOLDERS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
+    let folders = [Kind::Cni, Kind::Addon].map(|kind| {
+        let names = template::folders(kind.folder()).into_iter();
+        names.map(move |name| Folder {
+            kind,
+            name,
+            declaration: OnceLock::new(),
+        })
+    });
+    folders.into_iter().flatten().collect()
+});
+
+impl Folder {
+    fn read(&self) -> Result<&Arc<Declaration>, &Error> {
+        let load = || Declaration::load(self.kind, self.name);
+        self.declaration.get_or_init(load).as_ref()
+    }
+}
+
+/// Every declaration that can be read, plugins first, in the order of their names; see [`check`].
+pub fn all() -> impl Iterator<Item = &'static Arc<Declaration>> {
+    FOLDERS.iter().filter_map(|folder| folder.read().ok())
 }
 
 /// Whether the declarations of this build can be read.
 pub fn check() -> Result<(), Error> {
-    ALL.as_ref().map(|_| ()).map_err(Clone::clone)
+    let mut folders = FOLDERS.iter();
+    folders.try_for_each(|folder| folder.read().map(drop).map_err(Clone::clone))
 }
 
 /// The declarations of a kind.
 pub fn of(kind: Kind) -> impl Iterator<Item = &'static Arc<Declaration>> {
-    all().iter().filter(move |declaration| declaration.kind == kind)
+    let folders = FOLDERS.iter().filter(move |folder| folder.kind == kind);
+    folders.filter_map(|folder| folder.read().ok())
 }
 
-fn load() -> Result<Vec<Arc<Declaration>>, Error> {
-    let folders =
-        [Kind::Cni, Kind::Addon].map(|kind| template::folders(kind.folder()).into_iter().map(move |it| (kind, it)));
-    folders
-        .into_iter()
-        .flatten()
-        .map(|(kind, name)| Declaration::load(kind, name))
-        .collect()
+/// The declaration of a key of the spec; no other one is read.
+pub fn find(kind: Kind, key: &str) -> Option<&'static Arc<Declaration>> {
+    let mut folders = FOLDERS.iter();
+    let folder = folders.find(|folder| folder.kind == kind && camel(folder.name) == key)?;
+    folder.read().ok()
 }
 
 impl Declaration {

@@ -47,12 +47,16 @@ const LEVELS: [&str; 3] = ["NodeSettings", "Node", "Pool"];
 
 /// The schema of a spec.
 pub fn json(profiles: &Profiles) -> Value {
-    let mut schema = of_types();
-    Plain.transform(&mut schema);
-    let mut schema = schema.to_value();
-    annotate(&mut schema, &notes());
+    static PLAIN: LazyLock<Value> = LazyLock::new(|| {
+        let mut schema = of_types();
+        Plain.transform(&mut schema);
+        let mut schema = schema.to_value();
+        annotate(&mut schema, &notes());
+        head(schema)
+    });
+    let mut schema = PLAIN.clone();
     name_profiles(&mut schema, profiles);
-    head(schema)
+    schema
 }
 
 /// The schema from types and declarations, with marks for secrets (`writeOnly`) and for [`OWN_TEXT`].

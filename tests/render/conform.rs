@@ -20,23 +20,23 @@ use firelay::{
     secrets::Bundle,
 };
 use firelay_yaml::diagnostic::Source;
+use rayon::prelude::*;
 use support::{Example, Files, documents, examples, output, read_cloud_init, read_document, said, succeed};
 
 /// Every example, rendered once.
 struct Rendered {
     example: Example,
-    out: tempfile::TempDir,
+    out: &'static Path,
     /// Files by node, sorted by name.
     files: BTreeMap<String, Files>,
 }
 
 static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| {
     examples()
-        .into_iter()
+        .into_par_iter()
         .map(|example| {
-            let out = tempfile::tempdir().unwrap();
-            support::render(&example, out.path());
-            let files = documents(out.path())
+            let out = support::rendered(&example.name);
+            let files = documents(out)
                 .into_iter()
                 .map(|(node, path)| (node, read_document(&path)));
             Rendered {
@@ -157,7 +157,7 @@ for path in sys.argv[1:]:
 #[test]
 fn cloud_init_finds_nothing_to_say() {
     for rendered in RENDERED.iter() {
-        let documents = documents(rendered.out.path());
+        let documents = documents(rendered.out);
         let documents: Vec<_> = documents
             .iter()
             .filter(|(_, path)| path.ends_with("user-data"))
@@ -178,7 +178,7 @@ fn cloud_init_finds_nothing_to_say() {
 #[test]
 fn ignition_finds_nothing_to_say() {
     for rendered in RENDERED.iter() {
-        for (node, path) in documents(rendered.out.path())
+        for (node, path) in documents(rendered.out)
             .iter()
             .filter(|(_, path)| path.ends_with("config.ign"))
         {
@@ -214,54 +214,94 @@ fn authority(path: &str) -> &'static str {
     }
 }
 
+/// The public keys of the certificates or private keys in a file, in order, as OpenSSL prints them.
+fn public_keys(root: &Path, file: &str) -> Vec<String> {
+    let text = openssl(root, &format!("storeutl -noout -text {file}"));
+    let mut lines = text.lines().map(str::trim);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        // Of EC keys and of RSA keys.
+        if ["pub:", "modulus:"].contains(&line.to_lowercase().as_str()) {
+            let digits = |line: &&str| line.chars().all(|c| c == ':' || c.is_ascii_hexdigit());
+            found.push(lines.by_ref().take_while(digits).collect());
+        }
+    }
+    found
+}
+
+/// Pairs of PEM texts, a certificate and its private key, compared by OpenSSL in one run for each side.
+fn check_pairs(root: &Path, pairs: &[(String, [String; 2])], node: &str) {
+    for (file, side) in [("certificates.pem", 0), ("keys.pem", 1)] {
+        let texts = pairs.iter().map(|(_, pair)| pair[side].trim_end().to_owned() + "\n");
+        fs::write(root.join(file), texts.collect::<String>()).unwrap();
+    }
+    let (certificates, keys) = (public_keys(root, "certificates.pem"), public_keys(root, "keys.pem"));
+    assert_eq!([certificates.len(), keys.len()], [pairs.len(); 2], "{node}");
+    for ((name, _), (of_certificate, of_key)) in pairs.iter().zip(certificates.iter().zip(&keys)) {
+        assert!(of_key.len() > 64 && of_certificate == of_key, "{node} {name}");
+    }
+}
+
+/// The first PEM block of a kind in a text.
+fn block(text: &str, kind: &str) -> String {
+    let mut blocks = text.split_inclusive("-----END");
+    let before = blocks.find(|part| part.contains("-----BEGIN") && part.contains(kind));
+    let start = before.and_then(|part| part.find("-----BEGIN"));
+    let block = before.zip(start).map(|(part, start)| &part[start..]);
+    let block = block.unwrap_or_else(|| panic!("no {kind} in a file"));
+    let label = block["-----BEGIN ".len()..].split("-----").next().unwrap();
+    format!("{block} {label}-----\n")
+}
+
 #[test]
 fn every_leaf_verifies_and_every_key_matches() {
-    let mut leaves = 0;
+    let mut looked_at = 0;
     for rendered in RENDERED.iter() {
         for (node, files) in &rendered.files {
             let directory = tempfile::tempdir().unwrap();
             lay(files, directory.path());
             let staging = directory.path().join("etc/firelay");
-            for (path, (_, content)) in files
+            let text = |path: &str| &files[&format!("/etc/firelay/{path}")].1;
+            let of_key = |path: &str| block(text(path), "PRIVATE KEY");
+            // Files elsewhere belong to the user.
+            let certificates = files
                 .iter()
                 .filter(|(_, file)| file.1.starts_with("-----BEGIN CERTIFICATE"))
-            {
-                // Files elsewhere belong to the user.
-                let leaf = path.strip_prefix("/etc/firelay/");
-                let Some(leaf) = leaf.filter(|leaf| !leaf.ends_with("ca.crt")) else {
-                    continue;
-                };
-                // The certificates of the fixed bundles expire.
-                openssl(
-                    &staging,
-                    &format!("verify -x509_strict -no_check_time -CAfile {} {leaf}", authority(leaf)),
-                );
-                let key = if content.contains("PRIVATE KEY") {
-                    leaf.to_owned()
-                } else {
-                    leaf.replace(".crt", ".key")
-                };
-                let of_certificate = openssl(&staging, &format!("x509 -in {leaf} -noout -pubkey"));
-                let of_key = openssl(&staging, &format!("pkey -in {key} -pubout"));
-                assert_eq!(of_certificate, of_key, "{} {node} {leaf}", rendered.example.name);
-                leaves += 1;
+                .filter_map(|(path, _)| path.strip_prefix("/etc/firelay/"));
+            let (authorities, leaves): (Vec<_>, Vec<_>) = certificates.partition(|path| path.ends_with("ca.crt"));
+            let mut signed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for leaf in &leaves {
+                signed.entry(authority(leaf)).or_default().push(leaf);
             }
-            check_authority_keys(&staging, files);
+            for (authority, leaves) in signed {
+                // The certificates of the fixed bundles expire.
+                let said = openssl(
+                    &staging,
+                    &format!(
+                        "verify -x509_strict -no_check_time -CAfile {authority} {}",
+                        leaves.join(" ")
+                    ),
+                );
+                assert_eq!(said.matches(": OK").count(), leaves.len(), "{said}");
+            }
+            let with_key = |path: &&&str| files.contains_key(&format!("/etc/firelay/{}", path.replace(".crt", ".key")));
+            let pairs = leaves.iter().chain(authorities.iter().filter(with_key)).map(|path| {
+                let key = match text(path).contains("PRIVATE KEY") {
+                    true => of_key(path),
+                    false => of_key(&path.replace(".crt", ".key")),
+                };
+                ((*path).to_owned(), [block(text(path), "CERTIFICATE"), key])
+            });
+            let name = format!("{} {node}", rendered.example.name);
+            check_pairs(&staging, &pairs.collect::<Vec<_>>(), &name);
+            check_service_account(&staging, files);
+            looked_at += leaves.len();
         }
     }
-    assert!(leaves > 150, "only {leaves} leaves were looked at");
+    assert!(looked_at > 150, "only {looked_at} leaves were looked at");
 }
 
-fn check_authority_keys(staging: &Path, files: &Files) {
-    for name in ["pki/ca", "pki/front-proxy-ca", "pki/etcd/ca"] {
-        if files.contains_key(&format!("/etc/firelay/{name}.key")) {
-            let of_certificate = openssl(staging, &format!("x509 -in {name}.crt -noout -pubkey"));
-            assert_eq!(
-                of_certificate,
-                openssl(staging, &format!("pkey -in {name}.key -pubout"))
-            );
-        }
-    }
+fn check_service_account(staging: &Path, files: &Files) {
     if files.contains_key("/etc/firelay/pki/sa.key") {
         let public = fs::read_to_string(staging.join("pki/sa.pub")).unwrap();
         // Documents have PEM on one line.
@@ -441,7 +481,7 @@ fn the_largest_document_of_ha_ubuntu_fits_ec2() {
         .find(|rendered| rendered.example.name == "ha-ubuntu")
         .unwrap();
     let manifest: serde_json::Value =
-        serde_json::from_slice(&fs::read(rendered.out.path().join("manifest.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(rendered.out.join("manifest.json")).unwrap()).unwrap();
     let counted: Vec<_> = manifest["files"]
         .as_array()
         .unwrap()
@@ -450,9 +490,9 @@ fn the_largest_document_of_ha_ubuntu_fits_ec2() {
         .collect();
     assert_eq!(counted.len(), 6);
     assert!(counted.iter().all(|bytes| *bytes <= 16_384), "{counted:?}");
-    let sent = fs::read_to_string(rendered.out.path().join("nodes/cp1/user-data.gz.b64")).unwrap();
+    let sent = fs::read_to_string(rendered.out.join("nodes/cp1/user-data.gz.b64")).unwrap();
     let gzip = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, sent).unwrap();
     assert_eq!(gzip.len() as u64, *counted.iter().max().unwrap());
-    let plain = fs::read(rendered.out.path().join("nodes/cp1/user-data")).unwrap();
+    let plain = fs::read(rendered.out.join("nodes/cp1/user-data")).unwrap();
     assert!(read_cloud_init(&gzip) == read_cloud_init(&plain));
 }

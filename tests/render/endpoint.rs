@@ -230,9 +230,7 @@ fn the_proxy_leads_to_every_control_plane_that_is_ready_and_ours() {
 
 /// The static pod of a node, parsed as YAML 1.1.
 fn pod(name: &str, node: &str, manifest: &str) -> Value {
-    let out = tempfile::tempdir().unwrap();
-    support::render(&example(name), out.path());
-    let nodes = read_tree(out.path());
+    let nodes = read_tree(support::rendered(name));
     let path = format!("/etc/firelay/endpoint/{manifest}.yaml");
     let holders: Vec<_> = nodes.iter().filter(|(_, files)| files.contains_key(&path)).collect();
     assert!(holders.iter().all(|(holder, files)| {
@@ -383,8 +381,7 @@ fn api_servers_are_named_by_the_addresses_that_lead_to_them() {
         ),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        support::render(&example(name), &directory.path().join("out"));
-        let certificate = &read_tree(&directory.path().join("out"))["cp1"]["/etc/firelay/pki/apiserver.crt"].1;
+        let certificate = &read_tree(support::rendered(name))["cp1"]["/etc/firelay/pki/apiserver.crt"].1;
         fs::write(directory.path().join("crt"), certificate).unwrap();
         let mut openssl = Command::new("openssl");
         openssl

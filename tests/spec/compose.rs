@@ -133,7 +133,8 @@ fn values_that_are_tried_count_like_those_that_are_set() {
             &[("MODE", "default")],
         );
         input.set(assignments);
-        let find = |source: &mut Source, name: &str| Ok(Library::embedded(source).unwrap().baseline(source, name));
+        let find =
+            |source: &mut Source, name: &str| Ok(Library::embedded_baselines(source).unwrap().baseline(source, name));
         Composed::new::<Infallible>(input, find).unwrap()
     };
     let read = |spec: &Composed| {

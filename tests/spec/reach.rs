@@ -348,8 +348,7 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
         return Err(render(&redact_spec(&project.spec), &idle, false));
     }
     let plan = &project.plan;
-    let bundle = bundle();
-    let assembly = Assembly::new(&project, &bundle, false).map_err(|failure| format!("{failure:?}"))?;
+    let assembly = Assembly::new(&project, &BUNDLE, false).map_err(|failure| format!("{failure:?}"))?;
     let nodes = for_each_node(&plan.nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
         let sent = match depth {
@@ -375,14 +374,11 @@ fn rendered(text: &str, depth: Depth) -> Result<String, String> {
     Ok(format!("{:x?}", Sha256::digest(format!("{made} {nodes:?}"))))
 }
 
-fn bundle() -> Bundle {
-    let path = support::example("single-node").bundle;
-    let directory = tempfile::tempdir().unwrap();
-    let own = directory.path().join("bundle.secrets.yaml");
-    fs::copy(path, &own).unwrap();
-    fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    firelay::secrets::BundleText::read(&own).unwrap().open(&[]).unwrap()
-}
+/// The bundle of every spec here, read once.
+static BUNDLE: LazyLock<Bundle> = LazyLock::new(|| {
+    let text = fs::read_to_string(support::example("single-node").bundle).unwrap();
+    Bundle::parse("bundle", &text).unwrap()
+});
 
 /// The base with the settings that a key requires.
 fn base(path: &str) -> Value {

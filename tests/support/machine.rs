@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Files, example, output, read_tree, render, said};
+use super::{Files, output, read_tree, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
 const PLACES: [&str; 30] = [
@@ -77,11 +77,9 @@ static EXAMPLES: LazyLock<Mutex<BTreeMap<String, BTreeMap<String, Files>>>> = La
 
 fn files(name: &str, node: &str) -> Files {
     let mut examples = EXAMPLES.lock().unwrap();
-    let nodes = examples.entry(name.to_owned()).or_insert_with(|| {
-        let out = tempfile::tempdir().unwrap();
-        render(&example(name), out.path());
-        read_tree(out.path())
-    });
+    let nodes = examples
+        .entry(name.to_owned())
+        .or_insert_with(|| read_tree(super::rendered(name)));
     nodes[node].clone()
 }
 

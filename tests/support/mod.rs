@@ -5,6 +5,7 @@ pub mod golden;
 pub mod machine;
 pub mod openapi;
 pub mod plan;
+mod python;
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +14,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::Mutex,
+    sync::{LazyLock, Mutex, OnceLock},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -100,6 +101,18 @@ pub fn render(example: &Example, out: &Path) {
         .arg("--out")
         .arg(out);
     succeed(&mut command, "firelay");
+}
+
+/// The tree of an example, rendered once in each test program, for tests that change nothing in it.
+pub fn rendered(name: &str) -> &'static Path {
+    static TREES: LazyLock<BTreeMap<String, OnceLock<tempfile::TempDir>>> =
+        LazyLock::new(|| examples().into_iter().map(|it| (it.name, OnceLock::new())).collect());
+    let tree = TREES[name].get_or_init(|| {
+        let out = tempfile::tempdir().unwrap();
+        render(&example(name), out.path());
+        out
+    });
+    tree.path()
 }
 
 impl Example {
@@ -217,11 +230,7 @@ pub fn read_cloud_init(user_data: &[u8]) -> CloudConfig {
 }
 
 fn ask_cloud_init(user_data: &[u8]) -> CloudConfig {
-    let mut python = Command::new("/usr/bin/python3");
-    python.arg(root().join("tests/read_cloud_init.py"));
-    let output = pipe(&mut python, "cloud-init", user_data);
-    assert!(output.status.success(), "{}", said(&output));
-    let read: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let read = python::output(include_str!("../read_cloud_init.py"), user_data);
     let files = read["files"].as_array().unwrap().iter().map(|file| {
         assert_eq!(file["owner"], "root:root");
         let content = STANDARD.decode(file["content"].as_str().unwrap()).unwrap();
@@ -255,13 +264,7 @@ pub fn pyyaml(text: &str) -> Vec<Value> {
 
 /// The JSON output of a Python script, given a text on stdin.
 pub fn python(script: &str, input: &str) -> Value {
-    let output = pipe(
-        Command::new("/usr/bin/python3").args(["-c", script]),
-        "python3-yaml",
-        input.as_bytes(),
-    );
-    assert!(output.status.success(), "{}\n{input}", said(&output));
-    serde_json::from_slice(&output.stdout).unwrap()
+    python::output(script, input.as_bytes())
 }
 
 /// Parses an Ignition config with the `ignition-config` crate: storage files, and units as files at systemd's paths.

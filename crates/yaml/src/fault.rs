@@ -59,7 +59,10 @@ fn tab_indent(start: usize) -> Diagnostic {
 pub(super) fn line(text: &str, span: Span) -> Span {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.floor_char_boundary(span.end.min(text.len())).max(start);
-    let first = text[start..end].split(['\n', '\r']).next().unwrap_or_default();
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    // Bytes, not characters: every node of a text comes here.
+    let length = text.as_bytes()[start..end].iter().position(is_break);
+    let first = &text[start..length.map_or(end, |length| start + length)];
     Span {
         start,
         end: start + first.trim_end().len(),

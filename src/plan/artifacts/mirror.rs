@@ -82,7 +82,8 @@ fn fetched(plan: &Plan) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
 
 /// Refuses paths that a mirror cannot serve.
 pub(in crate::plan) fn check_apart(spec: &Spec, plan: &Plan, report: &mut Report) {
-    if let (Some(mirror), Some([one, other])) = (&spec.artifacts.mirror, crossed(plan)) {
+    let Some(mirror) = &spec.artifacts.mirror else { return };
+    if let Some([one, other]) = crossed(plan) {
         let finding = Diagnostic::error("FL0307", "two files would be the same one of the mirror").at(mirror.span);
         let finding = finding.label(format!("{one} and {other} have the same host and path"));
         report.push(finding.help("give one of them another URL with artifacts.overrides, or leave the mirror out"));

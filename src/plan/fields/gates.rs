@@ -46,14 +46,17 @@ impl Accepted {
     /// Enabled gates without a gate that they require. Only gates in `near`, the most specific setting, are reported.
     pub(in crate::plan) fn requirements(&self, far: &[GateSetting], near: &[GateSetting], report: &mut Report) {
         let settings: Vec<_> = far.iter().chain(near).collect();
-        for (name, others) in self.gates.requires(self.minor) {
-            for other in others.iter().filter(|other| self.lacks(name, other, &settings)) {
-                let set = |name: &str| near.iter().find(|setting| setting.name == name);
+        let set = |name: &str| near.iter().find(|setting| setting.name == name);
+        for (name, others) in self.gates.requires(self.minor).filter(|_| !near.is_empty()) {
+            for other in others {
                 let (setting, help) = match (set(name), set(other)) {
                     (Some(setting), _) => (setting, format!("turn {other} on too, or remove {name}")),
                     (None, Some(setting)) => (setting, format!("turn {name} off too, or remove {other}")),
                     (None, None) => continue,
                 };
+                if !self.lacks(name, other, &settings) {
+                    continue;
+                }
                 let message = format!("the feature gate {name} needs {other}, which is off");
                 let finding = Diagnostic::error("FL0532", message).at(setting.span);
                 report.push(finding.label("no component starts so").help(help));

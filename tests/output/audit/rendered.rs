@@ -1,13 +1,6 @@
 //! Trees of examples, and their audits.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Write,
-    path::PathBuf,
-    process::Output,
-    sync::{LazyLock, Mutex},
-};
+use std::{fs, io::Write, path::PathBuf, process::Output};
 
 use firelay::secrets::Bundle;
 use serde_json::Value;
@@ -19,22 +12,15 @@ pub struct Rendered {
     directory: tempfile::TempDir,
 }
 
-/// Trees already rendered, by example.
-static TREES: LazyLock<Mutex<BTreeMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
-
 impl Rendered {
     /// The tree of an example.
     pub fn of(name: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut trees = TREES.lock().unwrap();
-        let tree = trees.entry(name.to_owned()).or_insert_with(|| {
-            let out = tempfile::tempdir().unwrap().keep();
-            support::render(&example(name), &out);
-            out
-        });
         let mut copy = std::process::Command::new("cp");
         succeed(
-            copy.arg("-r").arg(&*tree).arg(directory.path().join("out")),
+            copy.arg("-r")
+                .arg(support::rendered(name))
+                .arg(directory.path().join("out")),
             "coreutils",
         );
         example(name).lay_bundle(&directory.path().join("bundle.secrets.yaml"));

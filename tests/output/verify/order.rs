@@ -1,12 +1,7 @@
 //! The order of the first boot: it is complete in all examples, and tampering is found. The drawings of two examples
 //! are golden files.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    process::Command,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeSet, fs, process::Command, sync::Arc};
 
 use firelay_verify::{
     Finding, Level, Tree, What, graph as drawing,
@@ -15,7 +10,7 @@ use firelay_verify::{
 
 use super::{
     support::{
-        self, Example, examples,
+        self, examples,
         golden::{Golden, blessing},
     },
     tampering::NOW,
@@ -32,18 +27,12 @@ const ENV: &str = "/etc/firelay/node.env";
 const UNIT: &str = "/etc/systemd/system/firelay.service";
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 
-/// The trees of the examples, rendered once.
-static TREES: LazyLock<BTreeMap<String, tempfile::TempDir>> = LazyLock::new(|| {
-    let rendered = |example: Example| {
-        let out = tempfile::tempdir().unwrap();
-        support::render(&example, out.path());
-        (example.name, out)
-    };
-    examples().into_iter().map(rendered).collect()
-});
+fn names() -> Vec<String> {
+    examples().into_iter().map(|example| example.name).collect()
+}
 
 fn tree(example: &str) -> Tree {
-    Tree::open(TREES[example].path()).unwrap()
+    Tree::open(support::rendered(example)).unwrap()
 }
 
 fn write(tree: &mut Tree, machine: &str, path: &str, text: Option<&str>) {
@@ -95,7 +84,7 @@ fn found(tree: &Tree, code: &str, documents: &[&str]) -> String {
 
 #[test]
 fn the_examples_have_an_order() {
-    for name in TREES.keys() {
+    for name in &names() {
         let tree = tree(name);
         let findings = check(&tree);
         assert!(findings.is_empty(), "{name}: {findings:#?}");
@@ -157,7 +146,7 @@ fn every_step_of_the_examples_is_in_the_table() {
     let table = table();
     let steps = table["steps"].as_array().unwrap().iter();
     let files: BTreeSet<_> = steps.map(|step| step["file"].as_str().unwrap()).collect();
-    for name in TREES.keys() {
+    for name in &names() {
         for machine in &tree(name).machines {
             let paths = machine.root.entries.keys();
             for (_, file) in paths.filter_map(|path| path.split_once("/steps/")) {
@@ -175,7 +164,7 @@ fn table() -> serde_json::Value {
 /// A script is firelay's own; otherwise the first foreign line is reported.
 #[test]
 fn a_script_with_other_text() {
-    for name in TREES.keys() {
+    for name in &names() {
         for machine in &tree(name).machines {
             assert_eq!(check_scripts(machine), [], "{name}");
         }
@@ -740,7 +729,7 @@ fn the_page_shows_a_drawing() {
 #[test]
 fn the_drawings_of_all_examples_are_well_formed() {
     let directory = tempfile::tempdir().unwrap();
-    for name in TREES.keys() {
+    for name in &names() {
         let picture = Picture::of(&tree(name));
         let svg = directory.path().join(format!("{name}.svg"));
         fs::write(&svg, drawing::svg(&picture).unwrap()).unwrap();
@@ -792,7 +781,7 @@ fn forty_workers_are_one_line() {
 
 #[test]
 fn the_verb_draws_and_reports() {
-    let out = TREES["external-etcd"].path();
+    let out = support::rendered("external-etcd");
     let run = |arguments: &[&str]| {
         let mut command = support::firelay(&["graph"]);
         support::succeed(command.arg(out).args(arguments), "firelay")

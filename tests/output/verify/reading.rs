@@ -10,11 +10,10 @@ use super::support::{self, Files, examples};
 fn every_machine_of_the_examples_is_read_as_its_system_reads_it() {
     let (mut rungs, mut formats) = (BTreeMap::new(), [0, 0]);
     for example in examples() {
-        let out = tempfile::tempdir().unwrap();
-        support::render(&example, out.path());
-        let tree = Tree::open(out.path()).unwrap();
+        let out = support::rendered(&example.name);
+        let tree = Tree::open(out).unwrap();
         assert!(tree.faults.is_empty(), "{:?}", tree.faults);
-        let plain = support::read_tree(out.path());
+        let plain = support::read_tree(out);
         assert_eq!(tree.machines.len(), plain.len(), "{}", example.name);
         for machine in &tree.machines {
             let place = format!("{} {}", example.name, machine.name);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use time::{OffsetDateTime, macros::datetime};
 
-use super::support::{self, example};
+use super::support;
 
 /// A day on which the certificates of the fixed bundles are valid; the same as `support::NOW`.
 pub const NOW: OffsetDateTime = datetime!(2026-12-01 0:00 UTC);
@@ -36,9 +36,7 @@ impl Tampered {
     }
 
     fn render(name: &str) -> Self {
-        let out = tempfile::tempdir().unwrap();
-        support::render(&example(name), out.path());
-        let mut files: BTreeMap<_, _> = support::tree(out.path())
+        let mut files: BTreeMap<_, _> = support::tree(support::rendered(name))
             .into_iter()
             .filter_map(|(path, entry)| Some((path, entry.content?)))
             .collect();

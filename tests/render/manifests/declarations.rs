@@ -65,7 +65,7 @@ fn declarations_are_well_formed() {
         );
     }
     for profile in support::plan::PROFILES.kubernetes.values() {
-        let known = |name: &String| declaration::all().iter().any(|it| it.name == *name);
+        let known = |name: &String| declaration::all().any(|it| it.name == *name);
         assert!(profile.addons.keys().all(known), "{}", profile.minor);
     }
 }

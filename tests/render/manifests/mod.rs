@@ -106,10 +106,8 @@ static DOCUMENTS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 fn cases() -> (Vec<(String, Plan)>, Vec<String>) {
     let versions = newest();
     let none = Map::new();
-    let mut examples: Vec<_> = declaration::all().iter().map(|it| (&**it, &none)).collect();
-    let given = declaration::all()
-        .iter()
-        .flat_map(|it| it.examples.iter().map(move |example| (&**it, example)));
+    let mut examples: Vec<_> = declaration::all().map(|it| (&**it, &none)).collect();
+    let given = declaration::all().flat_map(|it| it.examples.iter().map(move |example| (&**it, example)));
     examples.extend(given.filter(|(_, example)| !example.is_empty()));
     let results: Vec<_> = examples
         .par_iter()
@@ -197,7 +195,7 @@ fn refused_objects() -> Vec<String> {
             objects.entry((minor, object.to_string())).or_insert((object, case));
         }
     }
-    let defined: BTreeSet<_> = declaration::all().iter().flat_map(|it| &it.defines).collect();
+    let defined: BTreeSet<_> = declaration::all().flat_map(|it| &it.defines).collect();
     let builtin = |object: &Value| {
         let group = object["apiVersion"].as_str().unwrap().split('/').next().unwrap();
         !group.contains('.') || group.ends_with(".k8s.io") && !defined.iter().any(|own| *own == group)

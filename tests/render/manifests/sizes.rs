@@ -45,8 +45,8 @@ fn text_of(declaration: &Declaration, version: &str) -> Option<String> {
         case.plan().ok().map(|plan| files(&plan))
     };
     let base = match declaration.kind {
-        Kind::Cni => declaration::all().iter().find(|it| it.name == "none")?,
-        Kind::Addon => declaration::all().iter().find(|it| it.default)?,
+        Kind::Cni => declaration::all().find(|it| it.name == "none")?,
+        Kind::Addon => declaration::all().find(|it| it.default)?,
     };
     let texts = super::PLATFORMS
         .iter()
@@ -118,9 +118,7 @@ fn founder(platform: &str, plugin: &str) -> String {
 
 /// The table with a row for each plugin and a column for each platform.
 fn founders() -> String {
-    let plugins = declaration::all()
-        .iter()
-        .filter(|it| it.kind == Kind::Cni && it.manifests.is_none());
+    let plugins = declaration::all().filter(|it| it.kind == Kind::Cni && it.manifests.is_none());
     let names = LIMITED.map(|(platform, limit)| format!("{platform} ({limit})"));
     let head = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(LIMITED.len()));
     let row = |plugin: &Arc<Declaration>| {
@@ -138,7 +136,6 @@ fn founders() -> String {
 fn the_page_of_sizes_is_as_rendered() {
     let version = newest().pop().unwrap();
     let rows: String = declaration::all()
-        .iter()
         .filter(|it| it.manifests.is_none())
         .filter_map(|it| row(it, &version))
         .collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::desk::Desk;
-use super::support::{examples, firelay, pyyaml, read_tree, render};
+use super::support::{examples, firelay, pyyaml, read_tree, rendered};
 use serde_json::Value;
 
 const FLANNEL: &str = "ghcr.io/flannel-io/flannel:v0.28.9";
@@ -32,10 +32,8 @@ fn every_image_that_a_document_names_is_listed() {
             .lines()
             .map(str::to_owned)
             .collect();
-        let out = tempfile::tempdir().unwrap();
-        render(&example, &out.path().join("out"));
         let mut named = BTreeSet::new();
-        for (path, (_, text)) in read_tree(&out.path().join("out")).into_values().flatten() {
+        for (path, (_, text)) in read_tree(rendered(&example.name)).into_values().flatten() {
             if path.ends_with(".yaml") && text.contains("containers:") {
                 pyyaml(&text)
                     .iter()

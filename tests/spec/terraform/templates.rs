@@ -7,7 +7,7 @@ use hcl::eval::{Context, Evaluate};
 use hcl::template::Template;
 
 use super::desk::Desk;
-use super::support::{Example, documents, examples, output, pipe, render, said, succeed};
+use super::support::{Example, documents, examples, output, pipe, rendered, said, succeed};
 
 /// Sequences with a meaning in template engines.
 const TERRAFORM: [&str; 2] = ["${", "%{"];
@@ -16,9 +16,7 @@ const JINJA: [&str; 3] = ["{{", "{%", "{#"];
 /// The founder and the last worker of every example.
 fn texts() -> Vec<(String, String)> {
     let of = |example: Example| {
-        let out = tempfile::tempdir().unwrap();
-        render(&example, out.path());
-        let mut documents = documents(out.path());
+        let mut documents = documents(rendered(&example.name));
         documents.sort();
         let ends = [documents.first().cloned(), documents.last().cloned()];
         let read =
