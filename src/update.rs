@@ -16,16 +16,17 @@ use firelay_verify::{Entry, Machine, What};
 
 use crate::{
     changes::{
-        Handler, MachineChange, handler,
+        Configuration, Handler, MachineChange, handler,
         registration::{self, Binary, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
     node::{
         self, Text,
-        kubeadm::PATCHES_DIRECTORY,
+        kubeadm::{INIT, PATCHES_DIRECTORY, init_of_node},
         update::{Envelope, UpdateSteps, envelope, scripts},
     },
     plan::{NodePlan, Plan},
+    record::Founding,
     spec::JoinIdentity,
 };
 
@@ -56,8 +57,6 @@ const PODS: [&str; 5] = [
 ];
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
-/// kubeadm's configuration of a founder, which is deleted once it was used.
-const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 
 /// One machine of a cluster that is updated.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +73,12 @@ pub struct Change<'a> {
     pub change: &'a MachineChange,
     /// Generations of both documents.
     pub generations: (u32, u32),
+    /// kubeadm's configuration of the cluster, if it has changed.
+    pub configuration: Option<&'a Configuration>,
     /// Kubernetes gets another version, and a control plane upgrades the cluster in place.
     pub upgrades: bool,
-    /// This machine does it.
-    pub apply: bool,
+    /// This machine upgrades the cluster and uploads its configuration.
+    pub leads: bool,
 }
 
 /// The payload of a script: files by path below its directory.
@@ -125,6 +126,7 @@ fn payload(change: &Change<'_>) -> Result<(Payload, bool), node::Error> {
     for (path, mode, text) in scripts(change.plan, change.node, &steps)? {
         payload.insert(path, (mode, text.as_bytes().to_vec()));
     }
+    payload.extend(configuration_files(change)?);
     payload.extend(
         lists
             .into_iter()
@@ -251,6 +253,14 @@ fn units(change: &Change<'_>) -> String {
         _ => None,
     };
     let mut lines: BTreeSet<_> = change.change.handlers().iter().filter_map(line).collect();
+    if change
+        .change
+        .handlers()
+        .iter()
+        .any(|own| matches!(own, Handler::Kubeadm | Handler::Configure))
+    {
+        lines.insert("restart kubelet.service\n".to_owned());
+    }
     for (folder, unit) in [
         (ETCD_CERTIFICATES, "etcd.service"),
         ("/etc/firelay/kubelet/", "kubelet.service"),
@@ -268,6 +278,32 @@ fn pods(change: &Change<'_>) -> Vec<&'static str> {
     let named = |name: &str| handlers.contains(&Handler::Pod(name.to_owned()));
     let certificates = change.node.roles.control_plane && handlers.contains(&Handler::Certificates);
     PODS.into_iter().filter(|pod| certificates || named(pod)).collect()
+}
+
+/// kubeadm's configuration, if the machine applies it.
+fn configuration<'a>(change: &Change<'a>) -> Option<&'a Configuration> {
+    change
+        .configuration
+        .filter(|_| change.change.handlers().contains(&Handler::Configure))
+}
+
+fn changes_part(change: &Change<'_>, part: Founding) -> bool {
+    configuration(change).is_some_and(|own| own.parts.contains(&part))
+}
+
+/// The configuration for phases of `kubeadm init`, and the digest by which a machine knows it.
+fn configuration_files(change: &Change<'_>) -> Result<Payload, node::Error> {
+    let mut payload = Payload::new();
+    let Some(own) = configuration(change) else {
+        return Ok(payload);
+    };
+    let mut put = |name: &str, text: String| payload.insert(name.to_owned(), (0o600, text.into_bytes()));
+    put("configuration", format!("{}\n", own.digest()));
+    if change.node.roles.control_plane {
+        let node = init_of_node(change.plan, change.node)?;
+        put("configuration.yaml", format!("{node}---\n{}", own.text));
+    }
+    Ok(payload)
 }
 
 fn changes_below(change: &Change<'_>, folder: &str) -> bool {
@@ -318,9 +354,14 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             Handler::Step(step) => Some(step),
             _ => None,
         }),
-        kubeadm: handlers.contains(&Handler::Kubeadm),
-        apply: change.apply,
+        kubeadm: [Handler::Kubeadm, Handler::Configure]
+            .iter()
+            .any(|own| handlers.contains(own)),
+        leads: change.leads,
         upgrades: change.upgrades,
+        configuration: configuration(change).is_some(),
+        etcd_configuration: changes_part(change, Founding::Etcd),
+        proxy_configuration: changes_part(change, Founding::KubeProxy) && change.plan.kubernetes.kube_proxy.is_some(),
         patches: match change.new.root.below(PATCHES_DIRECTORY).next() {
             Some(_) => PATCHES_DIRECTORY,
             None => "",

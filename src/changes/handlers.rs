@@ -18,6 +18,8 @@ pub enum Handler {
     Restart(String),
     /// Runs a step of the first boot again.
     Step(String),
+    /// Applies kubeadm's configuration of the cluster.
+    Configure,
     /// Goes through kubeadm.
     Kubeadm,
     /// Lays keys and certificates where components read them, and restarts these.
@@ -47,6 +49,7 @@ impl Handler {
             Self::Reload(unit) => Some(format!("reload {unit}")),
             Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
             Self::Step(step) => Some(format!("run {step} again")),
+            Self::Configure => Some("apply kubeadm's configuration".to_owned()),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
             Self::Certificates => Some("change keys and certificates".to_owned()),
             Self::Drain => Some("drain".to_owned()),

@@ -2,6 +2,7 @@
 //!
 //! A file's handler, what a running machine does when the file changes, is data: `templates/update.yaml`.
 
+mod configuration;
 mod files;
 mod handlers;
 pub mod registration;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+pub use configuration::Configuration;
 pub use files::{FieldChange, FileChange, compare};
 pub use handlers::{Handler, handler, pattern, patterns};
 pub use steps::{Member, Step, steps};

@@ -9,7 +9,7 @@ use super::{
     failure::Failure,
     project::Project,
     render::same_cluster,
-    state::{Manifests, Rendering, State, Update},
+    state::{Applying, Rendering, State, Update},
 };
 use crate::{
     changes::Counts,
@@ -35,12 +35,13 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
         bundle: &bundle,
         nodes: &project.plan.nodes,
         whole: true,
-        manifests: Manifests::IfChanged,
+        applying: Applying::IF_CHANGED,
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, &state, manifest)?;
     let changes = compare::changes(&project, &update, last.as_ref())?;
     update.check_members(&changes);
+    update.check_configuration(&changes);
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
     Report::new(&project, &update, &changes, counts).print(&project, &update, args.output)?;

@@ -21,7 +21,7 @@ use super::{
     git, measure, plan,
     project::Project,
     seed,
-    state::{Manifests, Rendering, State, Update},
+    state::{Applying, Rendering, State, Update},
     streams,
     update::{self as scripts, Base},
     variables::{self, MachineVariables},
@@ -55,15 +55,8 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         return print(args, &project, &nodes, &secrets, &state);
     }
     let tree = begin(args, &project, &secrets.bundle)?;
-    let manifests = in_place.map_or(Manifests::Warned, scripts::manifests);
-    let mut update = update(
-        args,
-        &project,
-        &secrets.bundle,
-        &state,
-        (tree.last(), manifests),
-        &nodes,
-    )?;
+    let applying = in_place.map_or(Applying::NEVER, scripts::applying);
+    let mut update = update(args, &project, &secrets.bundle, &state, (tree.last(), applying), &nodes)?;
     let base = in_place
         .map(|in_place| Base::open(in_place, &project, &tree, &update))
         .transpose()?;
@@ -86,6 +79,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         None => replaced(plan::changed_members(&project, &update, (&args.out, &tree, &manifest))?),
     };
     update.check_members(&members);
+    update.check_configuration(&members);
     update.refuse_forbidden()?;
     let finished = place(&secrets, &state, &update, tree, manifest)?;
     warn_of_leftovers(&args.out, &finished.left)?;
@@ -176,7 +170,7 @@ fn update<'a>(
     project: &'a Project,
     bundle: &'a Bundle,
     state: &'a State,
-    (last, manifests): (Option<&Manifest>, Manifests),
+    (last, applying): (Option<&Manifest>, Applying),
     nodes: &'a [NodePlan],
 ) -> Result<Update<'a>, Failure> {
     let rendering = Rendering {
@@ -186,7 +180,7 @@ fn update<'a>(
         bundle,
         nodes,
         whole: args.node.is_empty(),
-        manifests,
+        applying,
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, state, last)?;
@@ -204,7 +198,7 @@ fn print(
     state: &State,
 ) -> Result<(), Failure> {
     let bundle = &secrets.bundle;
-    let update = update(args, project, bundle, state, (None, Manifests::Warned), nodes)?;
+    let update = update(args, project, bundle, state, (None, Applying::NEVER), nodes)?;
     update.refuse_undated()?;
     let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);

@@ -11,7 +11,7 @@ use std::{
 };
 
 pub use base::refuse_foreign;
-pub use update::{Manifests, Render as Rendering, Update, whole_second};
+pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{
     failure::Failure,

@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use firelay_verify::Machine;
 use semver::Version;
 use serde::Serialize;
 
@@ -16,7 +15,7 @@ use super::{
     plan::{self, Pair},
     project::Project,
     render::{self, same_cluster},
-    state::{Manifests, Update},
+    state::{Apply, Applying, Update},
     streams::{self, counted},
 };
 use crate::{
@@ -41,11 +40,15 @@ pub fn run(args: &cli::Update) -> Result<(), Failure> {
     }
 }
 
-/// How the manifests reach the cluster.
-pub(super) fn manifests(args: &cli::Update) -> Manifests {
-    match args.manifests {
-        true => Manifests::Always,
-        false => Manifests::IfChanged,
+/// Settings of the founder that the scripts apply.
+pub(super) fn applying(args: &cli::Update) -> Applying {
+    let apply = |is_asked| match is_asked {
+        true => Apply::Always,
+        false => Apply::IfChanged,
+    };
+    Applying {
+        configuration: apply(args.configuration),
+        manifests: apply(args.manifests),
     }
 }
 
@@ -128,7 +131,8 @@ impl<'a> Base<'a> {
         let wanted = |name: &str| self.args.node.is_empty() || self.args.node.iter().any(|own| own == name);
         changes.retain(|(change, _)| wanted(&change.name));
         let (bundle, version) = (update.bundle(), project.plan.kubernetes.version.to_string());
-        let first = first_of(&changes).filter(|_| self.manifest.kubernetes_version != version);
+        let first = first_of(&changes);
+        let upgrades = first.is_some() && self.manifest.kubernetes_version != version;
         let machines = |manifest| record::machines_of_tree(bundle, manifest);
         let (old, new) = (machines(&self.manifest), machines(manifest));
         let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
@@ -148,8 +152,9 @@ impl<'a> Base<'a> {
                 new: &pair.new,
                 change,
                 generations: (generation(&old, &node.name), generation(&new, &node.name)),
-                upgrades: first.is_some(),
-                apply: first.as_ref() == Some(&node.name),
+                configuration: update.configuration(),
+                upgrades,
+                leads: first.as_ref() == Some(&node.name),
             };
             tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
             count += 1;
@@ -174,6 +179,14 @@ impl<'a> Base<'a> {
         })
     }
 
+    /// The files of a machine before and after; `None` if a document cannot be unpacked.
+    fn pair(&self, node: &NodePlan, tree: &TreeWriter, manifest: &Manifest) -> Result<Option<Pair>, Failure> {
+        let read = |path: &str| fs::read(self.root.join(path));
+        let old = plan::unpacked(&self.manifest, node, &read, &self.root)?;
+        let new = plan::unpacked(manifest, node, &|path| tree.content(path), &self.args.out)?;
+        Ok(old.zip(new).map(|(old, new)| Pair { old, new }))
+    }
+
     /// The change of every machine, with its files before and after where it takes the change in place.
     fn changes(
         &self,
@@ -186,8 +199,6 @@ impl<'a> Base<'a> {
         let old = record::machines_of_tree(bundle, &self.manifest);
         let new = record::machines_of_tree(bundle, manifest);
         let secrets = plan::Secrets::of(project, bundle);
-        let read_old = |path: &str| fs::read(self.root.join(path));
-        let read_new = |path: &str| tree.content(path);
         let mut changes = for_each_node(&project.plan.nodes, |node| {
             let whole = |action, reason: Option<String>| {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
@@ -209,28 +220,36 @@ impl<'a> Base<'a> {
             if let Some(change) = judged.filter(|_| self.args.from.is_none()) {
                 return Ok((change, None));
             }
-            let old = plan::unpacked(&self.manifest, node, &read_old, &self.root)?;
-            let new = plan::unpacked(manifest, node, &read_new, &self.args.out)?;
-            let change = plan::changed(node, old.as_ref(), new.as_ref(), &secrets);
-            let pair = change.in_place().then(|| old.zip(new)).flatten();
-            Ok((change, pair.map(|(old, new): (Machine, Machine)| Pair { old, new })))
+            let pair = self.pair(node, tree, manifest)?;
+            let (old, new) = pair.as_ref().map(|pair| (&pair.old, &pair.new)).unzip();
+            let change = plan::changed(node, old, new, &secrets);
+            let pair = pair.filter(|_| change.in_place());
+            Ok((change, pair))
         })?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
+        update.configure(&mut explained);
         plan::explain(project, &mut explained)?;
         for (own, change) in changes.iter_mut().zip(explained) {
             own.0 = change;
+            // The documents of a machine that only applies kubeadm's configuration are the same.
+            if own.1.is_none() && own.0.in_place() {
+                own.1 = self.pair(project.node(&own.0.name)?, tree, manifest)?;
+            }
         }
         changes.extend(update.removed().into_iter().map(|change| (change, None)));
         Ok(changes)
     }
 }
 
-/// The first control plane that is upgraded in place: it upgrades the cluster.
+/// The first control plane on which kubeadm does something: it upgrades the cluster, and uploads the configuration.
 fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
     let upgrades = |change: &&MachineChange| {
         change.in_place()
             && Member::of(&change.roles) == Member::ControlPlane
-            && change.handlers().contains(&Handler::Kubeadm)
+            && change
+                .handlers()
+                .iter()
+                .any(|own| matches!(own, Handler::Kubeadm | Handler::Configure))
     };
     let mut changes = changes.iter().map(|(change, _)| change);
     changes.find(upgrades).map(|change| change.name.clone())

@@ -44,10 +44,16 @@ pub struct UpdateSteps {
     pub etcd_certificates: bool,
     /// kubeadm upgrades the node.
     pub kubeadm: bool,
-    /// This machine upgrades the cluster; all others wait for it.
-    pub apply: bool,
+    /// This machine upgrades the cluster and uploads its configuration; all others wait for it.
+    pub leads: bool,
     /// Kubernetes gets another version.
     pub upgrades: bool,
+    /// The machine applies kubeadm's configuration of the cluster.
+    pub configuration: bool,
+    /// Settings of stacked etcd change.
+    pub etcd_configuration: bool,
+    /// Settings of kube-proxy change.
+    pub proxy_configuration: bool,
     /// The version of Kubernetes.
     pub version: String,
     /// The directory of kubeadm's patches, or nothing.
@@ -75,7 +81,14 @@ impl UpdateSteps {
     fn steps(&self) -> Vec<&'static str> {
         let units = [&self.enable, &self.reload, &self.restart, &self.boot_steps];
         let units = units.into_iter().any(|units| !units.is_empty());
-        let late = self.late || self.containerd || self.kubelet || self.flags || self.labels || !self.pods.is_empty();
+        // kubeadm may write another configuration of the kubelet.
+        let late = self.kubeadm
+            || self.late
+            || self.containerd
+            || self.kubelet
+            || self.flags
+            || self.labels
+            || !self.pods.is_empty();
         let steps = [
             ("10-fetch", self.fetches),
             ("20-backup", true),
@@ -84,7 +97,7 @@ impl UpdateSteps {
             ("60-etcd", self.restart_etcd),
             ("70-kubeadm", self.kubeadm),
             ("75-certificates", self.certificates),
-            ("80-drain", self.drain),
+            ("80-drain", self.drain || self.kubeadm),
             ("85-kubelet", late),
             ("90-ready", true),
         ];

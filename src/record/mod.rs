@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use time::OffsetDateTime;
 
 pub use document::{RecordText, Refused};
-pub use rules::{Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
+pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
     encoding::{base64, unhex},
@@ -26,13 +27,36 @@ use crate::{
 /// Name of a record beside a spec whose bundle has no name of its own.
 pub const FILE: &str = "firelay.state.yaml";
 
-/// Settings that only the founder applies, and the files that hold them.
-pub const FOUNDING: [(&str, &str); 2] = [
-    ("kubeadm", "/etc/firelay/kubeadm/init.yaml"),
-    (MANIFESTS, node::MANIFESTS),
-];
-/// The name of the manifests in [`FOUNDING`].
-pub const MANIFESTS: &str = "manifests";
+/// Settings that only the founder applies: parts of kubeadm's configuration, and manifests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Founding {
+    /// ClusterConfiguration without the settings of stacked etcd and without the version of Kubernetes.
+    Cluster,
+    /// `etcd.local` of ClusterConfiguration.
+    Etcd,
+    /// KubeletConfiguration of all nodes.
+    Kubelet,
+    /// KubeProxyConfiguration.
+    KubeProxy,
+    /// Manifests of plugins, of add-ons and of the spec.
+    Manifests,
+}
+
+impl Founding {
+    /// Parts of kubeadm's configuration.
+    pub const KUBEADM: [Self; 4] = [Self::Cluster, Self::Etcd, Self::Kubelet, Self::KubeProxy];
+
+    /// The key in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "clusterConfiguration",
+            Self::Etcd => "etcdConfiguration",
+            Self::Kubelet => "kubeletConfiguration",
+            Self::KubeProxy => "kubeProxyConfiguration",
+            Self::Manifests => "manifests",
+        }
+    }
+}
 
 /// The state of a cluster between two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +83,7 @@ pub struct Record {
     pub containerd: Version,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
-    /// Keyed digests of what the founder alone applies, by [`FOUNDING`]: no document carries it after the founding.
+    /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub founding: BTreeMap<String, String>,
     /// Date of the administrator's certificate, where it is not the bundle's.
@@ -94,6 +118,9 @@ pub struct Fixed {
     pub node_mask_ipv6: Option<u8>,
     /// Where etcd's members run.
     pub etcd: Topology,
+    /// Where etcd's data is: a member that starts with another directory has no data. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_data: Option<String>,
     /// SHA-256 of each CA's certificate.
     pub authorities: BTreeMap<String, String>,
     /// Keyed digest of these values and of the cluster's name: a value that was edited by hand does not go with it.
@@ -152,10 +179,10 @@ impl Record {
     const API_VERSION: &str = "firelay.dev/v1alpha1";
     const KIND: &str = "ClusterState";
 
-    /// Whether a founder with these digests would apply something else by this name of [`FOUNDING`].
-    pub fn applies_otherwise(&self, founding: &BTreeMap<String, String>, name: &str) -> bool {
-        let last = self.founding.get(name);
-        last.is_some_and(|last| Some(last) != founding.get(name))
+    /// Whether a founder with these digests would apply another setting of this kind.
+    pub fn applies_otherwise(&self, founding: &BTreeMap<String, String>, setting: Founding) -> bool {
+        let last = self.founding.get(setting.name());
+        last.is_some_and(|last| Some(last) != founding.get(setting.name()))
     }
 
     /// The record of a plan, without machines.
@@ -284,6 +311,7 @@ impl Fixed {
                 true => Topology::External,
                 false => Topology::Stacked,
             },
+            etcd_data: Some(plan.etcd.data_dir.clone()),
             authorities: BTreeMap::from([
                 authority("kubernetes", &bundle.kubernetes),
                 authority("etcd", &bundle.etcd),
@@ -318,29 +346,43 @@ fn fingerprint(authority: &Authority) -> String {
 
 /// The digests of what the founder applies, by the files of its document.
 pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String> {
-    let digest = |(name, path): &(&str, &str)| {
-        let own = files.iter().filter(|file| file.path.starts_with(path));
-        let mut texts: Vec<_> = own
-            .map(|file| (file.path.as_bytes(), of_cluster(&file.content)))
-            .collect();
-        if *name == MANIFESTS {
-            let fetched = node::fetched_manifests(files);
-            texts.extend(fetched.map(|line| (line.as_bytes(), String::new())));
-        }
-        let parts = texts.iter().flat_map(|(path, text)| [*path, text.as_bytes()]);
-        (name.to_string(), keyed(bundle, b"founding\0", parts))
+    let init = files.iter().find(|file| file.path == node::kubeadm::INIT);
+    let mut settings = init.map(|file| kubeadm_settings(&file.content)).unwrap_or_default();
+    settings.insert(Founding::Manifests, manifests(files));
+    let digest = |(setting, parts): (Founding, Vec<String>)| {
+        let parts = std::iter::once(setting.name()).chain(parts.iter().map(String::as_str));
+        let digest = keyed(bundle, b"founding\0", parts.map(str::as_bytes));
+        (setting.name().to_owned(), digest)
     };
-    FOUNDING.iter().map(digest).collect()
+    settings.into_iter().map(digest).collect()
 }
 
-/// Configuration of the cluster: without that of the founder's own Node, which its later documents carry, and without the version of
-/// Kubernetes, to which `kubeadm upgrade apply` brings the cluster.
-fn of_cluster(content: &str) -> String {
-    let documents = content.split("---\n");
-    let documents = documents.filter(|document| !document.contains("kind: InitConfiguration\n"));
-    let lines = documents.flat_map(str::lines);
-    let lines = lines.filter(|line| !line.starts_with("kubernetesVersion: "));
-    lines.collect::<Vec<_>>().join("\n")
+fn manifests(files: &[NodeFile]) -> Vec<String> {
+    let own = files.iter().filter(|file| file.path.starts_with(node::MANIFESTS));
+    let texts = own.flat_map(|file| [file.path.clone(), file.content.to_string()]);
+    texts.chain(node::fetched_manifests(files).map(str::to_owned)).collect()
+}
+
+/// The parts of kubeadm's configuration. `kubeadm upgrade apply` brings the cluster to its version, and InitConfiguration is of one node.
+fn kubeadm_settings(text: &str) -> BTreeMap<Founding, Vec<String>> {
+    let mut parts = BTreeMap::from(Founding::KUBEADM.map(|part| (part, Vec::new())));
+    for range in firelay_yaml::split(text) {
+        let document: Option<Value> = firelay_yaml::parse(node::kubeadm::INIT, &text[range]).ok();
+        let Some(mut document) = document else { continue };
+        let part = match document["kind"].as_str() {
+            Some("ClusterConfiguration") => {
+                document["kubernetesVersion"].take();
+                let etcd = document["etcd"]["local"].take();
+                parts.insert(Founding::Etcd, vec![etcd.to_string()]);
+                Founding::Cluster
+            }
+            Some("KubeletConfiguration") => Founding::Kubelet,
+            Some("KubeProxyConfiguration") => Founding::KubeProxy,
+            _ => continue,
+        };
+        parts.insert(part, vec![document.to_string()]);
+    }
+    parts
 }
 
 /// The digest of a machine: of its name, date and files, each by path and SHA-256.

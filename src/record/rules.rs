@@ -12,7 +12,7 @@ use firelay_yaml::{
 use semver::Version;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Fixed, MANIFESTS, MachineRecord, Record, RecordText};
+use super::{Fixed, Founding, MachineRecord, Record, RecordText};
 use crate::{
     plan::{NodePlan, Plan},
     profile::KubernetesProfile,
@@ -36,6 +36,15 @@ pub const OVERRIDABLE: [&str; 9] = [
     "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222",
 ];
 
+/// Settings of the founder that scripts apply to a running cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Applied {
+    /// kubeadm's configuration.
+    pub configuration: bool,
+    /// Manifests.
+    pub manifests: bool,
+}
+
 /// A record and the spec of a later render.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {
@@ -47,8 +56,8 @@ pub struct Change<'a> {
     pub fixed: &'a Fixed,
     /// The digests of what a founder would apply today.
     pub founding: &'a BTreeMap<String, String>,
-    /// A script applies manifests that have changed.
-    pub applies_manifests: bool,
+    /// Changed settings of the founder that scripts apply.
+    pub applied: Applied,
     /// Today's plan.
     pub plan: &'a Plan,
     /// The spec, for places.
@@ -139,6 +148,17 @@ impl<'a> Change<'a> {
                 "etcd",
                 old.etcd.name().to_owned(),
                 new.etcd.name().to_owned(),
+            ),
+            value(
+                "the directory of etcd's data",
+                &["etcd", "dataDir"],
+                "etcdData",
+                old.etcd_data
+                    .as_ref()
+                    .or(new.etcd_data.as_ref())
+                    .cloned()
+                    .unwrap_or_default(),
+                new.etcd_data.clone().unwrap_or_default(),
             ),
             value(
                 "the CA of Kubernetes",
@@ -313,28 +333,28 @@ impl<'a> Change<'a> {
 
     /// Settings that only the founder applied, which no document carries to a running cluster.
     fn uncarried(&self) -> Vec<Diagnostic> {
-        let titles = [
-            (
-                "kubeadm",
-                "kubeadm's configuration of the cluster",
-                "only the founder applies it: change the running cluster by hand, as with kubectl -n kube-system edit configmap kubeadm-config",
-            ),
-            (
-                MANIFESTS,
-                "a manifest of an add-on, of the network plugin or of yours",
-                "firelay update writes a script that applies them; after this render, firelay update --manifests does",
-            ),
-        ];
-        let changed = titles
-            .into_iter()
-            .filter(|(name, ..)| *name != MANIFESTS || !self.applies_manifests)
-            .filter(|(name, ..)| self.record.applies_otherwise(self.founding, name));
-        let finding = |(name, title, help): (&str, &str, &str)| {
-            let line = self.text.line(&["founding", name]);
+        let changed = |setting: &Founding| self.record.applies_otherwise(self.founding, *setting);
+        let kubeadm = Founding::KUBEADM.into_iter().filter(changed).take(1);
+        let manifests = [Founding::Manifests].into_iter().filter(changed);
+        let kubeadm = kubeadm.filter(|_| !self.applied.configuration);
+        let finding = |setting: Founding| {
+            let line = self.text.line(&["founding", setting.name()]);
+            let (title, flag) = match setting {
+                Founding::Manifests => (
+                    "a manifest of an add-on, of the network plugin or of yours",
+                    "manifests",
+                ),
+                _ => ("kubeadm's configuration of the cluster", "configuration"),
+            };
             let message = format!("{title} is not that of {line}, and no document carries the change");
+            let help =
+                format!("firelay update writes scripts that apply it; after this render, firelay update --{flag} does");
             Diagnostic::warning("FL1221", message).help(help)
         };
-        changed.map(finding).collect()
+        kubeadm
+            .chain(manifests.filter(|_| !self.applied.manifests))
+            .map(finding)
+            .collect()
     }
 
     /// Machines that need the bootstrap token, after it has ended.

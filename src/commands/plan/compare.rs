@@ -69,6 +69,7 @@ pub(super) fn changes(
         ))
     })?;
     changes.extend(update.removed());
+    update.configure(&mut changes);
     explain(project, &mut changes)?;
     Ok(changes)
 }

@@ -7,11 +7,11 @@ use time::OffsetDateTime;
 
 use super::{
     super::{failure::Failure, project::print_findings, rotate, streams},
-    Manifests, Rendering, Update, whole_second,
+    Apply, Rendering, Update, whole_second,
 };
 use crate::{
     plan::NodePlan,
-    record::{self, Accepted, Change, OVERRIDABLE},
+    record::{self, Accepted, Applied, Change, OVERRIDABLE},
     redact::redact_spec,
     secrets::KeyKind,
 };
@@ -29,7 +29,10 @@ impl Update<'_> {
             record: base,
             fixed: &self.next.fixed,
             founding: &self.next.founding,
-            applies_manifests: self.render.manifests != Manifests::Warned,
+            applied: Applied {
+                configuration: self.render.applying.configuration != Apply::Never,
+                manifests: self.render.applying.manifests != Apply::Never,
+            },
             plan: &project.plan,
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
@@ -98,10 +101,10 @@ impl Update<'_> {
 
     /// A step of keys that control planes share. After a plain render it counts as rendered, and no script brings it to those that run.
     fn unbrought(&self) -> Option<Diagnostic> {
-        let Rendering { bundle, manifests, .. } = self.render;
+        let Rendering { bundle, applying, .. } = self.render;
         let keys = bundle.rotating().filter(|keys| keys.kind() != KeyKind::Token)?;
         let text = self.state.text.as_ref()?;
-        let is_new = manifests == Manifests::Warned && bundle.is_step_after(&text.record.bundle);
+        let is_new = applying.manifests == Apply::Never && bundle.is_step_after(&text.record.bundle);
         let finding = is_new.then(|| {
             let step = rotate::last_step(keys);
             Diagnostic::error(

@@ -14,11 +14,11 @@ use super::{
     base::{adopted, caught_up, refuse_foreign, refuse_part_of_step},
 };
 use crate::{
-    changes::{Action, MachineChange},
+    changes::{Action, Configuration, Handler, MachineChange},
     cli::StateArgs,
-    node::NodeFile,
+    node::{NodeFile, kubeadm::INIT},
     plan::NodePlan,
-    record::{self, MachineRecord, Record},
+    record::{self, Founding, MachineRecord, Record},
     secrets::Bundle,
     tree::Manifest,
 };
@@ -26,15 +26,37 @@ use crate::{
 /// The administrator's certificate is made anew when less of its life is left.
 const SOON: Duration = Duration::days(30);
 
-/// How manifests reach a cluster that runs.
+/// Whether scripts apply settings of the founder to a cluster that runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Manifests {
-    /// Not at all, and FL1221 warns of changed ones.
-    Warned,
-    /// By a script, if they have changed.
+pub enum Apply {
+    /// No, and FL1221 warns of changed ones.
+    Never,
+    /// If they have changed.
     IfChanged,
-    /// By a script in any case.
+    /// In any case.
     Always,
+}
+
+/// The settings of the founder that scripts apply.
+#[derive(Clone, Copy)]
+pub struct Applying {
+    /// kubeadm's configuration.
+    pub configuration: Apply,
+    /// Manifests.
+    pub manifests: Apply,
+}
+
+impl Applying {
+    /// No setting: no script is written.
+    pub const NEVER: Self = Self {
+        configuration: Apply::Never,
+        manifests: Apply::Never,
+    };
+    /// Settings that have changed.
+    pub const IF_CHANGED: Self = Self {
+        configuration: Apply::IfChanged,
+        manifests: Apply::IfChanged,
+    };
 }
 
 /// The inputs of a render.
@@ -52,8 +74,8 @@ pub struct Render<'a> {
     pub nodes: &'a [NodePlan],
     /// All nodes are.
     pub whole: bool,
-    /// How changed manifests reach the cluster.
-    pub manifests: Manifests,
+    /// Settings of the founder that scripts apply.
+    pub applying: Applying,
     /// The present.
     pub now: OffsetDateTime,
 }
@@ -72,6 +94,8 @@ pub struct Update<'a> {
     pub findings: Vec<Diagnostic>,
     /// Files that the founder would have.
     founder: Vec<NodeFile>,
+    /// kubeadm's configuration, if machines apply it.
+    configuration: Option<Configuration>,
 }
 
 impl<'a> Update<'a> {
@@ -94,6 +118,7 @@ impl<'a> Update<'a> {
             next: Record::new(&project.plan, bundle),
             findings: Vec::new(),
             founder: Vec::new(),
+            configuration: None,
             render,
             state,
             base,
@@ -102,6 +127,7 @@ impl<'a> Update<'a> {
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
+        update.configuration = update.changed_configuration();
         update.refuse_ended()?;
         update.findings = update.check();
         Ok(update)
@@ -119,14 +145,61 @@ impl<'a> Update<'a> {
 
     /// The files of a founder whose manifests a script applies, if one has to.
     pub fn applied_manifests(&self) -> Option<&[NodeFile]> {
-        let Render { manifests, whole, .. } = self.render;
-        let base = self.base.as_ref().filter(|_| whole && self.is_founded())?;
-        let applies = match manifests {
-            Manifests::Warned => false,
-            Manifests::IfChanged => base.applies_otherwise(&self.next.founding, record::MANIFESTS),
-            Manifests::Always => true,
+        self.applies(self.render.applying.manifests, Founding::Manifests)
+            .then_some(&self.founder)
+    }
+
+    /// Whether scripts of this run apply a setting of the founder.
+    fn applies(&self, apply: Apply, setting: Founding) -> bool {
+        let Some(base) = self.base.as_ref().filter(|_| self.render.whole && self.is_founded()) else {
+            return false;
         };
-        applies.then_some(&self.founder)
+        match apply {
+            Apply::Never => false,
+            Apply::IfChanged => base.applies_otherwise(&self.next.founding, setting),
+            Apply::Always => true,
+        }
+    }
+
+    fn changed_configuration(&self) -> Option<Configuration> {
+        let apply = self.render.applying.configuration;
+        let parts = Founding::KUBEADM.into_iter().filter(|part| self.applies(apply, *part));
+        let init = self.founder.iter().find(|file| file.path == INIT)?;
+        Configuration::of(parts.collect(), &init.content)
+    }
+
+    /// kubeadm's configuration, if running machines have to apply it.
+    pub fn configuration(&self) -> Option<&Configuration> {
+        self.configuration.as_ref()
+    }
+
+    /// Adds what running machines do for kubeadm's configuration.
+    pub fn configure(&self, changes: &mut [MachineChange]) {
+        if let Some(configuration) = &self.configuration {
+            configuration.apply_to(changes);
+        }
+    }
+
+    /// Without a control plane that runs, nobody applies the configuration, and the record keeps that of before.
+    pub fn check_configuration(&mut self, changes: &[MachineChange]) {
+        let is_applied = changes
+            .iter()
+            .any(|change| change.handlers().contains(&Handler::Configure));
+        let (Some(_), Some(base), false) = (&self.configuration, &self.base, is_applied) else {
+            return;
+        };
+        for part in Founding::KUBEADM {
+            let last = base.founding.get(part.name()).cloned();
+            self.next
+                .founding
+                .extend(last.map(|last| (part.name().to_owned(), last)));
+        }
+        let message =
+            "kubeadm's configuration of the cluster has changed, and no control plane takes this change in place";
+        self.findings.push(Diagnostic::warning("FL1221", message).help(
+            "undo what creates the control planes anew, and run firelay update for the rest first; \
+             a control plane that is created anew joins with the configuration that the cluster has",
+        ));
     }
 
     /// The machine on which they are applied.

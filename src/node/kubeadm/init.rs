@@ -22,7 +22,8 @@ const UNUSED: Duration = Duration::minutes(1);
 struct InitConfiguration<'a> {
     api_version: &'a str,
     kind: &'static str,
-    bootstrap_tokens: [BootstrapToken<'a>; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bootstrap_tokens: Vec<BootstrapToken<'a>>,
     node_registration: NodeRegistration<'a>,
     #[serde(rename = "localAPIEndpoint")]
     local_api_endpoint: LocalApiEndpoint,
@@ -47,7 +48,7 @@ struct BootstrapToken<'a> {
 /// The list always contains a token: for an empty list kubeadm creates its own, which lives for a day.
 pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secret<String>, Error> {
     let mut documents = vec![
-        firelay_yaml::emit(&init_configuration(plan, node, token)),
+        firelay_yaml::emit(&init_configuration(plan, node, vec![bootstrap_token(plan, token)])),
         firelay_yaml::emit(&ClusterConfiguration::of(plan)),
         firelay_yaml::emit(&kubelet::configuration(plan)),
     ];
@@ -56,18 +57,31 @@ pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secr
         .into_iter()
         .collect::<Result<Vec<String>, firelay_yaml::Error>>()
         .map(|documents| Secret::new(documents.join("---\n")))
-        .map_err(|source| Error::Yaml {
-            node: node.name.clone(),
-            file: "the kubeadm init configuration".into(),
-            source,
-        })
+        .map_err(|source| unwritten(node, source))
 }
 
-fn init_configuration<'a>(plan: &'a Plan, node: &'a NodePlan, token: &'a Secret<String>) -> InitConfiguration<'a> {
+/// InitConfiguration of a control plane that runs: phases of `kubeadm init` read its name and address. It has no token.
+pub fn init_of_node(plan: &Plan, node: &NodePlan) -> Result<String, Error> {
+    firelay_yaml::emit(&init_configuration(plan, node, Vec::new())).map_err(|source| unwritten(node, source))
+}
+
+fn unwritten(node: &NodePlan, source: firelay_yaml::Error) -> Error {
+    Error::Yaml {
+        node: node.name.clone(),
+        file: "the kubeadm init configuration".into(),
+        source,
+    }
+}
+
+fn init_configuration<'a>(
+    plan: &'a Plan,
+    node: &'a NodePlan,
+    bootstrap_tokens: Vec<BootstrapToken<'a>>,
+) -> InitConfiguration<'a> {
     InitConfiguration {
         api_version: &plan.kubernetes.profile.kubeadm_api,
         kind: "InitConfiguration",
-        bootstrap_tokens: [bootstrap_token(plan, token)],
+        bootstrap_tokens,
         node_registration: NodeRegistration::of(plan, node, &[]),
         local_api_endpoint: LocalApiEndpoint::of(node),
         skip_phases: &plan.kubernetes.skip_phases,

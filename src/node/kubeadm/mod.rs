@@ -12,12 +12,15 @@ mod registration;
 use serde::{Serialize, Serializer};
 use time::Duration;
 
-pub use init::init;
+pub use init::{init, init_of_node};
 pub use join::{JoinCredentials, join};
 pub use patches::{PATCHES_DIRECTORY, patches};
 pub(super) use registration::CRI_SOCKET;
 
 use crate::plan::{NodePlan, Plan};
+
+/// The configuration of `kubeadm init`, which only the founder's first document has.
+pub const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 
 /// `{name, value}`: kubeadm's `Arg` and Kubernetes' `EnvVar`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -33,7 +33,7 @@ def main():
     verb = sys.argv[1]
     log(f"{verb} begins: {' '.join(sys.argv[2:])}")
     try:
-        {"init": init, "join": join, "upgrade": upgrade, "reset": reset}[verb]()
+        {"init": init_phase if sys.argv[2:3] == ["phase"] else init, "join": join, "upgrade": upgrade, "reset": reset}[verb]()
     except Exception as error:
         log(f"{verb} fails: {type(error).__name__} {error}")
         print(f"error: error execution phase {verb}: {type(error).__name__} {error}", flush=True)
@@ -310,8 +310,12 @@ def init():
 
 def upload(admin, cluster, kubelet, server=None):
     """The ConfigMaps that join and upgrade read. They carry YAML, as upstream's do."""
-    admin.put(CONFIG, {"data": {"ClusterConfiguration": yaml.safe_dump(cluster)}}, server)
-    admin.put(KUBELET_CONFIG, {"data": {"kubelet": yaml.safe_dump(kubelet)}}, server)
+    for path, key, content in ((CONFIG, "ClusterConfiguration", cluster), (KUBELET_CONFIG, "kubelet", kubelet)):
+        # Annotations stay (util/apiclient, CreateOrMutate).
+        status, answer = admin.call("GET", path, server=server)
+        metadata = answer.get("metadata", {}) if status == 200 else {}
+        kept = {name: value for name, value in metadata.items() if name == "annotations"}
+        admin.put(path, {"metadata": kept, "data": {key: yaml.safe_dump(content)}}, server)
 
 
 def downloaded(ask):
@@ -335,6 +339,26 @@ def store_token(admin, token, server):
 def seconds(duration):
     """Seconds of a duration in the syntax of Go's time.ParseDuration: 24h0m0s, 1m."""
     return sum(float(number) * {"h": 3600, "m": 60, "s": 1}[unit] for number, unit in re.findall(r"([0-9.]+)([hms])", duration))
+
+
+def init_phase():
+    """upload-config all, etcd local, and addon kube-proxy on a cluster that runs (cmd/kubeadm/app/cmd/phases/init)."""
+    phase, config = sys.argv[3:5], documents(option("--config"))
+    asked, cluster, kubelet = config["InitConfiguration"], config["ClusterConfiguration"], config["KubeletConfiguration"]
+    name, address = asked["nodeRegistration"]["name"], asked["localAPIEndpoint"]["advertiseAddress"]
+    if not minor(version()) - 1 <= minor(cluster["kubernetesVersion"]) <= minor(version()):
+        raise Refused(f"this version of kubeadm does not support clusters of {cluster['kubernetesVersion']}")
+    admin = Kubeconfig(f"{KUBERNETES}/admin.conf")
+    if phase == ["upload-config", "all"]:
+        upload(admin, cluster, kubelet)
+        print("[upload-config] Storing the configuration used in ConfigMap kubeadm-config", flush=True)
+    elif phase == ["etcd", "local"]:
+        write_etcd(name, address, [(name, f"https://{address}:2380")], False, cluster)
+    elif phase == ["addon", "kube-proxy"]:
+        admin.put("/api/v1/namespaces/kube-system/configmaps/kube-proxy", {"data": {"config.conf": yaml.safe_dump(config.get("KubeProxyConfiguration", {}))}})
+    else:
+        raise Refused(f"not known here: {sys.argv}")
+    log(f"[{' '.join(phase)}] done")
 
 
 # ---------------------------------------------------------------- join

@@ -48,6 +48,16 @@ def main():
         assert option("--for") == "condition=Established", sys.argv
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
+    elif "annotate" in sys.argv:
+        at = sys.argv.index("configmap")
+        path = f"/api/v1/namespaces/{option('--namespace')}/configmaps/{sys.argv[at + 1]}"
+        key, _, value = sys.argv[at + 2].partition("=")
+        found = admin.call("GET", path)[1]
+        found.setdefault("metadata", {}).setdefault("annotations", {})[key] = value
+        admin.put(path, found)
+        print(f"configmap/{sys.argv[at + 1]} annotated")
+    elif "rollout" in sys.argv:
+        print(f"daemonset.apps/{sys.argv[-1]} restarted")
     elif "--raw" in sys.argv:
         status, answer = admin.call("GET", option("--raw"), server=server)
         print(json.dumps(answer, indent=2))

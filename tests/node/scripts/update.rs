@@ -86,14 +86,20 @@ fn program(root: &str, name: &str, url: &str) -> String {
     let rest = match name {
         "kubeadm" => {
             format!(
-                "[ \"$1\" = upgrade ] && cd {root}/etc/kubernetes && [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
+                "case $* in\n*upload-config*) cp \"${{*: -1}}\" {root}/uploaded ;;\n\
+                 *'etcd local'*) echo new >>{root}/etc/kubernetes/manifests/etcd.yaml ;;\nesac\n\
+                 [ \"$1\" = upgrade ] && cd {root}/etc/kubernetes || exit 0\n\
+                 [ ! -e {root}/var/lib/kubelet/config.yaml ] || echo '# new' >>{root}/var/lib/kubelet/config.yaml\n\
+                 [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
                  cmp pki/etcd/healthcheck-client.key pki/etcd/healthcheck-client.crt || exit 1\n\
                  echo '# {url}' >pki/etcd/healthcheck-client.key\nsync\necho '# {url}' >pki/etcd/healthcheck-client.crt\n\
                  echo '# {url}' >manifests/kube-apiserver.yaml"
             )
         }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
-        "kubectl" => "printf 'cp1 True\\ncp2 True\\ncp3 True\\n'".to_owned(),
+        "kubectl" => format!(
+            "case $* in *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
+        ),
         _ => String::new(),
     };
     format!("#!/bin/bash\n# {url}\necho \"{name} $*\" >>{root}/calls\n{rest}\n")
@@ -150,7 +156,9 @@ case $url in
   fi ;;
 */eviction) echo "evict ${url#*/api/v1/}" >>ROOT/calls; : >ROOT/evicted; printf 201 ;;
 */api/v1/pods) [ -e ROOT/evicted ] && cat ROOT/pods-after || cat ROOT/pods ;;
-*/configmaps/kubeadm-config) printf '%s\n' '"data": {"ClusterConfiguration": "a: b\nkubernetesVersion: v1.36.4\n"}' ;;
+*/configmaps/kubeadm-config)
+  printf '%s\n' '"data": {"ClusterConfiguration": "a: b\nkubernetesVersion: v1.36.4\n"}'
+  [ ! -e ROOT/annotation ] || echo "\"annotations\": {\"$(sed 's/=/": "/' ROOT/annotation)\"}" ;;
 */configmaps/cluster-info | */readyz) : | tell ;;
 */version) echo '"gitVersion": "v1.36.4"' ;;
 */leases) echo "lease $method" >>ROOT/calls; printf '{}\n201' ;;
@@ -911,6 +919,189 @@ fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
     );
 }
 
+/// The first control plane uploads the configuration, all others wait for its digest; no document changes.
+#[test]
+fn the_configuration_of_the_cluster_is_uploaded_once_and_applied_by_all() {
+    const SET: [&str; 4] = [
+        "--set",
+        "kubernetes.kubelet.config.maxPods=80",
+        "--set",
+        "kubernetes.kubeProxy.config.conntrack.maxPerCore=1024",
+    ];
+    let cluster = Cluster::updated(&[], &SET);
+    let mut digest = String::new();
+    for (node, phases) in [
+        ("cp1", &["upload-config all", "addon kube-proxy"][..]),
+        ("cp2", &[]),
+        ("worker-1", &[]),
+    ] {
+        let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+        let machine = &updated.machine;
+        if node != "cp1" {
+            machine.write("/annotation", 0o644, &digest);
+        }
+        let before = updated.disk();
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{node}: {}\n{journal}", said(&ran));
+        let calls = calls(machine);
+        let file = "--config /var/lib/firelay/update/cluster.yaml";
+        let wanted: Vec<_> = phases
+            .iter()
+            .map(|phase| format!("kubeadm init phase {phase} {file}"))
+            .collect();
+        let own: Vec<_> = calls
+            .iter()
+            .filter(|call| call.contains("init phase"))
+            .cloned()
+            .collect();
+        assert_eq!(own, wanted, "{node}: {calls:?}");
+        assert!(calls.iter().any(|call| call == "kubeadm upgrade node"), "{calls:?}");
+        assert!(
+            calls.iter().any(|call| call == "systemctl restart kubelet.service"),
+            "{calls:?}"
+        );
+        assert!(!calls.iter().any(|call| call.starts_with("evict")), "{calls:?}");
+        if node == "cp1" {
+            let uploaded = machine.read("/uploaded");
+            let kinds: Vec<_> = uploaded
+                .lines()
+                .filter_map(|line| line.strip_prefix("kind: "))
+                .collect();
+            let all = [
+                "InitConfiguration",
+                "ClusterConfiguration",
+                "KubeletConfiguration",
+                "KubeProxyConfiguration",
+            ];
+            assert_eq!(kinds, all, "{uploaded}");
+            assert!(
+                uploaded.contains("maxPods: 80")
+                    && uploaded.contains("  name: cp1\n")
+                    && !uploaded.contains("bootstrapTokens"),
+                "{uploaded}"
+            );
+            assert!(
+                machine
+                    .calls()
+                    .iter()
+                    .any(|call| call.ends_with("rollout restart daemonset kube-proxy"))
+            );
+            digest = machine.read("/annotation");
+            assert!(digest.starts_with("firelay.dev/configuration="), "{digest}");
+        }
+        let mut after = updated.disk();
+        let own = after.remove("/var/lib/firelay/configuration");
+        assert!(own.is_some(), "{node} does not know what it applied");
+        same(&after, &before, node);
+        let again = updated.run(&updated.script());
+        assert!(
+            said(&again).contains("already; nothing was changed"),
+            "{}",
+            said(&again)
+        );
+    }
+}
+
+/// A control plane that waits for the first one has no Lease, which that one needs.
+#[test]
+fn other_control_planes_wait_for_the_first_without_the_lease() {
+    let cluster = Cluster::updated(
+        &[],
+        &[
+            "--set",
+            "kubernetes.apiServer.extraArgs=[{ name: event-ttl, value: 2h }]",
+        ],
+    );
+    let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
+    updated
+        .machine
+        .write("/annotation", 0o644, "firelay.dev/configuration=that-of-before\n");
+    let script = updated.script().replace("follow \"$said\"", ":");
+    let journal = updated.machine.at("/journal");
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| updated.run(&script));
+        let waits =
+            || fs::read_to_string(&journal).is_ok_and(|text| text.contains("does not have the new configuration yet"));
+        let begun = std::time::Instant::now();
+        while !waits() && begun.elapsed().as_secs() < 60 {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert!(waits(), "{:?}", fs::read_to_string(&journal));
+        assert!(
+            !updated.machine.calls().iter().any(|call| call.starts_with("lease")),
+            "it has the Lease"
+        );
+        let script = fs::read_to_string(updated.machine.at("/var/lib/firelay/update/configuration")).unwrap();
+        updated
+            .machine
+            .write("/annotation", 0o644, &format!("firelay.dev/configuration={script}"));
+        assert!(run.join().unwrap().status.success());
+    });
+    let calls = calls(&updated.machine);
+    assert_eq!(calls[..2], ["lease POST", "kubeadm upgrade node"], "{calls:?}");
+}
+
+/// The kubelet refuses to start with the checkpoint of another static policy.
+#[test]
+fn a_machine_with_pinned_processors_is_drained_and_loses_its_checkpoint() {
+    let cluster = Cluster::updated(&[], &["--set", "kubernetes.kubelet.config.maxPods=80"]);
+    for (policy, drains) in [("static", true), ("none", false)] {
+        let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+        let machine = &updated.machine;
+        machine.write(
+            "/var/lib/kubelet/config.yaml",
+            0o644,
+            &format!("cpuManagerPolicy: {policy}\n"),
+        );
+        machine.write("/var/lib/kubelet/cpu_manager_state", 0o600, "{}\n");
+        succeeded(&updated.run(&updated.script()));
+        let calls = calls(machine);
+        assert_eq!(
+            calls.iter().any(|call| call.starts_with("evict")),
+            drains,
+            "{policy}: {calls:?}"
+        );
+        assert_eq!(
+            machine.exists("/var/lib/kubelet/cpu_manager_state"),
+            !drains,
+            "{policy}"
+        );
+    }
+}
+
+/// kubeadm upgrade leaves etcd of the same version alone.
+#[test]
+fn settings_of_stacked_etcd_are_changed_by_their_own_phase() {
+    let cluster = Cluster::updated(
+        &[],
+        &["--set", "etcd.extraArgs=[{ name: max-snapshots, value: \"3\" }]"],
+    );
+    let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+    let (machine, root) = (&updated.machine, updated.root());
+    machine.write("/etc/kubernetes/manifests/etcd.yaml", 0o600, "old\n");
+    // A container of etcd that is another one as soon as the manifest is.
+    machine.stand_in(
+        "crictl",
+        &format!("[[ $* != *' ps '* ]] || sha256sum <{root}/etc/kubernetes/manifests/etcd.yaml"),
+    );
+    let ran = updated.run(&updated.script());
+    assert!(said(&ran).contains("etcd has no data in"), "{}", said(&ran));
+    assert!(!machine.exists("/uploaded"), "the configuration was uploaded");
+    machine.write("/var/lib/etcd/member/snap/db", 0o600, "");
+    updated.reboot();
+    assert_eq!(machine.read("/etc/kubernetes/manifests/etcd.yaml"), "old\nnew\n");
+    let calls = calls(machine);
+    let phases: Vec<_> = calls
+        .iter()
+        .filter_map(|call| call.strip_prefix("kubeadm ")?.split(" --").next())
+        .collect();
+    assert_eq!(
+        phases,
+        ["init phase upload-config all", "upgrade node", "init phase etcd local"]
+    );
+}
+
 /// The script runs on a machine of which no document tells of the change, as often as one likes.
 #[test]
 fn changed_manifests_are_applied_by_a_control_plane() {
@@ -978,6 +1169,18 @@ fn shellcheck_has_nothing_against_the_scripts() {
     }
     let cluster = Cluster::updated(&[], &["--set", "addons.metricsServer={}"]);
     shellcheck(&cluster.script("MANIFESTS"), "MANIFESTS");
+    let configured = [
+        "--set",
+        "kubernetes.kubelet.config.maxPods=80",
+        "--set",
+        "etcd.extraArgs=[{ name: max-snapshots, value: \"3\" }]",
+        "--set",
+        "kubernetes.kubeProxy.config.conntrack.maxPerCore=1024",
+    ];
+    let cluster = Cluster::updated(&["--set", OLD], &configured);
+    for node in ["cp1", "cp2", "worker-1"] {
+        shellcheck(&cluster.script(node), node);
+    }
     for (name, nodes) in [
         ("local-endpoint", &["cp1"][..]),
         ("hardened", &["cp1", "w1"]),

@@ -302,6 +302,87 @@ fn changed_manifests_get_a_script() {
     assert!(!payload(&desk.read("out/update/2/MANIFESTS.sh")).contains("metrics-server"));
 }
 
+/// Each part of kubeadm's configuration reaches the machines that read it, whose documents stay the same.
+#[test]
+fn changed_configuration_of_the_cluster_gets_scripts() {
+    const KUBELET: [&str; 2] = ["--set", "kubernetes.kubelet.config.maxPods=80"];
+    let desk = founded("ha-ubuntu", &[]);
+    let documents = tree(&desk.at("out/nodes"));
+    let plan = desk.run(&[&["plan", "--detailed-exitcode"], &KUBELET[..]].concat());
+    assert_eq!(plan.code, 6, "{plan:?}");
+    for names in ["cp1, cp2, cp3", "worker-1, worker-2, worker-3"] {
+        let own = format!("  ~ {names}: to update in place: apply kubeadm's configuration, restart kubelet.service\n");
+        assert!(plan.stdout.contains(&own), "{plan:?}");
+    }
+    assert!(
+        plan.stdout.contains("          kubeletConfiguration: (not shown)\n"),
+        "{plan:?}"
+    );
+    assert!(!plan.stderr.contains("FL1221"), "{plan:?}");
+    let ran = desk.run(&[&["update"], &KUBELET[..]].concat());
+    assert!(ran.stderr.contains("wrote 6 scripts to out/update/1"), "{ran:?}");
+    let configuration = |number: u32, name: &str| {
+        let files = payload(&desk.read(&format!("out/update/{number}/{name}.sh")));
+        (
+            files.contains("\nconfiguration\n"),
+            files.contains("configuration.yaml"),
+        )
+    };
+    assert_eq!(
+        (configuration(1, "cp2"), configuration(1, "worker-1")),
+        ((true, true), (true, false))
+    );
+    assert!(tree(&desk.at("out/nodes")) == documents, "the documents changed");
+    assert_eq!(
+        desk.run(&[&["plan", "--detailed-exitcode"], &KUBELET[..]].concat())
+            .code,
+        0
+    );
+    assert_eq!(desk.run(&["audit"]).code, 0);
+    // Only control planes read arguments of servers, and one of them writes the configuration of kube-proxy.
+    for (set, names) in [
+        (
+            "kubernetes.apiServer.extraArgs=[{ name: event-ttl, value: 2h }]",
+            "cp1 cp2 cp3",
+        ),
+        ("etcd.extraArgs=[{ name: max-snapshots, value: \"3\" }]", "cp1 cp2 cp3"),
+        ("kubernetes.kubeProxy.config.conntrack.maxPerCore=1024", "cp1"),
+    ] {
+        let desk = founded("ha-ubuntu", &[]);
+        assert_eq!(desk.run(&["update", "--set", set]).code, 0, "{set}");
+        let order = desk.read("out/update/1/ORDER");
+        let own: Vec<_> = order
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split(' ').nth(3))
+            .collect();
+        assert_eq!(own.join(" "), names, "{set}");
+    }
+    // A render takes the change into the record; the scripts can still be had.
+    let ran = desk.run(&["render"]);
+    assert!(ran.stderr.contains("firelay update --configuration"), "{ran:?}");
+    assert!(desk.run(&["update"]).stderr.contains("no script was written"));
+    assert_eq!(desk.run(&["update", "--configuration"]).code, 0);
+    assert_eq!(configuration(2, "worker-3"), (true, false));
+}
+
+/// What nobody applies is not recorded as applied.
+#[test]
+fn configuration_that_no_control_plane_takes_in_place_stays_open() {
+    const SET: [&str; 2] = ["--set", "kubernetes.kubelet.config.maxPods=80"];
+    let desk = founded("ha-ubuntu", &[]);
+    let replaced = [&SET[..], &["--replace", "cp1", "--replace", "cp2", "--replace", "cp3"]].concat();
+    for verb in ["plan", "update"] {
+        let ran = desk.run(&[&[verb], &replaced[..]].concat());
+        assert!(
+            ran.stderr.contains("no control plane takes this change in place"),
+            "{verb}: {ran:?}"
+        );
+    }
+    let plan = desk.run(&[&["plan"], &SET[..]].concat());
+    assert!(plan.stdout.contains("apply kubeadm's configuration"), "{plan:?}");
+}
+
 /// All API servers know the kinds of a new version before manifests use them.
 #[test]
 fn manifests_come_after_the_control_planes() {
