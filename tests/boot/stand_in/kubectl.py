@@ -49,13 +49,7 @@ def main():
     elif "label" in sys.argv:
         label(admin, server, sys.argv[sys.argv.index("node") + 1], sys.argv[sys.argv.index("node") + 2:])
     elif "annotate" in sys.argv:
-        at = sys.argv.index("configmap")
-        path = f"/api/v1/namespaces/{option('--namespace')}/configmaps/{sys.argv[at + 1]}"
-        key, _, value = sys.argv[at + 2].partition("=")
-        found = admin.call("GET", path)[1]
-        found.setdefault("metadata", {}).setdefault("annotations", {})[key] = value
-        admin.put(path, found)
-        print(f"configmap/{sys.argv[at + 1]} annotated")
+        annotate(admin, option("--namespace"), *sys.argv[sys.argv.index("configmap") + 1:][:2])
     elif "rollout" in sys.argv:
         print(f"daemonset.apps/{sys.argv[-1]} restarted")
     elif "--raw" in sys.argv:
@@ -81,6 +75,17 @@ def label(admin, server, name, labels):
         key, value = pair.split("=", 1)
         node["metadata"].setdefault("labels", {})[key] = value
     admin.put(f"/api/v1/nodes/{name}", node, server)
+
+
+def annotate(admin, namespace, name, annotation):
+    path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+    status, found = admin.call("GET", path)
+    if status != 200:
+        sys.exit(f"Error from server ({found['reason']}): configmaps {name!r}")
+    key, _, value = annotation.partition("=")
+    found.setdefault("metadata", {}).setdefault("annotations", {})[key] = value
+    admin.put(path, found)
+    print(f"configmap/{name} annotated")
 
 
 def get(admin, server, columns):

@@ -23,6 +23,9 @@ pub(crate) struct Shell {
 impl Shell {
     /// The reason for which bash refuses a script.
     fn read(&self, script: &Bytes) -> Option<String> {
+        if is_plain(script) {
+            return None;
+        }
         if let Some(said) = self.said.lock().unwrap_or_else(PoisonError::into_inner).get(script) {
             return said.clone();
         }
@@ -42,6 +45,29 @@ impl Shell {
             Finding::note("FL1008", crate::MANIFEST, message).help("install bash")
         })
     }
+}
+
+/// It has nothing but comments and plain assignments, which bash never refuses: most machines have such a file of their own.
+fn is_plain(script: &[u8]) -> bool {
+    script
+        .split(|byte| *byte == b'\n')
+        .all(|line| line.is_empty() || line[0] == b'#' || is_assignment(line))
+}
+
+/// `NAME=WORD` or `NAME='TEXT'`.
+fn is_assignment(line: &[u8]) -> bool {
+    let Some(equals) = line.iter().position(|byte| *byte == b'=') else {
+        return false;
+    };
+    let (name, value) = (&line[..equals], &line[equals + 1..]);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./:@%+,=-".contains(byte);
+    let quoted = value.strip_prefix(b"'").and_then(|rest| rest.strip_suffix(b"'"));
+    let fits = match quoted {
+        Some(text) => !text.contains(&b'\''),
+        None => value.iter().all(is_word),
+    };
+    fits && name.iter().all(is_name) && name.first().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// A word in scripts that enable further patterns at run time; bash -n does not do that.
