@@ -44,7 +44,7 @@ pub fn verify_parts(
     verify_chosen(manifest, fetch, out, now, machines, &Chosen::All)
 }
 
-/// The same by some of the checks.
+/// The same by some of the checks, or for some of the machines.
 pub fn verify_chosen(
     manifest: &[u8],
     fetch: &Fetch<'_>,
@@ -54,7 +54,8 @@ pub fn verify_chosen(
     chosen: &Chosen,
 ) -> Result<Verified, Error> {
     let manifest = parsed(manifest)?;
-    let (servers, others) = by_role(&manifest);
+    let (servers, mut others) = by_role(&manifest);
+    others.retain(|name| chosen.has_machine(name));
     let mut parts: Vec<BTreeSet<&str>> = others
         .chunks(machines)
         .map(|part| part.iter().copied().collect())

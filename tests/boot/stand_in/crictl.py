@@ -14,9 +14,9 @@ def main():
         os.execvp("sh", ["sh", "-c", "exec ctr plugins ls id==cri >/dev/null"])
     elif "ps" in words:
         name = words[words.index("--name") + 1]
-        print("\n".join(pod for pod, (_, state) in sorted(pods.found().items()) if state == "active" and re.search(name, pod)))
+        print("\n".join(pods.container(pod) for pod, (_, state) in sorted(pods.found().items()) if state == "active" and re.search(name, pod)))
     elif "stop" in words:
         # The kubelet starts a container of a static pod again.
-        pods.restart(words[-1])
+        pods.restart(pods.of_container(words[-1]))
     else:
         sys.exit(f"not known here: {words}")

@@ -13,6 +13,15 @@ def found():
     return {name(unit): (unit["Description"], unit["ActiveState"]) for unit in units if unit["ActiveState"] in ("active", "activating")}
 
 
+def container(name):
+    """The identifier of a pod's container: each start makes a new one."""
+    return f"{name}@{systemctl('show', '--property=InvocationID', '--value', f'{PREFIX}{name}.service').strip()}"
+
+
+def of_container(identifier):
+    return identifier.split("@")[0]
+
+
 def start(name, digest, command, log=None, **environment):
     properties = ["Restart=always", "RestartSec=5", "TimeoutStopSec=30", *([f"StandardError=append:{log}"] if log else [])]
     options = [*(f"--property={entry}" for entry in properties), *(f"--setenv={key}={value}" for key, value in environment.items())]

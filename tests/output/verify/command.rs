@@ -234,7 +234,10 @@ fn checks_are_chosen_by_what_a_spec_brings() {
     };
     let manifest = tree.manifest.to_string();
     let found = |causes: &[Cause]| {
-        let chosen = Chosen::By(causes.iter().copied().collect());
+        let chosen = Chosen::By {
+            causes: causes.iter().copied().collect(),
+            machines: None,
+        };
         let verified = verify_chosen(manifest.as_bytes(), &fetch, Path::new("out"), NOW, PART, &chosen).unwrap();
         let codes = verified.findings.iter().map(|finding| finding.code);
         codes.collect::<BTreeSet<_>>()

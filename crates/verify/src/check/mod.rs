@@ -106,15 +106,29 @@ pub struct Check {
 pub enum Chosen {
     /// All checks.
     All,
-    /// The checks that one of these causes can make fail.
-    By(BTreeSet<Cause>),
+    /// The checks that one of these causes can make fail; of machines that only run pods those with these names, or all.
+    By {
+        causes: BTreeSet<Cause>,
+        machines: Option<BTreeSet<String>>,
+    },
 }
 
 impl Chosen {
     fn has(&self, check: &Check) -> bool {
         match self {
             Self::All => true,
-            Self::By(causes) => check.causes.iter().any(|cause| causes.contains(cause)),
+            Self::By { causes, .. } => check.causes.iter().any(|cause| causes.contains(cause)),
+        }
+    }
+
+    /// Whether a machine that only runs pods is to be looked at.
+    pub(crate) fn has_machine(&self, name: &str) -> bool {
+        match self {
+            Self::By {
+                machines: Some(machines),
+                ..
+            } => machines.contains(name),
+            _ => true,
         }
     }
 }
