@@ -103,27 +103,26 @@ pub struct Audit {
 /// `graph`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  firelay graph\n  firelay graph out --format svg > order.svg\n  \
-                  firelay graph --format dot | dot -Tpng > order.png"
+    after_help = "Examples:\n  firelay graph\n  firelay graph out --output svg > order.svg\n  \
+                  firelay graph --output dot | dot -Tpng > order.png"
 )]
 pub struct Graph {
     /// The rendered tree
     #[arg(value_name = "OUT", default_value = "out")]
     pub out: PathBuf,
-    /// How to draw
-    #[arg(long, value_enum, default_value_t)]
-    pub format: GraphFormat,
-    /// How to report; JSON has what the drawings are made from
-    #[arg(long, value_enum, default_value_t, conflicts_with = "format")]
-    pub output: OutputFormat,
+    /// How to draw; `--format` is the same
+    #[arg(long, alias = "format", value_enum, default_value_t)]
+    pub output: GraphOutput,
 }
 
 /// How `graph` draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum GraphFormat {
+pub enum GraphOutput {
     /// For people, in lines
     #[default]
     Text,
+    /// For programs: the data of the drawings
+    Json,
     /// For Graphviz
     Dot,
     /// A flowchart in Mermaid

@@ -6,7 +6,7 @@ use firelay_verify::{
 };
 
 use super::{failure::Failure, streams, verify};
-use crate::cli::{Graph, GraphFormat, OutputFormat};
+use crate::cli::{Graph, GraphOutput};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
@@ -16,14 +16,12 @@ pub fn run(args: &Graph) -> Result<(), Failure> {
 }
 
 fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {
-    if args.output == OutputFormat::Json {
-        return streams::json(picture);
-    }
-    let drawn = match args.format {
-        GraphFormat::Text => Ok(drawing::text(picture)),
-        GraphFormat::Dot => drawing::dot(picture),
-        GraphFormat::Mermaid => drawing::mermaid(picture),
-        GraphFormat::Svg => drawing::svg(picture),
+    let drawn = match args.output {
+        GraphOutput::Json => return streams::json(picture),
+        GraphOutput::Text => Ok(drawing::text(picture)),
+        GraphOutput::Dot => drawing::dot(picture),
+        GraphOutput::Mermaid => drawing::mermaid(picture),
+        GraphOutput::Svg => drawing::svg(picture),
     };
     streams::data(&drawn?)
 }

@@ -726,6 +726,26 @@ fn the_page_shows_a_drawing() {
     }
 }
 
+/// README and docs/order.md show the drawing of an example.
+#[test]
+fn the_pages_show_the_drawing_of_an_example() {
+    let path = support::root().join("docs/first-boot.svg");
+    let drawn = drawing::svg(&Picture::of(&tree("ha-ubuntu"))).unwrap();
+    if blessing() {
+        fs::write(path, drawn).unwrap();
+    } else {
+        let shown = fs::read_to_string(path).unwrap_or_default();
+        assert!(shown == drawn, "docs/first-boot.svg is another drawing: just bless");
+    }
+    for (page, link) in [
+        ("README.md", "](docs/first-boot.svg)"),
+        ("docs/order.md", "](first-boot.svg)"),
+    ] {
+        let text = fs::read_to_string(support::root().join(page)).unwrap();
+        assert!(text.contains(link), "{page} shows no picture");
+    }
+}
+
 #[test]
 fn the_drawings_of_all_examples_are_well_formed() {
     let directory = tempfile::tempdir().unwrap();
@@ -788,7 +808,9 @@ fn the_verb_draws_and_reports() {
     };
     let picture = Picture::of(&tree("external-etcd"));
     assert_eq!(run(&[]), drawing::text(&picture));
-    assert_eq!(run(&["--format", "svg"]), drawing::svg(&picture).unwrap());
+    for flag in ["--output", "--format"] {
+        assert_eq!(run(&[flag, "svg"]), drawing::svg(&picture).unwrap());
+    }
     let json: serde_json::Value = serde_json::from_str(&run(&["--output", "json"])).unwrap();
     assert_eq!(json["groups"][0]["title"], "etcd1..3");
     assert_eq!(json["groups"][1]["founds"], true);

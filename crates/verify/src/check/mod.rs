@@ -108,7 +108,9 @@ pub enum Chosen {
     All,
     /// The checks that one of these causes can make fail; of machines that only run pods those with these names, or all.
     By {
+        /// The causes.
         causes: BTreeSet<Cause>,
+        /// The names; absent for all machines.
         machines: Option<BTreeSet<String>>,
     },
 }

@@ -121,7 +121,7 @@ fn notes(step: &PictureStep) -> impl Iterator<Item = String> {
 }
 
 /// `1:05`, or `2:01:05`.
-fn clock(seconds: u64) -> String {
+pub fn clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match hours {
         0 => format!("{minutes}:{seconds:02}"),
@@ -130,7 +130,7 @@ fn clock(seconds: u64) -> String {
 }
 
 /// `30 min`, or `90 s`.
-fn duration(seconds: u64) -> String {
+pub fn duration(seconds: u64) -> String {
     match seconds % 60 {
         0 if seconds > 60 => format!("{} min", seconds / 60),
         _ => format!("{seconds} s"),

@@ -1,4 +1,6 @@
 //! For a page: boxes in a grid, arrows between them, and below them the times as bars. Lengths are pixels.
+//!
+//! Text is in a monospace font: characters of the usual ones are 0.55 to 0.602 em wide, so it fits into its box on every machine.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +11,13 @@ use super::{clock, kind, notes, render, span, title};
 use crate::order::{Bar, Picture, PictureStep};
 
 const MARGIN: u64 = 20;
-/// Width of the names on the left.
-const NAMES: u64 = 190;
-const BOX: u64 = 225;
+/// Characters of the names on the left; longer ones are cut.
+const NAMES: usize = 40;
 const GAP: u64 = 30;
+/// Sizes of text; `order.svg.j2` has the same.
+const TITLE: u64 = 14;
+const NAME: u64 = 12;
+const NOTE: u64 = 11;
 const LINE: u64 = 15;
 /// Above the first line of a box, and below its last.
 const PADDING: u64 = 8;
@@ -33,6 +38,9 @@ struct Image {
     title: String,
     width: u64,
     height: u64,
+    /// Width of the names on the left.
+    #[serde(skip)]
+    names: u64,
     texts: Vec<Text>,
     boxes: Vec<Rectangle>,
     arrows: Vec<Arrow>,
@@ -74,13 +82,33 @@ struct Tick {
     text: String,
 }
 
+/// The boxes of one step of all machines.
+#[derive(Clone, Copy, Default)]
+struct Column {
+    /// From the end of the names.
+    x: u64,
+    width: u64,
+}
+
+/// The place of a box.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Area {
+    x: u64,
+    y: u64,
+    width: u64,
+    height: u64,
+}
+
 impl Image {
     fn of(picture: &Picture) -> Self {
         let columns = columns(picture);
-        let width = NAMES + 2 * MARGIN + (BOX + GAP) * columns.len().max(2) as u64;
+        let names = names(picture);
+        let wide: u64 = columns.values().map(|column| column.width + GAP).sum();
+        let width = names + 2 * MARGIN + wide;
         let mut image = Self {
             title: title(picture),
-            width,
+            names,
+            width: width.max(pixels(&title(picture), TITLE) + 2 * MARGIN),
             height: HEADING,
             texts: vec![Text {
                 class: "title",
@@ -99,25 +127,31 @@ impl Image {
     }
 
     /// A row for each group, a column for each step. Returns the position of each step.
-    fn grid(&mut self, picture: &Picture, columns: &BTreeMap<&str, u64>) -> BTreeMap<String, (u64, u64, u64)> {
+    fn grid(&mut self, picture: &Picture, columns: &BTreeMap<&str, Column>) -> BTreeMap<String, Area> {
         let mut places = BTreeMap::new();
         for group in &picture.groups {
             let top = self.height;
-            self.write("name", MARGIN, top + 20, group.title.clone());
-            self.write("note", MARGIN, top + 20 + LINE, kind(group));
+            self.write("name", MARGIN, top + 20, cut(&group.title));
+            self.write("note", MARGIN, top + 20 + LINE, cut(&kind(group)));
             let tallest = group.steps.iter().map(height).max().unwrap_or_default();
             for step in &group.steps {
-                let x = MARGIN + NAMES + columns[step.file.as_str()] * (BOX + GAP);
-                places.insert(step.id.clone(), (x, top, height(step)));
-                self.step(step, x, top);
+                let column = columns[step.file.as_str()];
+                let area = Area {
+                    x: MARGIN + self.names + column.x,
+                    y: top,
+                    width: column.width,
+                    height: height(step),
+                };
+                places.insert(step.id.clone(), area);
+                self.step(step, area);
             }
             self.height += tallest.max(3 * LINE) + GAP;
         }
         places
     }
 
-    fn step(&mut self, step: &PictureStep, x: u64, y: u64) {
-        let (width, height) = (BOX, height(step));
+    fn step(&mut self, step: &PictureStep, area: Area) {
+        let Area { x, y, width, height } = area;
         let class = if step.time.is_some() { "step" } else { "never" };
         self.boxes.push(Rectangle {
             class,
@@ -127,12 +161,7 @@ impl Image {
             height,
             title: step.file.clone(),
         });
-        self.write(
-            "name",
-            x + PADDING,
-            y + LINE,
-            format!("{}  {}", step.name, span(step.time)),
-        );
+        self.write("name", x + PADDING, y + LINE, heading(step));
         for (line, note) in (2..).zip(notes(step)) {
             self.write("note", x + PADDING, y + line * LINE, note);
         }
@@ -142,7 +171,7 @@ impl Image {
         self.texts.push(Text { class, x, y, text });
     }
 
-    fn arrows(&mut self, picture: &Picture, places: &BTreeMap<String, (u64, u64, u64)>) {
+    fn arrows(&mut self, picture: &Picture, places: &BTreeMap<String, Area>) {
         let mut entering: BTreeMap<&str, u64> = BTreeMap::new();
         for edge in &picture.edges {
             let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to)) else {
@@ -160,14 +189,14 @@ impl Image {
 
     /// The timeline, each bar next to its machines' names.
     fn timeline(&mut self, picture: &Picture) {
-        let (left, wide) = (MARGIN + NAMES, self.width - NAMES - 3 * MARGIN);
+        let (left, wide) = (MARGIN + self.names, self.width - self.names - 3 * MARGIN);
         let seconds = picture.seconds.max(1);
         let scaled = |time: u64| left + time * wide / seconds;
         let top = self.height + LINE;
         self.height = top + PADDING;
         for bar in &picture.timeline {
             let y = self.height;
-            self.write("note", MARGIN, y + 12, bar.title.clone());
+            self.write("note", MARGIN, y + 12, cut(&bar.title));
             self.boxes.extend(rectangles(bar, y, &scaled));
             self.height += BAR + BELOW;
         }
@@ -202,17 +231,54 @@ fn rectangles(bar: &Bar, y: u64, scaled: &dyn Fn(u64) -> u64) -> Vec<Rectangle> 
 }
 
 /// The steps of all machines by their files, with their columns.
-fn columns(picture: &Picture) -> BTreeMap<&str, u64> {
-    let files = picture
-        .groups
-        .iter()
-        .flat_map(|group| &group.steps)
-        .map(|step| (step.file.as_str(), 0));
-    let mut columns: BTreeMap<_, _> = files.collect();
-    for (number, column) in (0..).zip(columns.values_mut()) {
-        *column = number;
+fn columns(picture: &Picture) -> BTreeMap<&str, Column> {
+    let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
+    for step in picture.groups.iter().flat_map(|group| &group.steps) {
+        let column = columns.entry(&step.file).or_default();
+        column.width = column.width.max(width(step));
+    }
+    let mut x = 0;
+    for column in columns.values_mut() {
+        column.x = x;
+        x += column.width + GAP;
     }
     columns
+}
+
+/// Pixels of a text, rounded up.
+fn pixels(text: &str, size: u64) -> u64 {
+    (text.chars().count() as u64 * size * 605).div_ceil(1000)
+}
+
+/// The first line of a box.
+fn heading(step: &PictureStep) -> String {
+    format!("{}  {}", step.name, span(step.time))
+}
+
+/// A name on the left.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(NAMES) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Width of the longest name on the left.
+fn names(picture: &Picture) -> u64 {
+    let groups = picture
+        .groups
+        .iter()
+        .flat_map(|group| [cut(&group.title), cut(&kind(group))]);
+    let bars = picture.timeline.iter().map(|bar| cut(&bar.title));
+    let widths = groups.chain(bars).map(|name| pixels(&name, NAME));
+    widths.max().unwrap_or_default() + MARGIN
+}
+
+/// Width of a box, for the longest of its lines.
+fn width(step: &PictureStep) -> u64 {
+    let notes = notes(step).map(|note| pixels(&note, NOTE));
+    let widest = notes.chain([pixels(&heading(step), NAME)]).max();
+    widest.unwrap_or_default() + 2 * PADDING
 }
 
 fn height(step: &PictureStep) -> u64 {
@@ -221,23 +287,22 @@ fn height(step: &PictureStep) -> u64 {
 
 /// A curve from a box to the nth place on the edge of another. It runs in the gap next to a column that contains both,
 /// and below a box that waits for another machine of its kind.
-fn curve(from: (u64, u64, u64), to: (u64, u64, u64), nth: u64) -> String {
-    let ((fx, fy, fh), (tx, ty, th)) = (from, to);
-    let end = tx + (30 * nth).min(BOX - 10);
-    let middle = fx + BOX / 2;
+fn curve(from: Area, to: Area, nth: u64) -> String {
+    let (below, end) = (|area: Area| area.y + area.height, to.x + (30 * nth).min(to.width - 10));
+    let middle = from.x + from.width / 2;
     if from == to {
-        let (y, low) = (fy + fh, fy + fh + 24);
+        let (y, low) = (below(from), below(from) + 24);
         return format!("M {middle} {y} C {middle} {low}, {end} {low}, {end} {y}");
     }
-    if fx == tx {
-        let (side, bend) = (fx + BOX, fx + BOX + GAP - 4);
-        let (start, end) = (fy + fh / 2, ty + (8 * nth).min(th));
+    if from.x == to.x {
+        let (side, bend) = (from.x + from.width, from.x + from.width + GAP - 4);
+        let (start, end) = (from.y + from.height / 2, to.y + (8 * nth).min(to.height));
         return format!("M {side} {start} C {bend} {start}, {bend} {end}, {side} {end}");
     }
-    let (start, out, into, at) = if fy < ty {
-        (fy + fh, fy + fh + GAP, ty.saturating_sub(GAP), ty)
+    let (start, out, into, at) = if from.y < to.y {
+        (below(from), below(from) + GAP, to.y.saturating_sub(GAP), to.y)
     } else {
-        (fy, fy.saturating_sub(GAP), ty + th + GAP, ty + th)
+        (from.y, from.y.saturating_sub(GAP), below(to) + GAP, below(to))
     };
     format!("M {middle} {start} C {middle} {out}, {end} {into}, {end} {at}")
 }
