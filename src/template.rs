@@ -1,7 +1,7 @@
-//! Text that is not structured output: shell, systemd units, TOML and manifests, from `templates/**/*.j2`.
+//! Text that is not structured output: shell, systemd units, TOML, manifests and the report, from `templates/**/*.j2`.
 //!
-//! Minijinja with strict undefined values and no automatic escaping. All input passes the filter of the surrounding
-//! language: `sh`, `unit`, `toml` or `json`. Only text, numbers and booleans (`true`, `false`) can be written without
+//! Minijinja with strict undefined values. Templates of HTML (`*.html.j2`) escape every value; in all others, input passes the
+//! filter of the surrounding language: `sh`, `unit`, `toml` or `json`. Only text, numbers and booleans (`true`, `false`) can be written without
 //! one; an absent value, a list or a map is an error. The first line break after a block tag and the blanks before one
 //! are dropped, the last line break of a file is kept. `{#` opens a comment, so shell's `${#name}` has to be written
 //! differently.
@@ -11,7 +11,7 @@ use std::{net::IpAddr, sync::LazyLock};
 use include_dir::{Dir, File, include_dir};
 use ipnet::IpNet;
 use minijinja::{
-    Environment, ErrorKind, UndefinedBehavior, Value,
+    AutoEscape, Environment, ErrorKind, HtmlEscape, UndefinedBehavior, Value,
     syntax::SyntaxConfig,
     value::{Serde, ValueKind},
 };
@@ -107,12 +107,22 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
 fn bare() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_formatter(|out, _, value| Ok(out.write_str(&text(value)?)?));
+    environment.set_auto_escape_callback(|name| match name.ends_with(".html.j2") {
+        true => AutoEscape::Html,
+        false => AutoEscape::None,
+    });
+    environment.set_formatter(|out, state, value| {
+        let text = text(value)?;
+        match matches!(state.auto_escape(), AutoEscape::Html) && !value.is_safe() {
+            true => Ok(write!(out, "{}", HtmlEscape(&text))?),
+            false => Ok(out.write_str(&text)?),
+        }
+    });
     environment.add_filter("sh", |value: &Value| text(value).and_then(|text| sh(&text)));
     environment.add_filter("unit", |value: &Value| text(value).map(|text| unit(&text)));
     environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
     environment.add_filter("json", json);
+    environment.add_filter("code", |value: &Value| text(value).map(|text| code(&text)));
     environment.add_filter("b64", |value: &Value| text(value).map(base64));
     environment.add_test("inside", inside);
     environment
@@ -202,6 +212,21 @@ fn toml(text: &str) -> String {
     string + "\""
 }
 
+/// HTML in which texts between backticks are `<code>`.
+fn code(text: &str) -> Value {
+    let escaped = HtmlEscape(text).to_string();
+    let mut html = String::new();
+    for (number, part) in escaped.split('`').enumerate() {
+        let tag = ["", "</code>", "<code>"][if number == 0 { 0 } else { 1 + number % 2 }];
+        html += tag;
+        html += part;
+    }
+    if escaped.matches('`').count() % 2 == 1 {
+        html += "</code>";
+    }
+    Value::from_safe_string(html)
+}
+
 /// JSON that is also a YAML flow node, for YAML 1.1 (PyYAML) and 1.2: characters that these treat as line breaks or
 /// refuse are escaped. Characters beyond the BMP are not: a surrogate pair is JSON but no YAML.
 fn json(value: &Value) -> Result<String, minijinja::Error> {
@@ -287,6 +312,31 @@ mod tests {
             "x",
         );
         assert_eq!(written.unwrap(), r#"5 "true" [1,"x"] 5 false x"#);
+    }
+
+    #[test]
+    fn html_is_escaped_and_nothing_else() {
+        let mut environment = bare();
+        let context = || Value::from(Serde(BTreeMap::from([("v", "<b>&\"")])));
+        for (name, text) in [("a.html.j2", "&lt;b&gt;&amp;&quot; <b>&\""), ("a.j2", "<b>&\" <b>&\"")] {
+            environment.add_template(name, "{{ v }} {{ v | safe }}").unwrap();
+            assert_eq!(environment.get_template(name).unwrap().render(context()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn texts_between_backticks_are_code() {
+        let mut environment = bare();
+        environment.add_template("a.html.j2", "{{ v | code }}").unwrap();
+        let template = environment.get_template("a.html.j2").unwrap();
+        for (text, html) in [
+            ("run `a<b` now", "run <code>a&lt;b</code> now"),
+            ("`a` and `b`", "<code>a</code> and <code>b</code>"),
+            ("odd `a", "odd <code>a</code>"),
+        ] {
+            let context = Value::from(Serde(BTreeMap::from([("v", text)])));
+            assert_eq!(template.render(context).unwrap(), html);
+        }
     }
 
     #[test]

@@ -9,20 +9,28 @@ use crate::{
     cli::{self, IdentityArg},
     delivery::ManifestFile,
     plan::Plan,
-    profile::{PlatformProfile, Store},
+    profile::{PlatformProfile, Profiles, Store},
     secrets::Bundle,
     spec::DeliveryForm,
 };
 
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
-    let files = Files::open(&args.out)?;
     let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
-    let bundle = args
-        .secrets
-        .as_deref()
-        .map(|path| belonging(&files, path, &args.identity))
-        .transpose()?;
+    let (_, report) = of_tree(&args.out, args.secrets.as_deref(), &args.identity, &profiles)?;
+    streams::report(args.output, &report, || audit::text(&report))?;
+    verdict(&report)
+}
+
+/// The audit of a tree in a directory, with the secrets that were searched.
+pub(super) fn of_tree(
+    out: &Path,
+    secrets: Option<&Path>,
+    identity: &IdentityArg,
+    profiles: &Profiles,
+) -> Result<(Catalogue, Report), Failure> {
+    let files = Files::open(out)?;
+    let bundle = secrets.map(|path| belonging(&files, path, identity)).transpose()?;
     let known = bundle
         .as_ref()
         .map(|bundle| known_secrets::of_bundle(bundle, files.names(), files.external_etcd()));
@@ -30,14 +38,42 @@ pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let (machines, shared) = files.read(&catalogue)?;
     let mut audit = audit::audit(&catalogue, machines, &shared, by_identity);
     audit.findings.extend(Finding::of_no_machines(&audit));
-    let platform = |name: &str, attribute: &str| Some(platform(profiles.platform.get(name)?, attribute));
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
-    let report = Report::new(&files.cluster, fingerprint, audit, platform);
-    streams::report(args.output, &report, || audit::text(&report))?;
+    let report = described(&files.cluster, fingerprint, audit, profiles);
+    Ok((catalogue, report))
+}
+
+/// The audit of machines that were searched for the secrets of a bundle.
+pub(super) fn of_machines(
+    (catalogue, bundle): (&Catalogue, &Bundle),
+    machines: Vec<MachineFiles>,
+    profiles: &Profiles,
+) -> Report {
+    let audit = audit::audit(catalogue, machines, &[], by_identity);
+    described(&bundle.cluster, Some(bundle.fingerprint()), audit, profiles)
+}
+
+fn described(cluster: &str, fingerprint: Option<String>, audit: Audit, profiles: &Profiles) -> Report {
+    let platform = |name: &str, attribute: &str| Some(platform(profiles.platform.get(name)?, attribute));
+    Report::new(cluster, fingerprint, audit, platform)
+}
+
+/// Exit code 5 for a finding.
+pub(super) fn verdict(report: &Report) -> Result<(), Failure> {
     match report.findings.len() {
         0 => Ok(()),
         count => Err(Failure::Policy(violations(count))),
     }
+}
+
+/// Refuses a file for people that contains a secret.
+pub(super) fn refuse_secrets(catalogue: &Catalogue, path: &Path, text: &str) -> Result<(), Failure> {
+    let file = Document {
+        path: path.display().to_string(),
+        contents: Contents::read(catalogue, text.as_bytes()).into(),
+    };
+    let Audit { findings, .. } = audit::audit(catalogue, Vec::new(), &[file], by_identity);
+    refuse_findings(&findings)
 }
 
 /// The readers of the documents that a platform's profile names.

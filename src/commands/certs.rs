@@ -10,9 +10,10 @@ use std::path::Path;
 use firelay_yaml::duration;
 use time::{Duration, OffsetDateTime};
 
-use self::{
-    credential::Credential,
-    inventory::{Dates, Inventory},
+pub(super) use self::{
+    credential::{Credential, Group, groups},
+    inventory::{Dates, Inventory, of_tree},
+    report::{left, place},
 };
 use super::{
     clock,

@@ -29,6 +29,7 @@ mod profile;
 pub mod project;
 mod publish;
 mod render;
+mod rendered;
 mod rotate;
 mod schema;
 mod secrets;

@@ -135,6 +135,11 @@ pub fn undrawn(out: &Path, findings: &[Finding]) -> Result<(), Failure> {
     )))
 }
 
+/// Exit code 5 for an error among the findings.
+pub(super) fn refuse(out: &Path, findings: &[Finding]) -> Result<(), Failure> {
+    verdict(out, Counts::of(findings))
+}
+
 /// Exit code 5 for an error.
 fn verdict(out: &Path, counts: Counts) -> Result<(), Failure> {
     if counts.errors == 0 {
@@ -193,7 +198,8 @@ fn text(findings: &[Finding]) -> String {
     texts.join("\n")
 }
 
-fn one(finding: &Finding) -> String {
+/// A finding for people.
+pub(super) fn one(finding: &Finding) -> String {
     let Finding {
         document,
         path,

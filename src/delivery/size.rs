@@ -1,10 +1,11 @@
 //! Where the bytes go.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
+use firelay_verify::Machine;
 use serde::Serialize;
 
-use super::Handover;
+use super::{Handover, ManifestFile};
 use crate::{
     UNITS,
     encoding::gzip,
@@ -132,7 +133,10 @@ impl NodeSize {
     /// Weighs the files of a node. This compresses each file once more, so it is for reports and errors only.
     pub fn new(node: &NodePlan, files: &NodeFiles, handover: &Handover, payload: Option<u64>) -> Self {
         let compressed = payload.is_some() || handover.is_compressed();
-        let files = file_sizes(files, payload.unwrap_or(handover.counted), compressed);
+        let contents = files
+            .contents()
+            .map(|(path, _, content)| (path, Cow::Borrowed(&**content)));
+        let files = file_sizes(contents, payload.unwrap_or(handover.counted), compressed);
         Self {
             node: node.name.clone(),
             platform: node.platform.name.clone(),
@@ -141,9 +145,33 @@ impl NodeSize {
             encoding: handover.encoding,
             counted: handover.counted,
             limit: handover.limit,
-            percent: handover
-                .limit
-                .map(|limit| (handover.counted * 100).div_ceil(limit.max(1))),
+            percent: handover.limit.map(|limit| percent(handover.counted, limit)),
+            payload,
+            groups: group_sizes(&files),
+            files,
+        }
+    }
+
+    /// The same from a rendered tree: a machine, and the description of its delivered file.
+    pub fn of_tree(machine: &Machine, given: &ManifestFile, payload: Option<u64>) -> Self {
+        let (rung, encoding) = (
+            given.rung.unwrap_or(DeliveryForm::Plain),
+            given.encoding.unwrap_or(Encoding::Plain),
+        );
+        let counted = given.counted.unwrap_or(given.bytes);
+        let compressed = payload.is_some() || rung == DeliveryForm::Inner || encoding.is_gzip();
+        let contents =
+            { machine.root.files() }.map(|(path, _, bytes)| (path.to_owned(), String::from_utf8_lossy(bytes)));
+        let files = file_sizes(contents, payload.unwrap_or(counted), compressed);
+        Self {
+            node: machine.name.clone(),
+            platform: machine.platform.clone(),
+            attribute: given.attribute.clone().unwrap_or_default(),
+            rung,
+            encoding,
+            counted,
+            limit: given.limit,
+            percent: given.limit.map(|limit| percent(counted, limit)),
             payload,
             groups: group_sizes(&files),
             files,
@@ -151,7 +179,16 @@ impl NodeSize {
     }
 }
 
-fn file_sizes(files: &NodeFiles, counted: u64, compressed: bool) -> Vec<FileSize> {
+/// Rounded up.
+fn percent(counted: u64, limit: u64) -> u64 {
+    (counted * 100).div_ceil(limit.max(1))
+}
+
+fn file_sizes<'c>(
+    contents: impl Iterator<Item = (String, Cow<'c, str>)>,
+    counted: u64,
+    compressed: bool,
+) -> Vec<FileSize> {
     let weigh = |content: &str| {
         if compressed {
             gzip(content.as_bytes()).len() - GZIP_FRAME
@@ -159,13 +196,12 @@ fn file_sizes(files: &NodeFiles, counted: u64, compressed: bool) -> Vec<FileSize
             content.len()
         }
     };
-    let weighed: Vec<_> = files
-        .contents()
-        .map(|(path, _, content)| (weigh(content) as u64, path, content))
+    let weighed: Vec<_> = contents
+        .map(|(path, content)| (weigh(&content) as u64, path, content))
         .collect();
     let total = weighed.iter().map(|(weight, ..)| weight).sum::<u64>().max(1);
-    let size = |(weight, path, content): (u64, String, &crate::node::Text)| FileSize {
-        group: Group::of(&path, content),
+    let size = |(weight, path, content): (u64, String, Cow<'c, str>)| FileSize {
+        group: Group::of(&path, &content),
         path,
         raw: content.len() as u64,
         share: counted * weight / total,

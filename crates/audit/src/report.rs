@@ -1,6 +1,6 @@
 //! The report of an audit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -157,36 +157,26 @@ impl Reader {
     }
 }
 
-/// Documents with the same secrets in the same place.
-pub(crate) fn groups(report: &Report) -> Vec<Vec<&Row>> {
-    let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
-    for row in &report.documents {
-        let titles = |secrets: &BTreeSet<Secret>| -> BTreeSet<_> {
-            secrets
-                .iter()
-                .map(|secret| (secret.exposure, secret.title.clone()))
-                .collect()
-        };
-        let lies = row
-            .payload
+impl Reader {
+    /// Further readers, and measures that exclude some.
+    pub fn remarks(&self) -> Vec<String> {
+        let state = self
+            .terraform
             .as_ref()
-            .map(|payload| (place(&payload.url).to_owned(), payload.sealed));
-        let exposure = std::cmp::Reverse(row.exposure);
-        let kind = (
-            row.roles.clone(),
-            row.pool,
-            row.platform.as_str(),
-            row.attribute.as_str(),
-        );
-        groups
-            .entry((kind, exposure, titles(&row.opens), titles(&row.fetched), lies))
-            .or_default()
-            .push(row);
+            .map(|resource| format!("and who reads Terraform's state, if {resource} gives it to the machine"));
+        let network = self.network_boot.then(|| {
+            "and who listens on the network while machines boot, unless delivery.pxe.url is https://".to_owned()
+        });
+        let service = self.metadata_service.as_ref().map(|service| {
+            format!(
+                "less with `security: {{ metadataFirewall: true }}` or a network policy, which keep pods from {service}"
+            )
+        });
+        let narrowed = self.narrowed_by.iter().map(|narrow| format!("less with {narrow}"));
+        [state, network, service]
+            .into_iter()
+            .flatten()
+            .chain(narrowed)
+            .collect()
     }
-    groups.into_values().collect()
-}
-
-/// The place of a payload, without its name.
-pub(crate) fn place(url: &str) -> &str {
-    url.rsplit_once('/').map_or(url, |(place, _)| place)
 }

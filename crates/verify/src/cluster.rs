@@ -9,27 +9,27 @@ use super::{Bytes, Machine, Tree};
 
 /// Facts of the cluster; each is absent if no document contains it.
 #[derive(Debug, Default)]
-pub(super) struct Cluster {
+pub struct Cluster {
     /// `api.example.com:6443`.
-    pub(super) endpoint: Option<String>,
+    pub endpoint: Option<String>,
     /// `FL_ENDPOINT` of most machines.
-    pub(super) asked: Option<String>,
+    pub asked: Option<String>,
     /// The first address of the first range of Services, which is the API server's.
-    pub(super) service: Option<IpAddr>,
+    pub service: Option<IpAddr>,
     /// `cluster.local`.
-    pub(super) domain: String,
+    pub domain: String,
     /// Further names of the API server.
-    pub(super) names: Vec<String>,
+    pub names: Vec<String>,
     /// Ranges of pods.
-    pub(super) pods: Vec<IpNet>,
+    pub pods: Vec<IpNet>,
     /// Ranges of Services.
-    pub(super) services: Vec<IpNet>,
+    pub services: Vec<IpNet>,
     /// kubeadm's version, without its `v`, or else that of the manifest.
-    pub(super) version: String,
+    pub version: String,
     /// The sandbox image of most machines.
-    pub(super) sandbox: Option<String>,
+    pub sandbox: Option<String>,
     /// The authority that signs what Kubernetes shows, in PEM.
-    pub(super) authority: Option<Bytes>,
+    pub authority: Option<Bytes>,
 }
 
 /// kubeadm's default (`networking.dnsDomain`, v1beta4).
@@ -40,7 +40,7 @@ pub(super) const AUTHORITY: &str = "/etc/firelay/pki/ca.crt";
 
 impl Cluster {
     /// The settings in a tree. The authority is the one that most machines have.
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub fn of(tree: &Tree) -> Self {
         let mut configs = tree.machines.iter().flat_map(|machine| &machine.configs);
         let config = configs
             .find(|config| config.is("ClusterConfiguration"))
@@ -87,7 +87,7 @@ impl Cluster {
     }
 
     /// The endpoint without its port.
-    pub(super) fn host(&self) -> Option<&str> {
+    pub fn host(&self) -> Option<&str> {
         let (host, _) = self.endpoint.as_ref()?.rsplit_once(':')?;
         Some(host.trim_start_matches('[').trim_end_matches(']'))
     }
@@ -165,7 +165,7 @@ pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<By
 pub(super) const ENV: &str = "/etc/firelay/node.env";
 
 /// A variable of the chain, without its quotes; `None` for one that is empty.
-pub(super) fn variable(machine: &Machine, name: &str) -> Option<String> {
+pub fn variable(machine: &Machine, name: &str) -> Option<String> {
     let text = machine.text(ENV)?;
     let line = text
         .lines()

@@ -7,6 +7,7 @@ use std::{
     sync::LazyLock,
 };
 
+use firelay_verify::Tree;
 use rayon::prelude::*;
 use serde::Deserialize;
 use time::OffsetDateTime;
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     encoding::unbase64,
-    pki::{self, AddonCertificates, Authorities, PkiFile},
+    pki::{self, AddonCertificates, Authorities},
     plan::{NodePlan, Plan},
     record::Record,
     secrets::{self, Bundle},
@@ -28,6 +29,10 @@ use crate::{
 
 /// Name of the add-on that renews certificates on control planes.
 const RENEWAL: &str = "certificateRenewal";
+/// The unit of that add-on.
+const TIMER: &str = "/etc/systemd/system/firelay-certificate-renewal.timer";
+/// Where documents have their certificates and keys.
+const FOLDER: &str = "/etc/firelay/";
 /// The file for people in the tree.
 const ADMINISTRATOR: &str = "admin.kubeconfig";
 
@@ -82,6 +87,15 @@ impl Signer {
             Self::Kubernetes => "CA kubernetes",
             Self::FrontProxy => "CA front-proxy-ca",
             Self::Etcd => "CA etcd-ca",
+        }
+    }
+
+    /// Its key on the machines that hold it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "/etc/firelay/pki/ca.key",
+            Self::FrontProxy => "/etc/firelay/pki/front-proxy-ca.key",
+            Self::Etcd => "/etc/firelay/pki/etcd/ca.key",
         }
     }
 
@@ -182,7 +196,8 @@ impl Inventory {
         let mut credentials = of_bundle(plan, bundle, dates)?;
         for (node, pki) in nodes.iter().zip(&issued) {
             for file in &pki.files {
-                credentials.extend(of_file(plan, node, file)?);
+                let renewal = |leaf: &Leaf| renewal(leaf.signer.is_held(plan), has_timer(plan), leaf);
+                credentials.extend(of_file(&node.name, (&file.path, file.content.expose()), &renewal)?);
             }
         }
         let addons = pki::of_addons(plan, &authorities, bundle).map_err(|error| refused(&error))?;
@@ -206,6 +221,24 @@ impl Inventory {
         });
         differ.collect::<BTreeSet<_>>().into_iter().collect()
     }
+}
+
+/// The credentials in the documents of a tree, sorted by their ends. Roots of the bundle and credentials outside of the documents
+/// are not in it, and what cannot be read is left to `verify`.
+pub fn of_tree(tree: &Tree) -> Vec<Credential> {
+    let has = |path: &str| tree.machines.iter().any(|machine| machine.root.has(path));
+    let timer = has(TIMER);
+    let mut credentials = Vec::new();
+    for machine in &tree.machines {
+        let renewal = |leaf: &Leaf| renewal(has(leaf.signer.key()), timer, leaf);
+        for (path, _) in machine.root.below(FOLDER) {
+            let file = path.strip_prefix(FOLDER).unwrap_or(path);
+            let text = machine.text(path).unwrap_or_default();
+            credentials.extend(of_file(&machine.name, (file, text), &renewal).ok().flatten());
+        }
+    }
+    credentials.sort_by(|one, other| order(one).cmp(&order(other)));
+    credentials
 }
 
 /// Those without an end last.
@@ -289,15 +322,19 @@ fn token(plan: &Plan, dates: &Dates) -> Option<Credential> {
     })
 }
 
-/// The certificate in a file of a machine.
-fn of_file(plan: &Plan, node: &NodePlan, file: &PkiFile) -> Result<Option<Credential>, Failure> {
-    let leaf = PLACES.leaves.iter().find(|leaf| leaf.file == file.path);
-    let authority = PLACES.authorities.iter().find(|authority| authority.file == file.path);
+/// The certificate in a file of a machine, by its path below `/etc/firelay`.
+fn of_file(
+    machine: &str,
+    (file, text): (&str, &str),
+    renewal: &dyn Fn(&Leaf) -> Renewal,
+) -> Result<Option<Credential>, Failure> {
+    let leaf = PLACES.leaves.iter().find(|leaf| leaf.file == file);
+    let authority = PLACES.authorities.iter().find(|authority| authority.file == file);
     let credential = match (leaf, authority) {
         (Some(leaf), _) => Credential {
             kind: Kind::Certificate,
             path: leaf.path.clone(),
-            renewal: renewal(plan, leaf),
+            renewal: renewal(leaf),
             ..key(&leaf.title, &leaf.stops)
         },
         (_, Some(authority)) => Credential {
@@ -307,24 +344,28 @@ fn of_file(plan: &Plan, node: &NodePlan, file: &PkiFile) -> Result<Option<Creden
         },
         _ => return Ok(None),
     };
-    let (subject, end) = certificate(&file.path, file.content.expose())?;
+    let (subject, end) = certificate(file, text)?;
     Ok(Some(Credential {
         subject: Some(subject),
-        machine: Some(node.name.clone()),
+        machine: Some(machine.to_owned()),
         expires: Some(end),
         ..credential
     }))
 }
 
 /// The kubelet renews what it may request, kubeadm what CAs sign whose keys control planes hold.
-fn renewal(plan: &Plan, leaf: &Leaf) -> Renewal {
-    let timer = plan.addons.iter().any(|addon| addon.key() == RENEWAL);
-    match (leaf.signer.is_held(plan), leaf.title.as_str()) {
+fn renewal(held: bool, timer: bool, leaf: &Leaf) -> Renewal {
+    match (held, leaf.title.as_str()) {
         (false, _) | (_, "kubelet server") => Renewal::Nobody,
         (true, "kubelet client") => Renewal::Kubelet,
         (true, _) if timer => Renewal::Timer,
         (true, _) => Renewal::Kubeadm,
     }
+}
+
+/// The add-on renews certificates on control planes.
+fn has_timer(plan: &Plan) -> bool {
+    plan.addons.iter().any(|addon| addon.key() == RENEWAL)
 }
 
 /// Certificates of plugins and add-ons, and their CAs.

@@ -87,7 +87,7 @@ fn lines(group: &Group<'_>, now: OffsetDateTime) -> String {
 }
 
 /// The days left; `ENDED` for one that no machine renewed by itself.
-fn left(credential: &Credential, end: OffsetDateTime, now: OffsetDateTime) -> String {
+pub fn left(credential: &Credential, end: OffsetDateTime, now: OffsetDateTime) -> String {
     match (end <= now, credential.renewal.is_automatic()) {
         (false, _) => counted(usize::try_from(days_left(end, now)).unwrap_or(0), "day"),
         (true, true) => "renewed".to_owned(),
@@ -96,7 +96,7 @@ fn left(credential: &Credential, end: OffsetDateTime, now: OffsetDateTime) -> St
 }
 
 /// ` on cp1, cp2`, or where else it is.
-fn place(group: &Group<'_>) -> String {
+pub fn place(group: &Group<'_>) -> String {
     match (group.machines.is_empty(), group.first.path == group.first.title) {
         (false, _) => format!(" on {}", listed(&group.machines)),
         (true, false) => format!(" in the {}", group.first.path),

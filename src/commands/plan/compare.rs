@@ -9,7 +9,8 @@ use std::{
 use firelay_verify::{Fetch, Machine, Tree};
 
 use super::super::{
-    assembly::for_each_node, documents::Documents, failure::Failure, project::Project, state::Update, why,
+    assembly::for_each_node, documents::Documents, failure::Failure, project::Project, rendered::Rendered,
+    state::Update, why,
 };
 use crate::{
     changes::{self, FileChange, MachineChange},
@@ -80,18 +81,44 @@ pub(in super::super) fn changed_members(
     update: &Update<'_>,
     (out, tree, manifest): (&Path, &TreeWriter, &Manifest),
 ) -> Result<Vec<MachineChange>, Failure> {
+    let fetch: &Fetch<'_> = &|path| tree.content(path);
+    let nodes = update.endangered();
+    changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
+}
+
+/// The change of every machine against a tree that is rendered already, in the order of the spec, removed ones last.
+pub(in super::super) fn rendered_changes(
+    project: &Project,
+    update: &Update<'_>,
+    (last, rendered, out): (Option<&Manifest>, &Rendered, &Path),
+) -> Result<Vec<MachineChange>, Failure> {
+    let nodes: Vec<_> = project.plan.nodes.iter().collect();
+    let fetch: &Fetch<'_> = &|path| rendered.get(path, out);
+    let new = (&rendered.manifest, fetch);
+    let mut changes = changes_of(project, update, &nodes, (last, new, out))?;
+    changes.extend(update.removed());
+    update.configure(&mut changes);
+    explain(project, &mut changes)?;
+    Ok(changes)
+}
+
+/// The changes between the tree in place and a new one.
+fn changes_of(
+    project: &Project,
+    update: &Update<'_>,
+    nodes: &[&NodePlan],
+    (last, (manifest, fetch), out): (Option<&Manifest>, (&Manifest, &Fetch<'_>), &Path),
+) -> Result<Vec<MachineChange>, Failure> {
     let bundle = update.bundle();
     let secrets = Secrets::of(project, bundle);
     let rendered = record::machines_of_tree(bundle, manifest);
-    let one = |node: &NodePlan| {
+    let one = |node: &&NodePlan| {
         let digest = rendered.get(&node.name).map_or("", |own| own.digest.as_str());
         if let Some(change) = update.change_of(node, digest) {
             return Ok(change);
         }
-        let old = tree
-            .last()
-            .map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
-        let new = unpacked(manifest, node, &|path| tree.content(path), out)?;
+        let old = last.map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
+        let new = unpacked(manifest, node, fetch, out)?;
         Ok(changed(
             node,
             old.transpose()?.flatten().as_ref(),
@@ -99,7 +126,7 @@ pub(in super::super) fn changed_members(
             &secrets,
         ))
     };
-    update.endangered().into_iter().map(one).collect()
+    nodes.iter().map(one).collect()
 }
 
 fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {

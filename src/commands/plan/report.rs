@@ -98,7 +98,12 @@ impl<'a> Report<'a> {
         lines.join("\n") + "\n"
     }
 
-    fn head(&self) -> String {
+    /// The steps of a cluster that stands; there is no order in one that does not.
+    pub(in super::super) fn steps(&self) -> &[Step] {
+        self.founded_at.map_or(&[], |_| &self.steps)
+    }
+
+    pub(in super::super) fn head(&self) -> String {
         let founded = match self.founded_at {
             Some(at) => format!("founded {}", at.date()),
             None => "not founded yet".to_owned(),
@@ -115,15 +120,7 @@ impl<'a> Report<'a> {
         if self.steps.is_empty() || self.founded_at.is_none() {
             return Vec::new();
         }
-        let step = |(number, step): (usize, &Step)| {
-            let names: Vec<_> = step.machines.iter().map(String::as_str).collect();
-            if step.of == Member::Manifests {
-                return format!("  {}. apply manifests on {}", number + 1, listed(&names));
-            }
-            let of = counted(names.len(), step.of.name());
-            let of = of.strip_prefix("1 ").unwrap_or(&of);
-            format!("  {}. {} {of} {}", number + 1, verb(step.action), listed(&names))
-        };
+        let step = |(number, one): (usize, &Step)| format!("  {}. {}", number + 1, step(one));
         let steps = self.steps.iter().enumerate().take(STEPS).map(step);
         let more = self
             .steps
@@ -134,7 +131,7 @@ impl<'a> Report<'a> {
         [String::new(), head].into_iter().chain(steps).chain(more).collect()
     }
 
-    fn summary(&self) -> String {
+    pub(in super::super) fn summary(&self) -> String {
         let Counts {
             add,
             replace,
@@ -174,7 +171,18 @@ pub(in super::super) fn verb(action: Action) -> &'static str {
     }
 }
 
-fn machine(change: &MachineChange, names: &[&str]) -> String {
+/// A step for people, without its number.
+fn step(step: &Step) -> String {
+    let names: Vec<_> = step.machines.iter().map(String::as_str).collect();
+    if step.of == Member::Manifests {
+        return format!("apply manifests on {}", listed(&names));
+    }
+    let of = counted(names.len(), step.of.name());
+    let of = of.strip_prefix("1 ").unwrap_or(&of);
+    format!("{} {of} {}", verb(step.action), listed(&names))
+}
+
+pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> String {
     let names = listed(names);
     let in_place = change.actions.join(", ");
     let (sign, words) = match change.action {
@@ -187,7 +195,7 @@ fn machine(change: &MachineChange, names: &[&str]) -> String {
     format!("{sign} {names}: {words}")
 }
 
-fn file(file: &FileChange) -> Vec<String> {
+pub(in super::super) fn file(file: &FileChange) -> Vec<String> {
     let from = match file.spec.is_empty() {
         true => String::new(),
         false => format!("{} → ", file.spec.join(", ")),

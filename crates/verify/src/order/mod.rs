@@ -21,5 +21,6 @@ mod table;
 mod template;
 
 pub use check::{check, unread};
+pub use names::{natural, together};
 pub use picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span};
 pub use scripts::check as check_scripts;

@@ -1,13 +1,13 @@
 //! Short forms of lists of names.
 
 /// A name, split into its text and its final number, so that 2 sorts before 10.
-pub(super) fn natural(name: &str) -> (String, Option<u64>) {
+pub fn natural(name: &str) -> (String, Option<u64>) {
     let text = name.trim_end_matches(|char: char| char.is_ascii_digit());
     (text.to_owned(), name[text.len()..].parse().ok())
 }
 
 /// Names in the order that they have; those that count on are a range: `cp1, worker-1..40`.
-pub(super) fn together(names: &[&str]) -> String {
+pub fn together(names: &[&str]) -> String {
     let mut ranges: Vec<(&str, &str)> = Vec::new();
     for name in names {
         match ranges.last_mut() {
