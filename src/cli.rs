@@ -13,6 +13,7 @@ mod catalog;
 mod certs;
 mod kubeconfig;
 mod profile;
+mod report;
 mod secrets;
 mod tree;
 
@@ -21,6 +22,7 @@ pub use catalog::*;
 pub use certs::*;
 pub use kubeconfig::*;
 pub use profile::*;
+pub use report::*;
 pub use secrets::*;
 pub use tree::*;
 
@@ -100,6 +102,8 @@ pub enum Verb {
     Serve(Serve),
     /// Draw which machine waits for which, with the expected times
     Graph(Graph),
+    /// Write one HTML page about a cluster: machines, first boot, sizes, certificates, exposure, findings and changes
+    Report(Report),
     /// Tell where a value of a rendered file comes from
     Why(Why),
     /// List, fetch and check what the machines fetch and pull

@@ -30,6 +30,7 @@ pub mod project;
 mod publish;
 mod render;
 mod rendered;
+mod report;
 mod rotate;
 mod schema;
 mod secrets;
@@ -73,6 +74,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Seed(args) => seed::run(args),
         Verb::Serve(args) => serve::run(args),
         Verb::Graph(args) => graph::run(args),
+        Verb::Report(args) => report::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Artifacts(ArtifactsVerb::List(args)) => artifacts::list(args),
         Verb::Artifacts(ArtifactsVerb::Mirror(args)) => artifacts::mirror(args),

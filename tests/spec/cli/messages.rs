@@ -59,6 +59,7 @@ fn helps() -> Vec<Case> {
         case("help-render", &["render", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
+        case("help-report", &["report", "--help"]),
         case("help-publish", &["publish", "--help"]),
         case("help-seed", &["seed", "--help"]),
         case("help-serve", &["serve", "--help"]),

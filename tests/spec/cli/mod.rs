@@ -16,6 +16,7 @@ mod plan;
 mod readme;
 mod record;
 mod render;
+mod report;
 mod rotate;
 mod sealed;
 mod starter;

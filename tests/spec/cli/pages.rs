@@ -30,6 +30,7 @@ fn every_verb_has_a_page_of_the_manual() {
         "",
         "-check",
         "-render",
+        "-report",
         "-seed",
         "-serve",
         "-secrets-new",

@@ -474,6 +474,11 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/report.md",
+        Rendered("ha-ubuntu"),
+        &[("firelay report --out", RUN)],
+    ),
+    page(
         "docs/rotate.md",
         Rendered("ha-ubuntu"),
         &[

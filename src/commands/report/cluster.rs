@@ -1,0 +1,416 @@
+//! The machines of a cluster, and who talks to whom.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use firelay_verify::{Cluster as Facts, Format, Machine, Tree, variable};
+use serde::Serialize;
+
+use super::{
+    drawing::{Area, Drawing, width_of},
+    names::Names,
+    subject::Subject,
+};
+use crate::tree::{ManifestPort, Place};
+
+const WIDTH: u32 = 920;
+const LEFT: u32 = 300;
+/// Around the drawing, for the width of its lines.
+const EDGE: u32 = 2;
+/// Between two boxes.
+const GAP: u32 = 16;
+/// Between two columns: an arrow with its label.
+const BETWEEN: u32 = 120;
+/// Between two rows, likewise.
+const BELOW: u32 = 64;
+const PADDING: u32 = 12;
+const LINE: u32 = 18;
+const TILES: u32 = 3;
+/// Groups of machines that are drawn; the table has all.
+const DRAWN: usize = 9;
+
+/// The section.
+#[derive(Serialize)]
+pub(super) struct Cluster {
+    drawing: Drawing,
+    machines: Vec<Machines>,
+    ranges: Vec<Range>,
+    talks: Vec<Talk>,
+}
+
+/// Machines with the same roles on the same platform.
+#[derive(Serialize)]
+struct Machines {
+    names: Names,
+    roles: String,
+    pool: bool,
+    platform: String,
+    document: &'static str,
+    addresses: String,
+}
+
+/// A range of addresses, or another name of the cluster.
+#[derive(Serialize)]
+struct Range {
+    name: &'static str,
+    value: String,
+}
+
+/// A connection between machines.
+#[derive(Serialize)]
+struct Talk {
+    from: &'static str,
+    to: &'static str,
+    port: String,
+    of: String,
+}
+
+impl Cluster {
+    pub(super) fn of(subject: &Subject) -> Self {
+        let facts = &subject.facts;
+        let machines = machines(&subject.tree);
+        let talks: Vec<_> = subject.manifest.ports.iter().map(Talk::of).collect();
+        let ranges = ranges(facts, &subject.tree);
+        let layout = Layout {
+            drawing: Drawing::new(
+                format!("The machines of {}", subject.manifest.cluster),
+                described(&machines, &talks),
+                WIDTH,
+            ),
+            machines: &machines,
+            talks: &talks,
+            ranges: &ranges,
+            endpoint: facts.endpoint.as_deref().unwrap_or("unknown"),
+        };
+        Self {
+            drawing: layout.draw(),
+            machines,
+            ranges,
+            talks,
+        }
+    }
+}
+
+fn machines(tree: &Tree) -> Vec<Machines> {
+    let mut groups: BTreeMap<_, Vec<&Machine>> = BTreeMap::new();
+    for machine in &tree.machines {
+        let order = ["control-plane", "etcd"].map(|role| !machine.is(role));
+        let key = (
+            order,
+            machine.pool,
+            &machine.roles,
+            &machine.platform,
+            document(machine),
+        );
+        groups.entry(key).or_default().push(machine);
+    }
+    let group =
+        |((_, pool, roles, platform, document), machines): ((_, _, &Vec<String>, &String, _), Vec<&Machine>)| {
+            Machines {
+                names: Names::of(machines.iter().map(|machine| machine.name.as_str())),
+                roles: roles.join(", "),
+                pool,
+                platform: platform.clone(),
+                document,
+                addresses: addresses(&machines),
+            }
+        };
+    groups.into_iter().map(group).collect()
+}
+
+fn document(machine: &Machine) -> &'static str {
+    match machine.format {
+        Format::CloudInit => "cloud-init",
+        Format::Ignition => "Ignition",
+    }
+}
+
+/// The addresses of few machines, or the first and the last of each family.
+fn addresses(machines: &[&Machine]) -> String {
+    let all = machines.iter().filter_map(|machine| variable(machine, "FL_ADDRESSES"));
+    let all: Vec<String> = all.collect();
+    let all = all
+        .iter()
+        .flat_map(|list| list.split([' ', ',']))
+        .filter_map(|text| text.parse().ok());
+    let mut all: Vec<IpAddr> = all.collect();
+    all.sort_unstable();
+    let (four, six): (Vec<_>, Vec<_>) = all.iter().partition(|address| address.is_ipv4());
+    let texts = [four, six]
+        .into_iter()
+        .filter_map(|family: Vec<&IpAddr>| match family[..] {
+            [] => None,
+            [only] => Some(only.to_string()),
+            [first, .., last] => Some(format!("{first} to {last}")),
+        });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn ranges(facts: &Facts, tree: &Tree) -> Vec<Range> {
+    let list = |ranges: &[ipnet::IpNet]| {
+        let texts: Vec<_> = ranges.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    };
+    let all: Vec<_> = tree.machines.iter().collect();
+    let rows = [
+        ("nodes", addresses(&all)),
+        ("pods", list(&facts.pods)),
+        ("services", list(&facts.services)),
+        (
+            "API",
+            facts.service.map_or_else(String::new, |address| address.to_string()),
+        ),
+        ("domain", facts.domain.clone()),
+    ];
+    let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
+    rows.map(|(name, value)| Range { name, value }).collect()
+}
+
+impl Talk {
+    /// Who connects to a port: kubernetes.io, "Ports and Protocols". Plugins and add-ons connect the machines that listen.
+    fn of(port: &ManifestPort) -> Self {
+        let to = place(port.on);
+        let from = match (port.of.as_str(), port.port) {
+            ("kube-apiserver", _) => "all machines, through the endpoint",
+            ("etcd", Some(2379)) | ("kubelet", _) => "control planes",
+            _ => to,
+        };
+        let number = port.port.map_or_else(String::new, |number| format!("{number}/"));
+        Self {
+            from,
+            to,
+            port: format!("{number}{}", protocol(&port.protocol)),
+            of: port.of.clone(),
+        }
+    }
+}
+
+fn place(place: Place) -> &'static str {
+    match place {
+        Place::All => "all machines",
+        Place::ControlPlane => "control planes",
+        Place::Worker => "workers",
+        Place::Etcd => "etcd members",
+    }
+}
+
+/// `tcp`, or `protocol 4` for a protocol without ports.
+fn protocol(name: &str) -> String {
+    match name.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("protocol {name}"),
+        false => name.to_owned(),
+    }
+}
+
+fn described(machines: &[Machines], talks: &[Talk]) -> String {
+    let groups = machines
+        .iter()
+        .map(|group| format!("{} ({})", group.names.text, group.roles));
+    let talks = talks
+        .iter()
+        .map(|talk| format!("{} to {}: {} {}", talk.from, talk.to, talk.of, talk.port));
+    format!(
+        "Machines: {}. Connections: {}.",
+        groups.collect::<Vec<_>>().join("; "),
+        talks.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Workers above, the endpoint and the ranges left, control planes and etcd right, connections of all machines below.
+struct Layout<'a> {
+    drawing: Drawing,
+    machines: &'a [Machines],
+    talks: &'a [Talk],
+    ranges: &'a [Range],
+    endpoint: &'a str,
+}
+
+impl Layout<'_> {
+    fn draw(mut self) -> Drawing {
+        let mut y = EDGE;
+        let workers = self.of(|group| !group.is("control-plane") && !group.is("etcd"));
+        if !workers.is_empty() {
+            y = self.tiles(y, &workers);
+            let (left, right) = (EDGE + LEFT / 2, EDGE + LEFT + BETWEEN + 60);
+            self.connection((left, y), (left, y + BELOW), "kube-apiserver");
+            self.connection((right, y + BELOW), (right, y), "kubelet");
+            y += BELOW;
+        }
+        let left = self.endpoint(y);
+        let right = self.servers(y);
+        y = self.mesh(left.max(right));
+        self.drawing.height = y + EDGE;
+        self.drawing
+    }
+
+    fn of(&self, is: impl Fn(&Machines) -> bool) -> Vec<usize> {
+        let groups = self.machines.iter().enumerate();
+        groups.filter(|(_, group)| is(group)).map(|(at, _)| at).collect()
+    }
+
+    /// Workers and pools in a frame, side by side. Returns the end of the frame.
+    fn tiles(&mut self, top: u32, groups: &[usize]) -> u32 {
+        let drawn = u32::try_from(groups.len().min(DRAWN)).unwrap_or(1);
+        let columns = drawn.min(TILES);
+        let width = (WIDTH - 2 * EDGE - (columns + 1) * PADDING) / columns;
+        let height = 3 * LINE + PADDING;
+        let rows = drawn.div_ceil(columns);
+        let more = groups.len().saturating_sub(DRAWN);
+        let note = if more > 0 { LINE + PADDING } else { 0 };
+        let frame = Area {
+            x: EDGE,
+            y: top,
+            width: WIDTH - 2 * EDGE,
+            height: rows * (height + PADDING) + PADDING + note,
+        };
+        self.drawing.frame("workers", frame);
+        for (number, at) in (0..).zip(groups.iter().take(DRAWN)) {
+            let group = &self.machines[*at];
+            let x = EDGE + PADDING + number % columns * (width + PADDING);
+            let y = top + PADDING + number / columns * (height + PADDING);
+            let area = Area { x, y, width, height };
+            self.drawing.frame(if group.pool { "pool" } else { "worker" }, area);
+            let lines = [&group.title(), &group.names.text, &group.addresses];
+            self.lines((x, y), width, lines.into_iter().map(String::as_str));
+        }
+        let end = top + frame.height;
+        if more > 0 {
+            let text = format!("and {more} more groups, in the table below");
+            self.drawing.text("note", (EDGE + PADDING, end - PADDING), WIDTH, &text);
+        }
+        end
+    }
+
+    /// The first line in bold, the others below.
+    fn lines<'t>(&mut self, (x, y): (u32, u32), width: u32, lines: impl IntoIterator<Item = &'t str>) {
+        for (number, line) in (0..).zip(lines) {
+            let class = if number == 0 { "name" } else { "note" };
+            let place = (x + PADDING, y + PADDING + LINE * number + 8);
+            self.drawing.text(class, place, width - 2 * PADDING, line);
+        }
+    }
+
+    /// An arrow downwards or upwards, with its ports on the right.
+    fn connection(&mut self, from: (u32, u32), to: (u32, u32), of: &str) {
+        let label = self.label(|talk| talk.of == of);
+        let y = from.1.min(to.1) + BELOW / 2 + 4;
+        let up = from.1 > to.1;
+        let ends = |at: (u32, u32), first: bool| (at.0, if first == up { at.1 - 6 } else { at.1 + 6 });
+        self.drawing.arrow(ends(from, true), ends(to, false));
+        self.drawing
+            .text("label", (from.0 + 10, y), 260, &format!("{of} {label}"));
+    }
+
+    fn label(&self, is: impl Fn(&Talk) -> bool) -> String {
+        let ports = self.talks.iter().filter(|talk| is(talk)).map(|talk| talk.port.as_str());
+        ports.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The endpoint, an arrow to the control planes, and the ranges below it.
+    fn endpoint(&mut self, top: u32) -> u32 {
+        let height = 2 * LINE + PADDING;
+        let area = Area {
+            x: EDGE,
+            y: top,
+            width: LEFT,
+            height,
+        };
+        self.drawing.frame("endpoint", area);
+        self.lines((EDGE, top), LEFT, ["API endpoint", self.endpoint]);
+        let (start, middle) = (EDGE + LEFT, top + height / 2);
+        self.drawing.arrow((start + 6, middle), (start + BETWEEN - 6, middle));
+        let label = self.label(|talk| talk.of == "kube-apiserver");
+        let x = start + (BETWEEN.saturating_sub(width_of(&label))) / 2;
+        self.drawing.text("label", (x, middle - 10), BETWEEN, &label);
+        let y = top + height + GAP;
+        let height = LINE * (1 + u32::try_from(self.ranges.len()).unwrap_or_default()) + PADDING;
+        let area = Area { y, height, ..area };
+        self.drawing.frame("ranges", area);
+        let rows = self
+            .ranges
+            .iter()
+            .map(|range| format!("{:<9}{}", range.name, range.value));
+        let lines: Vec<_> = ["Addresses".to_owned()].into_iter().chain(rows).collect();
+        self.lines((EDGE, y), LEFT, lines.iter().map(String::as_str));
+        y + height
+    }
+
+    /// Control planes, and external members of etcd below them.
+    fn servers(&mut self, top: u32) -> u32 {
+        let planes = self.of(|group| group.is("control-plane"));
+        let members = self.of(|group| group.is("etcd"));
+        let peers = self.label(|talk| talk.of == "etcd");
+        let stacked = format!("etcd on these machines: {peers} between them");
+        let end = self.machines_in(top, "server", &planes, members.is_empty().then_some(stacked));
+        if members.is_empty() {
+            return end;
+        }
+        let x = EDGE + LEFT + BETWEEN + 60;
+        let label = self.label(|talk| talk.of == "etcd" && talk.from == "control planes");
+        self.drawing.arrow((x, end + 6), (x, end + BELOW - 6));
+        self.drawing
+            .text("label", (x + 10, end + BELOW / 2 + 4), 260, &format!("etcd {label}"));
+        let between = self.label(|talk| talk.of == "etcd" && talk.from == talk.to);
+        self.machines_in(end + BELOW, "etcd", &members, Some(format!("{between} between them")))
+    }
+
+    fn machines_in(&mut self, top: u32, class: &'static str, groups: &[usize], note: Option<String>) -> u32 {
+        let (x, width) = (EDGE + LEFT + BETWEEN, WIDTH - 2 * EDGE - LEFT - BETWEEN);
+        let mut lines = Vec::new();
+        for at in groups.iter().take(DRAWN) {
+            let group = &self.machines[*at];
+            lines.extend([group.title(), group.names.text.clone(), group.addresses.clone()]);
+        }
+        lines.retain(|line| !line.is_empty());
+        lines.extend(note);
+        let height = LINE * u32::try_from(lines.len()).unwrap_or_default() + PADDING;
+        let area = Area {
+            x,
+            y: top,
+            width,
+            height,
+        };
+        self.drawing.frame(class, area);
+        self.lines((x, top), width, lines.iter().map(String::as_str));
+        top + height
+    }
+
+    /// Connections of all machines with each other.
+    fn mesh(&mut self, top: u32) -> u32 {
+        let among = self
+            .talks
+            .iter()
+            .filter(|talk| talk.from == talk.to && talk.to != "etcd members");
+        let lines: Vec<_> = among
+            .map(|talk| format!("{} with each other: {} {}", talk.to, talk.of, talk.port))
+            .collect();
+        if lines.is_empty() {
+            return top;
+        }
+        let title = "Network plugin and add-ons".to_owned();
+        let lines: Vec<_> = [title].into_iter().chain(lines).collect();
+        let height = LINE * u32::try_from(lines.len()).unwrap_or_default() + PADDING;
+        let area = Area {
+            x: EDGE,
+            y: top + GAP,
+            width: WIDTH - 2 * EDGE,
+            height,
+        };
+        self.drawing.frame("mesh", area);
+        self.lines((EDGE, area.y), area.width, lines.iter().map(String::as_str));
+        area.y + height
+    }
+}
+
+impl Machines {
+    fn is(&self, role: &str) -> bool {
+        self.roles.split(", ").any(|own| own == role)
+    }
+
+    /// `40 × worker on aws`.
+    fn title(&self) -> String {
+        match self.pool {
+            true => format!("pool, {} on {}", self.roles, self.platform),
+            false => format!("{} × {} on {}", self.names.count, self.roles, self.platform),
+        }
+    }
+}

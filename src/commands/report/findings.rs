@@ -1,0 +1,138 @@
+//! Findings of `check`, `plan`, `verify` and `audit` in one list.
+
+use std::collections::BTreeMap;
+
+use firelay_verify::{Finding, Level};
+use firelay_yaml::diagnostic::{self, Diagnostic, Severity, Source};
+use serde::Serialize;
+
+use super::{
+    super::{streams::counted, verify},
+    subject::Subject,
+};
+use crate::audit;
+
+/// Findings that are shown; the verbs show all.
+const SHOWN: usize = 150;
+
+/// The section.
+#[derive(Serialize)]
+pub(super) struct Findings {
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+    entries: Vec<Entry>,
+    /// Entries that are not shown.
+    hidden: usize,
+}
+
+/// A finding, and how often there is the same.
+#[derive(Clone, Serialize)]
+pub(super) struct Entry {
+    level: &'static str,
+    code: &'static str,
+    message: String,
+    /// Place, excerpt and help, as the verb prints them.
+    text: String,
+    verb: &'static str,
+    /// Further places of the same finding.
+    more: usize,
+}
+
+impl Findings {
+    pub(super) fn of(subject: &Subject) -> Self {
+        let mut entries = subject.diagnostics.clone();
+        entries.extend(subject.verified.iter().map(of_tree));
+        entries.extend(subject.exposure.findings.iter().map(of_audit));
+        let count = |level| entries.iter().filter(|entry| entry.level == level).count();
+        let (errors, warnings, notes) = (count("error"), count("warning"), count("note"));
+        let mut entries = combined(entries);
+        let hidden = entries.len().saturating_sub(SHOWN);
+        entries.truncate(SHOWN);
+        Self {
+            errors,
+            warnings,
+            notes,
+            entries,
+            hidden,
+        }
+    }
+
+    /// `1 error, 2 warnings`.
+    pub(super) fn summary(&self) -> String {
+        let counts = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let texts: Vec<_> = counts.map(|(count, word)| counted(count, word)).collect();
+        if texts.is_empty() {
+            "none".to_owned()
+        } else {
+            texts.join(", ")
+        }
+    }
+}
+
+/// Findings about a spec and about its changes; the source has the places of its secrets.
+pub(super) fn of_spec(source: &Source, findings: &[Diagnostic]) -> Vec<Entry> {
+    let entry = |finding: &Diagnostic| Entry {
+        level: match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        code: finding.code,
+        message: finding.message.clone(),
+        text: below(&diagnostic::render(source, std::slice::from_ref(finding), false)),
+        verb: "check",
+        more: 0,
+    };
+    findings.iter().map(entry).collect()
+}
+
+fn of_tree(finding: &Finding) -> Entry {
+    Entry {
+        level: finding.level.name(),
+        code: finding.code,
+        message: finding.message.clone(),
+        text: below(&verify::one(finding)),
+        verb: "verify",
+        more: 0,
+    }
+}
+
+fn of_audit(finding: &audit::Finding) -> Entry {
+    Entry {
+        level: Level::Error.name(),
+        code: finding.code,
+        message: finding.message.clone(),
+        text: below(&audit::listed(std::slice::from_ref(finding))),
+        verb: "audit",
+        more: 0,
+    }
+}
+
+/// A finding for people without its first line, which has level, code and message.
+fn below(text: &str) -> String {
+    text.split_once('\n').map_or("", |(_, rest)| rest).trim_end().to_owned()
+}
+
+/// Findings with the same message in one entry, errors first.
+fn combined(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut places: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
+    let mut kept: Vec<Entry> = Vec::new();
+    for entry in entries {
+        let key = (entry.verb, entry.code, entry.message.clone());
+        match places.get(&key) {
+            Some(at) => kept[*at].more += 1,
+            None => {
+                places.insert(key, kept.len());
+                kept.push(entry);
+            }
+        }
+    }
+    let rank = |entry: &Entry| {
+        ["error", "warning", "note"]
+            .iter()
+            .position(|level| *level == entry.level)
+    };
+    kept.sort_by_key(rank);
+    kept
+}

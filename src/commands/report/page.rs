@@ -1,0 +1,121 @@
+//! The page: all sections, and the facts above them.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use super::{
+    super::{failure::Failure, streams::counted},
+    boot::Boot,
+    certificates::Certificates,
+    changes::Changes,
+    cluster::Cluster,
+    exposure::Exposure,
+    findings::Findings,
+    sizes::Sizes,
+    subject::Subject,
+};
+use crate::{encoding::base64, template};
+
+/// The context of the templates.
+#[derive(Serialize)]
+pub(super) struct Page<'s> {
+    name: &'s str,
+    kubernetes: &'s str,
+    firelay: &'s str,
+    date: String,
+    facts: Vec<Fact>,
+    cluster: Cluster,
+    boot: Boot,
+    sizes: Sizes,
+    certificates: Certificates,
+    exposure: Exposure<'s>,
+    findings: Findings,
+    changes: Option<&'s Changes>,
+    style: Inline,
+    script: Inline,
+}
+
+/// A figure with a link to its section.
+#[derive(Serialize)]
+struct Fact {
+    name: &'static str,
+    value: String,
+    section: &'static str,
+}
+
+/// A text in the page that its Content-Security-Policy allows by this digest.
+#[derive(Serialize)]
+struct Inline {
+    text: &'static str,
+    digest: String,
+}
+
+impl Inline {
+    /// A file below `templates/`, without the line break at its end.
+    fn of(path: &str) -> Self {
+        let text = template::source(path).unwrap_or_default().trim_end();
+        Self {
+            text,
+            digest: base64(Sha256::digest(text)),
+        }
+    }
+}
+
+impl<'s> Page<'s> {
+    pub(super) fn of(subject: &'s Subject, now: OffsetDateTime) -> Self {
+        let manifest = &subject.manifest;
+        let mut page = Self {
+            name: &manifest.cluster,
+            kubernetes: &manifest.kubernetes_version,
+            firelay: &manifest.firelay_version,
+            date: now.date().to_string(),
+            facts: Vec::new(),
+            cluster: Cluster::of(subject),
+            boot: Boot::of(&subject.picture),
+            sizes: Sizes::of(subject),
+            certificates: Certificates::of(&subject.credentials, now),
+            exposure: Exposure::of(&subject.exposure),
+            findings: Findings::of(subject),
+            changes: subject.changes.as_ref(),
+            style: Inline::of("report/page.css"),
+            script: Inline::of("report/page.js"),
+        };
+        page.facts = page.facts(subject);
+        page
+    }
+
+    fn facts(&self, subject: &Subject) -> Vec<Fact> {
+        let fact = |name, section, value: Option<String>| value.map(|value| Fact { name, value, section });
+        let machines = counted(
+            subject.tree.machines.iter().filter(|machine| !machine.pool).count(),
+            "machine",
+        );
+        let pools = subject.tree.machines.iter().filter(|machine| machine.pool).count();
+        let pools = if pools > 0 {
+            format!(", {}", counted(pools, "pool"))
+        } else {
+            String::new()
+        };
+        let changes = self.changes.map(|changes| changes.brief().to_owned());
+        let certificate = self.certificates.next().map(str::to_owned);
+        let facts = [
+            fact("Cluster", "cluster", Some(machines + &pools)),
+            fact("Findings", "findings", Some(self.findings.summary())),
+            fact("Changes", "changes", changes),
+            fact("First boot", "boot", Some(format!("about {}", self.boot.end()))),
+            fact("Fullest document", "sizes", self.sizes.fullest()),
+            fact("Next certificate to renew", "certificates", certificate),
+            fact(
+                "A document's reader",
+                "exposure",
+                Some(self.exposure.highest().to_owned()),
+            ),
+        ];
+        facts.into_iter().flatten().collect()
+    }
+
+    pub(super) fn render(&self) -> Result<String, Failure> {
+        Ok(template::render("report/page.html.j2", self)?)
+    }
+}

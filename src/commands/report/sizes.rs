@@ -1,0 +1,171 @@
+//! Documents against the limits of their platforms. Of machines that are alike the largest document is shown.
+
+use std::collections::BTreeMap;
+
+use firelay_verify::{Format, Machine};
+use serde::Serialize;
+
+use super::{names::Names, subject::Subject};
+use crate::{
+    delivery::{Group, NodeSize},
+    tree::{Manifest, ManifestFile},
+};
+
+/// The section.
+#[derive(Serialize)]
+pub(super) struct Sizes {
+    documents: Vec<Documents>,
+    legend: Vec<Legend>,
+}
+
+/// Documents of machines that are alike.
+#[derive(Serialize)]
+struct Documents {
+    names: Names,
+    platform: String,
+    attribute: String,
+    form: &'static str,
+    /// Width of the bar: the limit, or all bytes where there is none.
+    scale: u64,
+    counted: u64,
+    smallest: u64,
+    limit: Option<u64>,
+    percent: Option<u64>,
+    payload: Option<u64>,
+    parts: Vec<Part>,
+}
+
+/// Files of one kind.
+#[derive(Serialize)]
+struct Part {
+    kind: Group,
+    title: &'static str,
+    /// The position in the bar.
+    from: u64,
+    share: u64,
+    raw: u64,
+}
+
+/// A kind of files.
+#[derive(Serialize)]
+struct Legend {
+    kind: Group,
+    title: &'static str,
+}
+
+/// Kinds of files, in the order of the bars.
+const KINDS: [Group; 7] = [
+    Group::Pki,
+    Group::Scripts,
+    Group::Addons,
+    Group::Kubeadm,
+    Group::Units,
+    Group::Configs,
+    Group::Other,
+];
+
+impl Sizes {
+    pub(super) fn of(subject: &Subject) -> Self {
+        let documents: Vec<_> = groups(subject)
+            .into_iter()
+            .filter_map(|group| Documents::of(&group))
+            .collect();
+        let is_used = |kind: &Group| {
+            documents
+                .iter()
+                .flat_map(|own| &own.parts)
+                .any(|part| part.kind == *kind)
+        };
+        let legend = { KINDS.into_iter().filter(is_used) }.map(|kind| Legend {
+            kind,
+            title: kind.title(),
+        });
+        Self {
+            legend: legend.collect(),
+            documents,
+        }
+    }
+
+    /// The document nearest to its limit.
+    pub(super) fn fullest(&self) -> Option<String> {
+        let fullest = self.documents.iter().max_by_key(|own| own.percent)?;
+        let percent = fullest.percent?;
+        Some(format!("{percent} % of {}'s limit", fullest.platform))
+    }
+}
+
+/// A machine's delivered file, and the bytes of its payload.
+type Given<'s> = (&'s Machine, &'s ManifestFile, Option<u64>);
+
+/// Machines whose first boot is alike, and whose documents have the same form.
+fn groups(subject: &Subject) -> Vec<Vec<Given<'_>>> {
+    let of_boot = subject.picture.groups.iter().enumerate();
+    let of_boot: BTreeMap<_, _> = of_boot
+        .flat_map(|(at, group)| group.machines.iter().map(move |name| (name.as_str(), at)))
+        .collect();
+    let given = given(&subject.manifest);
+    let mut groups: BTreeMap<_, Vec<Given<'_>>> = BTreeMap::new();
+    for machine in &subject.tree.machines {
+        let Some((file, payload)) = given.get(machine.name.as_str()) else {
+            continue;
+        };
+        let ignition = machine.format == Format::Ignition;
+        let kind = (ignition, &machine.platform, &file.attribute, file.rung, file.encoding);
+        let key = (of_boot.get(machine.name.as_str()), kind);
+        groups.entry(key).or_default().push((machine, file, *payload));
+    }
+    groups.into_values().collect()
+}
+
+/// The delivered file of each machine, and the bytes of its payload.
+fn given(manifest: &Manifest) -> BTreeMap<&str, (&ManifestFile, Option<u64>)> {
+    let payloads = manifest.files.iter().filter(|file| file.url.is_some());
+    let payloads: BTreeMap<_, _> = payloads.map(|file| (file.node.as_deref(), file.bytes)).collect();
+    let given = manifest.files.iter().filter(|file| file.attribute.is_some());
+    let payload = |file: &ManifestFile| payloads.get(&file.node.as_deref()).copied();
+    given
+        .filter_map(|file| Some((file.node.as_deref()?, (file, payload(file)))))
+        .collect()
+}
+
+impl Documents {
+    fn of(group: &[Given<'_>]) -> Option<Self> {
+        let counted = |given: &&Given<'_>| given.1.counted.unwrap_or(given.1.bytes);
+        let (machine, file, payload) = group.iter().max_by_key(counted)?;
+        let size = NodeSize::of_tree(machine, file, *payload);
+        let all = payload.unwrap_or(size.counted);
+        Some(Self {
+            names: Names::of(group.iter().map(|(machine, ..)| machine.name.as_str())),
+            form: size.rung.name(),
+            scale: size.limit.filter(|_| payload.is_none()).unwrap_or(all).max(all).max(1),
+            smallest: group.iter().map(|given| counted(&given)).min()?,
+            counted: size.counted,
+            limit: size.limit,
+            percent: size.percent,
+            payload: *payload,
+            parts: parts(&size),
+            platform: size.platform,
+            attribute: size.attribute,
+        })
+    }
+}
+
+/// The kinds of files, one beside the other.
+fn parts(size: &NodeSize) -> Vec<Part> {
+    let mut from = 0;
+    let groups = KINDS
+        .iter()
+        .filter_map(|kind| size.groups.iter().find(|own| own.group == *kind));
+    let part = |own: &crate::delivery::GroupSize| {
+        let part = Part {
+            kind: own.group,
+            title: own.group.title(),
+            from,
+            share: own.share,
+            raw: own.raw,
+        };
+        from += own.share;
+        part
+    };
+    groups.map(part).collect()
+}

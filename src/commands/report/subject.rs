@@ -1,0 +1,200 @@
+//! What a page is about: a tree, on the disk or rendered in memory, with everything that is computed from it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use firelay_verify::{Cluster as Facts, Finding, Tree, check, order::Picture};
+use rayon::prelude::*;
+use time::OffsetDateTime;
+
+use super::{
+    super::{
+        audit,
+        certs::{self, Credential, Dates, Inventory},
+        check::{check_age, check_sizes},
+        failure::Failure,
+        measure, plan,
+        project::{Project, load_profiles, print_findings, refusal},
+        render::same_cluster,
+        rendered::Rendered,
+        state::{Applying, Rendering, State, Update},
+    },
+    changes::Changes,
+    findings::{Entry, of_spec as of_diagnostics},
+};
+use crate::{
+    audit::{Catalogue, MachineFiles, Report as Exposure},
+    changes::Counts,
+    cli::{Inputs, Report, StateArgs},
+    plan::Plan,
+    redact::redact_spec,
+    tree::{self, Manifest, ManifestFile, TreeReader},
+};
+
+/// A cluster, and everything that other verbs compute about it.
+pub(super) struct Subject {
+    /// The tree, for messages.
+    pub(super) out: PathBuf,
+    pub(super) manifest: Manifest,
+    pub(super) tree: Tree,
+    /// Settings of the whole cluster. The documents of one that stands do not have all of them.
+    pub(super) facts: Facts,
+    pub(super) picture: Picture,
+    pub(super) verified: Vec<Finding>,
+    /// Findings about the spec and about its changes.
+    pub(super) diagnostics: Vec<Entry>,
+    pub(super) catalogue: Catalogue,
+    pub(super) exposure: Exposure,
+    pub(super) credentials: Vec<Credential>,
+    /// Changes since the last render; absent for a tree, and for a spec that was not rendered.
+    pub(super) changes: Option<Changes>,
+}
+
+/// A tree in a directory.
+pub(super) fn of_tree(out: &Path, inputs: &Inputs, now: OffsetDateTime) -> Result<Subject, Failure> {
+    let profiles = load_profiles(&inputs.spec.profiles, "the profiles")?.profiles;
+    let (catalogue, exposure) = audit::of_tree(out, inputs.secrets.as_deref(), &inputs.identity, &profiles)?;
+    let tree = Tree::open(out)?;
+    Ok(Subject {
+        out: out.to_owned(),
+        manifest: TreeReader::open(out)?.manifest,
+        facts: Facts::of(&tree),
+        picture: Picture::of(&tree),
+        verified: check(&tree, now),
+        diagnostics: Vec::new(),
+        catalogue,
+        exposure,
+        credentials: certs::of_tree(&tree),
+        changes: None,
+        tree,
+    })
+}
+
+/// A spec, rendered in memory and compared with the last render. Its page is written while the comparison is there.
+pub(super) fn of_spec(
+    args: &Report,
+    now: OffsetDateTime,
+    done: impl FnOnce(&Subject, &Update<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let project = checked(args, now)?;
+    let bundle = project.bundle(&args.inputs, "report")?;
+    let state = State::open(args.state.as_deref(), &args.inputs)?;
+    let last = last(&args.tree)?;
+    same_cluster(&args.tree, last.as_ref(), &project.plan.name, &bundle)?;
+    let flags = StateArgs::default();
+    let rendering = Rendering {
+        args: &flags,
+        out: &args.tree,
+        project: &project,
+        bundle: &bundle,
+        nodes: &project.plan.nodes,
+        whole: true,
+        applying: Applying::IF_CHANGED,
+        now,
+    };
+    let mut update = Update::begin(rendering, &state, last.as_ref())?;
+    let rendered = Rendered::of(&project, &update.assembly()?, Vec::new(), &args.tree);
+    let rendered = rendered.map_err(|failure| measure::explained(&project, &bundle, failure))?;
+    let changes = compared(args, &project, &mut update, last.as_ref(), &rendered)?;
+    let dates = Dates::of(state.record(), last.as_ref(), &bundle);
+    let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
+    let fetch = |path: &str| rendered.get(path, &args.tree);
+    let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
+    let catalogue = audit::catalogue(&project.plan, &bundle);
+    let machines = searched(&catalogue, &rendered, &args.tree)?;
+    let exposure = audit::of_machines((&catalogue, &bundle), machines, &project.profiles);
+    let source = redact_spec(&project.spec);
+    let found = [project.warnings.clone(), update.findings.clone()].concat();
+    let subject = Subject {
+        out: args.tree.clone(),
+        facts: facts(&project.plan),
+        picture: Picture::of(&tree),
+        verified: check(&tree, now.max(bundle.issued_at)),
+        diagnostics: of_diagnostics(&source, &found),
+        manifest: rendered.manifest,
+        catalogue,
+        exposure,
+        credentials,
+        changes,
+        tree,
+    };
+    done(&subject, &update)
+}
+
+fn facts(plan: &Plan) -> Facts {
+    let (network, endpoint) = (&plan.network, &plan.endpoint);
+    Facts {
+        endpoint: Some(format!("{}:{}", endpoint.host, endpoint.port)),
+        service: Some(network.api_service),
+        domain: plan.kubernetes.dns.domain.clone(),
+        pods: network.pods.clone(),
+        services: network.services.clone(),
+        ..Facts::default()
+    }
+}
+
+/// The project with all findings of `check`; errors are printed and refused.
+fn checked(args: &Report, now: OffsetDateTime) -> Result<Project, Failure> {
+    let outcome = match Project::open(&args.inputs.spec)? {
+        Ok(project) => check_sizes(check_age(project, now.date()))?,
+        refused => refused,
+    };
+    outcome.map_err(|refused| {
+        print_findings(&redact_spec(&refused.spec), &refused.findings);
+        Failure::Refused(refusal(&refused.spec.name(), &refused.findings))
+    })
+}
+
+/// The manifest of the last render, if there was one.
+fn last(out: &Path) -> Result<Option<Manifest>, Failure> {
+    match TreeReader::open(out) {
+        Ok(tree) => Ok(Some(tree.manifest)),
+        Err(tree::Error::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The changes since the last render, if there was one.
+fn compared(
+    args: &Report,
+    project: &Project,
+    update: &mut Update<'_>,
+    last: Option<&Manifest>,
+    rendered: &Rendered,
+) -> Result<Option<Changes>, Failure> {
+    if update.base().is_none() {
+        return Ok(None);
+    }
+    let changes = plan::rendered_changes(project, update, (last, rendered, &args.tree))?;
+    update.check_members(&changes);
+    update.check_configuration(&changes);
+    let counts = Counts::of(&changes, update.applied_manifests().is_some());
+    let report = plan::Report::new(project, update, &changes, counts);
+    Ok(Some(Changes::of(&report, &changes, counts)))
+}
+
+/// Every machine of a tree in memory, searched for the secrets.
+fn searched(catalogue: &Catalogue, rendered: &Rendered, out: &Path) -> Result<Vec<MachineFiles>, Failure> {
+    let mut machines: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
+    for file in &rendered.manifest.files {
+        machines
+            .entry(file.node.as_deref().unwrap_or_default())
+            .or_default()
+            .push(file);
+    }
+    machines.remove("");
+    let one = |files: &Vec<&ManifestFile>| {
+        let read = files.iter().map(|file| rendered.get(&file.path, out));
+        let read: Vec<Vec<u8>> = read.collect::<Result<_, _>>()?;
+        let files = files
+            .iter()
+            .zip(&read)
+            .map(|(file, bytes)| ((*file).clone(), bytes.as_slice()));
+        Ok::<_, Failure>(audit::searched(catalogue, &files.collect::<Vec<_>>()))
+    };
+    let machines: Vec<_> = machines.into_values().collect();
+    let found: Vec<_> = machines.par_iter().map(one).collect::<Result<_, _>>()?;
+    Ok(found.into_iter().flatten().collect())
+}

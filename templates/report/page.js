@@ -1,0 +1,23 @@
+"use strict";
+const search = document.getElementById("search");
+const field = document.getElementById("filter");
+const count = document.getElementById("count");
+const rows = [...document.querySelectorAll("[data-names]")];
+// "worker-1..40" has worker-17.
+const isIn = (name, range) => {
+  const [, text, first, last] = /^(.*?)(\d+)\.\.(\d+)$/.exec(range) ?? [];
+  if (text === undefined || !name.startsWith(text) || !/^(0|[1-9]\d*)$/.test(name.slice(text.length))) return name === range;
+  const number = Number(name.slice(text.length));
+  return Number(first) <= number && number <= Number(last);
+};
+const shows = (row, wanted) =>
+  row.textContent.toLowerCase().includes(wanted) || row.dataset.names.split(", ").some((range) => isIn(wanted, range));
+const filter = () => {
+  const wanted = field.value.trim().toLowerCase();
+  for (const row of rows) row.hidden = wanted !== "" && !shows(row, wanted);
+  count.textContent = wanted === "" ? "" : `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+};
+field.addEventListener("input", filter);
+search.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
+search.hidden = false;

@@ -1,0 +1,211 @@
+//! `report`: one page, from a spec or a tree, without a secret. Its look is tested in `tests/output/report`.
+
+use std::fs;
+
+use super::desk::{Desk, Ran, WARNED, too_large};
+use super::support::{example, examples, firelay_at, rendered};
+
+/// The part of a page with this id.
+fn section<'p>(page: &'p str, id: &str) -> &'p str {
+    let begin = page
+        .find(&format!("<section id=\"{id}\""))
+        .unwrap_or_else(|| panic!("{id}"));
+    let end = page[begin..].find("</section>").unwrap();
+    &page[begin..begin + end]
+}
+
+fn founded(name: &str) -> Desk {
+    let desk = Desk::of(name);
+    for arguments in [&["render"][..], &["founded"], &["render"]] {
+        assert_eq!(desk.run(arguments).code, 0);
+    }
+    desk
+}
+
+#[test]
+fn a_page_is_written_and_nothing_else_and_twice_the_same() {
+    let desk = Desk::of("ha-ubuntu");
+    let before = desk.everything();
+    let ran = desk.run(&["report"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("wrote report.html: "), "{ran:?}");
+    let page = desk.read("report.html");
+    let mut after = desk.everything();
+    after.remove("report.html").unwrap();
+    assert_eq!(after.len(), before.len());
+    let again = desk.run(&["report", "--out", "-"]);
+    assert_eq!(again.stdout, page);
+    for id in ["cluster", "findings", "boot", "sizes", "certificates", "exposure"] {
+        section(&page, id);
+    }
+    assert!(!page.contains("<section id=\"changes\""), "nothing was rendered");
+    // Another day changes the dates alone.
+    let mut later = firelay_at("2026-12-02 00:00:00", &["report", "--out", "-"]);
+    let later = Ran::of(&later.current_dir(desk.directory.path()).output().unwrap());
+    assert_ne!(later.stdout, page);
+    for id in ["cluster", "boot", "sizes", "exposure"] {
+        assert_eq!(section(&later.stdout, id), section(&page, id), "{id}");
+    }
+}
+
+/// The same figures as the other verbs.
+#[test]
+fn the_figures_are_those_of_the_other_verbs() {
+    let desk = Desk::of("external-etcd");
+    assert_eq!(desk.run(&["report"]).code, 0);
+    let page = desk.read("report.html");
+    let sizes = desk.run(&["size", "--output", "json"]).json();
+    let largest = sizes
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["node"] == "cp1")
+        .unwrap();
+    let shown = section(&page, "sizes");
+    assert!(
+        shown.contains(&format!("{} of {}", largest["counted"], largest["limit"])),
+        "{shown}"
+    );
+    for group in largest["groups"].as_array().unwrap() {
+        let bytes = format!(
+            "{} bytes of the document, {} on the machine",
+            group["share"], group["raw"]
+        );
+        assert!(shown.contains(&bytes), "{bytes}\n{shown}");
+    }
+    let certificates = desk.run(&["certs", "--output", "json"]).json();
+    let shown = section(&page, "certificates");
+    for own in certificates["credentials"].as_array().unwrap() {
+        let title = own["title"].as_str().unwrap();
+        assert!(shown.contains(title), "{title}");
+    }
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let graph = desk.run(&["graph", "--output", "json"]).json();
+    let boot = section(&page, "boot");
+    for bar in graph["timeline"].as_array().unwrap() {
+        assert!(boot.contains(bar["title"].as_str().unwrap()), "{bar}");
+    }
+    let audit = desk
+        .run(&["audit", "--secrets", "firelay.secrets.yaml", "--output", "json"])
+        .json();
+    let exposure = section(&page, "exposure");
+    for document in audit["documents"].as_array().unwrap() {
+        for secret in document["opens"].as_array().unwrap() {
+            assert!(exposure.contains(secret["title"].as_str().unwrap()), "{secret}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_has_a_page_with_and_without_its_bundle() {
+    for name in examples().into_iter().map(|example| example.name) {
+        let desk = Desk::empty();
+        example(&name).lay_bundle(&desk.at("bundle.yaml"));
+        let out = rendered(&name).to_str().unwrap();
+        for arguments in [&["report", out][..], &["report", out, "--secrets", "bundle.yaml"]] {
+            let ran = desk.run(arguments);
+            assert_eq!(ran.code, 0, "{name}: {ran:?}");
+            let page = desk.read("report.html");
+            assert!(section(&page, "certificates").contains("<th scope=\"row\""), "{name}");
+            assert!(page.len() < 300 << 10, "{name}: {}", page.len());
+        }
+    }
+    let ran = Desk::empty().run(&["report", rendered("ha-ubuntu").to_str().unwrap(), "--set", "name=x"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn changes_are_shown_in_their_order() {
+    let desk = founded("ha-ubuntu");
+    let unchanged = desk.run(&["report"]);
+    assert_eq!(unchanged.code, 0, "{unchanged:?}");
+    assert!(section(&desk.read("report.html"), "changes").contains("No changes"));
+    let change = ["--set", "kubernetes.kubelet.config.maxPods=200"];
+    let ran = desk.run(&[&["report"][..], &change].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let plan = desk.run(&[&["plan", "--output", "json"][..], &change].concat()).json();
+    let page = desk.read("report.html");
+    let changes = section(&page, "changes");
+    let steps = plan["steps"].as_array().unwrap();
+    assert_eq!(
+        changes.split("<ol").nth(1).unwrap().matches("<li class=\"").count(),
+        steps.len() + changes.split("</ol>").nth(1).unwrap().matches("<li class=\"").count()
+    );
+    let first = changes.find("data-names=\"cp1\"").unwrap();
+    let worker = changes.find("data-names=\"worker-").unwrap();
+    assert!(first < worker, "{changes}");
+}
+
+#[test]
+fn a_change_that_is_refused_is_shown_and_refused() {
+    let desk = founded("ha-ubuntu");
+    let ran = desk.run(&["report", "--set", "network.services=[10.112.0.0/12]"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let page = desk.read("report.html");
+    assert!(
+        section(&page, "findings").contains("FL1211"),
+        "{}",
+        section(&page, "findings")
+    );
+}
+
+#[test]
+fn findings_have_their_excerpts_and_specs_with_errors_no_page() {
+    let desk = Desk::of("ha-ubuntu");
+    desk.write("cluster.yaml", &too_large());
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(
+        ran.stderr.contains("error[FL0931]") && !desk.at("report.html").exists(),
+        "{ran:?}"
+    );
+    let desk = Desk::empty();
+    desk.write("cluster.yaml", WARNED);
+    assert_eq!(desk.run(&["secrets", "new"]).code, 0);
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = desk.read("report.html");
+    let findings = section(&page, "findings");
+    for part in ["<li class=\"warning\"", "cluster.yaml:6", "kubeProxy: { mode: ipvs }"] {
+        assert!(findings.contains(part), "{part}\n{findings}");
+    }
+    let missing = Desk::with_spec("ha-ubuntu").run(&["report"]);
+    assert_eq!(missing.code, 4, "{missing:?}");
+}
+
+#[test]
+fn a_page_with_a_secret_is_refused() {
+    let desk = Desk::of("mixed");
+    let bundle = desk.read("firelay.secrets.yaml");
+    let token = bundle
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("bootstrapToken: "))
+        .unwrap();
+    let half = token.trim_matches('"').split_once('.').unwrap().1;
+    let spec = fs::read_to_string(example("mixed").spec).unwrap();
+    desk.write("cluster.yaml", &spec.replace("name: burst", &format!("name: {half}")));
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("FL1085") && !ran.stderr.contains(half), "{ran:?}");
+    assert!(!desk.at("report.html").exists());
+}
+
+/// A hundred machines fit into 300 KB, and names that do not count on are in the page for the filter.
+#[test]
+fn a_hundred_machines_are_a_small_page() {
+    let desk = Desk::of("ha-ubuntu");
+    let names = (0..97).map(|at| {
+        format!(
+            "  - {{ name: w{}, roles: [worker], addresses: [10.0.1.{}] }}\n",
+            at * 7,
+            at + 1
+        )
+    });
+    let spec = desk.read("cluster.yaml") + &names.collect::<String>();
+    desk.write("cluster.yaml", &spec);
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = desk.read("report.html");
+    assert!(page.len() <= 300_000, "{} bytes", page.len());
+    assert!(page.contains("w672") && page.contains(" more</span>"));
+}
