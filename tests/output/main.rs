@@ -1,4 +1,4 @@
-//! The programs that read a rendered tree: `verify`, `audit`, `serve` and `mirror`.
+//! The programs that read a rendered tree: `verify`, `audit`, `report`, `serve` and `mirror`.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 #[path = "../support/mod.rs"]
@@ -6,6 +6,7 @@ mod support;
 
 mod audit;
 mod mirror;
+mod report;
 mod serve;
 mod update;
 mod verify;
