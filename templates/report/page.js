@@ -15,6 +15,8 @@ const shows = (row, wanted) =>
 const filter = () => {
   const wanted = field.value.trim().toLowerCase();
   for (const row of rows) row.hidden = wanted !== "" && !shows(row, wanted);
+  for (const part of document.querySelectorAll("details"))
+    if (wanted !== "" && part.querySelector("[data-names]:not([hidden])")) part.open = true;
   count.textContent = wanted === "" ? "" : `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
 };
 field.addEventListener("input", filter);

@@ -6,10 +6,7 @@ use firelay_verify::{Finding, Level};
 use firelay_yaml::diagnostic::{self, Diagnostic, Severity, Source};
 use serde::Serialize;
 
-use super::{
-    super::{streams::counted, verify},
-    subject::Subject,
-};
+use super::super::{streams::counted, verify};
 use crate::audit;
 
 /// Findings that are shown; the verbs show all.
@@ -40,10 +37,11 @@ pub(super) struct Entry {
 }
 
 impl Findings {
-    pub(super) fn of(subject: &Subject) -> Self {
-        let mut entries = subject.diagnostics.clone();
-        entries.extend(subject.verified.iter().map(of_tree));
-        entries.extend(subject.exposure.findings.iter().map(of_audit));
+    /// All findings: about the spec, of `verify`, and of `audit`.
+    pub(super) fn of(spec: &[Entry], verified: &[Finding], audited: &[audit::Finding]) -> Self {
+        let mut entries = spec.to_vec();
+        entries.extend(verified.iter().map(of_tree));
+        entries.extend(audited.iter().map(of_audit));
         let count = |level| entries.iter().filter(|entry| entry.level == level).count();
         let (errors, warnings, notes) = (count("error"), count("warning"), count("note"));
         let mut entries = combined(entries);

@@ -76,7 +76,7 @@ impl<'s> Page<'s> {
             sizes: Sizes::of(subject),
             certificates: Certificates::of(&subject.credentials, now),
             exposure: Exposure::of(&subject.exposure),
-            findings: Findings::of(subject),
+            findings: Findings::of(&subject.diagnostics, &subject.verified, &subject.exposure.findings),
             changes: subject.changes.as_ref(),
             style: Inline::of("report/page.css"),
             script: Inline::of("report/page.js"),
