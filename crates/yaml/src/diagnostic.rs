@@ -10,6 +10,7 @@ mod stories;
 use serde::Serialize;
 
 pub use codes::CODES;
+pub use redact::redact_places;
 pub use render::{render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};

@@ -29,8 +29,10 @@ pub(super) struct Entry {
     level: &'static str,
     code: &'static str,
     message: String,
-    /// Place, excerpt and help, as the verb prints them.
+    /// Place and excerpt, as the verb prints them.
     text: String,
+    /// Advice, in lines.
+    help: Vec<String>,
     verb: &'static str,
     /// Further places of the same finding.
     more: usize,
@@ -69,28 +71,43 @@ impl Findings {
     }
 }
 
-/// Findings about a spec and about its changes; the source has the places of its secrets.
-pub(super) fn of_spec(source: &Source, findings: &[Diagnostic]) -> Vec<Entry> {
-    let entry = |finding: &Diagnostic| Entry {
-        level: match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
-        code: finding.code,
-        message: finding.message.clone(),
-        text: below(&diagnostic::render(source, std::slice::from_ref(finding), false)),
-        verb: "check",
-        more: 0,
+/// Findings about a spec, or about its changes. The source has the places of its secrets; no text of a finding is shown before
+/// they were taken out of it.
+pub(super) fn of_spec(source: &Source, findings: &[Diagnostic], verb: &'static str) -> Vec<Entry> {
+    let redacted = diagnostic::to_json(source, findings);
+    let texts = |number: usize, key: &str| redacted[number][key].as_str().map(str::to_owned);
+    let entry = |(number, finding): (usize, &Diagnostic)| {
+        let excerpt = Diagnostic {
+            help: None,
+            ..finding.clone()
+        };
+        Entry {
+            level: match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            code: finding.code,
+            message: texts(number, "message").unwrap_or_default(),
+            text: below(&diagnostic::render(source, &[excerpt], false)),
+            help: lines(texts(number, "help").as_deref()),
+            verb,
+            more: 0,
+        }
     };
-    findings.iter().map(entry).collect()
+    findings.iter().enumerate().map(entry).collect()
 }
 
 fn of_tree(finding: &Finding) -> Entry {
+    let place = Finding {
+        help: None,
+        ..finding.clone()
+    };
     Entry {
         level: finding.level.name(),
         code: finding.code,
         message: finding.message.clone(),
-        text: below(&verify::one(finding)),
+        text: below(&verify::one(&place)),
+        help: lines(finding.help.as_deref()),
         verb: "verify",
         more: 0,
     }
@@ -101,10 +118,15 @@ fn of_audit(finding: &audit::Finding) -> Entry {
         level: Level::Error.name(),
         code: finding.code,
         message: finding.message.clone(),
-        text: below(&audit::listed(std::slice::from_ref(finding))),
+        text: format!("  --> {}{}", finding.document, finding.wrapped),
+        help: lines(Some(&finding.help)),
         verb: "audit",
         more: 0,
     }
+}
+
+fn lines(help: Option<&str>) -> Vec<String> {
+    help.into_iter().flat_map(str::lines).map(str::to_owned).collect()
 }
 
 /// A finding for people without its first line, which has level, code and message.

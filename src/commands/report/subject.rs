@@ -6,6 +6,7 @@ use std::{
 };
 
 use firelay_verify::{Cluster as Facts, Finding, Tree, check, order::Picture};
+use firelay_yaml::diagnostic::redact_places;
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
@@ -105,14 +106,16 @@ pub(super) fn of_spec(
     let catalogue = audit::catalogue(&project.plan, &bundle);
     let machines = searched(&catalogue, &rendered, &args.tree)?;
     let exposure = audit::of_machines((&catalogue, &bundle), machines, &project.profiles);
-    let source = redact_spec(&project.spec);
+    // Each excerpt is rendered alone: places that other findings hide are hidden in it, too.
     let found = [project.warnings.clone(), update.findings.clone()].concat();
+    let source = redact_places(&redact_spec(&project.spec), &found);
+    let of_changes = of_diagnostics(&source, &update.findings, "plan");
     let subject = Subject {
         out: args.tree.clone(),
         facts: facts(&project.plan),
         picture: Picture::of(&tree),
         verified: check(&tree, now.max(bundle.issued_at)),
-        diagnostics: of_diagnostics(&source, &found),
+        diagnostics: [of_diagnostics(&source, &project.warnings, "check"), of_changes].concat(),
         manifest: rendered.manifest,
         catalogue,
         exposure,

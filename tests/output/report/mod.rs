@@ -106,13 +106,19 @@ fn every_picture_of_a_cluster_is_drawn_and_nothing_overlaps() {
         assert_eq!(strings(&browser.run(OVERLAPS)), NOTHING, "{}", example.name);
         assert_eq!(strings(&browser.run(OVERFLOW)), NOTHING, "{}", example.name);
     }
-    // The probe sees what it is for.
+}
+
+#[test]
+fn the_probe_sees_what_it_is_for() {
+    let browser = Browser::start();
+    let directory = page("ha-ubuntu", &[support::rendered("ha-ubuntu").to_str().unwrap()]);
     for (change, found) in [
         ("texts[1].setAttribute('y', texts[0].getAttribute('y'))", " / "),
         ("texts[0].textContent = 'x'.repeat(200)", "leaves its box"),
         ("texts[0].setAttribute('x', -50)", "outside"),
         ("texts[0].setAttribute('display', 'none')", "not drawn"),
     ] {
+        open(&browser, directory.path());
         browser.run(&format!(
             "const texts = document.querySelectorAll('.drawing text'); {change}"
         ));
@@ -121,8 +127,13 @@ fn every_picture_of_a_cluster_is_drawn_and_nothing_overlaps() {
             strings(&faults).iter().any(|fault| fault.contains(found)),
             "{change}: {faults}"
         );
-        browser.run("location.reload()");
     }
+    open(&browser, directory.path());
+    browser.run(
+        "document.querySelector('.facts').style.width = '3000px'; document.querySelector('h1').style.color = '#bbb'",
+    );
+    assert_ne!(strings(&browser.run(OVERFLOW)), NOTHING);
+    assert_ne!(strings(&browser.run(CONTRAST)), NOTHING);
 }
 
 #[test]

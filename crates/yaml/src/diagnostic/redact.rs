@@ -31,7 +31,7 @@ impl Span {
 }
 
 /// A source that also redacts the places of findings that are hidden.
-pub(super) fn redact_places(source: &Source, findings: &[Diagnostic]) -> Source {
+pub fn redact_places(source: &Source, findings: &[Diagnostic]) -> Source {
     let mut source = source.clone();
     for span in findings
         .iter()
