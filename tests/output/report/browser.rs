@@ -1,7 +1,7 @@
 //! Debian's Chromium, driven by its chromedriver (W3C WebDriver).
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     net::TcpStream,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -70,18 +70,22 @@ impl Browser {
     }
 
     fn request(&self, method: &str, path: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+        let mut answer = self.send(method, path, body).unwrap();
+        let value = answer["value"].take();
+        assert!(value.get("error").is_none(), "{path}: {value}");
+        value
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> io::Result<Value> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_mins(2)))?;
         let body = body.to_string();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        stream.write_all((head + &body).as_bytes()).unwrap();
-        let mut answer = answer(&mut BufReader::new(stream));
-        let value = answer["value"].take();
-        assert!(value.get("error").is_none(), "{path}: {value}");
-        value
+        stream.write_all((head + &body).as_bytes())?;
+        answer(&mut BufReader::new(stream))
     }
 
     fn command(&self, path: &str, body: &Value) -> Value {
@@ -136,31 +140,29 @@ impl Browser {
 }
 
 impl Drop for Browser {
+    /// Also after a failed test, without a second panic.
     fn drop(&mut self) {
-        if !self.session.is_empty() && !std::thread::panicking() {
-            self.request("DELETE", &format!("/session/{}", self.session), &json!({}));
-        }
-        // Chromium ends with its driver.
+        let _ = self.send("DELETE", &format!("/session/{}", self.session), &json!({}));
         let _ = self.driver.kill().and_then(|()| self.driver.wait());
     }
 }
 
 /// The body of an answer, which has a Content-Length.
-fn answer(stream: &mut impl BufRead) -> Value {
+fn answer(stream: &mut impl BufRead) -> io::Result<Value> {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
+        stream.read_line(&mut line)?;
         if line.trim().is_empty() {
             break;
         }
         if let Some((name, value)) = line.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
         {
-            length = value.trim().parse().unwrap();
+            length = value.trim().parse().map_err(io::Error::other)?;
         }
     }
     let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    stream.read_exact(&mut body)?;
+    Ok(serde_json::from_slice(&body)?)
 }
