@@ -4,7 +4,7 @@ import json
 import time
 
 from lab.channel import Channel
-from lab.cluster import READY, clusters, members, ready, settled
+from lab.cluster import clusters, members, ready, settled
 
 from .update import asked_with, up
 
@@ -52,8 +52,7 @@ def tell(lab):
         time.sleep(3)
         cp1.again(delay=4)
         for machine in machines:
-            machine.wait(READY, 900)
-        for machine in machines:
+            lab.until(lambda: machine.sh("[ ! -e /var/lib/firelay/update ]")[0] == 0, f"the update of {machine.name}", 900)
             machine.check(channel.script(machine.name), "already; nothing was changed")
             machine.check("grep maxPods /var/lib/kubelet/config.yaml", "maxPods: 55")
         for machine in (cp1, cp2, cp3):
