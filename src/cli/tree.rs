@@ -186,7 +186,7 @@ pub struct Serve {
     /// Address and port for HTTPS
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen_tls: Vec<SocketAddr>,
-    /// A name or address of this server for its certificate [default: the addresses of --listen-tls]; may be repeated
+    /// A name or address of this server for its certificate; may be repeated [default: the addresses of --listen-tls]
     #[arg(long, value_name = "HOST")]
     pub name: Vec<String>,
     /// Derive the server's CA from this bundle, so that its fingerprint stays the same [default: a new CA each time]
