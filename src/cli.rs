@@ -32,13 +32,13 @@ pub use tree::*;
     name = "firelay",
     version,
     about = "From one cluster spec, one bootable cloud-init or Ignition document per Kubernetes node",
-    long_about = "firelay works out every certificate, token, configuration and manifest of a Kubernetes cluster and writes \
-                  for each node the one document with which that node bootstraps itself on first boot: no SSH, no \
+    long_about = "firelay computes all certificates, tokens, configuration and manifests of a Kubernetes cluster. It writes \
+                  one document for each node. With it the node bootstraps itself at first boot: no SSH, no \
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, secrets where they must not be), 6 a plan has changes \
-                  (--detailed-exitcode), or a credential ends soon (certs --within).",
+                  5 verification or a policy failed (size, misplaced secrets), 6 a plan has changes \
+                  (--detailed-exitcode), or a credential expires soon (certs --within).",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -48,7 +48,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The arguments of the process. A variable that is set to nothing, as pipelines do for one that they lack, is none.
+    /// The arguments of the process. An empty environment variable counts as unset: pipelines set missing ones so.
     pub fn read() -> Self {
         let matches = without_empty_variables(Self::command()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut Self::command()).exit())
@@ -67,82 +67,82 @@ fn without_empty_variables(command: Command) -> Command {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Write a commented spec to start from, from answers on a terminal or from flags
+    /// Write a commented cluster spec, from answers on a terminal or from flags
     Init(Init),
     /// Parse, validate and resolve a spec; print every finding
     Check(Check),
-    /// Make, inspect and seal the secrets bundle
+    /// Create, inspect, rotate and encrypt the secrets bundle
     #[command(subcommand)]
     Secrets(SecretsVerb),
-    /// Write one bootable document per node
+    /// Write one bootable document for each node
     Render(Render),
-    /// Show what a render would change, machine by machine, and in which order
+    /// Show the changes of a render: each machine, the reason and the order
     Plan(Plan),
-    /// Render, and write a script for each running machine that changes it in place
+    /// Render, and write scripts that update running machines in place
     Update(Update),
-    /// Record that the cluster stands, so that no later render contains `kubeadm init`
+    /// Record that the cluster exists, so that no later render contains `kubeadm init`
     Founded(Founded),
     /// Sign a kubeconfig for one user, offline
     Kubeconfig(Kubeconfig),
-    /// List certificates and credentials with the days on which they end
+    /// List certificates and credentials with their expiry dates
     Certs(Certs),
-    /// Say whether the machines of a rendered tree would come up: offline, from nothing but the tree
+    /// Check offline whether the machines of a rendered tree would start
     Verify(Verify),
-    /// Say how payloads come to where machines fetch them, or lay them there
+    /// Print commands that upload payloads, or copy payloads into a directory
     Publish(Publish),
-    /// Answer Terraform's `external` data source from a rendered tree
+    /// Serve a rendered tree to Terraform's `external` data source
     Terraform(Terraform),
-    /// Show the bytes of each document against its platform's limit
+    /// Show the size of each document and its platform's limit
     Size(Size),
-    /// Show what each document of a tree opens to who reads it, and who can read it
+    /// Show which access each document gives to its readers, and who can read it
     Audit(Audit),
-    /// Write the volumes from which machines read their documents
+    /// Write seed volumes from which machines read their documents
     Seed(Seed),
-    /// Hand rendered documents to machines that boot from the network
+    /// Serve rendered documents to machines that boot from the network
     Serve(Serve),
-    /// Draw which machine waits for which, with the expected times
+    /// Draw the join order of the machines, with expected times
     Graph(Graph),
-    /// Write one HTML page about a cluster: machines, first boot, sizes, certificates, exposure, findings and changes
+    /// Write an HTML page about a cluster: machines, first boot, sizes, certificates, exposure, findings and changes
     Report(Report),
-    /// Tell where a value of a rendered file comes from
+    /// Explain where a value of a rendered file comes from
     Why(Why),
-    /// List, fetch and check what the machines fetch and pull
+    /// List, download and check the files and images that machines need
     #[command(subcommand)]
     Artifacts(ArtifactsVerb),
     /// Add newer releases to the catalog of binaries
     #[command(subcommand)]
     Catalog(CatalogVerb),
-    /// List and show the profiles of systems, platforms and Kubernetes minors
+    /// List and show profiles of operating systems, platforms and Kubernetes minors
     #[command(subcommand)]
     Profile(ProfileVerb),
     /// Print the JSON Schema of the spec, for editors
     Schema,
-    /// Say what a key of the spec does, or what a code of a finding means
+    /// Describe a key of the spec or the code of a finding
     Explain(Explain),
     /// Print a completion script for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
-    /// Print the manual as man(1) reads it
+    /// Print the manual pages
     Man(Man),
 }
 
 /// The spec.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SpecArgs {
-    /// The cluster spec; further ones are laid over it, the last wins; `-` is stdin
+    /// The cluster spec; further files are merged over it in order; `-` is stdin
     #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
     pub specs: Vec<PathBuf>,
-    /// Set a value over all specs, as often as needed: `nodes[cp1].labels.tier=app`; `null` removes
+    /// Set a value after all specs: `nodes[cp1].labels.tier=app`; `null` removes it; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Replace `${NAME}` and `${NAME:-default}` in values by the environment: with DOMAIN=example.com in it,
+    /// Replace `${NAME}` and `${NAME:-default}` in values by environment variables: with DOMAIN=example.com,
     /// `host: api.${DOMAIN}` is `host: api.example.com`. `$${` stands for `${` itself.
-    /// Contents of files, commands, manifests and patches are never touched
+    /// Files, commands, manifests and patches are never changed
     #[arg(long)]
     pub env: bool,
-    /// Own profiles.
+    /// The user's profiles.
     #[command(flatten)]
     pub profiles: ProfilesArg,
 }
@@ -157,32 +157,32 @@ impl From<&Path> for SpecArgs {
     }
 }
 
-/// How a verb reports.
+/// Output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
 }
 
-/// How `check` reports.
+/// Output formats of `check`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Findings {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
-    /// SARIF 2.1.0, for annotations in code review
+    /// SARIF 2.1.0 for code review
     Sarif,
 }
 
 /// `init`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "On a terminal and without flags it asks. Examples:\n  firelay init cluster.yaml\n  \
+    after_help = "Without flags, on a terminal, it asks questions. Examples:\n  firelay init cluster.yaml\n  \
                         firelay init --name lab --os debian-13 --platform metal --control-plane cp1=10.0.0.11 \
                         --worker 'w{1..3}=10.0.0.21-10.0.0.23' --endpoint-provider local lab.yaml"
 )]
@@ -190,10 +190,10 @@ pub struct Init {
     /// The values of the spec.
     #[command(flatten)]
     pub answers: InitAnswers,
-    /// Write to a file that must not exist yet, and the schema for editors beside it, instead of to stdout
+    /// Write this new file, and the schema for editors beside it, instead of stdout
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Add entries to .gitignore beside the spec, for the secrets bundle and the rendered tree
+    /// Add the secrets bundle and the rendered tree to .gitignore beside the spec
     #[arg(long)]
     pub gitignore: bool,
 }
@@ -207,25 +207,25 @@ pub struct InitAnswers {
     /// Version of Kubernetes [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub kubernetes: Option<String>,
-    /// System of the machines, see `firelay profile list` [default: the most usual]
+    /// Operating system of the machines, a name of `firelay profile list` [default: the most common one]
     #[arg(long, value_name = "PROFILE")]
     pub os: Option<String>,
-    /// Where they run, likewise
+    /// Platform of the machines, a name of `firelay profile list`
     #[arg(long, value_name = "PROFILE")]
     pub platform: Option<String>,
-    /// A control plane, or a row: cp{1..3}=10.0.0.11-10.0.0.13; may be repeated
+    /// One control plane or a range of them: cp{1..3}=10.0.0.11-10.0.0.13; may be repeated
     #[arg(long = "control-plane", value_name = "NAME=ADDRESS")]
     pub control_planes: Vec<String>,
-    /// A worker, or a row; may be repeated. Without any, pods run on the control planes that are named
+    /// One worker or a range of them; may be repeated. Without workers, pods run on the control planes
     #[arg(long = "worker", value_name = "NAME=ADDRESS")]
     pub workers: Vec<String>,
     /// Provider of the endpoint: external, local or kubeVip=ADDRESS [default: external]
     #[arg(long, value_name = "PROVIDER")]
     pub endpoint_provider: Option<String>,
-    /// Name under which everybody reaches the API [default: api.NAME.example.com]
+    /// DNS name of the API endpoint [default: api.NAME.example.com]
     #[arg(long, value_name = "HOST")]
     pub endpoint: Option<String>,
-    /// Public SSH key of who may log in; may be repeated
+    /// Public SSH key that may log in; may be repeated
     #[arg(long = "ssh-key", value_name = "KEY")]
     pub ssh_keys: Vec<String>,
 }
@@ -243,10 +243,10 @@ pub struct Check {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Warnings are errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Findings,
 }
@@ -258,10 +258,10 @@ pub struct Check {
                         firelay explain FL0103\n  firelay explain FL01"
 )]
 pub struct Explain {
-    /// A path of keys (`nodes.taints`), a code (`FL0103`) or the beginning of codes (`FL01`); without it the whole spec
+    /// A path of keys (`nodes.taints`), a code (`FL0103`) or a prefix of codes (`FL01`); without it the whole spec
     #[arg(value_name = "PATH|CODE")]
     pub what: Option<String>,
-    /// List the keys below the keys, too
+    /// Also list nested keys
     #[arg(long)]
     pub recursive: bool,
 }
@@ -272,23 +272,23 @@ pub struct Render {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The directory to write; `-` prints the document of the one `--node` to stdout
+    /// The output directory; `-` prints the document of one `--node` to stdout
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Only this node or pool, as often as needed: its files are replaced, all others stay as the last render left them,
-    /// and manifest.json tells of both. Files of the whole cluster (admin.kubeconfig, node-names) are left to a render of all
+    /// Render only this node or pool; may be repeated. The files of all others stay as they are.
+    /// Files of the whole cluster (admin.kubeconfig, node-names) are written only by a render of all nodes
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
-    /// With `--out -`: escape the document for a template engine that reads it first
+    /// With `--out -`: escape the document for this template engine
     #[arg(long = "for", value_enum, value_name = "ENGINE")]
     pub engine: Option<TemplateEngine>,
-    /// Make a bundle if there is none
+    /// Create the secrets bundle if there is none
     #[arg(long)]
     pub new_secrets: bool,
-    /// The record, and changes of a cluster that stands.
+    /// The record, and changes of a running cluster.
     #[command(flatten)]
     pub state: StateArgs,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -300,20 +300,20 @@ pub struct StateArgs {
     /// for a bundle of another name]
     #[arg(long = "state", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The cluster stands: write no `kubeadm init`, so that a replaced founder can never found a second one. The record keeps
-    /// it for all later renders
+    /// The cluster exists: write no `kubeadm init`, so that a replaced founder cannot create a second cluster. The record keeps
+    /// this for all later renders
     #[arg(long)]
     pub founded: bool,
-    /// The cluster does not stand any more: write `kubeadm init` again
+    /// The cluster no longer exists: write `kubeadm init` again
     #[arg(long, conflicts_with = "founded")]
     pub refound: bool,
-    /// This machine is created anew: its certificates get today's date; as often as needed
+    /// This machine is created again: its certificates begin today; may be repeated
     #[arg(long, value_name = "NAME")]
     pub replace: Vec<String>,
-    /// Override the findings of a code about a change of a running cluster, as often as needed. The record keeps code and date
+    /// Override findings with this code about a change of a running cluster; may be repeated. The record keeps code and date
     #[arg(long, value_name = "CODE", value_parser = overridable)]
     pub accept: Vec<String>,
-    /// Make the record, which is missing, of the tree in --out
+    /// Create the missing record from the tree in --out
     #[arg(long)]
     pub adopt_tree: bool,
 }
@@ -324,7 +324,7 @@ fn overridable(code: &str) -> Result<String, String> {
     match known.contains(&code) {
         true => Ok(code.to_owned()),
         false => Err(format!(
-            "no finding of this code can be accepted; those of a change are {}",
+            "findings with this code cannot be accepted; these can: {}",
             known.join(", ")
         )),
     }
@@ -343,13 +343,13 @@ pub struct Plan {
     /// The tree of the last render
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// The record, and changes of a cluster that stands.
+    /// The record, and changes of a running cluster.
     #[command(flatten)]
     pub state: StateArgs,
-    /// End with 0 if nothing changes and with 6 if anything does
+    /// Exit with 0 without changes and with 6 with changes
     #[arg(long)]
     pub detailed_exitcode: bool,
-    /// How to report; SARIF has the findings alone
+    /// Output format; SARIF contains only the findings
     #[arg(long, value_enum, default_value_t)]
     pub output: Findings,
 }
@@ -357,37 +357,37 @@ pub struct Plan {
 /// `update`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It does what `render` does, and writes OUT/update/NUMBER/NAME.sh for each machine that takes its change in place, and \
-                  ORDER with the steps beside them. Run each as root on its machine, through whichever channel; what it does goes \
-                  on by itself, also after a power cut. `firelay plan` shows the same changes and writes nothing.\n\n\
+    after_help = "It does what `render` does. It also writes OUT/update/NUMBER/NAME.sh for each machine that changes in place, and \
+                  ORDER with the steps. Run each script as root on its machine, through any channel. The update continues \
+                  by itself, also after a power cut. `firelay plan` shows the same changes and writes nothing.\n\n\
                   Examples:\n  firelay plan\n  firelay update\n  ssh cp1 sudo bash -s <out/update/1/cp1.sh\n  firelay update --done"
 )]
 pub struct Update {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The tree of the last render, which the running machines have; the new one takes its place
+    /// The tree of the last render, which the running machines have; the new tree replaces it
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Only this node or pool, as often as needed; all others stay as the last render left them
+    /// Update only this node or pool; may be repeated. The files of all others stay as they are
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
-    /// The running machines have the documents of this tree, and not those in --out
+    /// The running machines have the documents of this tree instead of those in --out
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// Apply kubeadm's configuration of the cluster also when the record has it already
+    /// Apply kubeadm's configuration of the cluster even if the record has it already
     #[arg(long, conflicts_with = "node")]
     pub configuration: bool,
-    /// Apply the manifests of plugins and add-ons also when the record has them already
+    /// Apply the manifests of plugins and add-ons even if the record has them already
     #[arg(long, conflicts_with = "node")]
     pub manifests: bool,
-    /// All machines have their updates: remove the scripts from the tree, and do nothing else
+    /// All machines are updated: only remove the scripts from the tree
     #[arg(long, conflicts_with_all = ["node", "from", "configuration", "manifests"])]
     pub done: bool,
-    /// The record, and changes of a cluster that stands.
+    /// The record, and changes of a running cluster.
     #[command(flatten)]
     pub state: StateArgs,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -411,29 +411,29 @@ impl Update {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  firelay founded\n  firelay founded --at 2026-11-22T12:00:00Z\n\n\
-                        The next render writes no `kubeadm init`, and machines that are added get certificates of that day."
+                        Later renders contain no `kubeadm init`. Certificates of added machines begin on the day of their render."
 )]
 pub struct Founded {
-    /// The spec, beside which the record is
+    /// The spec; the record is beside it
     #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
     pub spec: PathBuf,
-    /// The secrets bundle, beside which the record is; it is not read
+    /// The secrets bundle; the record is beside it. It is not read
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// The record of the cluster [default: as `render` has it]
+    /// The record of the cluster [default: as for `render`]
     #[arg(long = "state", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// When it was founded, in RFC 3339 [default: now]
+    /// When the cluster was founded, in RFC 3339 [default: now]
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
 }
 
-/// A template engine that reads a document before the machine does.
+/// A template engine that reads a document before the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TemplateEngine {
     /// Terraform's templatefile()
     Terraform,
-    /// Jinja, as behind `## template: jinja`
+    /// Jinja, as with `## template: jinja`
     Jinja,
 }
 
@@ -443,10 +443,10 @@ pub struct Size {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Only this node
+    /// Show only this node
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -464,7 +464,7 @@ pub struct Why {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -473,7 +473,7 @@ pub struct Why {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  firelay man | man -l -\n  firelay man --out /usr/local/share/man/man1")]
 pub struct Man {
-    /// A directory to write into, a page for each verb, instead of all pages to stdout
+    /// Write one page for each verb into this directory, instead of all pages to stdout
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -360,7 +360,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         leads: change.leads,
         upgrades: change.upgrades,
         configuration: configuration(change).is_some(),
-        etcd_configuration: changes_part(change, Founding::Etcd),
+        etcd_configuration: change.node.roles.control_plane && changes_part(change, Founding::Etcd),
         proxy_configuration: changes_part(change, Founding::KubeProxy) && change.plan.kubernetes.kube_proxy.is_some(),
         patches: match change.new.root.below(PATCHES_DIRECTORY).next() {
             Some(_) => PATCHES_DIRECTORY,

@@ -6,56 +6,56 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{OutputFormat, SpecArgs};
 
-/// Verbs on what machines fetch and pull.
+/// Verbs on files and images that machines need.
 #[derive(Debug, Subcommand)]
 pub enum ArtifactsVerb {
-    /// List every file that the machines fetch and every image that they pull
+    /// List every file that machines download and every image that they pull
     List(ArtifactsList),
-    /// Fetch every file into a directory for a mirror, or say what would be fetched
+    /// Download every file into a directory for a mirror, or print the commands
     Mirror(ArtifactsMirror),
-    /// Prove that a mirror holds every file, byte by byte
+    /// Check every file of a mirror by its digest
     Check(ArtifactsCheck),
-    /// List every image that the cluster pulls, as it is pulled, or print how they are copied
+    /// List every image that the cluster pulls, or print commands that copy the images
     Images(ArtifactsImages),
 }
 
 /// `artifacts list`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Sizes are known of files that lie in --mirror. The time in an SPDX document is SOURCE_DATE_EPOCH, or \
-                        now. Examples:\n  firelay artifacts list\n  firelay artifacts list --output spdx > cluster.spdx.json"
+    after_help = "Sizes need --mirror. The time in an SPDX document is SOURCE_DATE_EPOCH or \
+                        the current time. Examples:\n  firelay artifacts list\n  firelay artifacts list --output spdx > cluster.spdx.json"
 )]
 pub struct ArtifactsList {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// A directory that `artifacts mirror` has filled: sizes are those of its files
+    /// A directory that `artifacts mirror` filled: the sizes are read from its files
     #[arg(long, value_name = "DIR")]
     pub mirror: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Inventory,
 }
 
-/// How `artifacts list` reports.
+/// Output formats of `artifacts list`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Inventory {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
-    /// A bill of materials, SPDX 2.3 as JSON
+    /// Software bill of materials: SPDX 2.3 as JSON
     Spdx,
 }
 
-/// How files are fetched.
+/// How files are downloaded.
 #[derive(Debug, Args)]
 pub struct Fetching {
-    /// Files at a time
+    /// Number of parallel downloads
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
     pub parallel: u8,
-    /// A file of certificates (PEM) that are trusted beside those of the system
+    /// A PEM file of CA certificates to trust, besides those of the system
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
 }
@@ -63,28 +63,28 @@ pub struct Fetching {
 /// `artifacts mirror`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What an earlier run began is gone on with, what is there and right is not fetched again, and a file has its name when \
-                  its SHA-256 is right. HTTPS_PROXY, HTTP_PROXY and NO_PROXY count. Examples:\n  \
+    after_help = "It continues interrupted downloads and skips files that are already right. A file gets its name after its \
+                  SHA-256 was checked. It reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Examples:\n  \
                   firelay artifacts mirror mirror\n  firelay artifacts mirror mirror --plan | sh -e\n  \
                   firelay artifacts mirror mirror prod.yaml edge.yaml"
 )]
 pub struct ArtifactsMirror {
-    /// The directory; files lie in it by host and path of their URL
+    /// The directory; the path of a file is the host and path of its URL
     #[arg(value_name = "DIR")]
     pub mirror: PathBuf,
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Print what would be fetched, as commands for a shell, and fetch nothing
+    /// Print the downloads as shell commands, and download nothing
     #[arg(long)]
     pub plan: bool,
-    /// How to fetch.
+    /// How to download.
     #[command(flatten)]
     pub fetching: Fetching,
-    /// Tries of a file after the first, with growing pauses between them
+    /// Number of retries of a file, with growing pauses
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     pub retries: u32,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -92,27 +92,27 @@ pub struct ArtifactsMirror {
 /// `artifacts check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It ends with 5 if anything is missing or wrong, with 1 if nobody answers. --quick takes the server's word: one that answers every path with \
-                  200 and some bytes passes, as does a file with other bytes; nobody tells sizes beforehand. Examples:\n  firelay artifacts check mirror\n  \
+    after_help = "Exit code 5: a file is missing or wrong. Exit code 1: the server does not answer. --quick believes the server: \
+                  a server that answers every path with 200 passes, and so does a file with wrong bytes. Examples:\n  firelay artifacts check mirror\n  \
                   firelay artifacts check http://files.example.com/mirror --images"
 )]
 pub struct ArtifactsCheck {
-    /// A directory, or the URL that the spec has as `artifacts.mirror`
+    /// A directory, or the mirror's URL as in `artifacts.mirror`
     #[arg(value_name = "DIR|URL")]
     pub place: String,
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Only whether each file is there and not empty: a server is asked with HEAD, nothing is fetched, and no digest is proven
+    /// Check only that each file exists and is not empty: servers get HEAD requests, and no digest is checked
     #[arg(long)]
     pub quick: bool,
-    /// Ask the registries for every image as well, by the mirrors and credentials of `runtime.registries`
+    /// Also ask the registries for every image, with the mirrors and credentials of `runtime.registries`
     #[arg(long)]
     pub images: bool,
-    /// How to fetch.
+    /// How to download.
     #[command(flatten)]
     pub fetching: Fetching,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -120,18 +120,18 @@ pub struct ArtifactsCheck {
 /// `artifacts images`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "An image that kubeadm names has the tag of its table for this release; `kubeadm config images list` of the very \
-                        release has the last word. Examples:\n  firelay artifacts images\n  \
+    after_help = "Tags of kubeadm's own images come from its table for this release; `kubeadm config images list` of the same \
+                        release is authoritative. Examples:\n  firelay artifacts images\n  \
                         firelay artifacts images --copy-to registry.example.com:5000 | sh -e"
 )]
 pub struct ArtifactsImages {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
-    /// Print the `skopeo copy` of each image to where it is pulled: by `imageRewrites`, or else to this registry
+    /// Print a `skopeo copy` command for each image: to its target of `imageRewrites`, or else to this registry
     #[arg(long, value_name = "REGISTRY", conflicts_with = "output")]
     pub copy_to: Option<String>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }

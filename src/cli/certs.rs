@@ -9,7 +9,7 @@ use super::Inputs;
 /// `certs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --within the exit code is 6 if anything ends in that time, or has ended, that no machine renews by itself.\n\n\
+    after_help = "With --within the exit code is 6 if something expires in that time or has expired, and no machine renews it.\n\n\
                   Examples:\n  firelay certs\n  firelay certs --within 30d\n  firelay certs --output ics > certificates.ics\n  \
                   firelay certs --output json | jq '.credentials[] | select(.machine == \"cp1\")'"
 )]
@@ -20,25 +20,25 @@ pub struct Certs {
     /// The tree of the last render
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// The record of the cluster [default: as `render` has it]
+    /// The record of the cluster [default: as for `render`]
     #[arg(long = "state", value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// End with 6 if something ends in this time: 30d, 720h
+    /// Exit with 6 if something expires within this time: 30d, 720h
     #[arg(long, value_name = "DURATION")]
     pub within: Option<String>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: CertsOutput,
 }
 
-/// How `certs` reports.
+/// Output formats of `certs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CertsOutput {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
-    /// iCalendar (RFC 5545), for calendars
+    /// iCalendar (RFC 5545)
     Ics,
 }

@@ -9,7 +9,7 @@ use super::Inputs;
 /// `kubeconfig`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The key is new each time and is in no other file. Kubernetes cannot revoke a client certificate: keep --ttl short.\n\
+    after_help = "Each call creates a new key, which is in no other file. Kubernetes cannot revoke client certificates: keep --ttl short.\n\
                   A user has the rights that RBAC gives to the name or to the group. Examples:\n  \
                   firelay kubeconfig --user ana --ttl 8h --out ana.kubeconfig\n  \
                   kubectl --kubeconfig out/admin.kubeconfig create clusterrolebinding ana --clusterrole view --user ana"
@@ -24,10 +24,10 @@ pub struct Kubeconfig {
     /// Group of the user: the organization of the certificate
     #[arg(short, long, value_name = "NAME")]
     pub group: Option<String>,
-    /// How long the certificate is valid, as Go writes durations: 30m, 24h
+    /// Validity of the certificate, as a Go duration: 30m, 24h
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     pub ttl: String,
-    /// The file to write, readable by its owner alone; `-` is stdout
+    /// The file to write, readable only by its owner; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
 }

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::OutputFormat;
 
-/// Profiles of the user.
+/// The user's profiles.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ProfilesArg {
-    /// A directory with own profiles: `os/NAME.yaml`, `platform/NAME.yaml`, `kubernetes/1.NN.yaml` and so on. One of a
-    /// name that firelay has is laid over it
+    /// A directory with your own profiles: `os/NAME.yaml`, `platform/NAME.yaml`, `kubernetes/1.NN.yaml` and so on. A
+    /// profile with a known name is merged over firelay's
     #[arg(long = "profiles", value_name = "DIR", env = "FIRELAY_PROFILES")]
     pub directory: Option<PathBuf>,
 }
@@ -20,17 +20,17 @@ pub struct ProfilesArg {
 pub enum ProfileVerb {
     /// List the profiles of operating systems, platforms and Kubernetes minors
     List(ProfileList),
-    /// Show a profile as it is used, with where its figures are from
+    /// Show a profile as firelay uses it, with the sources of its values
     Show(ProfileShow),
 }
 
 /// `profile list`.
 #[derive(Debug, Args)]
 pub struct ProfileList {
-    /// Own profiles.
+    /// The user's profiles.
     #[command(flatten)]
     pub profiles: ProfilesArg,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -38,13 +38,13 @@ pub struct ProfileList {
 /// `profile show`.
 #[derive(Debug, Args)]
 pub struct ProfileShow {
-    /// Its name, `flatcar`, `aws` or `1.36`; or `catalog`, `endpoint`, `containerd`
+    /// The profile's name: `flatcar`, `aws`, `1.36`, `catalog`, `endpoint` or `containerd`, for example
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Own profiles.
+    /// The user's profiles.
     #[command(flatten)]
     pub profiles: ProfilesArg,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }

@@ -9,15 +9,15 @@ use super::{OutputFormat, SpecArgs};
 /// Verbs on the bundle.
 #[derive(Debug, Subcommand)]
 pub enum SecretsVerb {
-    /// Make a bundle for a spec; never overwrites one
+    /// Create a bundle for a spec; an existing bundle is never overwritten
     New(SecretsNew),
-    /// Show what a bundle is, without a secret
+    /// Show a bundle's metadata, without secrets
     Show(SecretsShow),
-    /// Encrypt a bundle with age, to whoever has to open it
+    /// Encrypt a bundle with age for its recipients
     Seal(SecretsSeal),
-    /// Take keys of a running cluster one step towards new ones
+    /// Rotate keys of a running cluster, one step at a time
     Rotate(SecretsRotate),
-    /// Print the bootstrap token as a Secret, for kubectl apply
+    /// Print the bootstrap token as a Secret for kubectl apply
     Token(SecretsToken),
 }
 
@@ -37,8 +37,8 @@ pub enum RotationKind {
 /// `secrets rotate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each call takes the bundle one step forward, and says what to do before the next one. The file is replaced, whole or not \
-                  at all; a sealed bundle stays sealed. docs/rotate.md has the steps of each kind. Examples:\n  \
+    after_help = "Each call does one step, and says what to do before the next one. The file is replaced atomically; \
+                  a sealed bundle stays sealed. docs/rotate.md has the steps of each kind. Examples:\n  \
                   firelay secrets rotate service-account\n  firelay secrets rotate leaves --node cp1"
 )]
 pub struct SecretsRotate {
@@ -48,23 +48,23 @@ pub struct SecretsRotate {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Leaves of this machine alone, as often as needed
+    /// Only leaf keys of this machine; may be repeated
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
-    /// Before the last step of service-account and encryption: no token that is in use, and no stored object, needs the old key
+    /// Before the last step of service-account and encryption: confirm that no token and no stored object needs the old key
     #[arg(long)]
     pub old_key_unused: bool,
-    /// The tree of the last render, in which no script of an update may be left
+    /// The tree of the last render; it must contain no update scripts
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// The record of the cluster [default: as `render` has it]
+    /// The record of the cluster [default: as for `render`]
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
 }
 
 /// `secrets token`.
 #[derive(Debug, Args)]
-#[command(after_help = "The Secret makes the token known to a running cluster. Example:\n  \
+#[command(after_help = "The Secret adds the token to a running cluster. Example:\n  \
                   firelay secrets token --ttl 24h | kubectl --kubeconfig out/admin.kubeconfig apply -f -")]
 pub struct SecretsToken {
     /// The secrets bundle, `-` is stdin
@@ -76,13 +76,13 @@ pub struct SecretsToken {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// How long machines can join with it, as Go writes durations: 30m, 24h; 0s never ends
+    /// How long machines can join with the token, as a Go duration: 30m, 24h; 0s means forever
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     pub ttl: String,
-    /// The file to write, readable by its owner alone; `-` is stdout
+    /// The file to write, readable only by its owner; `-` is stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
 }
@@ -96,15 +96,15 @@ pub struct Inputs {
     /// The secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
 }
 
-/// The identity that opens a sealed bundle.
+/// The identity that decrypts a sealed bundle.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArg {
-    /// A file with an age identity or an SSH private key that opens a sealed bundle, as often as needed; or its text in the
+    /// A file with an age identity or an SSH private key that decrypts a sealed bundle; may be repeated. Or its text in the
     /// environment variable FIRELAY_IDENTITY
     #[arg(short = 'i', long = "identity", value_name = "FILE", env = "FIRELAY_IDENTITY_FILE")]
     pub files: Vec<PathBuf>,
@@ -116,7 +116,7 @@ pub struct SecretsNew {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Seal it to this recipient, as often as needed: `age1…`, or a line of authorized_keys with an SSH key
+    /// Encrypt it for this recipient: `age1…`, or a line of authorized_keys with an SSH key; may be repeated
     #[arg(short, long = "recipient", value_name = "RECIPIENT")]
     pub recipients: Vec<String>,
 }
@@ -124,14 +124,14 @@ pub struct SecretsNew {
 /// `secrets seal`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The file is replaced, whole or not at all; one that is sealed already is sealed anew, to these recipients alone. \
-                        `age -d -i FILE` opens it as well. Examples:\n  \
+    after_help = "The file is replaced atomically. A sealed bundle is encrypted again, only for these recipients. \
+                        `age -d -i FILE` also decrypts it. Examples:\n  \
                         firelay secrets seal --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\n  \
                         firelay secrets seal --recipient \"$(cat ~/.ssh/id_ed25519.pub)\"\n  \
                         sops -d old.yaml | firelay secrets seal -s - --recipient age1… > firelay.secrets.yaml"
 )]
 pub struct SecretsSeal {
-    /// The secrets bundle; `-` is stdin, and what is sealed goes to stdout
+    /// The secrets bundle; with `-` it is read from stdin, and the sealed bundle goes to stdout
     #[arg(
         short,
         long,
@@ -140,10 +140,10 @@ pub struct SecretsSeal {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
-    /// A recipient who can open it; may be repeated: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA)
+    /// A recipient: `age1…`, or a line of authorized_keys with an SSH key (Ed25519, RSA); may be repeated
     #[arg(short, long = "recipient", value_name = "RECIPIENT", required = true)]
     pub recipients: Vec<String>,
-    /// The identity that opens a bundle that is sealed already.
+    /// The identity that decrypts a bundle that is already sealed.
     #[command(flatten)]
     pub identity: IdentityArg,
 }
@@ -160,13 +160,13 @@ pub struct SecretsShow {
         default_value = "firelay.secrets.yaml"
     )]
     pub secrets: PathBuf,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// Only the fingerprint, which names the bundle without revealing it
+    /// Print only the fingerprint: it identifies the bundle and reveals no secret
     #[arg(long)]
     pub fingerprint: bool,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }

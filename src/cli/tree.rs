@@ -9,13 +9,13 @@ use super::{IdentityArg, OutputFormat, ProfilesArg};
 /// `terraform`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "stdin is a JSON object of texts, stdout too:\n  out      the tree, in place of --out\n  \
-                        node     only this node or pool; without it `nodes` and `pools` are JSON of all\n  \
-                        content  `true`: the documents themselves, too. Terraform keeps them in its state\n\n\
+    after_help = "stdin and stdout are JSON objects of strings:\n  out      the tree, instead of --out\n  \
+                        node     only this node or pool; otherwise `nodes` and `pools` are JSON of all\n  \
+                        content  `true`: also the documents. Terraform keeps them in its state\n\n\
                         Example:\n  echo '{\"node\": \"cp1\"}' | firelay terraform"
 )]
 pub struct Terraform {
-    /// The tree that `render` wrote
+    /// The rendered tree
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
 }
@@ -23,34 +23,34 @@ pub struct Terraform {
 /// `verify`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code 5 says that a machine would not come up as it should, or that the tree is not what the spec makes. \
-                        `firelay explain FL10` tells what each code means.\n\n\
+    after_help = "Exit code 5: a machine would not start as it should, or the tree differs from its spec. \
+                        `firelay explain FL10` describes each code.\n\n\
                         Examples:\n  firelay verify\n  firelay verify out --output json | jq -r '.findings[].message'\n  \
                         firelay verify out --against cluster.yaml --secrets firelay.secrets.yaml"
 )]
 pub struct Verify {
-    /// The tree that `render` wrote
+    /// The rendered tree
     #[arg(value_name = "OUT", default_value = "out")]
     pub out: PathBuf,
-    /// Render this spec again and compare every file of the tree with it, byte by byte; further ones are laid over it
+    /// Render this spec again and compare every file of the tree, byte by byte; further files are merged over it
     #[arg(long, value_name = "SPEC")]
     pub against: Vec<PathBuf>,
     /// For `--against`: the secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// Set a value over the spec, as at the render
+    /// Set a value after the spec, as for the render
     #[arg(long, value_name = "PATH=VALUE", requires = "against")]
     pub set: Vec<String>,
-    /// Replace `${NAME}` in values by the environment, as at the render
+    /// Replace `${NAME}` in values by environment variables, as for the render
     #[arg(long, requires = "against")]
     pub env: bool,
-    /// Own profiles.
+    /// The user's profiles.
     #[command(flatten)]
     pub profiles: ProfilesArg,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -58,18 +58,18 @@ pub struct Verify {
 /// `publish`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "stdout is one command a payload, for a shell; they are run in the directory in which this one is:\n  \
+    after_help = "stdout has one shell command for each payload. Run them in the current directory:\n  \
                         firelay publish | sh -e\n  firelay publish --to /srv/www/firelay"
 )]
 pub struct Publish {
-    /// The tree that `render` wrote
+    /// The rendered tree
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Copy the payloads into a directory, under the names that they have below `delivery.pointer.base`, instead of
-    /// printing commands. What lies there already stays
+    /// Copy the payloads into a directory, with their names below `delivery.pointer.base`, instead of
+    /// printing commands. Existing files stay
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -77,25 +77,25 @@ pub struct Publish {
 /// `audit`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit code 5 if a document holds what its machine must not have, or opens more than `security.maxExposure`.\n\n\
+    after_help = "Exit code 5: a document contains another machine's secret, or gives more access than `security.maxExposure`.\n\n\
                   Examples:\n  firelay audit out --secrets firelay.secrets.yaml\n  \
                   firelay audit --output json | jq '.documents[] | select(.exposure == \"signs\") | .node'"
 )]
 pub struct Audit {
-    /// The tree that `render` wrote
+    /// The rendered tree
     #[arg(value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// The bundle that it was rendered with: each of its secrets is searched for in every encoding. Without it only what
-    /// shows by itself is found, such as keys whose certificates are in the tree
+    /// The bundle of the render: each of its secrets is searched for in every encoding. Without it, audit finds only
+    /// recognizable secrets, such as keys whose certificates are in the tree
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// Own profiles.
+    /// The user's profiles.
     #[command(flatten)]
     pub profiles: ProfilesArg,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
@@ -110,24 +110,24 @@ pub struct Graph {
     /// The rendered tree
     #[arg(value_name = "OUT", default_value = "out")]
     pub out: PathBuf,
-    /// How to draw; `--format` is the same
+    /// Format of the drawing; `--format` is the same
     #[arg(long, alias = "format", value_enum, default_value_t)]
     pub output: GraphOutput,
 }
 
-/// How `graph` draws.
+/// Formats of `graph`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum GraphOutput {
-    /// For people, in lines
+    /// Text for people
     #[default]
     Text,
-    /// For programs: the data of the drawings
+    /// Data of the drawing, for programs
     Json,
-    /// For Graphviz
+    /// DOT, for Graphviz
     Dot,
-    /// A flowchart in Mermaid
+    /// Mermaid flowchart
     Mermaid,
-    /// An image
+    /// SVG image
     Svg,
 }
 
@@ -139,31 +139,31 @@ pub enum GraphOutput {
                   config-2. They hold secrets, as the documents do."
 )]
 pub struct Seed {
-    /// Only these nodes or pools
+    /// Write only these nodes or pools
     #[arg(value_name = "NODE")]
     pub nodes: Vec<String>,
     /// The rendered tree
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// The directory to write NAME.iso into [default: seed/ in the tree]
+    /// The directory for NAME.iso [default: seed/ in the tree]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
-    /// How the document is brought [default: cidata for cloud-init, config-drive for Ignition]
+    /// How the machine gets the document [default: cidata for cloud-init, config-drive for Ignition]
     #[arg(long, value_enum)]
     pub form: Option<SeedForm>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,
 }
 
-/// How a document is brought to a machine.
+/// How a machine gets its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SeedForm {
-    /// A volume labelled CIDATA: NoCloud; Ignition on Proxmox VE and KubeVirt
+    /// A volume with label CIDATA: cloud-init's NoCloud; Ignition on Proxmox VE and KubeVirt
     Cidata,
-    /// A volume labelled config-2, as OpenStack has: Ignition
+    /// A volume with label config-2, as on OpenStack: Ignition
     ConfigDrive,
-    /// Arguments of qemu-system on stdout, and no volume: Ignition
+    /// No volume: arguments for qemu-system on stdout: Ignition
     FwCfg,
 }
 
@@ -185,37 +185,37 @@ pub struct Serve {
     /// Address and port for HTTPS
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen_tls: Vec<SocketAddr>,
-    /// A name or address by which machines reach this server, for its certificate [default: the addresses of --listen-tls]
+    /// A name or address of this server for its certificate; may be repeated [default: the addresses of --listen-tls]
     #[arg(long, value_name = "HOST")]
     pub name: Vec<String>,
-    /// A bundle from whose seed the CA is derived, so that its fingerprint stays [default: a new CA each time]
+    /// Derive the server's CA from this bundle, so that its fingerprint stays the same [default: a new CA each time]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,
-    /// The identity that opens it.
+    /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// A directory whose files are handed to everybody below /mirror/
+    /// Serve this directory to everybody below /mirror/
     #[arg(long, value_name = "DIR")]
     pub mirror: Option<PathBuf>,
-    /// Know machines by a token each, which is printed, and no longer by MAC address or UUID
+    /// Identify machines by a printed token each, instead of MAC address or UUID
     #[arg(long)]
     pub tokens: bool,
-    /// Hand documents out again and again
+    /// Serve each document any number of times
     #[arg(long)]
     pub reusable: bool,
-    /// Forget that this node had its document, as often as needed
+    /// Serve the document of this node again; may be repeated
     #[arg(long, value_name = "NODE")]
     pub again: Vec<String>,
-    /// Where it is kept who had a document [default: .firelay-serve in the tree]
+    /// The file with the list of served documents [default: .firelay-serve in the tree]
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Where a line of JSON is appended for each request [default: stderr]
+    /// Append one line of JSON for each request to this file [default: stderr]
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
-    /// Requests per second of one address, on average; 0 is any number
+    /// Average requests per second of one address; 0 means no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub rate: u32,
-    /// Connections at a time
+    /// Maximum number of connections
     #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub connections: u32,
 }

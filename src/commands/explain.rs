@@ -96,7 +96,7 @@ fn refusal(unknown: &Unknown) -> String {
         parent => parent.to_owned(),
     };
     let meant = match unknown.meant.as_slice() {
-        [] if unknown.known.is_empty() => "\n  = help: nothing stands below it".to_owned(),
+        [] if unknown.known.is_empty() => "\n  = help: it has no keys".to_owned(),
         [] => format!("\n  = help: keys: {}", unknown.known.join(", ")),
         meant => format!("\n  = help: did you mean {}?", meant.join(", ")),
     };

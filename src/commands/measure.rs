@@ -85,7 +85,7 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
 /// The machines of each platform and role whose documents do not fit, or hardly.
 fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::new(project, bundle, false)?;
-    let classes = alike(&project.plan).into_par_iter();
+    let classes = project.plan.classes(representatives(&project.plan)).into_par_iter();
     let tight = classes.map(|class| tight_of_class(&assembly, class));
     let mut tight: Vec<_> = tight.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     tight.sort_unstable_by_key(|(row, _)| *row);
@@ -110,22 +110,6 @@ fn tight_of_class<'p>(
         .collect::<Result<Vec<_>, Failure>>()?;
     let others = others.into_iter().filter_map(|(row, tight)| Some((row, tight?)));
     Ok(std::iter::once((row, first)).chain(others).collect())
-}
-
-/// The representatives of rows with their numbers, those together whose machines are set up alike. Patches may be for some rows.
-fn alike(plan: &Plan) -> Vec<Vec<(usize, &NodePlan)>> {
-    let mut classes: Vec<Vec<(usize, &NodePlan)>> = Vec::new();
-    for (row, node) in representatives(plan).into_iter().enumerate() {
-        let is_same = |class: &&mut Vec<(usize, &NodePlan)>| {
-            let first = class.first();
-            plan.patches.is_empty() && first.is_some_and(|(_, other)| other.is_set_up_as(node))
-        };
-        match classes.iter_mut().find(is_same) {
-            Some(class) => class.push((row, node)),
-            None => classes.push(vec![(row, node)]),
-        }
-    }
-    classes
 }
 
 fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {

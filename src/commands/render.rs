@@ -68,7 +68,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         &tree,
         &manifest,
         secrets.bundle.issued_at,
-        &chosen_checks(&update, &project.plan, args),
+        &chosen_checks(&update, &project.plan, &nodes),
     )?;
     scripts::keep(&tree, &args.out)?;
     let scripts = base
@@ -300,13 +300,14 @@ fn warn_of_leftovers(out: &Path, left: &[PathBuf]) -> Result<(), Failure> {
     seed::warn_of_stale(out)
 }
 
-/// Checks that this tree can fail. A render of some nodes keeps documents of others: they were verified when they were rendered,
-/// unless somebody changed them together with the manifest.
-fn chosen_checks(update: &Update<'_>, plan: &Plan, args: &Render) -> Chosen {
+/// Checks that this tree can fail. Of machines that are set up alike the first one stands for all. A render of some nodes keeps
+/// documents of others: they were verified when they were rendered, unless somebody changed them together with the manifest.
+fn chosen_checks(update: &Update<'_>, plan: &Plan, nodes: &[NodePlan]) -> Chosen {
+    let first = |class: &Vec<(usize, &NodePlan)>| class.first().map(|(_, node)| node.name.clone());
     match update.knows_kept_documents() {
         true => Chosen::By {
             causes: causes(plan),
-            machines: (!args.node.is_empty()).then(|| args.node.iter().cloned().collect()),
+            machines: Some(plan.classes(nodes).iter().filter_map(first).collect()),
         },
         false => Chosen::All,
     }

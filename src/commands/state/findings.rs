@@ -80,7 +80,7 @@ impl Update<'_> {
         })
     }
 
-    /// Machines of a cluster that stands, in whose documents the certificates have ended.
+    /// Machines of a founded cluster, in whose documents the certificates have ended.
     fn ended(&self) -> Option<Diagnostic> {
         let Rendering { nodes, now, .. } = self.render;
         let ended = nodes.iter().filter(|node| !node.pool && self.end(node) <= now);

@@ -133,7 +133,7 @@ impl<'a> Update<'a> {
         Ok(update)
     }
 
-    /// Whether the cluster stands.
+    /// Whether the cluster is founded.
     pub fn is_founded(&self) -> bool {
         self.next.founded_at.is_some()
     }
@@ -246,11 +246,11 @@ impl<'a> Update<'a> {
         };
     }
 
-    /// Tells that the cluster stands, where no flag of this run says so.
+    /// Tells that the cluster is founded, where no flag of this run says so.
     pub fn tell_founded(&self) {
         if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
-                "{} is of a cluster that stands: no document has kubeadm init (--refound writes it again)",
+                "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
                 self.render.out.display()
             ));
         }
@@ -270,7 +270,7 @@ impl<'a> Update<'a> {
         Ok(record::founding(bundle, &self.founder))
     }
 
-    /// A machine of the record keeps its date. One that is added to a cluster that stands gets certificates of today.
+    /// A machine of the record keeps its date. One that is added to a founded cluster gets certificates of today.
     fn date(&mut self) {
         let Render {
             args,

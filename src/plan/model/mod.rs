@@ -97,6 +97,23 @@ impl Plan {
         self.nodes.iter().filter(|node| node.roles.etcd)
     }
 
+    /// Classes of machines that are set up alike, in their order; each has its place among the given ones. A patch may concern
+    /// one machine alone, so with patches each is a class of its own.
+    pub fn classes<'p>(&self, nodes: impl IntoIterator<Item = &'p NodePlan>) -> Vec<Vec<(usize, &'p NodePlan)>> {
+        let mut classes: Vec<Vec<(usize, &NodePlan)>> = Vec::new();
+        for (place, node) in nodes.into_iter().enumerate() {
+            let is_alike = |class: &&mut Vec<(usize, &NodePlan)>| {
+                let first = class.first();
+                self.patches.is_empty() && first.is_some_and(|(_, other)| other.is_set_up_as(node))
+            };
+            match classes.iter_mut().find(is_alike) {
+                Some(class) => class.push((place, node)),
+                None => classes.push(vec![(place, node)]),
+            }
+        }
+        classes
+    }
+
     /// Ports that machines must reach on each other.
     pub fn ports(&self) -> impl Iterator<Item = PortPlan> {
         ports::of_kubernetes(self)

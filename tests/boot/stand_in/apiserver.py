@@ -179,10 +179,11 @@ def main():
     store = Store(etcd)
     controllers, workloads = Controllers(store), Workloads(store)
     version = release(own["image"])
-    if version in broken():
+    arguments = own.get("arguments", {})
+    if broken() & {version, *(f"{name}={value}" for name, value in arguments.items())}:
         log(f"kube-apiserver {version} exits")
         raise SystemExit(1)
-    anonymous = free(own.get("arguments", {}))
+    anonymous = free(arguments)
 
     class Api(Quiet):
         def user(self):
@@ -293,8 +294,8 @@ def main():
 
 
 def broken():
-    """Releases whose API server does not start on this machine: a story writes them."""
-    return open("/opt/stand-in/broken").read().split() if os.path.exists("/opt/stand-in/broken") else []
+    """Releases, and arguments as `name=value`, with which no API server starts on this machine: a story writes them."""
+    return set(open("/opt/stand-in/broken").read().split()) if os.path.exists("/opt/stand-in/broken") else set()
 
 
 def found(store):

@@ -1075,7 +1075,12 @@ fn a_machine_with_pinned_processors_is_drained_and_loses_its_checkpoint() {
 fn settings_of_stacked_etcd_are_changed_by_their_own_phase() {
     let cluster = Cluster::updated(
         &[],
-        &["--set", "etcd.extraArgs=[{ name: max-snapshots, value: \"3\" }]"],
+        &[
+            "--set",
+            "etcd.extraArgs=[{ name: max-snapshots, value: \"3\" }]",
+            "--set",
+            "kubernetes.kubelet.config.maxPods=80",
+        ],
     );
     let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
     let (machine, root) = (&updated.machine, updated.root());
@@ -1100,6 +1105,11 @@ fn settings_of_stacked_etcd_are_changed_by_their_own_phase() {
         phases,
         ["init phase upload-config all", "upgrade node", "init phase etcd local"]
     );
+    // A worker has no etcd, and gets the kubelet's setting of the same change.
+    let worker = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    worker.machine.write("/annotation", 0o644, &machine.read("/annotation"));
+    let ran = worker.run(&worker.script());
+    assert!(ran.status.success(), "{}", said(&ran));
 }
 
 /// The script runs on a machine of which no document tells of the change, as often as one likes.

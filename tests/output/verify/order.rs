@@ -339,7 +339,7 @@ fn a_founder_that_does_not_ask() {
     let first = peers.trim_matches('\'').split(' ').next().unwrap().to_owned();
     variable(&mut tree, "cp1", "FL_PEERS", &first);
     let message = found(&tree, "FL1053", &["cp1"]);
-    assert_eq!(message, "cp1 founds without asking cp3 whether a cluster stands");
+    assert_eq!(message, "cp1 founds without asking cp3 whether a cluster exists");
     tamper(
         &mut tree,
         "cp1",
@@ -349,7 +349,7 @@ fn a_founder_that_does_not_ask() {
     );
     assert_eq!(
         found(&tree, "FL1053", &["cp1"]),
-        "cp1 founds without asking whether a cluster stands"
+        "cp1 founds without asking whether a cluster exists"
     );
 }
 

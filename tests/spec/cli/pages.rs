@@ -49,7 +49,11 @@ fn every_verb_has_a_page_of_the_manual() {
     let written = pages.keys().filter(|name| name.ends_with(".1")).count();
     assert_eq!(all.stdout.matches("\n.TH firelay").count(), written);
     let page = desk.read("man1/firelay-render.1");
-    for text in [".SH NAME\nfirelay\\-render", "\\-\\-new\\-secrets", "the last wins"] {
+    for text in [
+        ".SH NAME\nfirelay\\-render",
+        "\\-\\-new\\-secrets",
+        "merged over it in order",
+    ] {
         assert!(page.contains(text), "{text}\n{page}");
     }
     assert!(all.stdout.contains(&page));

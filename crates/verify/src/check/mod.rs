@@ -106,11 +106,11 @@ pub struct Check {
 pub enum Chosen {
     /// All checks.
     All,
-    /// The checks that one of these causes can make fail; of machines that only run pods those with these names, or all.
+    /// Some of the checks, on some of the machines.
     By {
-        /// The causes.
+        /// Checks that one of these causes can make fail.
         causes: BTreeSet<Cause>,
-        /// The names; absent for all machines.
+        /// Workers with these names, or all. Control planes and etcd members are always checked.
         machines: Option<BTreeSet<String>>,
     },
 }

@@ -80,7 +80,7 @@ fn nobody(chains: &[Chain<'_>]) -> Finding {
         }
         None => Finding::error("FL1051", MANIFEST, "no machine founds the cluster"),
     };
-    finding.help("render all documents again; with --founded if the cluster stands already")
+    finding.help("render all documents again; with --founded if the cluster already exists")
 }
 
 fn several(founders: &[&Chain<'_>]) -> Vec<Finding> {
@@ -113,13 +113,13 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
     }
     let message = if step.asks.is_some() {
         format!(
-            "{} founds without asking {} whether a cluster stands",
+            "{} founds without asking {} whether a cluster exists",
             founder.machine.name,
             missed.join(", ")
         )
     } else {
         format!(
-            "{} founds without asking whether a cluster stands",
+            "{} founds without asking whether a cluster exists",
             founder.machine.name
         )
     };

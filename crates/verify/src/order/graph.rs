@@ -129,7 +129,7 @@ impl<'c> Providers<'c> {
             return Need::Outside(who.clone());
         }
         if self.standing && rule.given.iter().any(|milestone| TABLE.founded.contains(milestone)) {
-            return Need::Outside("the cluster that stands".to_owned());
+            return Need::Outside("the running cluster".to_owned());
         }
         let mut from: Vec<_> = rule
             .given
