@@ -9,12 +9,12 @@ use super::Inputs;
 /// `report`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The page needs no network and holds no secret. It shows a spec, or with the name of a directory the tree in it.\n\n\
+    after_help = "The page needs no network and holds no secret. It shows a spec, or the rendered tree in a directory.\n\n\
                   Exit codes are those of `plan`, `verify` and `audit`: the page is written before, with all findings.\n\n\
                   Examples:\n  firelay report --out cluster.html\n  firelay report out --secrets firelay.secrets.yaml\n  \
                   firelay report out --out - | ssh web 'cat >/srv/www/cluster.html'",
     mut_arg("specs", |arg| arg.value_name("SPEC|OUT").help(
-        "The cluster spec; further ones are laid over it, the last wins; `-` is stdin. Or the directory of a rendered tree"
+        "The cluster spec; further files are merged over it in order; `-` is stdin. Or the directory of a rendered tree"
     )),
     mut_arg("secrets", |arg| arg.help(
         "The secrets bundle, `-` is stdin [default: firelay.secrets.yaml beside the spec; none for a tree, where only secrets with \
