@@ -22,6 +22,35 @@ const ARGUMENTS: [&str; 9] = [
     "--disable-dev-shm-usage",
 ];
 
+/// chromedriver takes any free port for IPv6 and the same for IPv4, and ends if that one is in use: other tests have many.
+const TRIES: usize = 10;
+
+/// chromedriver and its port, unless it ends at its start.
+fn driver() -> Option<(Child, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run chromedriver ({error}): install the package chromium-driver"));
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines.find_map(|line| {
+        let said = line.unwrap();
+        said.split_once("successfully on port ")?
+            .1
+            .trim_end_matches('.')
+            .parse()
+            .ok()
+    });
+    let Some(port) = port else {
+        driver.wait().unwrap();
+        return None;
+    };
+    // The pipe stays open until chromedriver ends.
+    std::thread::spawn(move || lines.count());
+    Some((driver, port))
+}
+
 /// A browser with one window.
 pub struct Browser {
     driver: Child,
@@ -33,29 +62,15 @@ pub struct Browser {
 impl Browser {
     pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot run chromedriver ({error}): install the package chromium-driver"));
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines.find_map(|line| {
-            line.unwrap()
-                .split_once("successfully on port ")?
-                .1
-                .trim_end_matches('.')
-                .parse()
-                .ok()
-        });
+        let (driver, port) = (0..TRIES)
+            .find_map(|_| driver())
+            .expect("chromedriver tells its port in one of its starts");
         let mut browser = Self {
             driver,
-            port: port.expect("chromedriver tells its port"),
+            port,
             session: String::new(),
             profile,
         };
-        // The pipe stays open until chromedriver ends.
-        std::thread::spawn(move || lines.count());
         browser.begin();
         browser
     }
