@@ -90,16 +90,12 @@ impl Machines {
 
 impl Piece {
     fn of(span: &Span) -> Self {
-        let (class, does) = if span.waits {
-            ("waits", "waits")
-        } else {
-            ("works", "works")
-        };
+        let class = if span.waits { "waits" } else { "works" };
         Self {
             class,
             from: span.from,
             width: span.to - span.from,
-            title: format!("{} {does} {} to {}", span.step, clock(span.from), clock(span.to)),
+            title: format!("{} {class} {} to {}", span.step, clock(span.from), clock(span.to)),
         }
     }
 }

@@ -166,7 +166,7 @@ fn ranges(facts: &Facts, tree: &Tree) -> Vec<Range> {
 }
 
 impl Talk {
-    /// Who connects to a port: kubernetes.io, "Ports and Protocols". Plugins and add-ons connect the machines that listen.
+    /// The clients of a port: kubernetes.io, "Ports and Protocols". Plugins and add-ons connect the machines that listen.
     fn of(port: &ManifestPort) -> Self {
         let to = place(port.on);
         let from = match (port.of.as_str(), port.port) {

@@ -36,7 +36,7 @@ struct Secret<'s> {
     marks: Vec<Mark>,
 }
 
-/// Who can read documents.
+/// The readers of documents.
 #[derive(Serialize)]
 struct Reader {
     letters: String,
@@ -59,7 +59,7 @@ impl<'s> Exposure<'s> {
         }
     }
 
-    /// What the reader of the most exposed document can do.
+    /// The power of the most exposed document's reader.
     pub(super) fn highest(&self) -> &'static str {
         self.highest
     }

@@ -1,4 +1,4 @@
-//! What a page is about: a tree, on the disk or rendered in memory, with everything that is computed from it.
+//! The data of a page: a tree, on the disk or rendered in memory, and the results of all verbs on it.
 
 use std::{
     collections::BTreeMap,

@@ -183,6 +183,24 @@ fn a_render_with_an_error_puts_nothing_in_place() {
     assert!(!directory.path().join("out/manifest.json").exists());
 }
 
+/// Of workers that are alike one is verified; one with commands of its own is not like the others.
+#[test]
+fn a_render_verifies_a_machine_that_differs_from_the_others() {
+    let example = support::example("ha-ubuntu");
+    let directory = tempfile::tempdir().unwrap();
+    example.lay_folder(directory.path());
+    example.lay_bundle(&directory.path().join("firelay.secrets.yaml"));
+    let spec = std::fs::read_to_string(&example.spec).unwrap();
+    let with_own = format!(
+        "{spec}  - {{ name: other-1, roles: [worker], addresses: [10.0.0.31], commands: {{ after: [\"if true; then\"] }} }}\n"
+    );
+    std::fs::write(directory.path().join("cluster.yaml"), with_own).unwrap();
+    let output = firelay(&["render"]).current_dir(directory.path()).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("FL1021") && said.contains("nodes/other-1/"), "{said}");
+}
+
 /// Warnings do not stop a render. Repeated ones are printed once.
 #[test]
 fn a_render_tells_each_warning_once() {

@@ -169,7 +169,7 @@ fn findings_have_their_excerpts_and_specs_with_errors_no_page() {
     for part in ["<li class=\"warning\"", "cluster.yaml:6", "kubeProxy: { mode: ipvs }"] {
         assert!(findings.contains(part), "{part}\n{findings}");
     }
-    // What is secret in the spec is starred.
+    // Stars stand for secret values of the spec.
     let desk = Desk::of("ha-ubuntu");
     let spec = "files: [{ path: /etc/x, content: hunter2, owner: \"nobody:nogroup\" }]\nmanifests: [{ name: a, content: \"kind: hunter3\" }]\n";
     desk.write("cluster.yaml", &(desk.read("cluster.yaml") + spec));

@@ -366,7 +366,7 @@ fn changed_configuration_of_the_cluster_gets_scripts() {
     assert_eq!(configuration(2, "worker-3"), (true, false));
 }
 
-/// What nobody applies is not recorded as applied.
+/// The record has only configuration that some script applies.
 #[test]
 fn configuration_that_no_control_plane_takes_in_place_stays_open() {
     const SET: [&str; 2] = ["--set", "kubernetes.kubelet.config.maxPods=80"];

@@ -47,7 +47,7 @@ impl Shell {
     }
 }
 
-/// It has nothing but comments and plain assignments, which bash never refuses: most machines have such a file of their own.
+/// It has only comments and plain assignments, which bash never refuses. Each machine has such a file, with its own values.
 fn is_plain(script: &[u8]) -> bool {
     script
         .split(|byte| *byte == b'\n')
@@ -156,4 +156,38 @@ pub(super) fn is_shell(path: &str, bytes: &[u8]) -> bool {
         None => line.contains("shellcheck shell=") || PROVIDED.shell.iter().any(|start| path.starts_with(start)),
     };
     by_line || (path.ends_with(".sh") && !line.starts_with("#!"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_takes_every_plain_file() {
+        let plain = ["", "# it's\nA=\nB_1=x:/y.z,%+@=-\nC='a b $(c) \"'\n", "A=''"];
+        for text in plain {
+            assert!(is_plain(text.as_bytes()), "{text}");
+            assert_eq!(bash(text.as_bytes()).ok(), Some(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn bash_judges_all_other_files() {
+        let others = [
+            "A='",
+            "A='b\nC=d'",
+            "A='b'c'",
+            "A=$(",
+            "A=\"",
+            "1A=b",
+            "=b",
+            "A=b c",
+            "fi",
+            "A=b\r\n",
+            " A=b",
+        ];
+        for text in others {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
+    }
 }
