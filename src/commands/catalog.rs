@@ -59,8 +59,13 @@ pub fn update(args: &CatalogUpdate) -> Result<(), Failure> {
             "name the directory of your own profiles with --profiles or FIRELAY_PROFILES: the digests are written there".to_owned(),
         ));
     };
-    fs::create_dir_all(directory).map_err(|error| Failure::file("create", directory, &error))?;
-    let ProfileSet { profiles, .. } = &load_profiles(&args.profiles, &directory.display().to_string())?;
+    let name = directory.display().to_string();
+    // A new directory is created with its first file.
+    let existing = match directory.exists() {
+        true => args.profiles.clone(),
+        false => ProfilesArg::default(),
+    };
+    let ProfileSet { profiles, .. } = &load_profiles(&existing, &name)?;
     let releases = releases(args, profiles)?;
     let digests = match &args.from {
         Some(path) => from_table(path, &releases)?,
@@ -68,7 +73,9 @@ pub fn update(args: &CatalogUpdate) -> Result<(), Failure> {
     };
     let found = compare(&releases, digests)?;
     write(directory, &found, profiles)?;
-    load_profiles(&args.profiles, &directory.display().to_string())?;
+    if directory.exists() {
+        load_profiles(&args.profiles, &name)?;
+    }
     streams::report(args.output, &found, || text(&found, &args.profiles))
 }
 

@@ -221,6 +221,10 @@ fn wrong_input_is_said_and_nothing_is_written() {
         let (ended, said) = own.run(arguments);
         assert!(ended == code && said.contains(message), "{arguments:?}: {ended} {said}");
     }
+    let mut in_new = firelay(&["catalog", "update", "kubelt=1.36.9", "--profiles", "new"]);
+    let done = in_new.current_dir(own.directory.path()).output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(!own.directory.path().join("new").exists());
     own.site.page("/runc.sha256sum", "<html>rate limited</html>");
     let (code, said) = own.run(&["runc=1.4.99"]);
     assert!(
