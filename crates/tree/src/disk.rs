@@ -9,7 +9,10 @@ use std::{
 
 use rayon::prelude::*;
 
-use crate::{Error, names::is_staging, writer::GITIGNORE};
+use crate::{
+    Error,
+    names::{GITIGNORE, is_staging},
+};
 use firelay_base::disk::sync_directory;
 
 /// Wraps a system error in an [`Error::Io`].

@@ -17,9 +17,9 @@ use crate::{
     Error,
     carry::{Ours, resemble},
     disk::{failed, lock, remove_staging},
-    names::{EXCHANGE, MANIFEST, STAGING, beside, drawn, is_staging, last_manifest, owned_files, stale_staging},
-    staging::Staging,
-    writer::GITIGNORE,
+    names::{EXCHANGE, GITIGNORE, MANIFEST, STAGING, beside, drawn, is_staging},
+    reader::{last_manifest, owned_files},
+    staging::{Staging, stale_staging},
 };
 use firelay_base::disk::sync_directory;
 

@@ -1,18 +1,18 @@
 //! Names of files within a tree, and which of them are firelay's.
 
 use std::{
-    collections::BTreeSet,
     ffi::{OsStr, OsString},
-    fs, io,
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use crate::Manifest;
-use crate::{Error, disk::failed};
+use crate::Error;
 
 /// The manifest's name in the tree.
 pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// The file that keeps a tree out of version control, and its text.
+pub(crate) const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
 
 /// The folder of scripts that change running machines in place.
 pub const UPDATE: &str = "update/";
@@ -53,55 +53,9 @@ pub(crate) fn parents(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(path.rsplit_once('/'), |(parent, _)| parent.rsplit_once('/')).map(|(parent, _)| parent)
 }
 
-/// Staging directories of runs that died, within the tree.
-pub(crate) fn stale_staging(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut stale = Vec::new();
-    for entry in fs::read_dir(root).map_err(failed("read", root))? {
-        let entry = entry.map_err(failed("read", root))?;
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_directory && is_staging(&entry.file_name()) {
-            stale.push(entry.path());
-        }
-    }
-    Ok(stale)
-}
-
 /// The name of a staging directory within a tree.
 pub(crate) fn is_staging(name: &OsStr) -> bool {
     name.as_bytes().starts_with(STAGING.as_bytes())
-}
-
-/// The files of a tree that are firelay's: those of the manifest, and of the manifests in staging directories. One there means
-/// that the run died between its renames: files of the new names may be in place. Half of one means that it died before
-/// the first.
-pub(crate) fn owned_files(last: Option<&Manifest>, stale: &[PathBuf]) -> BTreeSet<String> {
-    let dying = stale
-        .iter()
-        .filter_map(|directory| last_manifest(&directory.join(MANIFEST)).unwrap_or_default());
-    let manifests = last.cloned().into_iter().chain(dying);
-    let files = manifests.flat_map(|manifest| manifest.files);
-    files.map(|file| file.path).collect()
-}
-
-/// The manifest of the last render, if there was one. A file that is no valid manifest may not be replaced.
-pub(crate) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
-    let foreign = |reason: String| Error::Manifest {
-        path: path.to_owned(),
-        reason,
-    };
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path)(error)),
-    };
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
-    if (manifest.api_version.as_str(), manifest.kind.as_str()) != (Manifest::API_VERSION, Manifest::KIND) {
-        return Err(foreign(format!("it is {} {}", manifest.api_version, manifest.kind)));
-    }
-    match manifest.files.iter().find(|file| check_name(&file.path).is_err()) {
-        Some(file) => Err(foreign(format!("it names {:?}", file.path))),
-        None => Ok(Some(manifest)),
-    }
 }
 
 /// A relative path of plain names, none of them firelay's own.

@@ -1,6 +1,7 @@
 //! A rendered tree, read.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -10,10 +11,10 @@ use firelay_base::encoding::{gunzip, sha256_hex, unbase64};
 use crate::{
     Encoding, Error, Manifest, ManifestFile,
     disk::failed,
-    names::{MANIFEST, last_manifest},
+    names::{MANIFEST, check_name},
 };
 
-/// A tree that was rendered, for what hands its files on.
+/// A rendered tree, for verbs that hand its files on.
 #[derive(Debug)]
 pub struct TreeReader {
     /// Where it is, without links on the way.
@@ -41,6 +42,39 @@ impl TreeReader {
         let bytes = self.read(file)?;
         let encoding = file.encoding.unwrap_or(Encoding::Plain);
         decoded(bytes, encoding).map_err(failed("decode", &self.root.join(&file.path)))
+    }
+}
+
+/// The files of a tree that are firelay's: those of its manifest, and of the manifests in staging directories. Such a directory
+/// means that a run died between its renames, and that new files may be in place. An unreadable manifest there means that the
+/// run died before its first rename.
+pub(crate) fn owned_files(last: Option<&Manifest>, stale: &[PathBuf]) -> BTreeSet<String> {
+    let dying = stale
+        .iter()
+        .filter_map(|directory| last_manifest(&directory.join(MANIFEST)).unwrap_or_default());
+    let manifests = last.cloned().into_iter().chain(dying);
+    let files = manifests.flat_map(|manifest| manifest.files);
+    files.map(|file| file.path).collect()
+}
+
+/// The manifest of the last render, if there was one. A file that is no valid manifest may not be replaced.
+pub(crate) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
+    let foreign = |reason: String| Error::Manifest {
+        path: path.to_owned(),
+        reason,
+    };
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("read", path)(error)),
+    };
+    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+    if (manifest.api_version.as_str(), manifest.kind.as_str()) != (Manifest::API_VERSION, Manifest::KIND) {
+        return Err(foreign(format!("it is {} {}", manifest.api_version, manifest.kind)));
+    }
+    match manifest.files.iter().find(|file| check_name(&file.path).is_err()) {
+        Some(file) => Err(foreign(format!("it names {:?}", file.path))),
+        None => Ok(Some(manifest)),
     }
 }
 

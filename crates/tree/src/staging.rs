@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::{
     Error,
     disk::{Lock, failed, lock, make_private_directory, remove_staging, write_private},
-    names::{STAGING, beside, parents},
+    names::{STAGING, beside, is_staging, parents},
 };
 use firelay_base::disk::Unfinished;
 
@@ -116,4 +116,17 @@ fn new_directory(parent: &Path, prefix: &OsStr) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
     builder.tempdir_in(parent)
+}
+
+/// Staging directories of runs that died, within the tree.
+pub(crate) fn stale_staging(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut stale = Vec::new();
+    for entry in fs::read_dir(root).map_err(failed("read", root))? {
+        let entry = entry.map_err(failed("read", root))?;
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_directory && is_staging(&entry.file_name()) {
+            stale.push(entry.path());
+        }
+    }
+    Ok(stale)
 }

@@ -22,15 +22,12 @@ use crate::{
     carry::{Ours, carry, resemble},
     disk::{Lock, Root, failed, lock, sync},
     exchange, in_place,
-    names::{MANIFEST, check_name, last_manifest, owned_files, parents, stale_staging},
-    reader,
-    staging::Staging,
+    names::{GITIGNORE, MANIFEST, check_name, parents},
+    reader::{self, last_manifest, owned_files},
+    staging::{Staging, stale_staging},
 };
 
-/// Secrets are never committed by accident.
-pub(crate) const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");
-
-/// The file by which they are not.
+/// The file that keeps secrets out of version control.
 pub fn gitignore() -> (ManifestFile, Vec<u8>) {
     let (path, bytes) = GITIGNORE;
     (ManifestFile::new(path), bytes.to_vec())
