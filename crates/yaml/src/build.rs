@@ -10,9 +10,55 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, Tag};
 use super::{
     fault::{Fatal, MAX_DEPTH, line, syntax, too_deep},
     scalar::quotable,
-    tree::{Content, Node, Scalar},
+    tree::{Content, Node, Scalar, Tree},
 };
-use crate::diagnostic::{Diagnostic, Lines, Span};
+use crate::diagnostic::{self, Diagnostic, Lines, Span};
+
+impl<'s> Tree<'s> {
+    /// Parses one document. Fails if nothing can be decoded: broken syntax, no document or several, too deep nesting,
+    /// excessive expansion of aliases.
+    pub fn parse(text: &'s str) -> Result<Self, Vec<Diagnostic>> {
+        Self::parse_at(text, 0)
+    }
+
+    /// [`Tree::parse`] for a text of a source: all places are offsets into the source, in which the text begins at `start`.
+    pub fn parse_at(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
+        let mut builder = Builder::new(text);
+        let read = builder.run();
+        let mut findings = builder.findings;
+        let root = read.map_err(|fatal| findings.push(*fatal));
+        if start > 0 {
+            findings.iter_mut().for_each(|finding| move_finding(finding, start));
+        }
+        match root {
+            Ok(mut root) => {
+                root.shift(start);
+                Ok(Self { root, findings })
+            }
+            Err(()) => {
+                diagnostic::sort(&mut findings);
+                Err(findings)
+            }
+        }
+    }
+
+    /// The tree of a text in which each node has its whole extent as position, and in which duplicate keys are kept;
+    /// `None` for invalid YAML.
+    pub fn extents(text: &'s str, start: usize) -> Option<Node<'s>> {
+        let mut root = Builder::of_extents(text).run().ok()?;
+        root.shift(start);
+        Some(root)
+    }
+}
+
+/// Moves a finding to a text that begins at an offset; a finding without a position is about that text.
+fn move_finding(finding: &mut Diagnostic, by: usize) {
+    let span = finding.span.unwrap_or_default();
+    finding.span = Some(Span {
+        start: span.start + by,
+        end: span.end + by,
+    });
+}
 
 /// The limit of nodes that all aliases of a text may add. 16 bytes of text count as one more.
 pub(super) const MAX_ALIASED: usize = 100_000;
@@ -38,7 +84,7 @@ struct Anchored<'s> {
 }
 
 /// Reads events and keeps what is open.
-pub(super) struct Builder<'s> {
+struct Builder<'s> {
     text: &'s str,
     open: Vec<Open<'s>>,
     root: Option<Node<'s>>,
@@ -47,7 +93,7 @@ pub(super) struct Builder<'s> {
     /// Places are whole extents, over several lines, and nothing of the text is left out.
     extents: bool,
     /// Mistakes that did not end the reading.
-    pub(super) findings: Vec<Diagnostic>,
+    findings: Vec<Diagnostic>,
 }
 
 impl<'s> Builder<'s> {

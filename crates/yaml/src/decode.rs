@@ -5,17 +5,19 @@
 //! checked in the same run. Where the meaning is clear (a mistyped key or choice) the value itself is decoded. The
 //! result is then partial, and only useful for further findings.
 
+mod access;
+
 use std::borrow::Cow;
 
 use serde::{
     Deserializer,
-    de::{Expected, Visitor},
+    de::{DeserializeOwned, Expected, Visitor},
     forward_to_deserialize_any,
 };
 
+use self::access::{Choice, Entries, Items, Key, Place};
 use super::{
-    access::{Choice, Entries, Items, Key, Place},
-    decode_context::{DecodeContext, Fault},
+    decode_context::{Aliases, DecodeContext, Fault, Partial},
     owned_node, raw_value,
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
@@ -23,6 +25,9 @@ use super::{
     unknown::{unknown_choice, unknown_key},
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
+
+/// The maximum number of decoding runs to find further missing keys. A `Spanned` repeats its own value.
+const MAX_RUNS: usize = 32;
 
 /// Placeholders within each other before a recursive type is given up.
 const MAX_PLACEHOLDERS: u8 = 32;
@@ -35,6 +40,23 @@ static PLACEHOLDER: Node<'static> = Node {
         plain: true,
     }),
 };
+
+/// Decodes, and returns the findings. A missing value always has a finding. `words` are names in other programs, and
+/// the choice that each means.
+pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Partial<T> {
+    let context = DecodeContext::new(root, words);
+    for _ in 0..MAX_RUNS {
+        let known = context.missing();
+        match T::deserialize(Decoder::new(root, &context)) {
+            Ok(value) => return context.partial(Some(value)),
+            Err(fault) => context.settle(fault, root),
+        };
+        if context.missing() == known {
+            break;
+        }
+    }
+    context.partial(None)
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'t> {

@@ -6,34 +6,10 @@ use std::{
     fmt,
 };
 
-use serde::de::{self, DeserializeOwned};
+use serde::de;
 
-use super::{decode::Decoder, tree::Node};
+use super::tree::Node;
 use crate::diagnostic::Diagnostic;
-
-/// The maximum number of decoding runs to find further missing keys. A `Spanned` repeats its own value.
-const MAX_RUNS: usize = 32;
-
-/// Decodes, and returns the findings. A missing value always has a finding. `words` are names in other programs, and
-/// the choice that each means.
-pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Partial<T> {
-    let context = DecodeContext {
-        root: address(root),
-        words,
-        ..DecodeContext::default()
-    };
-    for _ in 0..MAX_RUNS {
-        let known = context.missing();
-        match T::deserialize(Decoder::new(root, &context)) {
-            Ok(value) => return context.partial(Some(value)),
-            Err(fault) => context.settle(fault, root),
-        };
-        if context.missing() == known {
-            break;
-        }
-    }
-    context.partial(None)
-}
 
 /// Names in other programs, and the choice that each means.
 pub type Aliases = &'static [(&'static str, &'static str)];
@@ -112,6 +88,14 @@ pub(super) struct DecodeContext {
 }
 
 impl DecodeContext {
+    pub(super) fn new(root: &Node<'_>, words: Aliases) -> Self {
+        Self {
+            root: address(root),
+            words,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn record(&self, finding: Diagnostic) {
         self.record_guess(finding, false);
     }
@@ -136,7 +120,7 @@ impl DecodeContext {
         self.findings.into_inner()
     }
 
-    fn partial<T>(self, value: Option<T>) -> Partial<T> {
+    pub(super) fn partial<T>(self, value: Option<T>) -> Partial<T> {
         Partial {
             value,
             certain: !self.made_up.get(),

@@ -3,7 +3,6 @@
 //! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
-mod access;
 mod build;
 pub mod config_schema;
 mod decode;
@@ -64,7 +63,7 @@ pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>
 
 /// [`decode`] for a text that is a tree already, with what could be read in spite of the findings.
 pub fn decode_partial<T: DeserializeOwned>(tree: &Tree<'_>, words: Aliases) -> Partial<T> {
-    let mut partial = decode_context::run(&tree.root, words);
+    let mut partial = decode::run(&tree.root, words);
     partial.certain &= !diagnostic::refuse(&tree.findings);
     partial.findings.extend(tree.findings.iter().cloned());
     diagnostic::sort(&mut partial.findings);

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use granit_parser::{Event, Parser};
 
-use super::build::Builder;
 use crate::diagnostic::{Diagnostic, Span};
 
 /// One document.
@@ -48,52 +47,6 @@ pub struct Scalar<'s> {
     pub plain: bool,
 }
 
-impl<'s> Tree<'s> {
-    /// Parses one document. Fails if nothing can be decoded: broken syntax, no document or several, too deep nesting,
-    /// excessive expansion of aliases.
-    pub fn parse(text: &'s str) -> Result<Self, Vec<Diagnostic>> {
-        Self::parse_at(text, 0)
-    }
-
-    /// [`Tree::parse`] for a text of a source: all places are offsets into the source, in which the text begins at `start`.
-    pub fn parse_at(text: &'s str, start: usize) -> Result<Self, Vec<Diagnostic>> {
-        let mut builder = Builder::new(text);
-        let read = builder.run();
-        let mut findings = builder.findings;
-        let root = read.map_err(|fatal| findings.push(*fatal));
-        if start > 0 {
-            findings.iter_mut().for_each(|finding| move_finding(finding, start));
-        }
-        match root {
-            Ok(mut root) => {
-                root.shift(start);
-                Ok(Self { root, findings })
-            }
-            Err(()) => {
-                crate::diagnostic::sort(&mut findings);
-                Err(findings)
-            }
-        }
-    }
-
-    /// The tree of a text in which each node has its whole extent as position, and in which duplicate keys are kept;
-    /// `None` for invalid YAML.
-    pub fn extents(text: &'s str, start: usize) -> Option<Node<'s>> {
-        let mut root = Builder::of_extents(text).run().ok()?;
-        root.shift(start);
-        Some(root)
-    }
-}
-
-/// Moves a finding to a text that begins at an offset; a finding without a position is about that text.
-fn move_finding(finding: &mut Diagnostic, by: usize) {
-    let span = finding.span.unwrap_or_default();
-    finding.span = Some(Span {
-        start: span.start + by,
-        end: span.end + by,
-    });
-}
-
 impl<'s> Node<'s> {
     /// The value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
@@ -119,7 +72,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    fn shift(&mut self, by: usize) {
+    pub(super) fn shift(&mut self, by: usize) {
         if by > 0 {
             self.place(&|span| Span {
                 start: span.start + by,

@@ -5,8 +5,8 @@ use serde::{
     de::{self, DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor},
 };
 
-use super::{
-    decode::Decoder,
+use super::Decoder;
+use crate::{
     decode_context::Fault,
     scalar::{Resolved, resolve},
     tree::{Content, Node},
