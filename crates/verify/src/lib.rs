@@ -8,6 +8,7 @@ mod against;
 mod certificate;
 mod check;
 mod cluster;
+mod digest;
 mod finding;
 pub mod graph;
 mod kinds;

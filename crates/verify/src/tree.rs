@@ -1,22 +1,20 @@
 //! The tree as a whole: `manifest.json`, every file that it names, every machine unpacked.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use aws_lc_rs::digest::{SHA256, digest};
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::{
     Finding, Machine,
+    digest::sha256_hex,
     machine::Bytes,
     manifest::{Described, Manifest},
-    memo::Memo,
-    unpack,
+    unpack::{self, Pool},
 };
 
 /// Name of the manifest.
@@ -207,40 +205,4 @@ fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
         }
     }
     (nodes.into_values().collect(), others)
-}
-
-/// Bytes that occur more than once are kept once, and read once: most files are the same on every node.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    bytes: Mutex<HashSet<Bytes>>,
-    /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
-    pub(super) parts: Memo<Option<Value>>,
-    /// Files of configuration by path and text.
-    pub(super) configs: Memo<unpack::Documents>,
-}
-
-impl Pool {
-    /// The one copy of these bytes.
-    pub(super) fn share(&self, bytes: &[u8]) -> Bytes {
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = kept.get(bytes) {
-            return bytes.clone();
-        }
-        let bytes: Bytes = Arc::from(bytes);
-        kept.insert(bytes.clone());
-        bytes
-    }
-
-    /// Forgets the bytes of machines that were verified.
-    pub(super) fn forget(&self) {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
-/// SHA-256 as lower-case hex.
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    let digits = digest(&SHA256, bytes);
-    let pairs = digits.as_ref().iter().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    pairs.flatten().collect()
 }

@@ -1,7 +1,7 @@
 //! Files of the tree against `manifest.json`, and documents against each other.
 
 use super::Known;
-use crate::{Finding, Machine, TreeFile, tree::sha256_hex, unpack};
+use crate::{Finding, Machine, TreeFile, digest::sha256_hex, unpack};
 
 /// A tree that is not the one that was rendered.
 const AGAIN: &str = "render the tree again; nothing in it is changed by hand";

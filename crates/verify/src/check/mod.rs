@@ -27,6 +27,7 @@ mod sequence;
 mod settings;
 mod shared;
 mod started;
+mod unit_facts;
 mod units;
 mod values;
 
@@ -36,7 +37,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED, tree::Pool};
+use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED, unpack::Pool};
 
 use self::scripts::Shell;
 

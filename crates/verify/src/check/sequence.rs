@@ -1,76 +1,17 @@
 //! The order in which systemd starts units at every boot: without cycles, and with the daemons in sequence.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::LazyLock,
-};
-
-use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     Known,
+    unit_facts::{FACTS, Order},
     units::{UNITS, has_unit},
 };
 use crate::{
-    Finding, Level, Machine, embedded,
+    Finding, Level, Machine,
     provided::PROVIDED,
     unit::{assignments, words},
 };
-
-/// The facts: `crates/verify/src/order/units.yaml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Facts {
-    pub(super) begin: Vec<Begin>,
-    pub(super) steps: Vec<Started>,
-    pub(super) programs: Vec<Program>,
-    orders: Vec<Order>,
-    dropins: Vec<String>,
-}
-
-/// The program that a unit of the chain starts.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Program {
-    pub(super) unit: String,
-    /// The name of the program.
-    pub(super) starts: String,
-    /// No patch applies to the unit.
-    #[serde(default)]
-    pub(super) fixed: bool,
-    /// Aliases of its command.
-    #[serde(default)]
-    pub(super) arguments: Vec<String>,
-    /// Assignments of the unit or its drop-ins.
-    #[serde(default)]
-    pub(super) settings: Vec<String>,
-}
-
-/// A unit that begins.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Begin {
-    pub(super) unit: String,
-    pub(super) with: Option<String>,
-}
-
-/// A unit that a step starts.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Started {
-    pub(super) unit: String,
-    pub(super) step: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Order {
-    unit: String,
-    after: String,
-}
-
-pub(super) static FACTS: LazyLock<Facts> =
-    LazyLock::new(|| embedded("units.yaml", include_str!("../order/units.yaml")));
 
 /// All files below the directory of units.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 
 use super::{
     Known,
-    sequence::{FACTS, Program},
+    unit_facts::{FACTS, Program},
     units::UNITS,
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! Programs, files and other units that units name, and the start of the chain.
 
-use super::{Known, sequence::FACTS};
+use super::{Known, unit_facts::FACTS};
 use crate::{
     Finding, Format, Machine, What,
     provided::{PROVIDED, has_step},

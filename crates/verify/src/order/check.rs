@@ -51,12 +51,6 @@ pub fn unread(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A finding about a wait or an act.
-pub(super) fn at(graph: &Graph<'_>, place: At, code: &'static str, message: String) -> Finding {
-    let chain = &graph.chains[place.machine];
-    Finding::error(code, &chain.machine.document, message).at(chain.steps[place.step].path)
-}
-
 /// Exactly one machine founds, and queries all others first.
 fn founders(graph: &Graph<'_>) -> Vec<Finding> {
     let founders: Vec<_> = graph.chains.iter().filter(|chain| chain.founds).collect();
@@ -146,7 +140,7 @@ fn without_limit(graph: &Graph<'_>) -> Vec<Finding> {
     let endless = graph.waits().filter(|(_, wait, _)| wait.limit.is_none());
     let finding = |(place, wait, _): (At, &Wait, &Need)| {
         let message = format!("the wait for {} has no deadline that can be read", wait.rule.title);
-        at(graph, place, "FL1058", message).help(LEAVE)
+        graph.finding(place, "FL1058", message).help(LEAVE)
     };
     endless.map(finding).collect()
 }
@@ -175,7 +169,7 @@ fn without_provider(graph: &Graph<'_>) -> Vec<Finding> {
                 graph.name(place.machine),
                 rule.title
             );
-            at(graph, place, "FL1054", message).help(format!(
+            graph.finding(place, "FL1054", message).help(format!(
             "the machine that has to give it has no document here, or at another address: render all documents again{}",
             rule.at.as_ref().map_or_else(String::new, |name| format!(" ({name} names who is asked)"))
         ))
@@ -227,7 +221,7 @@ fn circle(graph: &Graph<'_>, run: &Run, machines: &[usize]) -> Finding {
         [one] => format!("{} waits for what comes later on itself: {}", graph.name(*one), path[0]),
         _ => format!("machines wait for each other: {}", path.join(" <- ")),
     };
-    at(graph, place, "FL1055", message).help(
+    graph.finding(place, "FL1055", message).help(
         "each waits for what the next would give after its own wait: one of the waits has to go, or to come later",
     )
 }

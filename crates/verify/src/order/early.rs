@@ -7,7 +7,6 @@
 use super::{
     super::{Finding, Level},
     chain::{Event, Wait},
-    check::at,
     graph::{At, Graph, Need},
     run::Run,
     table::TABLE,
@@ -57,14 +56,14 @@ fn finding(
     if limit <= expected {
         let message =
             format!("{name} gives up after {limit} s on {title}, which takes about {expected} s when all goes well");
-        return Some(at(graph, place, "FL1057", message).help(help));
+        return Some(graph.finding(place, "FL1057", message).help(help));
     }
     let Deadline {
         seconds, machine, of, ..
     } = longest.filter(|longest| limit < longest.least)?;
     let message =
         format!("{name} gives up after {limit} s on {title}, before {machine} gives up after {seconds} s on {of}");
-    let mut finding = at(graph, place, "FL1057", message).help(help);
+    let mut finding = graph.finding(place, "FL1057", message).help(help);
     finding.level = Level::Warning;
     Some(finding)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::{
-    super::Machine,
+    super::{Finding, Machine},
     chain::{Act, Chain, Event, Wait},
     table::TABLE,
 };
@@ -46,6 +46,12 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
+    /// An error about a wait or an act, at the script of its step.
+    pub(super) fn finding(&self, place: At, code: &'static str, message: String) -> Finding {
+        let chain = &self.chains[place.machine];
+        Finding::error(code, &chain.machine.document, message).at(chain.steps[place.step].path)
+    }
+
     /// Reads the machines of a tree. `founded` comes from its manifest: the cluster exists.
     pub fn of(machines: &'a [Machine], founded: bool) -> Self {
         let chains: Vec<_> = machines.par_iter().map(Chain::of).collect();

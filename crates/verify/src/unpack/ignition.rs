@@ -5,7 +5,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha512};
 
 use super::{Building, Laid, encoding};
-use crate::{What, tree::sha256_hex};
+use crate::{What, digest::sha256_hex};
 
 /// Ignition's directory for units.
 const UNITS: &str = "/etc/systemd/system";

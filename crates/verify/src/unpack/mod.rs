@@ -7,6 +7,7 @@ mod configs;
 mod encoding;
 mod ignition;
 mod payload;
+mod pool;
 
 use serde_json::Value;
 
@@ -15,12 +16,9 @@ use self::{
     ignition::Resource,
     payload::{POINTER, Pointer},
 };
-use super::{
-    Format, Layer, Machine, TreeFile, What,
-    tree::{Pool, sha256_hex},
-};
+use super::{Format, Layer, Machine, TreeFile, What, digest::sha256_hex};
 
-pub(super) use self::{configs::Documents, encoding::base64};
+pub(super) use self::{configs::Documents, encoding::base64, pool::Pool};
 
 /// The key of an Ignition config that names its replacement.
 const REPLACE: &str = "ignition.config.replace";

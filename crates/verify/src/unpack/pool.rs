@@ -1,0 +1,39 @@
+//! Bytes and parsed parts that several machines share.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::Value;
+
+use super::Documents;
+use crate::{Bytes, memo::Memo};
+
+/// Keeps equal bytes once, and parses them once: most files are the same on every node.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    bytes: Mutex<HashSet<Bytes>>,
+    /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
+    pub(crate) parts: Memo<Option<Value>>,
+    /// Files of configuration by path and text.
+    pub(crate) configs: Memo<Documents>,
+}
+
+impl Pool {
+    /// The one copy of these bytes.
+    pub(crate) fn share(&self, bytes: &[u8]) -> Bytes {
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = kept.get(bytes) {
+            return bytes.clone();
+        }
+        let bytes: Bytes = Arc::from(bytes);
+        kept.insert(bytes.clone());
+        bytes
+    }
+
+    /// Forgets the bytes of machines that were verified.
+    pub(crate) fn forget(&self) {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
