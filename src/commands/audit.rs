@@ -37,7 +37,7 @@ pub(super) fn of_tree(
     let catalogue = Catalogue::new(known.unwrap_or_default());
     let (machines, shared) = files.read(&catalogue)?;
     let mut audit = audit::audit(&catalogue, machines, &shared, by_identity);
-    audit.findings.extend(Finding::of_no_machines(&audit));
+    audit.findings.extend(audit.without_machines());
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
     let report = described(&files.cluster, fingerprint, audit, profiles);
     Ok((catalogue, report))

@@ -6,7 +6,7 @@ use firelay_base::secret;
 use x509_parser::pem::parse_x509_pem;
 
 use crate::{
-    contents::Certificate,
+    certificate::Certificate,
     der::FoundKey,
     matcher::Matcher,
     secret::{Exposure, Holder, Secret},

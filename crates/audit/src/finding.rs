@@ -4,8 +4,6 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::policy::Audit;
-
 /// A secret in a place where it must not be. No text of a finding holds the secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,19 +18,6 @@ pub struct Finding {
     pub message: String,
     /// The remedy.
     pub help: String,
-}
-
-impl Finding {
-    /// A tree without machines contains no secret, but was not rendered by firelay either.
-    pub fn of_no_machines(audit: &Audit) -> Option<Self> {
-        audit.machines.is_empty().then(|| Self {
-            document: "manifest.json".to_owned(),
-            wrapped: String::new(),
-            code: "FL1088",
-            message: "the manifest names no machine".to_owned(),
-            help: "render the tree anew: nothing was searched".to_owned(),
-        })
-    }
 }
 
 /// The maximum number of printed findings.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     catalogue::{Authority, Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, SERVICE_ACCOUNT, ca},
-    contents::{Certificate, Contents},
+    certificate::Certificate,
+    contents::Contents,
     finding::Finding,
+    machine_files::{Document, MachineFiles, Role},
     patterns::Mark,
-    policy::{Document, MachineFiles},
     secret::{Exposure, Holder, Secret},
-    tree::Role,
 };
 
 /// Common name of etcd's CA, as kubeadm and every bundle of firelay have it.

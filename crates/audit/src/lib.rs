@@ -9,17 +9,20 @@
 //! ```
 
 mod catalogue;
+mod certificate;
 mod contents;
 mod der;
 mod encodings;
 mod finding;
 mod key_index;
 mod layers;
+mod machine_files;
 mod matcher;
 mod matrix;
 mod patterns;
 mod policy;
 mod report;
+mod search;
 mod secret;
 mod seen;
 mod table;
@@ -29,10 +32,11 @@ pub use catalogue::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, KnownSecre
 pub use contents::Contents;
 pub use encodings::encodings;
 pub use finding::{Finding, listed};
+pub use machine_files::{Document, MachineFiles, Role};
 pub use matrix::{Documents, Line, Mark, Matrix};
 pub use patterns::{ENCRYPTION_KEY, bootstrap_token};
-pub use policy::{Audit, Document, Holding, MachineFiles, audit};
+pub use policy::{Audit, Holding, audit};
 pub use report::{Platform, Reader, Report, Row};
 pub use secret::{Exposure, Holder, Secret};
 pub use table::text;
-pub use tree::{Error, Files, ManifestFile, Role, machines};
+pub use tree::{Error, Files, ManifestFile, machines};

@@ -1,69 +1,18 @@
 //! The secrets of each machine, and the rule that a machine has no keys of others.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
-
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     catalogue::{Catalogue, KUBELET},
-    contents::Contents,
     finding::Finding,
     key_index::{Found, KeyIndex},
+    machine_files::{Document, MachineFiles, Payload, Role},
     patterns::Mark,
     secret::{Exposure, Holder, Secret},
-    tree::Role,
 };
 
 /// Secrets that a finding lists.
 const FEW: usize = 3;
-
-/// A file of a tree and its contents.
-#[derive(Clone, Debug)]
-pub struct Document {
-    /// Path within the tree.
-    pub path: String,
-    /// Its contents.
-    pub contents: Arc<Contents>,
-}
-
-/// The files of a node or pool, and their delivery.
-#[derive(Clone, Debug, Default)]
-pub struct MachineFiles {
-    /// Its name.
-    pub name: String,
-    /// It is a pool.
-    pub pool: bool,
-    /// Its roles.
-    pub roles: Vec<Role>,
-    /// Name of its platform.
-    pub platform: String,
-    /// The platform's field for the document.
-    pub attribute: String,
-    /// Path of the delivered file.
-    pub given: String,
-    /// In which form that has the document.
-    pub rung: Option<String>,
-    /// The payload, if the document is a pointer.
-    pub payload: Option<Payload>,
-    /// `security.maxExposure`.
-    pub max_exposure: Option<Exposure>,
-    /// There are scripts with which it boots from the network.
-    pub network_boot: bool,
-    /// All of its files.
-    pub files: Vec<Document>,
-}
-
-/// A payload at its location.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Payload {
-    /// Its URL.
-    pub url: String,
-    /// It is encrypted.
-    pub sealed: bool,
-}
 
 /// The secrets that the document of a machine discloses.
 #[derive(Clone, Debug)]
@@ -94,6 +43,19 @@ pub struct Audit {
     pub machines: Vec<Holding>,
     /// Secrets in places where they must not be, by document.
     pub findings: Vec<Finding>,
+}
+
+impl Audit {
+    /// A tree without machines contains no secret, but was not rendered by firelay either.
+    pub fn without_machines(&self) -> Option<Finding> {
+        self.machines.is_empty().then(|| Finding {
+            document: "manifest.json".to_owned(),
+            wrapped: String::new(),
+            code: "FL1088",
+            message: "the manifest names no machine".to_owned(),
+            help: "render the tree anew: nothing was searched".to_owned(),
+        })
+    }
 }
 
 /// Checks the files of machines, and the `shared` ones that belong to no machine. `by_identity` returns for the scheme

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::{
     finding::Finding,
-    policy::{Audit, Holding, MachineFiles, Payload},
+    machine_files::{MachineFiles, Payload, Role},
+    policy::{Audit, Holding},
     secret::{Exposure, Secret},
-    tree::Role,
 };
 
 /// The whole report.

@@ -9,13 +9,13 @@ use std::{
 };
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::{
     catalogue::Catalogue,
     contents::Contents,
     layers::Unsearched,
-    policy::{Document, MachineFiles, Payload},
+    machine_files::{Document, MachineFiles, Payload, Role},
     secret::Exposure,
 };
 
@@ -45,16 +45,6 @@ const MANIFEST: &str = "manifest.json";
 
 /// Far above every platform's limit for documents.
 const LARGEST: u64 = 16 << 20;
-
-/// A role of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Role {
-    ControlPlane,
-    Worker,
-    Etcd,
-}
 
 /// The part of `manifest.json` that an audit reads.
 #[derive(Deserialize)]

@@ -1,0 +1,62 @@
+//! The files of a machine, and their contents.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{contents::Contents, secret::Exposure};
+
+/// A role of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Role {
+    ControlPlane,
+    Worker,
+    Etcd,
+}
+
+/// A file of a tree and its contents.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Path within the tree.
+    pub path: String,
+    /// Its contents.
+    pub contents: Arc<Contents>,
+}
+
+/// The files of a node or pool, and their delivery.
+#[derive(Clone, Debug, Default)]
+pub struct MachineFiles {
+    /// Its name.
+    pub name: String,
+    /// It is a pool.
+    pub pool: bool,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// Name of its platform.
+    pub platform: String,
+    /// The platform's field for the document.
+    pub attribute: String,
+    /// Path of the delivered file.
+    pub given: String,
+    /// In which form that has the document.
+    pub rung: Option<String>,
+    /// The payload, if the document is a pointer.
+    pub payload: Option<Payload>,
+    /// `security.maxExposure`.
+    pub max_exposure: Option<Exposure>,
+    /// There are scripts with which it boots from the network.
+    pub network_boot: bool,
+    /// All of its files.
+    pub files: Vec<Document>,
+}
+
+/// A payload at its location.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Payload {
+    /// Its URL.
+    pub url: String,
+    /// It is encrypted.
+    pub sealed: bool,
+}

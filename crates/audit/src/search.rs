@@ -1,0 +1,128 @@
+//! The search of one file for secrets, keys and certificates.
+
+use x509_parser::{
+    certificate::X509Certificate,
+    prelude::{FromDer, SubjectPublicKeyInfo},
+};
+
+use crate::{
+    catalogue::Catalogue,
+    certificate::Certificate,
+    contents::{Contents, Key, wrapping},
+    der::{self, Structure},
+    layers::{Piece, Reader, Wrap, is_text, unescaped, unpack, unpack_piece},
+    patterns,
+};
+
+impl Contents {
+    /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
+    pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
+        let mut search = Search::new(catalogue);
+        let unpacked = unpack(bytes, &mut search);
+        let mut contents = search.contents;
+        contents.unsearched = contents.unsearched.or(unpacked.unsearched);
+        contents
+    }
+}
+
+/// The contents of a file while its layers are read.
+struct Search<'c> {
+    catalogue: &'c Catalogue,
+    contents: Contents,
+}
+
+impl<'c> Search<'c> {
+    fn new(catalogue: &'c Catalogue) -> Self {
+        let contents = Contents::default();
+        Self { catalogue, contents }
+    }
+
+    /// The contents of a piece, and how many bytes were unpacked from it.
+    fn searched(catalogue: &Catalogue, piece: Piece<'_>) -> (Contents, usize) {
+        let mut search = Search::new(catalogue);
+        search.known(&[], &squeezed(piece.with_margin));
+        search.marks(&[], piece.text());
+        let unpacked = unpack_piece(piece.text(), &mut search);
+        let mut contents = search.contents;
+        contents.unsearched = contents.unsearched.or(unpacked.unsearched);
+        (contents, unpacked.bytes)
+    }
+
+    fn known(&mut self, wraps: &[Wrap], text: &[u8]) {
+        let known = &mut self.contents.known;
+        self.catalogue.find(text, &mut |number| {
+            known.entry(number).or_insert_with(|| wrapping(wraps));
+        });
+    }
+
+    fn marks(&mut self, wraps: &[Wrap], layer: &[u8]) {
+        let escaped = layer.contains(&b'\\').then(|| unescaped(layer));
+        patterns::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
+            self.mark(wraps, mark);
+        });
+    }
+
+    fn mark(&mut self, wraps: &[Wrap], mark: patterns::Mark) {
+        self.contents.marks.entry(mark).or_insert_with(|| wrapping(wraps));
+    }
+
+    fn structure(&mut self, wraps: &[Wrap], structure: Structure<'_>) {
+        match structure {
+            Structure::Key(key) => {
+                let known = self.catalogue.number_of(&key);
+                let wrapped = wrapping(wraps);
+                self.contents.keys.entry(key.public).or_insert(Key { wrapped, known });
+            }
+            Structure::Ssh => self.mark(wraps, patterns::Mark::SshKey),
+            Structure::Certificate(der) => {
+                if let Ok((_, certificate)) = X509Certificate::from_der(der) {
+                    let public = certificate.public_key().subject_public_key.data.to_vec();
+                    let of_key = self.contents.certificates.entry(public).or_default();
+                    of_key.insert(Certificate::new(&certificate));
+                }
+            }
+            Structure::Public(der) => {
+                if let Ok((_, info)) = SubjectPublicKeyInfo::from_der(der) {
+                    self.contents.publics.insert(info.subject_public_key.data.to_vec());
+                }
+            }
+        }
+    }
+}
+
+impl Reader for Search<'_> {
+    fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
+        self.known(wraps, &squeezed(layer));
+        self.marks(wraps, layer);
+        // In text only base64 and hex can hold a secret, and both survive the squeezing.
+        if !is_text(layer) {
+            self.known(wraps, layer);
+            der::scan(layer, &mut |structure| self.structure(wraps, structure));
+        }
+    }
+
+    fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize {
+        let catalogue = self.catalogue;
+        let searched = catalogue.pieces.of(piece, || Self::searched(catalogue, piece));
+        self.contents.add(wraps, &searched.0);
+        searched.1
+    }
+
+    fn margin(&self) -> usize {
+        self.catalogue.longest()
+    }
+}
+
+/// The characters of base64 and hex alone, without line breaks, colons, quotes and continuations between them.
+fn squeezed(layer: &[u8]) -> zeroize::Zeroizing<Vec<u8>> {
+    let mut joined = zeroize::Zeroizing::new(Vec::with_capacity(layer.len()));
+    let mut escaped = false;
+    for byte in layer {
+        let breaks = escaped && matches!(byte, b'n' | b'r' | b't');
+        if !breaks && (byte.is_ascii_alphanumeric() || b"+/-_".contains(byte)) {
+            joined.push(*byte);
+        }
+        escaped = *byte == b'\\' && !escaped;
+    }
+    joined
+}
