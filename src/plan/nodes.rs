@@ -9,9 +9,9 @@ use firelay_yaml::{
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, addons::Tunnel, artifacts, artifacts::Store, delivery, host,
-    inheritance::Inherited, interfaces, kubelet, labels, machine_ids, machines, machines::NodeGroup, names,
-    network::Ranges, pki, report::Report, swap::SwapUse,
+    InterfacePlan, NodePlan, RoleSet, artifacts, artifacts::Store, delivery, host, inheritance::Inherited, interfaces,
+    kubelet, labels, machine_ids, machines, machines::NodeGroup, names, network::Ranges, pki, report::Report,
+    swap::SwapUse, tunnel::Tunnel,
 };
 use crate::{
     profile::{OsProfile, PlatformProfile, Profiles},

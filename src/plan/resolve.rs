@@ -20,7 +20,7 @@ use super::{
     report::Report,
     runtime, security,
     swap::SwapUse,
-    unused, update,
+    tunnel, unused, update,
 };
 use crate::{profile::Profiles, spec::Spec};
 
@@ -99,7 +99,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
     let store = Store::new(spec, profiles, versions);
     let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
-    let tunnel = addons::tunnel(&addons);
+    let tunnel = tunnel::tunnel(&addons);
     let mut nodes = Nodes {
         spec,
         profiles,

@@ -4,7 +4,6 @@ mod apply;
 mod context;
 mod node_cidr_allocator;
 mod requirements;
-mod tunnel;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +20,6 @@ use crate::{declaration::Choice, spec::Spec, template};
 
 pub use context::{context, of};
 pub(super) use node_cidr_allocator::node_cidr_allocator;
-pub(super) use tunnel::{Tunnel, tunnel};
 
 /// The chosen plugins and add-ons, with the releases that fit the version of Kubernetes.
 pub(super) fn chosen(spec: &Spec, release: &Release, images: &mut Images, report: &mut Report) -> Vec<AddonPlan> {

@@ -2,7 +2,7 @@
 
 use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
-use super::{DiskPlan, Site, check_spelling, mounts, twice, within};
+use super::{DiskPlan, Site, check_spelling, mount_options, twice, within};
 use crate::{
     plan::report::Report,
     spec::{Disk, Filesystem},
@@ -63,7 +63,7 @@ fn plan(disk: &Disk) -> DiskPlan {
         filesystem,
         mount: disk.mount.value.clone(),
         label: given().unwrap_or_else(|| default_label(&disk.mount, longest_label(filesystem))),
-        options: mounts::joined(&disk.options),
+        options: mount_options::joined(&disk.options),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn check(disk: &Disk, report: &mut Report) {
     }
     disk.options
         .iter()
-        .for_each(|option| mounts::check_option(option, "FL0604", report));
+        .for_each(|option| mount_options::check(option, "FL0604", report));
     let longest = longest_label(filesystem(disk));
     let odd = |label: &&Spanned<String>| label.is_empty() || label.len() > longest || !label.chars().all(is_label_char);
     if let Some(label) = disk.label.as_ref().filter(odd) {

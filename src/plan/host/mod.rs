@@ -7,6 +7,7 @@ mod files;
 mod kernel;
 mod lookup;
 mod model;
+mod mount_options;
 mod mounts;
 mod packages;
 mod proxy;
@@ -19,7 +20,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{inheritance::HostLevels, interfaces, names, report::Report};
+use super::{inheritance::HostLevels, interfaces, name_servers, names, report::Report};
 use crate::{
     profile::{MetadataService, OsProfile, Profiles, TimeZones},
     spec::{HostSettings, Spec},
@@ -30,7 +31,6 @@ pub use model::*;
 
 pub(super) use direct::Direct;
 pub(super) use lookup::check_names;
-pub(super) use servers::{check_dns, name_servers};
 pub(super) use trust::{check as check_certificates, check_key};
 
 /// The surroundings of a machine's own settings.
@@ -92,7 +92,7 @@ pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
 fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {
     report.each(settings.proxy, |proxy, report| proxy::check(proxy, report));
     report.each(settings.ntp, |ntp, report| servers::check_ntp(ntp, report));
-    report.each(settings.dns, |dns, report| servers::check_dns(dns, report));
+    report.each(settings.dns, |dns, report| name_servers::check(dns, report));
     report.each(settings.hosts, |(address, names), report| {
         lookup::check(address, names, report);
     });

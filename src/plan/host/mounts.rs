@@ -2,7 +2,7 @@
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-use super::{DiskPlan, MountPlan, Site, check_spelling, disks, twice, within};
+use super::{DiskPlan, MountPlan, Site, check_spelling, disks, mount_options, twice, within};
 use crate::{
     plan::{names, report::Report},
     spec::Mount,
@@ -10,9 +10,6 @@ use crate::{
 
 /// A bind mount has no file system type (mount(8)).
 const BIND: &str = "bind";
-
-/// Options of mount.cifs(8) and mount.ceph(8) that contain a secret; every user may read /etc/fstab.
-const SECRET_OPTIONS: &[&str] = &["password=", "pass=", "password2=", "secret="];
 
 /// The mounts of a machine in the order in which they were written.
 pub(super) fn resolve(mounts: &[&Mount], disks: &[DiskPlan], site: &Site<'_>, report: &mut Report) -> Vec<MountPlan> {
@@ -33,7 +30,7 @@ pub(super) fn resolve(mounts: &[&Mount], disks: &[DiskPlan], site: &Site<'_>, re
 
 fn plan(mount: &Mount) -> MountPlan {
     let kind = mount.r#type.as_ref().map_or("auto", |kind| kind.as_str());
-    let options = joined(&mount.options);
+    let options = mount_options::joined(&mount.options);
     let (kind, options) = match (kind, options.as_str()) {
         (BIND, "") => ("none", BIND.to_owned()),
         (BIND, _) => ("none", format!("{BIND},{options}")),
@@ -48,15 +45,9 @@ fn plan(mount: &Mount) -> MountPlan {
     }
 }
 
-/// Options in the syntax of mount(8).
-pub(super) fn joined(options: &[Spanned<String>]) -> String {
-    let options: Vec<_> = options.iter().map(|option| option.as_str()).collect();
-    options.join(",")
-}
-
 /// Checks a mount's own settings.
 pub(super) fn check(mount: &Mount, report: &mut Report) {
-    if !is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
+    if !mount_options::is_field(&mount.source) || mount.source.starts_with(['#', '-']) {
         let finding = Diagnostic::error("FL0616", "not a source of a file system").at(mount.source.span);
         let help = "write it as in /etc/fstab: nas.example.com:/data, UUID=…, LABEL=…, /a/directory, tmpfs";
         let finding = finding.label("no blanks, quotes or backslashes, and no # or - in front");
@@ -78,28 +69,11 @@ pub(super) fn check(mount: &Mount, report: &mut Report) {
     mount
         .options
         .iter()
-        .for_each(|option| check_option(option, "FL0616", report));
+        .for_each(|option| mount_options::check(option, "FL0616", report));
 }
 
 /// Whether a directory is mounted once more, not a file system.
 fn is_bound(mount: &Mount) -> bool {
     let is_bind = |word: &Spanned<String>| matches!(word.as_str(), BIND | "rbind");
     mount.r#type.as_ref().is_some_and(is_bind) || mount.options.iter().any(is_bind)
-}
-
-/// Refuses what fstab(5) would read otherwise, and secrets.
-pub(super) fn check_option(option: &Spanned<String>, code: &'static str, report: &mut Report) {
-    if SECRET_OPTIONS.iter().any(|secret| option.starts_with(secret)) {
-        let finding = Diagnostic::error(code, "a password that everybody on the machine can read");
-        let help = "lay a file of mode 0600 under `files` and write credentials=/its/path";
-        report.push(finding.at_hidden(option.span).label("in /etc/fstab").help(help));
-    } else if !is_field(option) || option.contains(',') {
-        let finding = Diagnostic::error(code, "not an option of mount(8)").at(option.span);
-        report.push(finding.label("one in each entry, without blanks, quotes and backslashes"));
-    }
-}
-
-/// Whether fstab(5) reads a text unchanged.
-fn is_field(text: &str) -> bool {
-    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'`\\$".contains(c))
 }

@@ -8,7 +8,7 @@ use firelay_yaml::{
 };
 use ipnet::IpNet;
 
-use super::{Machines, Site, check, finding};
+use super::{Machines, Site, finding, values::network};
 use crate::{
     plan::{ranges, report::Report},
     spec::Interface,
@@ -48,10 +48,7 @@ pub(super) fn read(text: &Spanned<String>) -> Result<Vec<IpNet>, Diagnostic> {
 
 /// Whether every network and address of an interface is one.
 pub(super) fn are_read(interface: &Interface) -> bool {
-    let subnets = interface
-        .subnets
-        .iter()
-        .all(|text| check::network("FL0622", text).is_ok());
+    let subnets = interface.subnets.iter().all(|text| network("FL0622", text).is_ok());
     subnets && interface.addresses.iter().all(|text| read(text).is_ok())
 }
 
@@ -117,7 +114,7 @@ pub(super) fn of_machines(
 
 /// The machines' own addresses within the interface's subnets.
 fn own(interface: &Interface, machines: &Machines<'_>, report: &mut Report) -> Vec<Vec<IpNet>> {
-    let read = |text| check::network("FL0622", text).ok();
+    let read = |text| network("FL0622", text).ok();
     let subnets: Vec<_> = interface.subnets.iter().filter_map(read).collect();
     let of = |at: usize| -> Vec<IpNet> {
         let addresses = machines.own(at);

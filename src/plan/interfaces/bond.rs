@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use firelay_yaml::OptionalKey;
 
-use super::{BondPlan, check::check_name, finding};
+use super::{BondPlan, finding, values::check_name};
 use crate::{
     plan::report::Report,
     spec::{Bond, BondMode},

@@ -6,18 +6,16 @@ use firelay_yaml::{
     OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
 };
-use ipnet::IpNet;
 
-use super::{addresses, bond, finding};
+use super::{
+    addresses, bond, finding,
+    values::{check_name, network},
+};
 use crate::{
-    plan::{host, machine_ids, names, ranges, report::Report},
+    plan::{machine_ids, name_servers, ranges, report::Report},
     spec::{Interface, Route},
 };
 
-/// The maximum length of a name in bytes (`IFNAMSIZ` of linux/if.h, less the terminating zero).
-const LONGEST_NAME: usize = 15;
-/// Names that mean something else to the kernel: its loopback, and two directories of `net.ipv4.conf`.
-const TAKEN: &[&str] = &["all", "default", "lo"];
 /// Every host must accept packets of this size (RFC 791 section 3.1).
 const SMALLEST_MTU: u16 = 576;
 
@@ -44,7 +42,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
             .push(finding("FL0625", "an MTU that no network has", mtu.span).label(format!("at least {SMALLEST_MTU}")));
     }
     if let Some(dns) = &interface.dns {
-        host::check_dns(dns, report);
+        name_servers::check(dns, report);
     }
     if let Some(bond) = &interface.bond {
         bond::check(bond, report);
@@ -52,17 +50,6 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
     let vlan = interface.vlan.as_ref();
     if let Some(vlan) = vlan.filter(|vlan| !(1..=4094).contains(&vlan.id.value)) {
         report.push(finding("FL0626", "not the number of a VLAN", vlan.id.span).label("from 1 to 4094"));
-    }
-}
-
-/// A name is also part of file names and of the configuration of three programs.
-pub(super) fn check_name(name: &Spanned<String>, report: &mut Report) {
-    let plain = names::is_plain(name, "._-") && name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    if !plain || name.len() > LONGEST_NAME {
-        let odd = finding("FL0620", "not the name of an interface", name.span);
-        report.push(odd.label(format!("letters, digits and inner . _ -, at most {LONGEST_NAME}")));
-    } else if TAKEN.contains(&name.as_str()) {
-        report.push(finding("FL0620", "a name that no interface can have", name.span));
     }
 }
 
@@ -77,19 +64,6 @@ fn check_kind(interface: &Interface, report: &mut Report) {
         let both = finding("FL0620", format!("`{second}` does not go with `{first}`"), span);
         let both = both.label("an interface is a device, a bond or a VLAN");
         report.push(both.help("make two entries of it, with a name each"));
-    }
-}
-
-/// A network without host bits.
-pub(super) fn network(code: &'static str, text: &Spanned<String>) -> Result<IpNet, Diagnostic> {
-    let odd = |label: &str| finding(code, "not a network", text.span).label(label);
-    let net: IpNet = text
-        .parse()
-        .map_err(|_| odd("neither IPv4 nor IPv6 with a prefix length").help("write it as 10.0.0.0/24"))?;
-    if net.trunc() == net {
-        Ok(net)
-    } else {
-        Err(odd("an address within a network").help(format!("write {}", net.trunc())))
     }
 }
 

@@ -7,6 +7,7 @@ mod links;
 mod model;
 mod routes;
 mod site;
+mod values;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -15,7 +16,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{host, report::Report};
+use super::{name_servers, report::Report};
 use crate::spec::Interface;
 
 pub use model::*;
@@ -111,7 +112,7 @@ fn plan(interface: &Interface, controllers: &BTreeMap<&str, &str>) -> InterfaceP
         addresses: Vec::new(),
         routes: routes::plan(interface),
         mtu: interface.mtu.value(),
-        dns: interface.dns.as_ref().and_then(|dns| host::name_servers(dns)),
+        dns: interface.dns.as_ref().and_then(|dns| name_servers::resolve(dns)),
     }
 }
 

@@ -8,7 +8,7 @@ use firelay_yaml::{
 };
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::{InterfacePlan, RoutePlan, check, finding};
+use super::{InterfacePlan, RoutePlan, check, finding, values::network};
 use crate::{
     plan::report::Report,
     spec::{Interface, Route},
@@ -26,7 +26,7 @@ pub(super) fn plan(interface: &Interface) -> Vec<RoutePlan> {
     });
     let routes = interface.routes.iter().filter_map(|route| {
         Some(RoutePlan {
-            to: check::network("FL0624", &route.to).ok()?,
+            to: network("FL0624", &route.to).ok()?,
             via: check::router(&route.via).ok()?,
             metric: route.metric.value(),
         })
@@ -45,7 +45,7 @@ fn everywhere(via: IpAddr) -> IpNet {
 fn places(interface: &Interface) -> impl Iterator<Item = Span> {
     let gateways = interface.gateways.iter();
     let gateways = gateways.filter(|via| check::router(via).is_ok()).map(|via| via.span);
-    let whole = |route: &&Route| check::network("FL0624", &route.to).is_ok() && check::router(&route.via).is_ok();
+    let whole = |route: &&Route| network("FL0624", &route.to).is_ok() && check::router(&route.via).is_ok();
     gateways.chain(interface.routes.iter().filter(whole).map(|route| route.via.span))
 }
 

@@ -9,7 +9,7 @@ use firelay_yaml::{
 
 use super::{InterfacePlan, finding, links::ETHERNET};
 use crate::{
-    plan::{addons::Tunnel, network::Ranges, report::Report},
+    plan::{network::Ranges, report::Report, tunnel::Tunnel},
     profile::{DocumentFormat, NetworkStack, OsProfile, PlatformProfile},
     spec::Interface,
 };

@@ -2,14 +2,15 @@
 
 use std::net::IpAddr;
 
-use crate::{declaration::Kind, plan::AddonPlan};
+use super::AddonPlan;
+use crate::declaration::Kind;
 
 /// The network plugin's packets.
-pub(in crate::plan) struct Tunnel {
+pub(super) struct Tunnel {
     /// The plugin, as the spec calls it.
-    pub(in crate::plan) plugin: String,
+    pub(super) plugin: String,
     /// Its configured MTU.
-    pub(in crate::plan) mtu: Option<u64>,
+    pub(super) mtu: Option<u64>,
     /// Bytes of its headers between IPv4 nodes.
     ipv4: u16,
     /// Bytes of them between IPv6 nodes.
@@ -18,13 +19,13 @@ pub(in crate::plan) struct Tunnel {
 
 impl Tunnel {
     /// Bytes of a packet that pods do not have, between nodes with addresses of this family.
-    pub(in crate::plan) fn overhead(&self, node: IpAddr) -> u16 {
+    pub(super) fn overhead(&self, node: IpAddr) -> u16 {
         if node.is_ipv6() { self.ipv6 } else { self.ipv4 }
     }
 }
 
 /// The tunnel of the plan's network plugin, by its parameters alone.
-pub(in crate::plan) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
+pub(super) fn tunnel(addons: &[AddonPlan]) -> Option<Tunnel> {
     let addon = addons.iter().find(|addon| addon.choice.declaration.kind == Kind::Cni)?;
     let (declaration, parameters) = (&addon.choice.declaration, &addon.choice.parameters);
     let mut overheads = declaration.overhead.iter();
