@@ -19,8 +19,7 @@ use super::{
     clock,
     failure::Failure,
     project::Project,
-    render::same_cluster,
-    state::{State, refuse_foreign, whole_second},
+    state::{State, refuse_foreign, same_cluster, whole_second},
     streams,
 };
 use crate::{

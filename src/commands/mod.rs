@@ -17,6 +17,7 @@ mod founded;
 mod git;
 mod graph;
 mod harden;
+mod in_place;
 pub mod init;
 pub mod input;
 pub mod known_secrets;

@@ -8,8 +8,7 @@ use time::OffsetDateTime;
 use super::{
     failure::Failure,
     project::Project,
-    render::same_cluster,
-    state::{Applying, Rendering, State, Update},
+    state::{Applying, Rendering, State, Update, same_cluster},
 };
 use crate::{
     changes::Counts,

@@ -18,12 +18,13 @@ use super::{
     bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents},
     failure::Failure,
-    git, measure, plan,
+    git,
+    in_place::{self as scripts, Base},
+    measure, plan,
     project::Project,
     seed,
-    state::{Applying, Rendering, State, Update},
+    state::{Applying, Rendering, State, Update, same_cluster},
     streams,
-    update::{self as scripts, Base},
     variables::{self, MachineVariables},
     verify,
 };
@@ -363,28 +364,6 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
             && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
     Ok(tree.keep(other)?)
-}
-
-/// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
-pub(super) fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
-    let Some(last) = last else { return Ok(()) };
-    let out = out.display();
-    if last.cluster != cluster {
-        return Err(Failure::Secrets(format!(
-            "{out} holds the documents of cluster {}, the spec describes cluster {cluster}: name another directory with --out",
-            last.cluster
-        )));
-    }
-    if !bundle.continues(&last.bundle_fingerprint) {
-        return Err(Failure::Secrets(format!(
-            "{out} was rendered with the secrets {}, these are {}: another bundle is another cluster, and in one of the same \
-             cluster a token, a key, epoch or issuedAt was changed\n  \
-             = help: bring the bundle back as it was; if all machines are to be replaced, name another directory with --out",
-            last.bundle_fingerprint,
-            bundle.fingerprint()
-        )));
-    }
-    Ok(())
 }
 
 fn write_node(

@@ -43,20 +43,6 @@ pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The step that led to a rotation's present state, for people.
-pub(super) fn last_step(keys: &Keys) -> String {
-    let kind = kind_of(keys.kind());
-    format!("{}, step {} of {}", name(kind), keys.step(), keys.kind().steps())
-}
-
-fn kind_of(kind: KeyKind) -> RotationKind {
-    match kind {
-        KeyKind::Token => RotationKind::Token,
-        KeyKind::ServiceAccount => RotationKind::ServiceAccount,
-        KeyKind::Encryption => RotationKind::Encryption,
-    }
-}
-
 fn keys_of(kind: RotationKind) -> Option<KeyKind> {
     match kind {
         RotationKind::Leaves => None,
@@ -129,11 +115,11 @@ fn refuse_useless(args: &SecretsRotate, project: &Project, bundle: &Bundle) -> R
 fn refuse_second(kind: RotationKind, bundle: &Bundle) -> Result<(), Failure> {
     match bundle.rotating() {
         Some(keys) if Some(keys.kind()) != keys_of(kind) => {
-            let other = name(kind_of(keys.kind()));
+            let other = keys.kind().name();
             Err(Failure::Refused(format!(
                 "the rotation of {} is not over, and {} cannot begin beside it (FL1104)\n  \
                  = help: take its next step: firelay secrets rotate {other}",
-                last_step(keys),
+                keys.last_step(),
                 name(kind)
             )))
         }
@@ -215,7 +201,7 @@ fn unused(keys: &Keys) -> Option<(&'static str, &'static str)> {
 }
 
 fn unrendered(state: &State, record: &Record, bundle: &Bundle) -> String {
-    let step = bundle.rotating().map(last_step);
+    let step = bundle.rotating().map(Keys::last_step);
     format!(
         "{} is of {}, and the bundle of {}{}: its last step was not rendered",
         state.path.display(),

@@ -9,12 +9,13 @@ use super::{
     failure::{Failure, shell_word},
     git, kubeconfig,
     project::Project,
-    rotate, state, streams,
+    state, streams,
 };
 use crate::{
     age::Recipient,
     cli::{SecretsNew, SecretsSeal, SecretsShow, SecretsToken},
     secret::Secret,
+    secrets::Keys,
 };
 
 #[derive(Serialize)]
@@ -101,7 +102,7 @@ pub fn show(args: &SecretsShow) -> Result<(), Failure> {
         issued_at: bundle.issued_at.format(&Rfc3339)?,
         epoch: bundle.epoch,
         fingerprint: bundle.fingerprint(),
-        rotation: bundle.rotating().map(rotate::last_step),
+        rotation: bundle.rotating().map(Keys::last_step),
         recipients: bundle.recipients.iter().map(ToString::to_string).collect(),
     };
     streams::report(args.output, &public, || match args.fingerprint {

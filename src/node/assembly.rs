@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    Error, NodeDirectory, NodeFile, NodeFiles, NodeUser,
-    boot::{self, Validity},
-    containerd, control_plane, endpoint, etcd, firewall, host, interfaces, kernel,
+    Error, NodeDirectory, NodeFile, NodeFiles, NodeUser, boot, containerd, control_plane, endpoint,
+    environment::Validity,
+    etcd, firewall, host, interfaces, kernel,
     kubeadm::{self, JoinCredentials},
     network, tools, units,
 };

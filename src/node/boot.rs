@@ -6,7 +6,6 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use serde::Serialize;
-use time::OffsetDateTime;
 
 use crate::{
     declaration::PhaseName,
@@ -18,7 +17,9 @@ use crate::{
 use super::{
     Error, NodeFile, NodeUnit,
     address::proc_form,
-    endpoint, environment, etcd, host, render,
+    endpoint,
+    environment::{self, Validity},
+    etcd, host, render,
     steps::{self, Condition, Step},
 };
 
@@ -30,15 +31,6 @@ pub const MANIFESTS: &str = "/etc/firelay/addons/";
 const FETCHED: &str = "manifest-";
 /// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
-
-/// The validity of a node's certificates; nothing starts while the clock is outside.
-#[derive(Clone, Copy, Debug)]
-pub struct Validity {
-    /// Begin of the youngest certificate's validity.
-    pub not_before: OffsetDateTime,
-    /// The first expiry of a certificate.
-    pub not_after: OffsetDateTime,
-}
 
 /// Values for the templates under `templates/boot/`.
 #[derive(Debug, Serialize)]

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use crate::plan::{API_PORT, NodePlan, Plan};
 
 use super::{
     Error, Text,
     address::{api_url, proc_form, url_form, url_host},
-    boot::Validity,
     endpoint, render,
 };
 
@@ -18,6 +18,15 @@ use super::{
 const CONTROL_PLANE_MEMORY_MIB: u32 = 1700;
 const WORKER_MEMORY_MIB: u32 = 900;
 const ETCD_MEMORY_MIB: u32 = 400;
+
+/// The validity of a node's certificates; nothing starts while the clock is outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Validity {
+    /// Begin of the youngest certificate's validity.
+    pub not_before: OffsetDateTime,
+    /// The first expiry of a certificate.
+    pub not_after: OffsetDateTime,
+}
 
 #[derive(Debug, Serialize)]
 struct Environment<'a> {

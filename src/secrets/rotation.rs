@@ -131,6 +131,12 @@ impl Keys {
         }
     }
 
+    /// The step that led here, as text for people.
+    pub fn last_step(&self) -> String {
+        let kind = self.kind();
+        format!("{}, step {} of {}", kind.name(), self.step(), kind.steps())
+    }
+
     /// Whether the other generation is complete.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match self {
@@ -143,6 +149,15 @@ impl Keys {
 }
 
 impl KeyKind {
+    /// The argument of `secrets rotate` for this kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::ServiceAccount => "service-account",
+            Self::Encryption => "encryption",
+        }
+    }
+
     /// The steps of a rotation.
     pub fn steps(self) -> usize {
         match self {

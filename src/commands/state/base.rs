@@ -1,6 +1,6 @@
 //! The record before a render, compared with the bundle and with the tree in place.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use firelay_yaml::diagnostic::Diagnostic;
 
@@ -146,4 +146,26 @@ pub(super) fn adopted(last: &Manifest, state: &State, render: &Rendering<'_>) ->
         }
     ));
     Ok(Record::of_tree(plan, render.bundle, last, now))
+}
+
+/// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
+pub fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
+    let Some(last) = last else { return Ok(()) };
+    let out = out.display();
+    if last.cluster != cluster {
+        return Err(Failure::Secrets(format!(
+            "{out} holds the documents of cluster {}, the spec describes cluster {cluster}: name another directory with --out",
+            last.cluster
+        )));
+    }
+    if !bundle.continues(&last.bundle_fingerprint) {
+        return Err(Failure::Secrets(format!(
+            "{out} was rendered with the secrets {}, these are {}: another bundle is another cluster, and in one of the same \
+             cluster a token, a key, epoch or issuedAt was changed\n  \
+             = help: bring the bundle back as it was; if all machines are to be replaced, name another directory with --out",
+            last.bundle_fingerprint,
+            bundle.fingerprint()
+        )));
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic};
 use time::OffsetDateTime;
 
 use super::{
-    super::{failure::Failure, project::print_findings, rotate, streams},
+    super::{failure::Failure, project::print_findings, streams},
     Apply, Rendering, Update, whole_second,
 };
 use crate::{
@@ -106,7 +106,7 @@ impl Update<'_> {
         let text = self.state.text.as_ref()?;
         let is_new = applying.manifests == Apply::Never && bundle.is_step_after(&text.record.bundle);
         let finding = is_new.then(|| {
-            let step = rotate::last_step(keys);
+            let step = keys.last_step();
             Diagnostic::error(
                 "FL1222",
                 format!("render alone brings {step}, to no control plane that runs"),

@@ -1,0 +1,326 @@
+//! The scripts that change running machines in place, which a render for `update` writes.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use semver::Version;
+use serde::Serialize;
+
+use super::{
+    assembly::for_each_node,
+    failure::Failure,
+    plan::{self, Pair},
+    project::Project,
+    state::{Apply, Applying, Update, same_cluster},
+    streams::{self, counted},
+};
+use crate::{
+    changes::{Action, Counts, Handler, MachineChange, Member, Step, steps},
+    cli,
+    plan::NodePlan,
+    record::{self, MINOR_STEPS},
+    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, UPDATE, is_update},
+    update::{Change, manifests_script, script},
+};
+
+/// The list of an update's steps.
+const ORDER: &str = "ORDER";
+/// The name of the script that applies manifests; no machine has a name in capitals.
+const MANIFESTS: &str = "MANIFESTS";
+
+/// Settings of the founder that the scripts apply.
+pub(super) fn applying(args: &cli::Update) -> Applying {
+    let apply = |is_asked| match is_asked {
+        true => Apply::Always,
+        false => Apply::IfChanged,
+    };
+    Applying {
+        configuration: apply(args.configuration),
+        manifests: apply(args.manifests),
+    }
+}
+
+/// There is no tree of an earlier render.
+pub(super) fn missing(out: &Path) -> Failure {
+    Failure::Io(format!(
+        "{} has no tree of an earlier render: the files of the running machines are not known\n  \
+         = help: bring spec and record back as they were (git checkout), render them into a directory, go to the new spec again, and \
+         name that directory with --from",
+        out.display()
+    ))
+}
+
+/// Keeps the scripts of earlier updates that nobody has removed.
+pub(super) fn keep(tree: &TreeWriter, out: &Path) -> Result<(), Failure> {
+    Ok(tree.keep(|file| is_update(&file.path) && out.join(&file.path).exists())?)
+}
+
+/// The tree that the running machines have.
+pub(super) struct Base<'a> {
+    args: &'a cli::Update,
+    manifest: Manifest,
+    root: PathBuf,
+}
+
+impl<'a> Base<'a> {
+    /// The tree in place, or the one that a flag names.
+    pub(super) fn open(
+        args: &'a cli::Update,
+        project: &Project,
+        tree: &TreeWriter,
+        update: &Update<'_>,
+    ) -> Result<Self, Failure> {
+        if !update.is_founded() {
+            return Err(Failure::Refused(format!(
+                "cluster {} is not founded: its machines take the new documents at their first boot\n  \
+                 = help: firelay render writes them; if the cluster runs, say so first: firelay founded",
+                project.plan.name
+            )));
+        }
+        let Some(from) = &args.from else {
+            let manifest = tree.last().cloned().ok_or_else(|| missing(&args.out))?;
+            let root = args.out.clone();
+            return Ok(Self { args, manifest, root });
+        };
+        let reader = TreeReader::open(from)?;
+        same_cluster(from, Some(&reader.manifest), &project.plan.name, update.bundle())?;
+        refuse_skipped(from, &reader.manifest, &project.plan.kubernetes.version)?;
+        Ok(Self {
+            args,
+            manifest: reader.manifest,
+            root: reader.root,
+        })
+    }
+
+    /// Puts scripts and their order into the new tree.
+    pub(super) fn write(
+        &self,
+        project: &Project,
+        update: &Update<'_>,
+        tree: &TreeWriter,
+        manifest: &Manifest,
+    ) -> Result<Written, Failure> {
+        let mut changes = self.changes(project, update, tree, manifest)?;
+        let wanted = |name: &str| self.args.node.is_empty() || self.args.node.iter().any(|own| own == name);
+        changes.retain(|(change, _)| wanted(&change.name));
+        let (bundle, version) = (update.bundle(), project.plan.kubernetes.version.to_string());
+        let first = first_of(&changes);
+        let upgrades = first.is_some() && self.manifest.kubernetes_version != version;
+        let machines = |manifest| record::machines_of_tree(bundle, manifest);
+        let (old, new) = (machines(&self.manifest), machines(manifest));
+        let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
+            machines.get(name).map_or(1, |machine| machine.generation)
+        };
+        let directory = directory(tree, &self.args.out);
+        let mut count = 0;
+        for (change, pair) in &changes {
+            let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
+            else {
+                continue;
+            };
+            let own = Change {
+                plan: &project.plan,
+                node,
+                old: &pair.old,
+                new: &pair.new,
+                change,
+                generations: (generation(&old, &node.name), generation(&new, &node.name)),
+                configuration: update.configuration(),
+                upgrades,
+                leads: first.as_ref() == Some(&node.name),
+            };
+            tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
+            count += 1;
+        }
+        if let Some(files) = update.applied_manifests() {
+            let node = project.plan.founder();
+            let script = manifests_script(&project.plan, node, files)?;
+            tree.put(described(&directory, node, MANIFESTS), script.as_bytes())?;
+            count += 1;
+        }
+        let changes: Vec<_> = changes.into_iter().map(|(change, _)| change).collect();
+        let steps = steps(&changes, project.plan.max_unavailable, update.manifests_machine());
+        if count > 0 {
+            let order = ManifestFile::new(format!("{directory}/{ORDER}"));
+            tree.put(order, order_text(&steps).as_bytes())?;
+        }
+        let directory = (count > 0).then_some(directory);
+        Ok(Written {
+            changes,
+            directory,
+            count,
+        })
+    }
+
+    /// The files of a machine before and after; `None` if a document cannot be unpacked.
+    fn pair(&self, node: &NodePlan, tree: &TreeWriter, manifest: &Manifest) -> Result<Option<Pair>, Failure> {
+        let read = |path: &str| fs::read(self.root.join(path));
+        let old = plan::unpacked(&self.manifest, node, &read, &self.root)?;
+        let new = plan::unpacked(manifest, node, &|path| tree.content(path), &self.args.out)?;
+        Ok(old.zip(new).map(|(old, new)| Pair { old, new }))
+    }
+
+    /// The change of every machine, with its files before and after where it takes the change in place.
+    fn changes(
+        &self,
+        project: &Project,
+        update: &Update<'_>,
+        tree: &TreeWriter,
+        manifest: &Manifest,
+    ) -> Result<Vec<(MachineChange, Option<Pair>)>, Failure> {
+        let bundle = update.bundle();
+        let old = record::machines_of_tree(bundle, &self.manifest);
+        let new = record::machines_of_tree(bundle, manifest);
+        let secrets = plan::Secrets::of(project, bundle);
+        let mut changes = for_each_node(&project.plan.nodes, |node| {
+            let whole = |action, reason: Option<String>| {
+                let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+                (change.whole(action, reason), None)
+            };
+            let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
+                machines.get(&node.name).map(|machine| machine.digest.clone())
+            };
+            let (Some(before), Some(after)) = (digest(&old), digest(&new)) else {
+                return Ok(whole(Action::Add, None));
+            };
+            if before == after {
+                return Ok(whole(Action::None, None));
+            }
+            // Whether the tree in place is that of the record, or whether --replace asks for it.
+            let judged = update
+                .change_of(node, &after)
+                .filter(|change| change.action == Action::Replace);
+            if let Some(change) = judged.filter(|_| self.args.from.is_none()) {
+                return Ok((change, None));
+            }
+            let pair = self.pair(node, tree, manifest)?;
+            let (old, new) = pair.as_ref().map(|pair| (&pair.old, &pair.new)).unzip();
+            let change = plan::changed(node, old, new, &secrets);
+            let pair = pair.filter(|_| change.in_place());
+            Ok((change, pair))
+        })?;
+        let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
+        update.configure(&mut explained);
+        plan::explain(project, &mut explained)?;
+        for (own, change) in changes.iter_mut().zip(explained) {
+            own.0 = change;
+            // The documents of a machine that only applies kubeadm's configuration are the same.
+            if own.1.is_none() && own.0.in_place() {
+                own.1 = self.pair(project.node(&own.0.name)?, tree, manifest)?;
+            }
+        }
+        changes.extend(update.removed().into_iter().map(|change| (change, None)));
+        Ok(changes)
+    }
+}
+
+/// The first control plane on which kubeadm does something: it upgrades the cluster, and uploads the configuration.
+fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
+    let upgrades = |change: &&MachineChange| {
+        change.in_place()
+            && Member::of(&change.roles) == Member::ControlPlane
+            && change
+                .handlers()
+                .iter()
+                .any(|own| matches!(own, Handler::Kubeadm | Handler::Configure))
+    };
+    let mut changes = changes.iter().map(|(change, _)| change);
+    changes.find(upgrades).map(|change| change.name.clone())
+}
+
+/// kubeadm goes neither back nor over a minor; the record judges this for the tree in place.
+fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(), Failure> {
+    let old: Option<Version> = manifest.kubernetes_version.parse().ok();
+    let goes = old.is_some_and(|old| old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS);
+    match goes {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "{} is of Kubernetes {}, and the spec of {new}: kubeadm goes neither back nor over a minor\n  \
+             = help: write an update for each minor, and run them one after the other",
+            from.display(),
+            manifest.kubernetes_version
+        ))),
+    }
+}
+
+/// `update/1`, or the number after those that are there: scripts run in the order of their folders.
+fn directory(tree: &TreeWriter, out: &Path) -> String {
+    let files = tree.last().into_iter().flat_map(|last| &last.files);
+    let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
+    let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
+    let last = there.filter_map(number).max().unwrap_or_default();
+    format!("{UPDATE}{}", last + 1)
+}
+
+fn described(directory: &str, node: &NodePlan, name: &str) -> ManifestFile {
+    ManifestFile {
+        node: Some(node.name.clone()),
+        pool: node.pool,
+        roles: crate::delivery::roles(node),
+        ..ManifestFile::new(format!("{directory}/{name}.sh"))
+    }
+}
+
+/// A line for each script or machine: `STEP ACTION KIND NAME [SCRIPT]`.
+fn order_text(steps: &[Step]) -> String {
+    let mut text = "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
+    for (at, step) in steps.iter().enumerate() {
+        let kind = step.of.name().replace(' ', "-");
+        for name in &step.machines {
+            let (verb, script) = match (step.of, step.action) {
+                (Member::Manifests, _) => ("apply", format!(" {MANIFESTS}.sh")),
+                (_, Action::InPlace) => (plan::verb(step.action), format!(" {name}.sh")),
+                (_, action) => (plan::verb(action), String::new()),
+            };
+            text += &format!("{} {verb} {kind} {name}{script}\n", at + 1);
+        }
+    }
+    text
+}
+
+/// What a run has written.
+pub(super) struct Written {
+    changes: Vec<MachineChange>,
+    directory: Option<String>,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct Scripts<'a> {
+    #[serde(flatten)]
+    plan: plan::Report<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scripts: Option<String>,
+}
+
+impl Written {
+    /// The changes of members of etcd, which only a replacement endangers.
+    pub(super) fn changes(&self) -> &[MachineChange] {
+        &self.changes
+    }
+
+    /// Prints the changes, and where the scripts are.
+    pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
+        let counts = Counts::of(&self.changes, update.applied_manifests().is_some());
+        let report = plan::Report::new(project, update, &self.changes, counts);
+        let scripts = self
+            .directory
+            .as_ref()
+            .map(|own| args.out.join(own).display().to_string());
+        if args.output == cli::OutputFormat::Json {
+            return streams::json(&Scripts { plan: report, scripts });
+        }
+        streams::data(&report.text())?;
+        match scripts {
+            Some(scripts) => streams::tell(format_args!(
+                "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
+                counted(self.count, "script")
+            )),
+            None => streams::tell("no script was written: no machine takes a change in place"),
+        }
+        Ok(())
+    }
+}
