@@ -6,7 +6,7 @@ use super::{
     FilePatch, Input, Load, Part, Spec, WORDS,
     baseline::Baseline,
     hints,
-    input::{INCLUDE, check_form, included_late},
+    input::{FILE_KEYS, check_form, named_late},
     patch,
     rules::{RULES, RULES_ABOVE_BASELINE},
     sources::{self, Files},
@@ -300,10 +300,13 @@ fn assigned<'t>(
     let mut root: Node<'t> = root;
     for (text, start) in assignments {
         match Assignment::parse(text, start) {
-            Ok(assignment) => findings.extend(match assignment.top() {
-                (INCLUDE, span) => Some(included_late(span, "name the file as a further SPEC")),
-                _ => assignment.apply(&mut root, rules).err(),
-            }),
+            Ok(assignment) => {
+                let (key, span) = assignment.top();
+                findings.extend(match FILE_KEYS.iter().find(|(name, _)| *name == key) {
+                    Some((_, help)) => Some(named_late(key, span, help)),
+                    None => assignment.apply(&mut root, rules).err(),
+                });
+            }
             Err(faults) => findings.extend(faults),
         }
     }
