@@ -39,6 +39,7 @@ mod serve;
 mod size;
 mod state;
 mod streams;
+mod table;
 mod terraform;
 mod update;
 mod variables;
