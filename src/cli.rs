@@ -11,6 +11,7 @@ use clap_complete::Shell;
 mod artifacts;
 mod catalog;
 mod certs;
+mod diff;
 mod kubeconfig;
 mod profile;
 mod report;
@@ -20,6 +21,7 @@ mod tree;
 pub use artifacts::*;
 pub use catalog::*;
 pub use certs::*;
+pub use diff::*;
 pub use kubeconfig::*;
 pub use profile::*;
 pub use report::*;
@@ -37,7 +39,7 @@ pub use tree::*;
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, misplaced secrets), 6 a plan has changes \
+                  5 verification or a policy failed (size, misplaced secrets), 6 a plan or diff has changes \
                   (--detailed-exitcode), or a credential expires soon (certs --within).",
     max_term_width = 100
 )]
@@ -78,6 +80,8 @@ pub enum Verb {
     Render(Render),
     /// Show the changes of a render: each machine, the reason and the order
     Plan(Plan),
+    /// Compare two rendered trees or two specs: files and fields, without secrets
+    Diff(Diff),
     /// Render, and write scripts that update running machines in place
     Update(Update),
     /// Record that the cluster exists, so that no later render contains `kubeadm init`

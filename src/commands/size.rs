@@ -6,18 +6,16 @@ use serde::Serialize;
 
 use super::{
     assembly::{Assembly, for_each_node},
-    bundle::{self, bundle_path, is_missing},
     failure::Failure,
     measure,
     project::Project,
     streams,
 };
 use crate::{
-    cli::{Inputs, Size},
+    cli::Size,
     delivery::NodeSize,
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
-    secrets::Bundle,
 };
 
 /// One row of the report.
@@ -75,7 +73,7 @@ impl<'a> Takes<'a> {
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = load_or_placeholder(&project, &args.inputs)?;
+    let bundle = project.bundle_or_placeholder(&args.inputs, "size", "measured")?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
@@ -87,19 +85,6 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     let takes = nodes.iter().map(Takes::of);
     let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
-}
-
-/// The cluster's own bundle, or a placeholder if none was given and none exists.
-fn load_or_placeholder(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
-    let path = bundle_path(inputs);
-    if inputs.secrets.is_some() || !is_missing(&path) {
-        return project.bundle(inputs, "size");
-    }
-    streams::tell(format_args!(
-        "there is no bundle at {}: measured with placeholder secrets, which differ from real ones by some bytes",
-        path.display()
-    ));
-    bundle::placeholder(&project.plan)
 }
 
 /// The node or pool of that name, or all.

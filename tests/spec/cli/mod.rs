@@ -7,6 +7,7 @@ mod artifacts;
 mod bundle;
 mod certs;
 pub mod desk;
+mod diff;
 mod git;
 mod inputs;
 mod kubeconfig;
