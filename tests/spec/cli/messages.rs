@@ -57,6 +57,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-rotate", &["secrets", "rotate", "--help"]),
         case("help-secrets-token", &["secrets", "token", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-diff", &["diff", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
         case("help-report", &["report", "--help"]),
@@ -379,6 +380,8 @@ fn failures() -> Vec<Case> {
             &["init", "--mac", "cp9=52:54:00:12:34:01"],
             2,
         ),
+        ("diff-mixed", Desk::of("single-node"), &["diff", "cluster.yaml", "."], 2),
+        ("diff-missing", Desk::of("single-node"), &["diff", "cluster.yaml", "prod.yaml"], 1),
         ("init-cni-mistyped", Desk::empty(), &["init", "--cni", "claico"], 2),
         ("init-mistyped", Desk::empty(), &["init", "--os", "ubunto-24.04"], 2),
         (

@@ -462,6 +462,10 @@ pub const PAGES: &[Page] = &[
             ),
             ("firelay plan", RUN),
             ("cluster prod, founded", Text),
+            (
+                "firelay diff out.old out",
+                Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
+            ),
             ("git worktree add", Read),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
