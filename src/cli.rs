@@ -261,6 +261,9 @@ pub struct Check {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
+    /// Check again whenever one of the files changes, until Ctrl-C
+    #[arg(long, conflicts_with = "output")]
+    pub watch: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Findings,

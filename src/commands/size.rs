@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use firelay_base::table::{Column, table};
 use serde::Serialize;
 
 use super::{
@@ -97,37 +98,46 @@ fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan]
 
 /// The nodes, then each platform once for each kind of document.
 fn text(rows: &[Row<'_>], every_file: bool) -> String {
-    let tables = rows.iter().map(|row| table(&row.size, every_file));
     let platforms: BTreeSet<_> = rows.iter().map(|row| &row.takes).collect();
     let platforms = platforms.into_iter().map(|takes| format!("\n{}", legend(takes)));
-    tables.chain(platforms).collect()
+    let nodes: Vec<_> = rows.iter().flat_map(|row| lines(&row.size, every_file)).collect();
+    let note =
+        "\nBYTES as the platform counts them, with the estimated part of each kind of files; RAW on the machine.\n";
+    table(&COLUMNS, &nodes) + note + &platforms.collect::<String>()
 }
 
+/// All sizes are bytes.
+const COLUMNS: [Column<'_>; 8] = [
+    Column::left("MACHINE"),
+    Column::right("BYTES"),
+    Column::right("RAW"),
+    Column::right("LIMIT"),
+    Column::right("USED"),
+    Column::right("FETCHED"),
+    Column::left("FORM"),
+    Column::left("HANDED OVER AS"),
+];
+
 /// The node's line and, below it, its groups; with `every_file` its files as well.
-fn table(size: &NodeSize, every_file: bool) -> String {
-    let limit = match (size.limit, size.percent) {
-        (Some(limit), Some(percent)) => format!("of {limit} ({percent} %)"),
-        _ => "no limit".to_owned(),
-    };
-    let fetched = size
-        .payload
-        .map_or_else(String::new, |bytes| format!(", fetches {bytes}"));
-    let mut table = format!(
-        "{:<24} {:>7} {limit}  {} on {}, {}{fetched}\n",
-        size.node,
-        size.counted,
-        size.attribute,
-        size.platform,
-        size.rung.name()
-    );
-    let row = |raw, share, what: &str| format!("    {raw:>7} raw {share:>7} share  {what}\n");
+fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
+    let number = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+    let head = vec![
+        size.node.clone(),
+        size.counted.to_string(),
+        size.groups.iter().map(|group| group.raw).sum::<u64>().to_string(),
+        number(size.limit),
+        size.percent
+            .map_or_else(|| "-".to_owned(), |percent| format!("{percent} %")),
+        number(size.payload),
+        size.rung.name().to_owned(),
+        format!("{} on {}", size.attribute, size.platform),
+    ];
+    let part = |raw: u64, share: u64, what: String| vec![what, share.to_string(), raw.to_string()];
     let groups = size.groups.iter();
-    table.extend(groups.map(|group| row(group.raw, group.share, group.group.title())));
-    if every_file {
-        table.push('\n');
-        table.extend(size.files.iter().map(|file| row(file.raw, file.share, &file.path)));
-    }
-    table
+    let groups = groups.map(|group| part(group.raw, group.share, format!("  {}", group.group.title())));
+    let files = size.files.iter().filter(|_| every_file);
+    let files = files.map(|file| part(file.raw, file.share, format!("    {}", file.path)));
+    std::iter::once(head).chain(groups).chain(files).collect()
 }
 
 /// The documents that a platform accepts, in some lines.

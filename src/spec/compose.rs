@@ -1,6 +1,6 @@
 //! Composition: all texts of a spec merged into one tree, which is decoded once and stays as it is.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, path::Path};
 
 use super::{
     FilePatch, Input, Load, Part, Spec, WORDS,
@@ -178,6 +178,11 @@ impl Composed {
     /// All texts.
     pub fn source(&self) -> &Source {
         &self.input.source
+    }
+
+    /// The files that values name, such as `source` of files.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        self.context.files.values().map(|file| file.path.as_path())
     }
 
     /// The specs on the command line: `base.yaml + prod.yaml`.

@@ -1,9 +1,8 @@
 //! The layout of a cluster: its main choices and its machines, for people.
 
-use crate::{
-    commands::table::{Column, table},
-    plan::{NodePlan, Plan, ProviderPlan},
-};
+use firelay_base::table::{Column, table};
+
+use crate::plan::{NodePlan, Plan, ProviderPlan};
 
 /// Machines that are listed.
 const MACHINES: usize = 20;

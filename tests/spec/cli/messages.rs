@@ -381,7 +381,12 @@ fn failures() -> Vec<Case> {
             2,
         ),
         ("diff-mixed", Desk::of("single-node"), &["diff", "cluster.yaml", "."], 2),
-        ("diff-missing", Desk::of("single-node"), &["diff", "cluster.yaml", "prod.yaml"], 1),
+        (
+            "diff-missing",
+            Desk::of("single-node"),
+            &["diff", "cluster.yaml", "prod.yaml"],
+            1,
+        ),
         ("init-cni-mistyped", Desk::empty(), &["init", "--cni", "claico"], 2),
         ("init-mistyped", Desk::empty(), &["init", "--os", "ubunto-24.04"], 2),
         (

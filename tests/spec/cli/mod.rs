@@ -23,4 +23,5 @@ mod sealed;
 mod starter;
 mod streams;
 mod update;
+mod watch;
 use crate::support;
