@@ -42,7 +42,7 @@ pub(super) fn run(args: &Check) -> Result<(), Failure> {
                 seen.entry(path).or_insert(state);
             }
         }
-        last = print(outcome, last)?;
+        last = print(outcome, last);
         while look(&files, args) == seen {
             thread::sleep(PAUSE);
         }
@@ -50,13 +50,13 @@ pub(super) fn run(args: &Check) -> Result<(), Failure> {
 }
 
 /// Prints a result unless it is that of the last check, and returns it as text.
-fn print(outcome: Result<Checked, Failure>, last: Option<String>) -> Result<Option<String>, Failure> {
+fn print(outcome: Result<Checked, Failure>, last: Option<String>) -> Option<String> {
     let text = match &outcome {
         Ok(checked) => format!("{:?} {:?}", checked.findings, checked.verdict),
         Err(failure) => format!("{failure:?}"),
     };
     if last.as_ref() == Some(&text) {
-        return Ok(last);
+        return last;
     }
     if last.is_some() {
         streams::tell("\nthe files changed");
@@ -67,7 +67,7 @@ fn print(outcome: Result<Checked, Failure>, last: Option<String>) -> Result<Opti
     });
     // A refused spec, or a file that an editor is about to replace: the next change may correct it.
     printed.unwrap_or_else(|failure| failure.print());
-    Ok(Some(text))
+    Some(text)
 }
 
 /// The files, and the folders in which more may appear.

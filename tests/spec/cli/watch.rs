@@ -11,7 +11,7 @@ use std::{
 use super::desk::Desk;
 
 /// Enough for a busy machine.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A check that goes on, with the lines that it prints.
 struct Watch {
