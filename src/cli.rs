@@ -11,6 +11,7 @@ use clap_complete::Shell;
 mod artifacts;
 mod catalog;
 mod certs;
+mod diff;
 mod kubeconfig;
 mod profile;
 mod report;
@@ -20,6 +21,7 @@ mod tree;
 pub use artifacts::*;
 pub use catalog::*;
 pub use certs::*;
+pub use diff::*;
 pub use kubeconfig::*;
 pub use profile::*;
 pub use report::*;
@@ -37,7 +39,7 @@ pub use tree::*;
                   Ansible, no management cluster.",
     after_help = "A first cluster:\n  firelay init > cluster.yaml\n  firelay check\n  firelay render --new-secrets\n\n\
                   Exit codes: 0 done, 1 could not run, 2 usage, 3 the spec or a change is refused, 4 secrets missing, wrong or sealed, \
-                  5 verification or a policy failed (size, misplaced secrets), 6 a plan has changes \
+                  5 verification or a policy failed (size, misplaced secrets), 6 a plan or diff has changes \
                   (--detailed-exitcode), or a credential expires soon (certs --within).",
     max_term_width = 100
 )]
@@ -78,6 +80,8 @@ pub enum Verb {
     Render(Render),
     /// Show the changes of a render: each machine, the reason and the order
     Plan(Plan),
+    /// Compare two rendered trees or two specs: files and fields, without secrets
+    Diff(Diff),
     /// Render, and write scripts that update running machines in place
     Update(Update),
     /// Record that the cluster exists, so that no later render contains `kubeadm init`
@@ -184,7 +188,8 @@ pub enum Findings {
 #[command(
     after_help = "Without flags, on a terminal, it asks questions. Examples:\n  firelay init cluster.yaml\n  \
                         firelay init --name lab --os debian-13 --platform metal --control-plane cp1=10.0.0.11 \
-                        --worker 'w{1..3}=10.0.0.21-10.0.0.23' --endpoint-provider local lab.yaml"
+                        --worker 'w{1..3}=10.0.0.21-10.0.0.23' --endpoint-provider local lab.yaml\n  \
+                        firelay init --nodes inventory.csv --platform metal --cni calico site.yaml"
 )]
 pub struct Init {
     /// The values of the spec.
@@ -213,18 +218,28 @@ pub struct InitAnswers {
     /// Platform of the machines, a name of `firelay profile list`
     #[arg(long, value_name = "PROFILE")]
     pub platform: Option<String>,
+    /// The machines, as rows of a CSV file with the columns name, role, address and, if needed, mac, uuid and labels
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["control_planes", "workers", "macs"])]
+    pub nodes: Option<PathBuf>,
     /// One control plane or a range of them: cp{1..3}=10.0.0.11-10.0.0.13; may be repeated
     #[arg(long = "control-plane", value_name = "NAME=ADDRESS")]
     pub control_planes: Vec<String>,
     /// One worker or a range of them; may be repeated. Without workers, pods run on the control planes
     #[arg(long = "worker", value_name = "NAME=ADDRESS")]
     pub workers: Vec<String>,
+    /// MAC address of a machine, or those of a range with commas between: w{1..2}=52:54:00:12:34:21,52:54:00:12:34:22;
+    /// may be repeated
+    #[arg(long = "mac", value_name = "NAME=MAC")]
+    pub macs: Vec<String>,
     /// Provider of the endpoint: external, local or kubeVip=ADDRESS [default: external]
     #[arg(long, value_name = "PROVIDER")]
     pub endpoint_provider: Option<String>,
     /// DNS name of the API endpoint [default: api.NAME.example.com]
     #[arg(long, value_name = "HOST")]
     pub endpoint: Option<String>,
+    /// Network plugin: a key of `firelay explain network.cni` [default: flannel]
+    #[arg(long, value_name = "PLUGIN")]
+    pub cni: Option<String>,
     /// Public SSH key that may log in; may be repeated
     #[arg(long = "ssh-key", value_name = "KEY")]
     pub ssh_keys: Vec<String>,
@@ -246,6 +261,9 @@ pub struct Check {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
+    /// Check again whenever one of the files changes, until Ctrl-C
+    #[arg(long, conflicts_with = "output")]
+    pub watch: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Findings,

@@ -13,7 +13,7 @@ pub use scalar::is_key;
 
 use crate::{
     schema,
-    spec::{ALL, Composed, Part},
+    spec::{ALL, Composed, Part, unread_cells},
 };
 use firelay_yaml::{
     Assignment, Content, Node, Tree,
@@ -84,6 +84,7 @@ impl<'t> Finder<'t> {
         };
         match part {
             Part::Spec => finder.typed(&Tree::extents(&text.text, text.start)?, &root()),
+            Part::Inventory => finder.places = unread_cells(text),
             Part::Profile => finder.plain(&Tree::extents(&text.text, text.start)?),
             Part::Set(lengths) => finder.assignments(lengths),
             Part::Patches(folder) => finder.documents(|finder, document| finder.patch(document, folder))?,

@@ -63,8 +63,30 @@ pub struct FieldChange {
     pub hidden: bool,
 }
 
-/// The files of a machine that differ. `is_secret` judges a value of the file at a path by bundle and spec.
-pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &str) -> bool) -> Vec<FileChange> {
+impl FieldChange {
+    /// A value before and now, long ones shortened.
+    pub fn new(field: &str, old: Option<&str>, new: Option<&str>) -> Self {
+        Self {
+            field: field.to_owned(),
+            old: old.map(shown),
+            new: new.map(shown),
+            hidden: false,
+        }
+    }
+
+    /// A change whose values are not shown.
+    pub fn hidden(field: &str) -> Self {
+        Self {
+            field: field.to_owned(),
+            old: None,
+            new: None,
+            hidden: true,
+        }
+    }
+}
+
+/// The files of a machine that differ. `is_secret` judges the values of a field in the file at a path.
+pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &FieldChange) -> bool) -> Vec<FileChange> {
     let (before, after) = (&old.root.entries, &new.root.entries);
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     let entries = paths
@@ -105,7 +127,7 @@ fn changed(
     machine: &Machine,
     path: &str,
     (old, new): (&Entry, &Entry),
-    is_secret: &impl Fn(&str, &str) -> bool,
+    is_secret: &impl Fn(&str, &FieldChange) -> bool,
 ) -> Option<FileChange> {
     let mut fields = Vec::new();
     let (mut line, mut handlers) = (None, None);
@@ -126,12 +148,12 @@ fn changed(
             let hides = |change: &FieldChange| {
                 let named = change.field.to_lowercase();
                 let values = change.old.iter().chain(&change.new);
-                closed || SECRET.iter().any(|word| named.contains(word)) || { values }
-                    .any(|value| is_secret(path, value) || has_user(value))
+                closed || SECRET.iter().any(|word| named.contains(word)) || is_secret(path, change) || { values }
+                    .any(|value| has_user(value))
             };
             for field in &mut fields {
                 if hides(field) {
-                    (field.old, field.new, field.hidden) = (None, None, true);
+                    *field = FieldChange::hidden(&field.field);
                 }
             }
         }
@@ -169,12 +191,7 @@ fn has_user(value: &str) -> bool {
 }
 
 fn plain(field: &str, old: &str, new: &str) -> FieldChange {
-    FieldChange {
-        field: field.to_owned(),
-        old: Some(shown(old)),
-        new: Some(shown(new)),
-        hidden: false,
-    }
+    FieldChange::new(field, Some(old), Some(new))
 }
 
 fn shown(value: &str) -> String {
@@ -194,12 +211,7 @@ fn shown(value: &str) -> String {
 /// Fields of YAML and JSON, and lines of everything else. Lines of PEM say nothing to people, and may be parts of a key.
 fn content(path: &str, old: &str, new: &str) -> Vec<FieldChange> {
     if [old, new].iter().any(|text| text.starts_with(PEM)) {
-        return vec![FieldChange {
-            field: "PEM".to_owned(),
-            old: None,
-            new: None,
-            hidden: true,
-        }];
+        return vec![FieldChange::hidden("PEM")];
     }
     let fields = fields(path, old)
         .zip(fields(path, new))
@@ -254,11 +266,9 @@ fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
 fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<FieldChange> {
     let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
     let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
-    let change = |key: &String| FieldChange {
-        field: key.clone(),
-        old: old.get(key).map(|value| shown(value)),
-        new: new.get(key).map(|value| shown(value)),
-        hidden: false,
+    let change = |key: &String| {
+        let (old, new) = (old.get(key), new.get(key));
+        FieldChange::new(key, old.map(String::as_str), new.map(String::as_str))
     };
     differ.map(change).collect()
 }
@@ -321,14 +331,8 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     if old.masked != new.masked {
         fields.insert("masked units".to_owned());
     }
-    let hidden = |field: String| FieldChange {
-        field,
-        old: None,
-        new: None,
-        hidden: true,
-    };
     (!fields.is_empty()).then(|| FileChange {
-        fields: fields.into_iter().map(hidden).collect(),
+        fields: fields.iter().map(|field| FieldChange::hidden(field)).collect(),
         handlers: BTreeSet::from([Handler::Replace]),
         ..change("user-data", "changed")
     })

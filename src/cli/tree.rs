@@ -1,10 +1,32 @@
 //! Verbs on a tree that `render` wrote.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 
 use super::{IdentityArg, OutputFormat, ProfilesArg};
+
+/// The rendered tree of a command that reads one: an argument or `--out`.
+#[derive(Clone, Debug, Args)]
+pub struct TreeArg {
+    /// The rendered tree [default: out]
+    #[arg(value_name = "DIR", conflicts_with = "out")]
+    tree: Option<PathBuf>,
+    /// The rendered tree, named as for `render`
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+impl TreeArg {
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        let named = self.tree.as_deref().or(self.out.as_deref());
+        named.unwrap_or(Path::new("out"))
+    }
+}
 
 /// `terraform`.
 #[derive(Debug, Args)]
@@ -15,9 +37,9 @@ use super::{IdentityArg, OutputFormat, ProfilesArg};
                         Example:\n  echo '{\"node\": \"cp1\"}' | firelay terraform"
 )]
 pub struct Terraform {
-    /// The rendered tree
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
 }
 
 /// `verify`.
@@ -29,9 +51,9 @@ pub struct Terraform {
                         firelay verify out --against cluster.yaml --secrets firelay.secrets.yaml"
 )]
 pub struct Verify {
-    /// The rendered tree
-    #[arg(value_name = "OUT", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
     /// Render this spec again and compare every file of the tree, byte by byte; further files are merged over it
     #[arg(long, value_name = "SPEC")]
     pub against: Vec<PathBuf>,
@@ -62,9 +84,9 @@ pub struct Verify {
                         firelay publish | sh -e\n  firelay publish --to /srv/www/firelay"
 )]
 pub struct Publish {
-    /// The rendered tree
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
     /// Copy the payloads into a directory, with their names below `delivery.pointer.base`, instead of
     /// printing commands. Existing files stay
     #[arg(long, value_name = "DIR")]
@@ -82,9 +104,9 @@ pub struct Publish {
                   firelay audit --output json | jq '.documents[] | select(.exposure == \"signs\") | .node'"
 )]
 pub struct Audit {
-    /// The rendered tree
-    #[arg(value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
     /// The bundle of the render: each of its secrets is searched for in every encoding. Without it, audit finds only
     /// recognizable secrets, such as keys whose certificates are in the tree
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
@@ -107,9 +129,9 @@ pub struct Audit {
                   firelay graph --output dot | dot -Tpng > order.png"
 )]
 pub struct Graph {
-    /// The rendered tree
-    #[arg(value_name = "OUT", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
     /// Format of the drawing; `--format` is the same
     #[arg(long, alias = "format", value_enum, default_value_t)]
     pub output: GraphOutput,
@@ -176,9 +198,9 @@ pub enum SeedForm {
                   token, or `self` with the header X-Firelay-Node. What nobody may have is 404 for everybody."
 )]
 pub struct Serve {
-    /// The rendered tree
-    #[arg(value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
     /// Address and port for HTTP [default: 127.0.0.1:8080 without --listen-tls]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,

@@ -20,13 +20,13 @@ use crate::{
 pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let inputs = inputs(args);
     let project = Project::load(&inputs.spec)?;
-    refuse_lost(&bundle_path(&inputs), &args.out, &project.plan.name)?;
+    refuse_lost(&bundle_path(&inputs), args.tree.path(), &project.plan.name)?;
     let bundle = project.bundle(&inputs, "verify --against")?;
-    let last = TreeReader::open(&args.out)?.manifest;
+    let last = TreeReader::open(args.tree.path())?.manifest;
     if last.bundle_fingerprint != bundle.fingerprint() {
         return Err(Failure::Secrets(format!(
             "{} was rendered with the secrets {}, these are {}: name the right bundle with --secrets",
-            args.out.display(),
+            args.tree.path().display(),
             last.bundle_fingerprint,
             bundle.fingerprint()
         )));
@@ -35,10 +35,11 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let assembly = assembly.dated(last.generations.clone(), last.administrator_issued_at);
     // A script is the difference of two specs, and one of them is gone: its own digest in the manifest has to do.
     let scripts = last.files.iter().filter(|file| is_update(&file.path));
-    let rendered = Rendered::of(&project, &assembly, scripts.cloned().collect(), &args.out)?;
-    let own = fs::read(args.out.join(MANIFEST)).map_err(|error| Failure::file("read", &args.out, &error))?;
-    let from_disk = |path: &str| fs::read(args.out.join(path));
-    let from_memory = |path: &str| rendered.get(path, &args.out);
+    let rendered = Rendered::of(&project, &assembly, scripts.cloned().collect(), args.tree.path())?;
+    let own =
+        fs::read(args.tree.path().join(MANIFEST)).map_err(|error| Failure::file("read", args.tree.path(), &error))?;
+    let from_disk = |path: &str| fs::read(args.tree.path().join(path));
+    let from_memory = |path: &str| rendered.get(path, args.tree.path());
     let manifest = rendered.manifest.to_json();
     let compared = compare(
         Other {
@@ -49,8 +50,8 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
             manifest: &own,
             fetch: &from_disk,
         },
-        &present(&args.out)?,
-        &args.out,
+        &present(args.tree.path())?,
+        args.tree.path(),
     );
     Ok(compared?)
 }

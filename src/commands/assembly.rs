@@ -1,6 +1,10 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{OnceLock, atomic::Ordering},
+};
 
 use rayon::prelude::*;
 use time::OffsetDateTime;
@@ -8,6 +12,7 @@ use time::OffsetDateTime;
 use super::{
     failure::{Failure, chain},
     preview::containerd,
+    progress,
     project::Project,
 };
 use crate::{
@@ -183,16 +188,19 @@ pub fn for_each_node<T: Send + Sync>(
     work: impl Fn(&NodePlan) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     let done: Vec<OnceLock<T>> = nodes.iter().map(|_| OnceLock::new()).collect();
-    let failure = nodes
-        .par_iter()
-        .zip(&done)
-        .find_map_first(|(node, slot)| match work(node) {
-            Ok(value) => {
-                slot.get_or_init(|| value);
-                None
-            }
-            Err(failure) => Some(failure),
-        });
+    let failure = progress::counted(nodes.len(), |finished| {
+        nodes
+            .par_iter()
+            .zip(&done)
+            .find_map_first(|(node, slot)| match work(node) {
+                Ok(value) => {
+                    slot.get_or_init(|| value);
+                    finished.fetch_add(1, Ordering::Relaxed);
+                    None
+                }
+                Err(failure) => Some(failure),
+            })
+    });
     match failure {
         Some(failure) => Err(failure),
         None => Ok(done.into_iter().filter_map(OnceLock::into_inner).collect()),

@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{bundle::load_bundle, failure::Failure, known_secrets, project::load_profiles, streams};
+use super::{bundle::load_bundle, failure::Failure, known_secrets, progress, project::load_profiles, streams};
 use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
     cli::{self, IdentityArg},
@@ -17,7 +17,8 @@ use crate::{
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
     let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
-    let (_, report) = of_tree(&args.out, args.secrets.as_deref(), &args.identity, &profiles)?;
+    let search = || of_tree(args.tree.path(), args.secrets.as_deref(), &args.identity, &profiles);
+    let (_, report) = progress::during("searching for secrets", search)?;
     streams::report(args.output, &report, || audit::text(&report))?;
     verdict(&report)
 }

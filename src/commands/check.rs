@@ -1,6 +1,11 @@
 //! `check`: every finding of a spec.
 
-use std::path::Path;
+mod watch;
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use time::Date;
 
@@ -16,11 +21,33 @@ use crate::{
     plan::{self, NodePlan, Plan},
     redact::redact_spec,
     secrets,
+    spec::Composed,
 };
 use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 
+/// The result of one check.
+struct Checked {
+    /// The spec's texts, without secrets.
+    source: Source,
+    findings: Vec<Diagnostic>,
+    /// The summary of a valid spec, or the refusal.
+    verdict: Result<String, String>,
+    /// The files that were read.
+    files: BTreeSet<PathBuf>,
+}
+
 /// Runs the verb.
 pub fn run(args: &Check) -> Result<(), Failure> {
+    if args.watch {
+        return watch::run(args);
+    }
+    let checked = checked(args)?;
+    checked.report(args.output)?;
+    warn_of_bundle(&args.spec);
+    checked.conclude(args.output)
+}
+
+fn checked(args: &Check) -> Result<Checked, Failure> {
     let outcome = match Project::open(&args.spec)? {
         Ok(project) => check_sizes(check_age(project, clock::now()?.date()))?,
         refused => refused,
@@ -30,25 +57,44 @@ pub fn run(args: &Check) -> Result<(), Failure> {
         Err(refused) => (&refused.spec, &refused.findings),
     };
     // Annotations have the severity that decides the exit code.
-    let findings = &match args.strict {
+    let findings = match args.strict {
         true => findings.iter().cloned().map(Diagnostic::strict).collect(),
         false => findings.clone(),
     };
     let name = spec.name();
     let verdict = match &outcome {
-        Err(_) => Err(Failure::Refused(refusal(&name, findings))),
+        Err(_) => Err(refusal(&name, &findings)),
         Ok(_) if args.strict && !findings.is_empty() => {
-            let text = format!("{name} is refused: it has warnings, and --strict was given");
-            Err(Failure::Refused(text))
+            Err(format!("{name} is refused: it has warnings, and --strict was given"))
         }
-        Ok(project) => Ok(&project.plan),
+        Ok(project) => Ok(summary(&name, &project.plan)),
     };
-    report(args.output, &redact_spec(spec), findings, verdict.is_ok())?;
-    warn_of_bundle(&args.spec);
-    let plan = verdict?;
-    match args.output {
-        Findings::Text => streams::data(&summary(&name, plan)),
-        Findings::Json | Findings::Sarif => Ok(()),
+    Ok(Checked {
+        source: redact_spec(spec),
+        findings,
+        verdict,
+        files: files(spec),
+    })
+}
+
+/// The files of a spec. Embedded profiles are texts, too, and no files.
+fn files(spec: &Composed) -> BTreeSet<PathBuf> {
+    let texts = spec.source().texts().iter().map(|text| PathBuf::from(&text.name));
+    let named = spec.named_files().map(Path::to_owned);
+    texts.chain(named).filter(|path| path.is_file()).collect()
+}
+
+impl Checked {
+    fn report(&self, output: Findings) -> Result<(), Failure> {
+        report(output, &self.source, &self.findings, self.verdict.is_ok())
+    }
+
+    fn conclude(self, output: Findings) -> Result<(), Failure> {
+        let summary = self.verdict.map_err(Failure::Refused)?;
+        match output {
+            Findings::Text => streams::data(&summary),
+            Findings::Json | Findings::Sarif => Ok(()),
+        }
     }
 }
 

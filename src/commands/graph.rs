@@ -10,9 +10,9 @@ use crate::cli::{Graph, GraphOutput};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
-    let tree = Tree::open(&args.out)?;
+    let tree = Tree::open(args.tree.path())?;
     draw(args, &Picture::of(&tree))?;
-    verify::undrawn(&args.out, &order::unread(&tree))
+    verify::undrawn(args.tree.path(), &order::unread(&tree))
 }
 
 fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {

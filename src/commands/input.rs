@@ -180,7 +180,8 @@ fn from_stdin() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn read_include(path: &Path) -> Result<String, String> {
+/// Reads a file that a spec includes, or its inventory.
+pub(super) fn read_include(path: &Path) -> Result<String, String> {
     refuse_irregular(path)?;
     let bytes = fs::read(path).map_err(|error| because(&error))?;
     String::from_utf8(bytes).map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))

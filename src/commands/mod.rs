@@ -10,6 +10,7 @@ mod certs;
 pub mod check;
 mod clock;
 mod completions;
+mod diff;
 mod documents;
 mod explain;
 mod failure;
@@ -27,6 +28,7 @@ pub mod measure;
 mod plan;
 pub mod preview;
 mod profile;
+mod progress;
 pub mod project;
 mod publish;
 mod render;
@@ -63,6 +65,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Secrets(SecretsVerb::Token(args)) => secrets::token(args),
         Verb::Render(args) => render::run(args),
         Verb::Plan(args) => plan::run(args),
+        Verb::Diff(args) => diff::run(args),
         Verb::Update(args) => update::run(args),
         Verb::Founded(args) => founded::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),

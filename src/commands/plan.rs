@@ -16,8 +16,8 @@ use crate::{
     tree::{self, TreeReader},
 };
 
-pub(super) use compare::{Pair, Secrets, changed, changed_members, explain, rendered_changes, unpacked};
-pub(super) use report::{Report, file, machine, verb};
+pub(super) use compare::{Pair, Secrets, assembled, changed, changed_members, explain, rendered_changes, unpacked};
+pub(super) use report::{Report, field, file, machine, verb};
 
 /// Runs the verb.
 pub fn run(args: &Plan) -> Result<(), Failure> {

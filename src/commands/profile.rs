@@ -1,5 +1,6 @@
 //! `profile list` and `profile show`.
 
+use firelay_base::table::{Column, table};
 use firelay_yaml::diagnostic::{self, Source};
 use serde::Serialize;
 use serde_json::Value;
@@ -48,7 +49,7 @@ pub fn list(args: &ProfileList) -> Result<(), Failure> {
         .collect();
     // Files are in the order of their paths, where fedora-coreos.yaml precedes fedora.yaml.
     rows.sort_by_key(|row| (row.kind, row.name));
-    streams::report(args.output, &rows, || table(&rows))
+    streams::report(args.output, &rows, || text(&rows))
 }
 
 /// Runs `profile show`.
@@ -105,30 +106,24 @@ fn row<'a>(profile: &'a Resolved<'_>, source: &'a Source, value: &Value) -> Row<
     }
 }
 
-fn table(rows: &[Row<'_>]) -> String {
-    let head = ["KIND", "NAME", "TITLE", "DOCUMENT", "FROM"].map(str::to_owned);
+fn text(rows: &[Row<'_>]) -> String {
     let cells = rows.iter().map(|row| {
         let until = row.end_of_life.as_ref();
         let until = until.map_or_else(String::new, |last| format!(" (end of life {last})"));
-        let (kind, name, title) = (row.kind.to_owned(), row.name.to_owned(), row.title.clone() + &until);
         let own = row
             .from
             .iter()
             .map(|file| if file.starts_with(SHIPPED) { "firelay" } else { file });
         let from: Vec<_> = own.collect();
-        [kind, name, title, row.document.clone(), from.join(", ")]
+        let (kind, name) = (row.kind.to_owned(), row.name.to_owned());
+        vec![
+            kind,
+            name,
+            row.title.clone() + &until,
+            row.document.clone(),
+            from.join(", "),
+        ]
     });
-    let rows: Vec<_> = std::iter::once(head).chain(cells).collect();
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let line = |row: &[String; 5]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    let columns = ["KIND", "NAME", "TITLE", "DOCUMENT", "FROM"].map(Column::left);
+    table(&columns, &cells.collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    bundle::{bundle_path, load_bundle, refuse_foreign},
+    bundle::{self, bundle_path, is_missing, load_bundle, refuse_foreign},
     failure::{Failure, shell_word},
     input, preview, streams,
 };
@@ -166,6 +166,21 @@ impl Project {
         })?;
         refuse_foreign(&bundle, &self.plan, &path)?;
         Ok(bundle)
+    }
+}
+
+impl Project {
+    /// The cluster's own bundle, or a placeholder if none was given and none exists. `done` is what is done with it.
+    pub fn bundle_or_placeholder(&self, inputs: &Inputs, verb: &str, done: &str) -> Result<Bundle, Failure> {
+        let path = bundle_path(inputs);
+        if inputs.secrets.is_some() || !is_missing(&path) {
+            return self.bundle(inputs, verb);
+        }
+        streams::tell(format_args!(
+            "there is no bundle at {}: {done} with placeholder secrets, which differ from real ones by some bytes",
+            path.display()
+        ));
+        bundle::placeholder(&self.plan)
     }
 }
 

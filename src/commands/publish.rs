@@ -36,14 +36,14 @@ struct Published<'a> {
 
 /// Runs the verb.
 pub fn run(args: &Publish) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out)?;
+    let tree = TreeReader::open(args.tree.path())?;
     let payloads = tree.manifest.files.iter().filter(|file| file.url.is_some());
     let published = payloads.map(|file| publish(args, &tree, file));
     let published = published.collect::<Result<Vec<_>, _>>()?;
     if published.is_empty() {
         streams::tell(format_args!(
             "nothing to publish: no document in {} is a pointer",
-            args.out.display()
+            args.tree.path().display()
         ));
     }
     if let (Some(to), true) = (&args.to, published.iter().any(|payload| !payload.sealed)) {
@@ -70,14 +70,14 @@ fn publish<'a>(args: &Publish, tree: &TreeReader, file: &'a ManifestFile) -> Res
     let odd = || Failure::Io(format!("{} lies nowhere: {url} in manifest.json", file.path));
     let place = Place::parse(&url).filter(|place| place.url() == url).ok_or_else(odd)?;
     let store = Store::of(&place.scheme).ok_or_else(odd)?;
-    let path = args.out.join(&file.path);
+    let path = args.tree.path().join(&file.path);
     let sealed = file.sealed.unwrap_or_default();
     let (command, copy) = match &args.to {
         Some(directory) => (None, Some(copy(directory, &place, &bytes, sealed)?)),
         None => {
             let path = path
                 .to_str()
-                .ok_or_else(|| Failure::Usage(format!("{} is not text", args.out.display())))?;
+                .ok_or_else(|| Failure::Usage(format!("{} is not text", args.tree.path().display())))?;
             let command = Store::fill(&store.upload, &place, Some(path))?;
             (Some(command), None)
         }

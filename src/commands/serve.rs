@@ -40,7 +40,7 @@ const INTERRUPTED: i32 = 130;
 
 /// Runs the verb until a signal ends it.
 pub fn run(args: &Serve) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out)?;
+    let tree = TreeReader::open(args.tree.path())?;
     let (journal, known) = state(args, &tree.manifest)?;
     let catalog = Catalog::new(&tree.manifest, &known);
     let identity = identity(args)?;
@@ -98,7 +98,7 @@ fn state(args: &Serve, manifest: &Manifest) -> Result<(Journal, KnownBy), Failur
 }
 
 fn state_path(args: &Serve) -> PathBuf {
-    args.state.clone().unwrap_or_else(|| args.out.join(STATE))
+    args.state.clone().unwrap_or_else(|| args.tree.path().join(STATE))
 }
 
 /// The mirror, with nothing of this server's own in it.
@@ -106,7 +106,7 @@ fn mirror(args: &Serve) -> Result<Option<Mirror>, Failure> {
     let Some(path) = &args.mirror else { return Ok(None) };
     let state = state_path(args);
     let own = args.secrets.iter().chain(&args.audit).chain(&args.identity.files);
-    let closed = own.chain([&args.out, &state]).map(PathBuf::as_path);
+    let closed = own.map(PathBuf::as_path).chain([args.tree.path(), &state]);
     let closed = closed.filter(|path| *path != Path::new("-"));
     Mirror::open(path, closed, secrets::is_bundle)
         .map(Some)

@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
+use firelay_base::table::{Column, table};
 use serde::Serialize;
 
 use super::{
     assembly::{Assembly, for_each_node},
-    bundle::{self, bundle_path, is_missing},
     failure::Failure,
     measure,
     project::Project,
     streams,
 };
 use crate::{
-    cli::{Inputs, Size},
+    cli::Size,
     delivery::NodeSize,
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
-    secrets::Bundle,
 };
 
 /// One row of the report.
@@ -75,7 +74,7 @@ impl<'a> Takes<'a> {
 pub fn run(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
-    let bundle = load_or_placeholder(&project, &args.inputs)?;
+    let bundle = project.bundle_or_placeholder(&args.inputs, "size", "measured")?;
     let assembly = Assembly::new(&project, &bundle, false)?;
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
@@ -89,19 +88,6 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
 }
 
-/// The cluster's own bundle, or a placeholder if none was given and none exists.
-fn load_or_placeholder(project: &Project, inputs: &Inputs) -> Result<Bundle, Failure> {
-    let path = bundle_path(inputs);
-    if inputs.secrets.is_some() || !is_missing(&path) {
-        return project.bundle(inputs, "size");
-    }
-    streams::tell(format_args!(
-        "there is no bundle at {}: measured with placeholder secrets, which differ from real ones by some bytes",
-        path.display()
-    ));
-    bundle::placeholder(&project.plan)
-}
-
 /// The node or pool of that name, or all.
 fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan], Failure> {
     match name {
@@ -112,37 +98,46 @@ fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan]
 
 /// The nodes, then each platform once for each kind of document.
 fn text(rows: &[Row<'_>], every_file: bool) -> String {
-    let tables = rows.iter().map(|row| table(&row.size, every_file));
     let platforms: BTreeSet<_> = rows.iter().map(|row| &row.takes).collect();
     let platforms = platforms.into_iter().map(|takes| format!("\n{}", legend(takes)));
-    tables.chain(platforms).collect()
+    let nodes: Vec<_> = rows.iter().flat_map(|row| lines(&row.size, every_file)).collect();
+    let note =
+        "\nBYTES as the platform counts them, with the estimated part of each kind of files; RAW on the machine.\n";
+    table(&COLUMNS, &nodes) + note + &platforms.collect::<String>()
 }
 
+/// All sizes are bytes.
+const COLUMNS: [Column<'_>; 8] = [
+    Column::left("MACHINE"),
+    Column::right("BYTES"),
+    Column::right("RAW"),
+    Column::right("LIMIT"),
+    Column::right("USED"),
+    Column::right("FETCHED"),
+    Column::left("FORM"),
+    Column::left("HANDED OVER AS"),
+];
+
 /// The node's line and, below it, its groups; with `every_file` its files as well.
-fn table(size: &NodeSize, every_file: bool) -> String {
-    let limit = match (size.limit, size.percent) {
-        (Some(limit), Some(percent)) => format!("of {limit} ({percent} %)"),
-        _ => "no limit".to_owned(),
-    };
-    let fetched = size
-        .payload
-        .map_or_else(String::new, |bytes| format!(", fetches {bytes}"));
-    let mut table = format!(
-        "{:<24} {:>7} {limit}  {} on {}, {}{fetched}\n",
-        size.node,
-        size.counted,
-        size.attribute,
-        size.platform,
-        size.rung.name()
-    );
-    let row = |raw, share, what: &str| format!("    {raw:>7} raw {share:>7} share  {what}\n");
+fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
+    let number = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+    let head = vec![
+        size.node.clone(),
+        size.counted.to_string(),
+        size.groups.iter().map(|group| group.raw).sum::<u64>().to_string(),
+        number(size.limit),
+        size.percent
+            .map_or_else(|| "-".to_owned(), |percent| format!("{percent} %")),
+        number(size.payload),
+        size.rung.name().to_owned(),
+        format!("{} on {}", size.attribute, size.platform),
+    ];
+    let part = |raw: u64, share: u64, what: String| vec![what, share.to_string(), raw.to_string()];
     let groups = size.groups.iter();
-    table.extend(groups.map(|group| row(group.raw, group.share, group.group.title())));
-    if every_file {
-        table.push('\n');
-        table.extend(size.files.iter().map(|file| row(file.raw, file.share, &file.path)));
-    }
-    table
+    let groups = groups.map(|group| part(group.raw, group.share, format!("  {}", group.group.title())));
+    let files = size.files.iter().filter(|_| every_file);
+    let files = files.map(|file| part(file.raw, file.share, format!("    {}", file.path)));
+    std::iter::once(head).chain(groups).chain(files).collect()
 }
 
 /// The documents that a platform accepts, in some lines.

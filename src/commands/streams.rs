@@ -27,11 +27,20 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
+/// Writes text for people. A terminal gets its colours, other readers get it without.
+pub fn text(text: &str) -> Result<(), Failure> {
+    let plain = anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never;
+    match plain {
+        true => data(&anstream::adapter::strip_str(text).to_string()),
+        false => data(text),
+    }
+}
+
 /// Writes a report: the value as indented JSON, or the text for people.
 pub fn report(output: OutputFormat, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     match output {
         OutputFormat::Json => json(value),
-        OutputFormat::Text => data(&text()),
+        OutputFormat::Text => self::text(&text()),
     }
 }
 

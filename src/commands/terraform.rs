@@ -73,7 +73,7 @@ impl Query {
         }
         let out = query.remove("out").filter(|out| !out.is_empty());
         Ok(Self {
-            out: out.map_or_else(|| args.out.clone(), PathBuf::from),
+            out: out.map_or_else(|| args.tree.path().to_owned(), PathBuf::from),
             node,
             content,
         })

@@ -9,6 +9,7 @@ use time::OffsetDateTime;
 use super::{
     against,
     failure::Failure,
+    progress,
     streams::{self, counted},
 };
 use crate::{
@@ -21,14 +22,15 @@ const TIME: [&str; 2] = ["FL1036", "FL1037"];
 
 /// Runs the verb.
 pub fn run(args: &Verify) -> Result<(), Failure> {
-    let mut verified = verify::verify(&args.out, OffsetDateTime::now_utc())?;
+    let out = args.tree.path();
+    let mut verified = progress::during("verifying", || verify::verify(out, OffsetDateTime::now_utc()))?;
     if !args.against.is_empty() {
         verified.findings.extend(against::findings(args)?);
         verified.findings.sort();
     }
     let counts = Counts::of(&verified.findings);
     report(args, &verified, counts)?;
-    verdict(&args.out, counts)?;
+    verdict(args.tree.path(), counts)?;
     match args.output {
         OutputFormat::Json => Ok(()),
         OutputFormat::Text => streams::data(&summary(args, &verified, counts)),
@@ -39,7 +41,7 @@ fn report(args: &Verify, verified: &Verified, counts: Counts) -> Result<(), Fail
     let findings = &verified.findings;
     match args.output {
         OutputFormat::Json => streams::json(&VerifyReport {
-            out: args.out.display().to_string(),
+            out: args.tree.path().display().to_string(),
             cluster: &verified.cluster,
             machines: verified.machines,
             counts,
@@ -58,7 +60,7 @@ fn summary(args: &Verify, verified: &Verified, counts: Counts) -> String {
     };
     format!(
         "{} is verified: cluster {}, {}, {}{same}{}\n",
-        args.out.display(),
+        args.tree.path().display(),
         verified.cluster,
         counted(verified.machines, "document"),
         counted(verify::CHECKS.len(), "check"),

@@ -38,7 +38,8 @@ pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<V
     entries
 }
 
-fn count(number: usize, noun: &str, plural: &str) -> String {
+/// A number with its noun.
+pub(super) fn count(number: usize, noun: &str, plural: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
     } else {

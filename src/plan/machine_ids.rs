@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-use super::{machines::NodeGroup, report::Report};
+use super::{addresses::count, machines::NodeGroup, report::Report};
 use crate::spec::Node;
 
 /// The bit of the first octet that marks a group address (RFC 9542 §2.1).
@@ -56,29 +56,78 @@ pub(super) fn uuid(text: &Spanned<String>) -> Result<String, Diagnostic> {
     Ok(uuid)
 }
 
-/// An identifier of machines: its name, code, parser, and key of a node.
-type Mark = (
-    &'static str,
-    &'static str,
-    fn(&Spanned<String>) -> Result<String, Diagnostic>,
-    fn(&Node) -> Option<&Spanned<String>>,
-);
+/// An identifier of machines: a name, code, parser, and keys of a node.
+struct Mark {
+    what: &'static str,
+    code: &'static str,
+    read: fn(&Spanned<String>) -> Result<String, Diagnostic>,
+    /// The key for one machine.
+    one: fn(&Node) -> Option<&Spanned<String>>,
+    /// The key for several machines.
+    several: fn(&Node) -> &[Spanned<String>],
+    /// The help for several machines with the key for one.
+    help: &'static str,
+}
 
 const MARKS: [Mark; 2] = [
-    ("MAC address", "FL0217", mac, |node| node.mac.as_ref()),
-    ("UUID", "FL0221", uuid, |node| node.uuid.as_ref()),
+    Mark {
+        what: "MAC address",
+        code: "FL0217",
+        read: mac,
+        one: |node| node.mac.as_ref(),
+        several: |node| &node.macs,
+        help: "write macs: […] with one for each name",
+    },
+    Mark {
+        what: "UUID",
+        code: "FL0221",
+        read: uuid,
+        one: |node| node.uuid.as_ref(),
+        several: |_| &[],
+        help: "list machines with a UUID one by one",
+    },
 ];
+
+/// The MAC address of each machine of a group.
+pub(super) fn macs(group: &NodeGroup<'_>, report: &mut Report) -> Vec<Option<String>> {
+    let node = group.node;
+    if let Some(first) = node.macs.first().filter(|_| node.mac.is_some()) {
+        let both = Diagnostic::error("FL0217", "`macs` does not go with `mac`").at(first.span);
+        report.push(both.help("remove one of them"));
+    } else if let Some(first) = node.macs.first().filter(|_| wrong_number(group)) {
+        let (macs, names) = (node.macs.len(), group.names.len());
+        let finding = Diagnostic::error("FL0203", "as many MAC addresses as names are needed").at(first.span);
+        report.push(finding.label(format!(
+            "{}, but {}",
+            count(macs, "MAC address", "es"),
+            count(names, "name", "s")
+        )));
+    }
+    let one = node.mac.as_ref().and_then(|text| report.take(mac(text)));
+    let several: Vec<_> = node.macs.iter().map(|text| report.take(mac(text))).collect();
+    let of = |at: usize| several.get(at).cloned().unwrap_or_else(|| one.clone());
+    (0..group.names.len()).map(of).collect()
+}
+
+/// The names may have been refused.
+fn wrong_number(group: &NodeGroup<'_>) -> bool {
+    !group.names.is_empty() && group.node.macs.len() != group.names.len()
+}
 
 /// Refuses marks that are not of one machine.
 pub(super) fn check(groups: &[NodeGroup<'_>], report: &mut Report) {
-    for (what, code, read, given) in MARKS {
-        let mut seen = BTreeSet::new();
-        for (group, text) in groups.iter().filter_map(|group| Some((group, given(group.node)?))) {
-            if group.names.len() > 1 {
+    for mark in &MARKS {
+        let (what, code) = (mark.what, mark.code);
+        for group in groups.iter().filter(|group| group.names.len() > 1) {
+            if let Some(text) = (mark.one)(group.node) {
                 let finding = Diagnostic::error(code, format!("one {what} for several machines")).at(text.span);
-                report.push(finding.help(format!("list machines with a {what} one by one")));
+                report.push(finding.help(mark.help));
             }
-            if read(text).is_ok_and(|mark| !seen.insert(mark)) {
+        }
+        let mut seen = BTreeSet::new();
+        let nodes = groups.iter().map(|group| group.node);
+        for text in nodes.flat_map(|node| (mark.one)(node).into_iter().chain((mark.several)(node))) {
+            if (mark.read)(text).is_ok_and(|mark| !seen.insert(mark)) {
                 let finding = Diagnostic::error(code, format!("a {what} is given twice")).at(text.span);
                 report.push(finding.label("the second is here"));
             }

@@ -66,7 +66,7 @@ impl Nodes<'_> {
 
     fn resolve_row(&mut self, group: &NodeGroup<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
         let node = group.node;
-        let mac = node.mac.as_ref().and_then(|text| report.take(machine_ids::mac(text)));
+        let macs = machine_ids::macs(group, report);
         let uuid = node.uuid.as_ref().and_then(|text| report.take(machine_ids::uuid(text)));
         let machine = NodeInput {
             roles: group.roles,
@@ -82,11 +82,11 @@ impl Nodes<'_> {
         let Some((template, interfaces)) = self.template(&machine, report) else {
             return;
         };
-        let named = group.names.iter().zip(interfaces).enumerate();
-        nodes.extend(named.map(|(at, (name, interfaces))| NodePlan {
+        let named = group.names.iter().zip(interfaces).zip(macs).enumerate();
+        nodes.extend(named.map(|(at, ((name, interfaces), mac))| NodePlan {
             name: name.clone(),
             addresses: group.addresses_of(at),
-            mac: mac.clone(),
+            mac,
             uuid: uuid.clone(),
             interfaces,
             ..template.clone()

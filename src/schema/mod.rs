@@ -93,7 +93,7 @@ fn head(mut schema: Value) -> Value {
                 // Missing keys may be in the files that a spec includes.
                 "required" => {
                     head.insert("if".into(), json!({ "not": { "required": ["include"] } }));
-                    head.insert("then".into(), json!({ "required": value }));
+                    head.insert("then".into(), required(&value));
                 }
                 _ => {
                     head.insert(key, value);
@@ -102,6 +102,13 @@ fn head(mut schema: Value) -> Value {
         }
     }
     Value::Object(head)
+}
+
+/// The keys of a whole spec; the machines are in one of two.
+fn required(keys: &Value) -> Value {
+    let keys = keys.as_array().into_iter().flatten();
+    let keys: Vec<_> = keys.filter(|key| *key != "nodes").collect();
+    json!({ "required": keys, "anyOf": [{ "required": ["nodes"] }, { "required": ["nodesFrom"] }] })
 }
 
 /// Turns the schemas of schemars into those that the reader of specs accepts.

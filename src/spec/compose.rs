@@ -1,12 +1,12 @@
 //! Composition: all texts of a spec merged into one tree, which is decoded once and stays as it is.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, path::Path};
 
 use super::{
     FilePatch, Input, Load, Part, Spec, WORDS,
     baseline::Baseline,
     hints,
-    input::{INCLUDE, check_form, included_late},
+    input::{FILE_KEYS, check_form, named_late},
     patch,
     rules::{RULES, RULES_ABOVE_BASELINE},
     sources::{self, Files},
@@ -180,6 +180,11 @@ impl Composed {
         &self.input.source
     }
 
+    /// The files that values name, such as `source` of files.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        self.context.files.values().map(|file| file.path.as_path())
+    }
+
     /// The specs on the command line: `base.yaml + prod.yaml`.
     pub fn name(&self) -> String {
         self.input.name()
@@ -300,10 +305,13 @@ fn assigned<'t>(
     let mut root: Node<'t> = root;
     for (text, start) in assignments {
         match Assignment::parse(text, start) {
-            Ok(assignment) => findings.extend(match assignment.top() {
-                (INCLUDE, span) => Some(included_late(span, "name the file as a further SPEC")),
-                _ => assignment.apply(&mut root, rules).err(),
-            }),
+            Ok(assignment) => {
+                let (key, span) = assignment.top();
+                findings.extend(match FILE_KEYS.iter().find(|(name, _)| *name == key) {
+                    Some((_, help)) => Some(named_late(key, span, help)),
+                    None => assignment.apply(&mut root, rules).err(),
+                });
+            }
             Err(faults) => findings.extend(faults),
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    API_VERSION, KIND,
+    API_VERSION, KIND, inventory,
     patch_files::{PatchFiles, PatchText},
 };
 use firelay_yaml::{
@@ -16,6 +16,15 @@ use firelay_yaml::{
 
 /// The key of the files that a text includes.
 pub(super) const INCLUDE: &str = "include";
+
+/// The key of the inventory that a text names.
+pub(super) const NODES_FROM: &str = "nodesFrom";
+
+/// Keys that name files of which the spec consists, with the help for one that comes after they were read.
+pub(super) const FILE_KEYS: [(&str, &str); 2] = [
+    (INCLUDE, "name the file as a further SPEC"),
+    (NODES_FROM, "write nodesFrom in a spec, and name that as a further SPEC"),
+];
 
 /// How many files may include each other in a row.
 const MAX_CHAIN: usize = 32;
@@ -49,6 +58,8 @@ pub struct Input {
 pub(super) struct SpecFile {
     path: PathBuf,
     number: usize,
+    /// It is CSV, read as `nodes`.
+    is_inventory: bool,
     /// Its content, or the reasons why it cannot be merged.
     pub(super) tree: Result<Tree<'static>, Vec<Diagnostic>>,
 }
@@ -66,6 +77,8 @@ pub(super) struct SetText {
 pub enum Part<'i> {
     /// A spec, or a file that one includes.
     Spec,
+    /// An inventory that a spec names.
+    Inventory,
     /// Patches, in this folder below `patches/`.
     Patches(&'i str),
     /// Assignments, with the bytes of each.
@@ -85,7 +98,12 @@ impl From<Source> for Input {
             ..Self::default()
         };
         let (path, tree) = (PathBuf::from(input.source.name()), parse(&input.source, 0));
-        input.files.push(SpecFile { path, number: 0, tree });
+        input.files.push(SpecFile {
+            path,
+            number: 0,
+            is_inventory: false,
+            tree,
+        });
         input
     }
 }
@@ -152,8 +170,10 @@ impl Input {
     /// The kind of a text of the source, by its number.
     pub(super) fn part(&self, number: usize) -> Part<'_> {
         let patch = self.patches.texts.iter().find(|patch| patch.number == number);
+        let file = self.files.iter().find(|file| file.number == number);
         match (&self.set, patch) {
-            _ if self.files.iter().any(|file| file.number == number) => Part::Spec,
+            _ if file.is_some_and(|file| file.is_inventory) => Part::Inventory,
+            _ if file.is_some() => Part::Spec,
             (_, Some(patch)) => Part::Patches(&patch.folder),
             (Some(set), _) if set.number == number => Part::Set(&set.lengths),
             _ => Part::Profile,
@@ -202,11 +222,47 @@ impl Input {
             self.include(&path, &include, read, chain);
         }
         chain.pop();
-        self.files.push(SpecFile { path, number, tree });
+        if let Some(named) = tree.as_ref().ok().and_then(inventory_of) {
+            self.add_inventory(&path, &named, read);
+        }
+        self.files.push(SpecFile {
+            path,
+            number,
+            is_inventory: false,
+            tree,
+        });
+    }
+
+    /// Adds the inventory that a file names. The file itself is above it, so that its `nodes` can change single machines.
+    fn add_inventory(&mut self, from: &Path, named: &Spanned<String>, read: Read<'_>) {
+        let path = beside(from, &named.value);
+        if self.has(&path) {
+            return;
+        }
+        match read(&path) {
+            Ok(text) => {
+                let number = self.source.add(path.display().to_string(), text);
+                let tree = inventory::parse(&self.source.texts()[number]);
+                self.files.push(SpecFile {
+                    path,
+                    number,
+                    is_inventory: true,
+                    tree,
+                });
+            }
+            Err(why) => self.unreadable("an inventory cannot be read", named.span, &path, &why),
+        }
+    }
+
+    fn unreadable(&mut self, message: &str, at: Span, path: &Path, why: &str) {
+        let finding = Diagnostic::error("FL0015", message).at(at);
+        let finding = finding.label(format!("{}: {why}", path.display()));
+        self.findings
+            .push(finding.help("paths are relative to the file that they stand in"));
     }
 
     fn include(&mut self, from: &Path, include: &Spanned<String>, read: Read<'_>, chain: &mut Vec<PathBuf>) {
-        let path = normal(&from.parent().unwrap_or(Path::new("")).join(&include.value));
+        let path = beside(from, &include.value);
         let refused = |code, message: &str| Diagnostic::error(code, message).at(include.span);
         if let Some(at) = chain.iter().position(|open| *open == path) {
             let circle = chain[at..].iter().chain([&path]);
@@ -227,12 +283,7 @@ impl Input {
         }
         match read(&path) {
             Ok(text) => self.add_file(&path.display().to_string(), path, text, read, chain),
-            Err(why) => {
-                let finding = refused("FL0015", "an included file cannot be read");
-                let finding = finding.label(format!("{}: {why}", path.display()));
-                self.findings
-                    .push(finding.help("paths are relative to the file that they stand in"));
-            }
+            Err(why) => self.unreadable("an included file cannot be read", include.span, &path, &why),
         }
     }
 
@@ -296,12 +347,26 @@ fn check_mapping(tree: &Tree<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// The finding for an `include` that is set after all files were read.
-pub(super) fn included_late(span: Span, help: &str) -> Diagnostic {
-    Diagnostic::error("FL0025", "`include` where nothing is included any more")
+/// The finding for a key of [`FILE_KEYS`] that is set after all files were read.
+pub(super) fn named_late(key: &str, span: Span, help: &str) -> Diagnostic {
+    Diagnostic::error("FL0025", format!("`{key}` after all files were read"))
         .at(span)
-        .label("the files are read before this is laid over them")
+        .label("files are read before this is merged over them")
         .help(help)
+}
+
+/// The inventory that a text names; another type than text is a finding when the whole is decoded.
+fn inventory_of(tree: &Tree<'_>) -> Option<Spanned<String>> {
+    let value = tree.root.get(NODES_FROM)?;
+    Some(Spanned {
+        value: value.text()?.to_owned(),
+        span: value.span,
+    })
+}
+
+/// The path that a file names, as seen from here.
+fn beside(from: &Path, named: &str) -> PathBuf {
+    normal(&from.parent().unwrap_or(Path::new("")).join(named))
 }
 
 /// A path without `.` and, as far as its text allows, without `..`.

@@ -6,7 +6,7 @@ use firelay_yaml::{
 };
 
 use super::{
-    input::{INCLUDE, included_late},
+    input::{FILE_KEYS, named_late},
     patch_files::{ALL, SpecPatch},
 };
 
@@ -94,28 +94,27 @@ fn check(patch: &SpecPatch) -> Result<(), Diagnostic> {
     }
 }
 
-/// A patch of the whole spec must not include: files are included before patches apply.
+/// A patch of the whole spec must not name files of the spec: they are read before patches apply.
 fn included(patch: &SpecPatch) -> Result<(), Diagnostic> {
     if patch.folder.as_str() != ALL {
         return Ok(());
     }
-    let merged = patch.change.merge.iter().find_map(|OwnedNode(merge)| {
-        let Content::Mapping(entries) = &merge.content else {
-            return None;
-        };
-        let entry = entries.iter().find(|(key, _)| key.text() == Some(INCLUDE))?;
-        Some(entry.0.span)
-    });
-    let operations = patch.change.json.iter().flatten();
-    let mut paths = operations.map(|operation| &operation.path);
-    let pointed = || {
-        let at = |path: &str| path.split('/').nth(1) == Some(INCLUDE);
-        paths.find(|path| at(path)).map(|path| path.span)
-    };
-    match merged.or_else(pointed) {
-        Some(span) => Err(included_late(span, "write include: […] in the spec itself")),
-        None => Ok(()),
+    for (key, _) in FILE_KEYS {
+        if let Some(span) = changed_at(patch, key) {
+            return Err(named_late(key, span, &format!("write {key} in the spec itself")));
+        }
     }
+    Ok(())
+}
+
+/// The place where a patch changes a key at the top.
+fn changed_at(patch: &SpecPatch, key: &str) -> Option<Span> {
+    let entries = patch.change.merge.iter().flat_map(|OwnedNode(merge)| merge.entries());
+    let merged = entries.map(|(name, _)| name).find(|name| name.text() == Some(key));
+    let operations = patch.change.json.iter().flatten();
+    let at = |path: &str| path.split('/').nth(1) == Some(key);
+    let pointed = operations.map(|operation| &operation.path).find(|path| at(path));
+    merged.map(|name| name.span).or_else(|| pointed.map(|path| path.span))
 }
 
 /// The part of the spec that a folder names; a missing role is added.

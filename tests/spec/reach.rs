@@ -244,6 +244,7 @@ const VALUES: &[(&str, &str)] = &[
     ("nodes[].name", "w9"),
     ("nodes[].roles", "[etcd]"),
     ("nodes[].addresses", "[10.0.0.29]"),
+    ("nodes[].macs", "[52-54-00-AB-CD-EF]"),
     ("etcd.extraArgs[].name", "max-request-bytes"),
 ];
 
@@ -252,6 +253,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("apiVersion", "there is one value"),
     ("kind", "there is one value"),
     ("include", "it names files; tests/spec/compose.rs has some"),
+    ("nodesFrom", "it names a file; tests/spec/sources.rs has one"),
     ("pools[].roles", "there is one value"),
     ("addons", "it holds the add-ons, each of which is set"),
     ("manifests[].url", ONE_OF),

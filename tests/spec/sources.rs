@@ -95,6 +95,47 @@ manifests:
     assert_eq!(manifest.1.1, "kind: ConfigMap\n");
 }
 
+/// An inventory with quotes, several words in a value, and an empty line.
+const INVENTORY: &str = "\
+name,role,address,uuid,mac,labels
+cp1,control-plane,10.0.0.11 fd00:1::11,,,
+\"w1\",worker,10.0.0.21 fd00:1::21,,52-54-00-12-34-21,\"tier=app; rack=7\"
+
+w2,worker;control-plane,10.0.0.22;fd00:1::22,4c4c4544-0051-3010-8052-b4c04f4e4c31,,
+cp3,control-plane,10.0.0.13 fd00:1::13,,,
+";
+
+/// The same machines by hand.
+const BY_HAND: &str = "
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11, 'fd00:1::11'] }
+  - { name: w1, roles: [worker], addresses: [10.0.0.21, 'fd00:1::21'], mac: '52:54:00:12:34:21', labels: { tier: app, rack: '7' } }
+  - { name: w2, roles: [worker, control-plane], addresses: [10.0.0.22, 'fd00:1::22'], uuid: 4c4c4544-0051-3010-8052-b4c04f4e4c31 }
+  - { name: cp3, roles: [control-plane], addresses: [10.0.0.13, 'fd00:1::13'], os: debian-12 }
+";
+
+#[test]
+fn an_inventory_gives_the_documents_of_the_same_nodes_by_hand() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let (head, _) = SPEC.split_once("nodes:").unwrap();
+    let networks =
+        "network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }\n";
+    write(&at("site/inventory.csv"), INVENTORY);
+    // The spec's own entry changes a machine of the inventory.
+    let from = "nodesFrom: site/inventory.csv\nnodes: [{ name: cp3, os: debian-12 }]\n";
+    let mut trees = Vec::new();
+    for (name, nodes) in [("inventory", from), ("hand", BY_HAND)] {
+        write(&at("cluster.yaml"), format!("{head}{networks}{nodes}"));
+        let mut command = firelay(&["render", "--new-secrets", "--out", name]);
+        succeed(command.current_dir(directory.path()), "firelay");
+        let entries = support::tree(&at(name)).into_iter();
+        trees.push(entries.map(|(path, entry)| (path, entry.content)).collect::<Vec<_>>());
+    }
+    assert!(trees[0] == trees[1]);
+    assert_eq!(documents(&at("hand")).len(), 4);
+}
+
 #[test]
 fn of_stdin_they_lie_in_the_working_directory() {
     let directory = tempfile::tempdir().unwrap();

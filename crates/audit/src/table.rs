@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
+use firelay_base::table::{Column, table};
+
 use crate::{
     finding::listed,
     matrix::{Documents, Matrix, place},
@@ -11,6 +13,13 @@ use crate::{
 
 /// Names that are listed one by one.
 const FEW: usize = 4;
+
+const DOCUMENTS: [Column<'_>; 4] = [
+    Column::left("GROUP"),
+    Column::left("MACHINES"),
+    Column::left("HANDED OVER AS"),
+    Column::left("A READER"),
+];
 
 /// Documents in groups, secrets by group, and who can read them.
 pub fn text(report: &Report) -> String {
@@ -37,22 +46,17 @@ fn head(report: &Report) -> String {
 }
 
 fn documents(groups: &[Documents<'_>]) -> String {
-    let names: Vec<_> = groups.iter().map(names).collect();
-    let width = names.iter().map(String::len).max().unwrap_or_default();
-    let mut text = String::new();
-    for (group, names) in groups.iter().zip(names) {
-        let (column, row) = (&group.letter, group.first);
-        let taken = match row.file.as_str() {
+    let row = |group: &Documents<'_>| {
+        let first = group.first;
+        let taken = match first.file.as_str() {
             "" => "no document in the manifest".to_owned(),
-            _ => format!("{}, {}", row.platform, row.attribute),
+            _ => format!("{} on {}", first.attribute, first.platform),
         };
-        let _ = writeln!(
-            text,
-            "{column:>4}  {names:<width$}  {taken:<32}  {}",
-            row.exposure.of_document()
-        );
-    }
-    text
+        let access = first.exposure.of_document().to_owned();
+        vec![group.letter.clone(), names(group), taken, access]
+    };
+    let rows: Vec<_> = groups.iter().map(row).collect();
+    table(&DOCUMENTS, &rows)
 }
 
 /// `cp1`, `w1, w2`, or `w1, w2 … w40 (40)`.
@@ -67,18 +71,17 @@ fn names(group: &Documents<'_>) -> String {
 
 /// A line for each secret: `x` in the document, `f` in the payload that the machine fetches with its own identity.
 fn secrets(matrix: &Matrix<'_>) -> String {
-    let lines = &matrix.secrets;
-    let width = lines.iter().map(|line| line.title.len()).max().unwrap_or_default();
-    let header: String = matrix
-        .groups
-        .iter()
-        .map(|group| format!("{:>4}", group.letter))
+    let letters = matrix.groups.iter().map(|group| Column::right(&group.letter));
+    let columns: Vec<_> = [Column::left("LEVEL"), Column::left("SECRET")]
+        .into_iter()
+        .chain(letters)
         .collect();
-    let mut text = format!("\n  {:<11}  {:<width$}{header}\n", "", "");
-    for line in lines {
-        let marks: String = line.marks.iter().map(|mark| format!("{:>4}", mark.letter())).collect();
-        let _ = writeln!(text, "  {:<11}  {:<width$}{marks}", line.exposure, line.title);
-    }
+    let rows = matrix.secrets.iter().map(|line| {
+        let marks = line.marks.iter().map(|mark| mark.letter().to_string());
+        let secret = [line.exposure.to_string(), line.title.to_string()];
+        secret.into_iter().chain(marks).collect()
+    });
+    let mut text = format!("\n{}", table(&columns, &rows.collect::<Vec<_>>()));
     if matrix.groups.iter().any(|group| !group.first.fetched.is_empty()) {
         text.push_str("\n  f is fetched by the machine with the identity that its cloud gave it; who has that, too, has it as well\n");
     }

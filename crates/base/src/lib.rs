@@ -1,8 +1,9 @@
-//! Values and files that all other packages use: secrets, encodings and digests, and files that are written whole.
+//! Values and files that all other packages use: secrets, encodings and digests, files that are written whole, and tables.
 
 pub mod disk;
 pub mod encoding;
 pub mod secret;
+pub mod table;
 
 /// Directory of systemd's units on a node.
 pub const UNITS: &str = "/etc/systemd/system/";

@@ -1,7 +1,6 @@
 //! Progress of a run: one line that is redrawn on a terminal, a line for each file elsewhere.
 
 use std::{
-    fmt::Write as _,
     sync::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
@@ -9,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Columns of the bar.
-const BAR: usize = 24;
+use firelay_base::table::bar;
+
 /// Between two drawings.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -59,21 +58,15 @@ impl Progress {
     /// `[=====>      ] 3 of 11 files, 120.3 MiB, 14.2 MiB/s`.
     fn line(&self) -> String {
         let done = self.done.load(Ordering::Relaxed);
-        let filled = BAR * done / self.files.max(1);
-        let head = if filled < BAR { ">" } else { "" };
         let milliseconds = self.began.elapsed().as_millis().max(1);
         let rate = u128::from(self.received.load(Ordering::Relaxed)) * 1000 / milliseconds;
-        let mut line = format!("[{}{head}", "=".repeat(filled));
-        line += &" ".repeat((BAR + 1).saturating_sub(line.len()));
         let bytes = self.bytes.load(Ordering::Relaxed);
-        let _ = write!(
-            line,
-            "] {done} of {} files, {}, {}/s",
-            self.files,
+        format!(
+            "{}, {}, {}/s",
+            bar(done, self.files, "files"),
             amount(bytes),
             amount(u64::try_from(rate).unwrap_or(u64::MAX))
-        );
-        line
+        )
     }
 
     /// Draws until the other end of the channel is gone.

@@ -1,20 +1,25 @@
 //! The answers from which a starter is made, and their checks, which are those of any spec.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
-use firelay_yaml::diagnostic::{Diagnostic, Severity, Source};
+use firelay_yaml::diagnostic::{Diagnostic, Severity, render};
+use rayon::prelude::*;
 use serde::Serialize;
 
+use super::SPEC;
 use crate::{
     commands::{
         failure::{Failure, shell_word},
+        input,
         measure::{self, Fit},
         project::Project,
     },
+    declaration::{self, Kind},
     plan,
     profile::Profiles,
+    redact::redact_spec,
     schema,
-    spec::Composed,
+    spec::{Composed, Input, Part},
     template,
 };
 
@@ -36,14 +41,22 @@ pub struct Answers {
     pub(super) address: Option<String>,
     pub(super) control_planes: Vec<Machine>,
     pub(super) workers: Vec<Machine>,
+    /// MAC addresses by the name of a machine or range.
+    pub(super) macs: Vec<Machine>,
+    /// The file with the machines, as seen from here.
+    pub(super) inventory: Option<PathBuf>,
+    /// The network plugin; `None` is the default one.
+    pub(super) cni: Option<String>,
     pub(super) ssh_keys: Vec<String>,
     /// The spec's file as an argument of the suggested commands; empty for the default, which needs none.
     file: String,
+    /// The spec's file.
+    path: PathBuf,
     /// `delivery.pointer`, if the documents are larger than the platform's limit.
     pointer: Option<String>,
 }
 
-/// `NAME=ADDRESS`, either with a range.
+/// `NAME=ADDRESS`, either with a range; or `NAME=MAC`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Machine {
     name: String,
@@ -51,17 +64,29 @@ pub(super) struct Machine {
 }
 
 pub(super) fn machines(text: &str) -> Result<Vec<Machine>, String> {
+    pairs(text, "write a machine as NAME=ADDRESS")
+}
+
+/// Words `NAME=ADDRESS,ADDRESS`; the help is for one without `=`.
+pub(super) fn pairs(text: &str, help: &str) -> Result<Vec<Machine>, String> {
     let machine = |word: &str| match word.split_once('=') {
         Some((name, addresses)) => Ok(Machine {
             name: name.to_owned(),
             addresses: addresses.split(',').map(str::to_owned).collect(),
         }),
-        None => Err(format!("{word}: write a machine as NAME=ADDRESS")),
+        None => Err(format!("{word}: {help}")),
     };
     text.split_whitespace()
         .filter(|word| *word != NONE)
         .map(machine)
         .collect()
+}
+
+/// The key of the network plugin that a spec has by default.
+pub(super) fn default_plugin() -> &'static str {
+    let mut plugins = declaration::of(Kind::Cni);
+    let default = plugins.find(|plugin| plugin.default);
+    default.map_or(NONE, |plugin| plugin.key.as_str())
 }
 
 impl Answers {
@@ -87,8 +112,12 @@ impl Answers {
             address: None,
             control_planes: machines(CONTROL_PLANES).unwrap_or_default(),
             workers: Vec::new(),
+            macs: Vec::new(),
+            inventory: None,
+            cni: None,
             ssh_keys: Vec::new(),
             file: String::new(),
+            path: PathBuf::from(SPEC),
             pointer: None,
         }
     }
@@ -96,7 +125,8 @@ impl Answers {
     /// The answers for a spec in this file.
     pub fn in_file(self, path: &Path) -> Self {
         let file = format!(" {}", shell_word(path));
-        Self { file, ..self }
+        let path = path.to_owned();
+        Self { file, path, ..self }
     }
 
     pub(super) fn is_usual(&self) -> bool {
@@ -119,12 +149,90 @@ impl Answers {
             let follows = finding.code == "FL0114" && self.host.is_none();
             finding.severity == Severity::Error && !follows
         });
-        let lines: Vec<_> = errors.map(sentence).collect();
+        let source = redact_spec(&spec);
+        let lines: Vec<_> = errors
+            .map(|finding| match in_inventory(&spec, finding) {
+                true => render(&source, std::slice::from_ref(finding), false)
+                    .trim_end()
+                    .to_owned(),
+                false => sentence(finding),
+            })
+            .collect();
         if lines.is_empty() {
             Ok(())
         } else {
             Err(lines.join("\n"))
         }
+    }
+
+    /// The findings in the inventory, with the spec into which they point.
+    pub fn inventory_findings(&self, profiles: &Profiles) -> Result<(Composed, Vec<Diagnostic>), Failure> {
+        let spec = self.composed()?;
+        let findings = plan::load(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+        let findings = findings.into_iter().filter(|finding| in_inventory(&spec, finding));
+        let findings = findings.collect();
+        Ok((spec, findings))
+    }
+
+    /// The inventory's path, for messages.
+    pub fn inventory_name(&self) -> String {
+        let path = self.inventory.as_ref();
+        path.map_or_else(String::new, |path| path.display().to_string())
+    }
+
+    /// Every MAC address must be for a machine or range that was named.
+    pub fn check_macs(&self) -> Result<(), String> {
+        let named = |name: &str| {
+            self.control_planes
+                .iter()
+                .chain(&self.workers)
+                .any(|machine| machine.name == name)
+        };
+        match self.macs.iter().find(|mac| !named(&mac.name)) {
+            Some(mac) => Err(format!("{}: no machine or range has this name", mac.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The platform's machines can boot from the network, where a server identifies them by their MAC addresses.
+    pub fn boots_from_network(&self, profiles: &Profiles) -> bool {
+        profiles
+            .platform
+            .get(&self.platform)
+            .is_some_and(|platform| platform.pxe)
+    }
+
+    /// The question for the network plugin: which ones there are, and which fit the platform's limit.
+    pub fn plugins(&self, profiles: &Profiles) -> String {
+        let keys: Vec<_> = declaration::of(Kind::Cni).map(|plugin| plugin.key.as_str()).collect();
+        let fits = keys
+            .into_par_iter()
+            .filter_map(|key| Some((key, self.with_plugin(key).fit(profiles)?)));
+        let fits: Vec<_> = fits.collect();
+        let listed = |wanted: fn(&Fit) -> bool| {
+            let keys = fits.iter().filter(|(_, fit)| wanted(fit)).map(|(key, _)| *key);
+            keys.collect::<Vec<_>>().join(", ")
+        };
+        let whole = listed(|fit| matches!(fit, Fit::Whole));
+        match listed(|fit| matches!(fit, Fit::Pointer(_))).as_str() {
+            "" => format!("Network plugin ({whole}):"),
+            larger => format!(
+                "Network plugin. Documents fit the limit of {} with: {whole}.\nWith these, machines fetch the rest \
+                 of their documents from a store of yours: {larger}:",
+                self.platform
+            ),
+        }
+    }
+
+    fn with_plugin(&self, key: &str) -> Self {
+        let cni = Some(key.to_owned());
+        Self { cni, ..self.clone() }
+    }
+
+    /// Whether the documents fit; `None` for a spec that is refused.
+    fn fit(&self, profiles: &Profiles) -> Option<Fit> {
+        let project = Project::resolve(self.composed().ok()?, profiles.clone()).ok()?;
+        measure::fit(&project).ok()
     }
 
     /// The answers with a pointer where the documents need one to fit. Refused where they fit in no way.
@@ -143,8 +251,27 @@ impl Answers {
         Ok(self)
     }
 
-    fn composed(&self) -> Result<Composed, Failure> {
-        Ok(Composed::from(Source::new("the spec", self.spec()?)))
+    /// The spec of these answers, with its inventory.
+    pub(super) fn composed(&self) -> Result<Composed, Failure> {
+        let mut input = Input::default();
+        input.add("the spec", &self.path, self.spec()?, &mut input::read_include);
+        Ok(input.into())
+    }
+
+    /// The inventory's path as the spec names it: relative to the spec's folder.
+    fn inventory_from_spec(&self) -> Option<String> {
+        let inventory = self.inventory.as_ref()?;
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let is_below = folder.components().all(|part| matches!(part, Component::Normal(_)));
+        let path = match inventory.strip_prefix(folder) {
+            Ok(below) => below.to_owned(),
+            Err(_) if is_below && inventory.is_relative() => {
+                let up: PathBuf = folder.components().map(|_| Component::ParentDir).collect();
+                up.join(inventory)
+            }
+            Err(_) => std::path::absolute(inventory).unwrap_or_else(|_| inventory.clone()),
+        };
+        Some(path.display().to_string())
     }
 
     /// The spec, with comments.
@@ -170,10 +297,12 @@ impl Answers {
             provider: self.provider.as_deref().map(scalar),
             address: self.address.as_deref().map(scalar),
             pointer: self.pointer.as_deref(),
+            cni: self.cni.as_deref().map(scalar),
             ssh_keys: self.ssh_keys.iter().map(|key| scalar(key)).collect(),
+            inventory: self.inventory_from_spec().as_deref().map(scalar),
             machines: machines
                 .chain(workers)
-                .map(|(machine, roles)| line(machine, roles))
+                .map(|(machine, roles)| line(machine, roles, &self.macs))
                 .collect(),
         }
     }
@@ -191,7 +320,9 @@ struct Page<'a> {
     provider: Option<String>,
     address: Option<String>,
     pointer: Option<&'a str>,
+    cni: Option<String>,
     ssh_keys: Vec<String>,
+    inventory: Option<String>,
     machines: Vec<String>,
 }
 
@@ -204,10 +335,21 @@ fn scalar(text: &str) -> String {
     schema::flow(&text.into())
 }
 
-fn line(machine: &Machine, roles: &str) -> String {
-    let addresses: Vec<_> = machine.addresses.iter().map(|address| scalar(address)).collect();
-    let (name, addresses) = (scalar(&machine.name), addresses.join(", "));
-    format!("{{ name: {name}, roles: [{roles}], addresses: [{addresses}] }}")
+fn line(machine: &Machine, roles: &str, macs: &[Machine]) -> String {
+    let listed = |words: &[String]| words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", ");
+    let (name, addresses) = (scalar(&machine.name), listed(&machine.addresses));
+    let macs = macs.iter().find(|mac| mac.name == machine.name);
+    let macs = match macs.map(|macs| macs.addresses.as_slice()) {
+        None => String::new(),
+        Some([mac]) => format!(", mac: {}", scalar(mac)),
+        Some(macs) => format!(", macs: [{}]", listed(macs)),
+    };
+    format!("{{ name: {name}, roles: [{roles}], addresses: [{addresses}]{macs} }}")
+}
+
+fn in_inventory(spec: &Composed, finding: &Diagnostic) -> bool {
+    let number = finding.span.map(|span| spec.source().number(span.start));
+    number.is_some_and(|number| matches!(spec.part(number), Part::Inventory))
 }
 
 /// A finding without its place, in one line.

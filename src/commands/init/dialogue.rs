@@ -9,10 +9,18 @@ use super::{
 use crate::{commands::failure::Failure, profile::Profiles};
 
 /// Asks every question until its answer is valid; an empty line selects the value in brackets.
-pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write, profiles: &Profiles) -> Result<Answers, Failure> {
-    let mut answers = Answers::unasked(profiles);
+pub fn hold(
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+    profiles: &Profiles,
+    start: Answers,
+) -> Result<Answers, Failure> {
+    let mut answers = start;
     writeln!(output, "An empty answer takes what stands in brackets.")?;
     for question in QUESTIONS {
+        if !(question.asked)(&answers, profiles) {
+            continue;
+        }
         answers = ask(question, &answers, input, output, profiles)?;
     }
     Ok(answers)
@@ -44,7 +52,7 @@ fn ask(
 ) -> Result<Answers, Failure> {
     let usual = (question.usual)(answers);
     loop {
-        write!(output, "\n{}\n[{usual}] ", (question.words)(profiles))?;
+        write!(output, "\n{}\n[{usual}] ", (question.words)(answers, profiles))?;
         output.flush()?;
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
@@ -69,7 +77,7 @@ mod tests {
     fn talk(lines: &str) -> (Result<String, String>, String) {
         let profiles = Profiles::embedded().unwrap();
         let mut said = Vec::new();
-        let held = hold(&mut lines.as_bytes(), &mut said, &profiles);
+        let held = hold(&mut lines.as_bytes(), &mut said, &profiles, Answers::unasked(&profiles));
         let spec = match held {
             Ok(answers) => Ok(answers.spec().unwrap()),
             Err(Failure::Usage(why)) => Err(why),
@@ -83,7 +91,9 @@ mod tests {
         let (spec, said) = talk(&"\n".repeat(QUESTIONS.len()));
         let profiles = Profiles::embedded().unwrap();
         assert_eq!(spec.unwrap(), Answers::new(&profiles).spec().unwrap());
-        assert_eq!(said.matches("\n[").count(), QUESTIONS.len());
+        // The first platform's machines do not boot from the network, so MAC addresses are not asked for.
+        assert_eq!(said.matches("\n[").count(), QUESTIONS.len() - 1);
+        assert!(said.contains("fit the limit of aws with: "), "{said}");
     }
 
     #[test]
@@ -96,15 +106,22 @@ mod tests {
             "ubunto-24.04", // mistyped
             "debian-13",
             "metal",
+            "no-such.csv", // no file
+            "none",
             "cp1=10.0.0.300",            // no address
             "cp1=10.0.0.1 cp2=10.0.0.2", // an even number
             "cp{1..3}=10.0.0.1-10.0.0.3",
             "w1",          // no address
             "w1=10.0.0.2", // a control plane's
             "none",
+            "cp9=52:54:00:00:00:01",      // no machine
+            "cp{1..3}=52:54:00:00:00:01", // one for three
+            "cp{1..3}=52:54:00:00:00:01,52:54:00:00:00:02,52:54:00:00:00:03",
             "kubeVip", // no address
             "kubeVip=10.0.0.100",
             "",
+            "claico", // mistyped
+            "calico",
             "ssh-ed25519", // half a key
             "",
         ];
@@ -116,7 +133,8 @@ mod tests {
             "platform: metal\n",
             "  host: api.lab.example.com\n",
             "  provider: kubeVip\n  address: 10.0.0.100\n",
-            "  - { name: \"cp{1..3}\", roles: [control-plane, worker], addresses: [10.0.0.1-10.0.0.3] }\n",
+            "  cni: calico #",
+            "addresses: [10.0.0.1-10.0.0.3], macs: [\"52:54:00:00:00:01\", \"52:54:00:00:00:02\", \"52:54:00:00:00:03\"] }\n",
         ] {
             assert!(spec.contains(text), "{text}\n{spec}");
         }
@@ -130,6 +148,10 @@ mod tests {
             "the address 10.0.0.2 is given twice",
             "kube-vip without an address",
             "not a public SSH key",
+            "no-such.csv: there is no such file",
+            "no machine or range has this name",
+            "one MAC address for several machines",
+            "did you mean `calico`?",
         ] {
             assert!(said.contains(text), "{text}\n{said}");
         }

@@ -3,6 +3,7 @@
 mod answers;
 mod dialogue;
 mod gitignore;
+mod layout;
 mod questions;
 
 use std::{
@@ -15,14 +16,18 @@ use questions::QUESTIONS;
 
 use super::{
     failure::{Failure, shell_word},
-    git, schema, streams,
+    git,
+    project::{Project, print_findings, refusal},
+    schema, streams,
 };
 use crate::{
     cli::{Init, InitAnswers},
     disk::{self, Access},
     profile::Profiles,
+    redact::redact_spec,
     secrets,
 };
+use firelay_yaml::diagnostic;
 
 /// The schema's path in the first line of a starter.
 const SCHEMA: &str = "firelay.schema.json";
@@ -40,18 +45,22 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     // Reported before the questions rather than after them.
     file.filter(|path| path.exists())
         .map_or(Ok(()), |path| Err(exists(path)))?;
+    let place = |answers: Answers| match file.filter(|path| *path != Path::new(SPEC)) {
+        Some(path) => answers.in_file(path),
+        None => answers,
+    };
     let answers = if asks {
-        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr().lock(), &profiles)?
+        let start = place(Answers::unasked(&profiles));
+        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr().lock(), &profiles, start)?
     } else {
-        from_flags(&args.answers, &profiles)?
+        from_flags(&args.answers, &profiles, place(Answers::new(&profiles)))?
     };
     let answers = answers.fitted(&profiles)?;
-    let named = file.filter(|path| *path != Path::new(SPEC));
-    let text = match named {
-        Some(path) => answers.in_file(path).spec()?,
-        None => answers.spec()?,
-    };
-    file.map_or_else(|| streams::data(&text), |path| write(path, &text))?;
+    let text = answers.spec()?;
+    match file {
+        Some(path) => write(path, &text, &layout(&answers, &profiles)?)?,
+        None => streams::data(&text)?,
+    }
     let spec = file.unwrap_or(Path::new(SPEC));
     if args.gitignore || (asks && file.is_some() && wants_gitignore(spec)?) {
         gitignore::add(spec)?;
@@ -75,24 +84,44 @@ fn exists(path: &Path) -> Failure {
     Failure::Io(format!("{} exists and is not overwritten", path.display()))
 }
 
-/// The spec of some flags.
-pub fn spec(flags: &InitAnswers, profiles: &Profiles) -> Result<String, Failure> {
-    from_flags(flags, profiles)?.fitted(profiles)?.spec()
+/// The layout of the cluster.
+fn layout(answers: &Answers, profiles: &Profiles) -> Result<String, Failure> {
+    let project = Project::resolve(answers.composed()?, profiles.clone());
+    // The answers were checked, so there is a plan.
+    Ok(project.map_or_else(|_| String::new(), |project| layout::text(&project.plan)))
 }
 
-fn from_flags(flags: &InitAnswers, profiles: &Profiles) -> Result<Answers, Failure> {
-    let mut answers = Answers::new(profiles);
+/// The spec of some flags.
+pub fn spec(flags: &InitAnswers, profiles: &Profiles) -> Result<String, Failure> {
+    from_flags(flags, profiles, Answers::new(profiles))?
+        .fitted(profiles)?
+        .spec()
+}
+
+fn from_flags(flags: &InitAnswers, profiles: &Profiles, start: Answers) -> Result<Answers, Failure> {
+    let mut answers = start;
     for question in QUESTIONS {
         if let Some(text) = (question.flag)(flags) {
             answers = question.answer(&answers, &text).map_err(Failure::Usage)?;
         }
     }
+    refuse_inventory(&answers, profiles)?;
     answers.check(profiles).map_err(Failure::Usage)?;
     Ok(answers)
 }
 
-/// Writes the spec, and the schema beside it if it is missing.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Prints the findings in an inventory like those in any spec.
+fn refuse_inventory(answers: &Answers, profiles: &Profiles) -> Result<(), Failure> {
+    let (spec, findings) = answers.inventory_findings(profiles)?;
+    print_findings(&redact_spec(&spec), &findings);
+    match diagnostic::refuse(&findings) {
+        true => Err(Failure::Refused(refusal(&answers.inventory_name(), &findings))),
+        false => Ok(()),
+    }
+}
+
+/// Writes the spec, and the schema beside it if it is missing. Then shows the layout.
+fn write(path: &Path, text: &str, layout: &str) -> Result<(), Failure> {
     create(path, text)?;
     let beside: PathBuf = path.parent().unwrap_or(Path::new("")).join(SCHEMA);
     let mut wrote = path.display().to_string();
@@ -100,6 +129,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
         create(&beside, &schema::text()?)?;
         wrote = format!("{wrote} and {}", beside.display());
     }
+    streams::tell(layout);
     streams::tell(format_args!("wrote {wrote}; next: firelay check {}", shell_word(path)));
     Ok(())
 }

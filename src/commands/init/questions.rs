@@ -1,6 +1,6 @@
 //! The questions for a starter.
 
-use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, machines};
+use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, default_plugin, machines, pairs};
 use crate::{cli::InitAnswers, profile::Profiles};
 
 /// One question, in the order of asking.
@@ -8,7 +8,9 @@ pub struct Question {
     /// The flag's name, for messages about its value.
     pub name: &'static str,
     /// The question.
-    pub words: fn(&Profiles) -> String,
+    pub words: fn(&Answers, &Profiles) -> String,
+    /// Whether it is asked after these answers.
+    pub asked: fn(&Answers, &Profiles) -> bool,
     /// The default answer.
     pub usual: fn(&Answers) -> String,
     /// The answer of the flags.
@@ -40,50 +42,74 @@ impl Question {
 pub const QUESTIONS: &[Question] = &[
     Question {
         name: "--name",
-        words: |_| "Name of the cluster:".to_owned(),
+        words: |_, _| "Name of the cluster:".to_owned(),
+        asked: always,
         usual: |answers| answers.name.clone(),
         flag: |flags| flags.name.clone(),
         take: Take::Word(|answers| &mut answers.name),
     },
     Question {
         name: "--kubernetes",
-        words: |_| "Version of Kubernetes:".to_owned(),
+        words: |_, _| "Version of Kubernetes:".to_owned(),
+        asked: always,
         usual: |answers| answers.kubernetes.clone(),
         flag: |flags| flags.kubernetes.clone(),
         take: Take::Word(|answers| &mut answers.kubernetes),
     },
     Question {
         name: "--os",
-        words: |profiles| {
+        words: |_, profiles| {
             format!(
                 "System of the machines ({}, …):",
                 profiles.suggested_systems().join(", ")
             )
         },
+        asked: always,
         usual: |answers| answers.os.clone(),
         flag: |flags| flags.os.clone(),
         take: Take::Word(|answers| &mut answers.os),
     },
     Question {
         name: "--platform",
-        words: |profiles| format!("Where they run ({}):", profiles.suggested_platforms().join(", ")),
+        words: |_, profiles| format!("Where they run ({}):", profiles.suggested_platforms().join(", ")),
+        asked: always,
         usual: |answers| answers.platform.clone(),
         flag: |flags| flags.platform.clone(),
         take: Take::Word(|answers| &mut answers.platform),
     },
     Question {
+        name: "--nodes",
+        words: |_, _| {
+            "CSV file with the machines (columns name, role, address, and if needed mac, uuid, labels); `none` if you \
+                name them here:"
+                .to_owned()
+        },
+        asked: always,
+        usual: |_| NONE.to_owned(),
+        flag: |flags| flags.nodes.as_ref().map(|path| path.display().to_string()),
+        take: Take::Read(|answers, text| {
+            if text != NONE {
+                answers.inventory = Some(text.into());
+                (answers.control_planes, answers.workers) = (Vec::new(), Vec::new());
+            }
+            Ok(())
+        }),
+    },
+    Question {
         name: "--control-plane",
-        words: |_| {
+        words: |_, _| {
             "Control planes, 1, 3 or 5, as NAME=ADDRESS with blanks between; ranges are cp{1..3}=10.0.0.11-10.0.0.13:"
                 .to_owned()
         },
+        asked: by_hand,
         usual: |_| CONTROL_PLANES.to_owned(),
         flag: |flags| joined(&flags.control_planes),
         take: Take::Read(|answers, text| machines(text).map(|machines| answers.control_planes = machines)),
     },
     Question {
         name: "--worker",
-        words: |_| "Workers, likewise; `none` if pods run on the control planes:".to_owned(),
+        words: |_, _| "Workers, likewise; `none` if pods run on the control planes:".to_owned(),
+        asked: by_hand,
         usual: |answers| if answers.is_usual() { WORKERS } else { NONE }.to_owned(),
         flag: |flags| {
             let none = || (!flags.control_planes.is_empty()).then(|| NONE.to_owned());
@@ -92,12 +118,29 @@ pub const QUESTIONS: &[Question] = &[
         take: Take::Read(|answers, text| machines(text).map(|machines| answers.workers = machines)),
     },
     Question {
+        name: "--mac",
+        words: |_, _| {
+            "MAC addresses of their boot interfaces, as NAME=MAC with blanks between; those of a range with commas \
+                between; `none` if you write them later:"
+                .to_owned()
+        },
+        // Elsewhere no program reads them.
+        asked: |answers, profiles| by_hand(answers, profiles) && answers.boots_from_network(profiles),
+        usual: |_| NONE.to_owned(),
+        flag: |flags| joined(&flags.macs),
+        take: Take::Read(|answers, text| {
+            answers.macs = pairs(text, "write a MAC address as NAME=MAC")?;
+            answers.check_macs()
+        }),
+    },
+    Question {
         name: "--endpoint-provider",
-        words: |_| {
+        words: |_, _| {
             "Provider of the endpoint: `external` (your load balancer), `local` (a proxy on each worker), or \
                 `kubeVip=ADDRESS` (an address of their network that no machine has):"
                 .to_owned()
         },
+        asked: always,
         usual: |_| "external".to_owned(),
         flag: |flags| flags.endpoint_provider.clone(),
         take: Take::Read(|answers, text| {
@@ -109,7 +152,8 @@ pub const QUESTIONS: &[Question] = &[
     },
     Question {
         name: "--endpoint",
-        words: |_| "Name under which everybody reaches the API:".to_owned(),
+        words: |_, _| "Name under which everybody reaches the API:".to_owned(),
+        asked: always,
         usual: Answers::host,
         flag: |flags| flags.endpoint.clone(),
         take: Take::Read(|answers, text| {
@@ -118,8 +162,20 @@ pub const QUESTIONS: &[Question] = &[
         }),
     },
     Question {
+        name: "--cni",
+        words: |answers, profiles| answers.plugins(profiles),
+        asked: always,
+        usual: |_| default_plugin().to_owned(),
+        flag: |flags| flags.cni.clone(),
+        take: Take::Read(|answers, text| {
+            answers.cni = Some(text.to_owned()).filter(|text| text != default_plugin());
+            Ok(())
+        }),
+    },
+    Question {
         name: "--ssh-key",
-        words: |_| "Public SSH key of who may log in, or `none`:".to_owned(),
+        words: |_, _| "Public SSH key of who may log in, or `none`:".to_owned(),
+        asked: always,
         usual: |_| NONE.to_owned(),
         flag: |flags| (!flags.ssh_keys.is_empty()).then(|| flags.ssh_keys.join("\n")),
         take: Take::Read(|answers, text| {
@@ -129,6 +185,15 @@ pub const QUESTIONS: &[Question] = &[
         }),
     },
 ];
+
+fn always(_: &Answers, _: &Profiles) -> bool {
+    true
+}
+
+/// The machines are named one by one.
+fn by_hand(answers: &Answers, _: &Profiles) -> bool {
+    answers.inventory.is_none()
+}
 
 fn joined(machines: &[String]) -> Option<String> {
     (!machines.is_empty()).then(|| machines.join(" "))

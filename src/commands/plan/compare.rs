@@ -9,11 +9,16 @@ use std::{
 use firelay_verify::{Fetch, Machine, Tree};
 
 use super::super::{
-    assembly::for_each_node, documents::Documents, failure::Failure, project::Project, rendered::Rendered,
-    state::Update, why,
+    assembly::{Assembly, for_each_node},
+    documents::Documents,
+    failure::Failure,
+    project::Project,
+    rendered::Rendered,
+    state::Update,
+    why,
 };
 use crate::{
-    changes::{self, FileChange, MachineChange},
+    changes::{self, FieldChange, FileChange, MachineChange},
     encoding::sha256_hex,
     node::MANIFESTS,
     plan::{ManifestPlan, NodePlan},
@@ -50,18 +55,7 @@ pub(super) fn changes(
             return Ok(change);
         }
         let old = last.map(|last| unpacked(&last.manifest, node, &|path| fs::read(last.root.join(path)), &last.root));
-        let by_path: BTreeMap<_, _> = files.iter().map(|(file, bytes)| (file.path.as_str(), *bytes)).collect();
-        let manifest = Manifest {
-            files: files.iter().map(|(file, _)| file.clone()).collect(),
-            ..Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), "")
-        };
-        let fetch = |path: &str| {
-            by_path
-                .get(path)
-                .map(|bytes| bytes.to_vec())
-                .ok_or(io::ErrorKind::NotFound.into())
-        };
-        let new = unpacked(&manifest, node, &fetch, Path::new("the new tree"))?;
+        let new = unpacked_new(project, node, &files)?;
         Ok(changed(
             node,
             old.transpose()?.flatten().as_ref(),
@@ -73,6 +67,36 @@ pub(super) fn changes(
     update.configure(&mut changes);
     explain(project, &mut changes)?;
     Ok(changes)
+}
+
+/// The machine that a new document of a node makes.
+pub(in super::super) fn assembled(
+    project: &Project,
+    assembly: &Assembly<'_>,
+    node: &NodePlan,
+) -> Result<Option<Machine>, Failure> {
+    let documents = Documents::of(assembly, node)?;
+    let files: Vec<_> = documents.files().into_iter().map(described).collect();
+    unpacked_new(project, node, &files)
+}
+
+fn unpacked_new(
+    project: &Project,
+    node: &NodePlan,
+    files: &[(ManifestFile, &[u8])],
+) -> Result<Option<Machine>, Failure> {
+    let by_path: BTreeMap<_, _> = files.iter().map(|(file, bytes)| (file.path.as_str(), *bytes)).collect();
+    let manifest = Manifest {
+        files: files.iter().map(|(file, _)| file.clone()).collect(),
+        ..Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), "")
+    };
+    let fetch = |path: &str| {
+        by_path
+            .get(path)
+            .map(|bytes| bytes.to_vec())
+            .ok_or(io::ErrorKind::NotFound.into())
+    };
+    unpacked(&manifest, node, &fetch, Path::new("the new tree"))
 }
 
 /// The changes of members of etcd that a render is about to put in place, where the loss of one matters.
@@ -143,8 +167,7 @@ pub(in super::super) fn changed(
 ) -> MachineChange {
     let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
     let own: BTreeSet<_> = node.host.files.iter().map(|file| file.path.as_str()).collect();
-    let is_own = |path: &str| own.contains(path) || secrets.manifests.contains(path);
-    let is_secret = |path: &str, value: &str| is_own(path) || secrets.are_in(value);
+    let is_secret = |path: &str, change: &FieldChange| own.contains(path) || secrets.hide(path, change);
     match (old, new) {
         (Some(old), Some(new)) => change.with_files(changes::compare(old, new, &is_secret)),
         _ => change.whole(changes::Action::Replace, "its document cannot be unpacked".to_owned()),
@@ -201,8 +224,10 @@ impl Secrets {
         }
     }
 
-    fn are_in(&self, value: &str) -> bool {
-        self.values.iter().any(|secret| value.contains(secret.as_str()))
+    /// Whether a field of a file may hold one.
+    pub(in super::super) fn hide(&self, path: &str, change: &FieldChange) -> bool {
+        let is_in = |value: &String| self.values.iter().any(|secret| value.contains(secret.as_str()));
+        self.manifests.contains(path) || change.old.iter().chain(&change.new).any(is_in)
     }
 }
 

@@ -209,7 +209,8 @@ pub(in super::super) fn file(file: &FileChange) -> Vec<String> {
     lines
 }
 
-fn field(change: &FieldChange) -> String {
+/// A field before and now.
+pub(in super::super) fn field(change: &FieldChange) -> String {
     let FieldChange {
         field,
         old,

@@ -118,6 +118,9 @@ host_settings!(level! {
         pub roles: RoleSettings,
         /// Machines whose names and addresses are known.
         pub nodes: Spanned<Vec<Spanned<Node>>>,
+        /// A CSV file with machines, relative to this file. Its columns are `name`, `role`, `address` and, if needed, `mac`,
+        /// `uuid` and `labels`. An entry of `nodes` with the same name changes that machine.
+        pub nodes_from: Option<Spanned<String>>,
         /// Machines whose names are not known yet.
         #[serde(default)]
         pub pools: Vec<Spanned<Pool>>,

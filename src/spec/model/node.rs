@@ -139,6 +139,9 @@ with_node_settings! {
         pub addresses: Spanned<Vec<Spanned<String>>>,
         /// MAC address of the boot interface; stands in manifest.json for what serves documents by it.
         pub mac: Option<Spanned<String>>,
+        /// MAC addresses of several machines, one for each name, in the order of the names.
+        #[serde(default)]
+        pub macs: Vec<Spanned<String>>,
         /// SMBIOS system UUID of the machine, likewise: `dmidecode -s system-uuid`.
         pub uuid: Option<Spanned<String>>,
     }

@@ -57,6 +57,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-rotate", &["secrets", "rotate", "--help"]),
         case("help-secrets-token", &["secrets", "token", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-diff", &["diff", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
         case("help-report", &["report", "--help"]),
@@ -77,6 +78,19 @@ fn helps() -> Vec<Case> {
     ]
 }
 
+const INVENTORY: &str = "\
+name,role,address,mac,labels
+cp1,control-plane,10.0.0.11,52:54:00:12:34:01,
+w1,worker,10.0.0.21,52:54:00:12:34:21,tier=app;rack=7
+";
+
+/// A directory with an inventory.
+fn listed(inventory: &str) -> Desk {
+    let desk = Desk::empty();
+    desk.write("inventory.csv", inventory);
+    desk
+}
+
 fn successes() -> Vec<Case> {
     let warned = Desk::empty();
     warned.write("cluster.yaml", WARNED);
@@ -84,6 +98,33 @@ fn successes() -> Vec<Case> {
         ("init", Desk::empty(), &["init"], 0),
         ("init-file", Desk::empty(), &["init", "lab cluster.yaml"], 0),
         ("init-flags", Desk::empty(), INIT, 0),
+        (
+            "init-nodes",
+            listed(INVENTORY),
+            &["init", "--nodes", "inventory.csv", "--cni", "calico"],
+            0,
+        ),
+        (
+            "init-nodes-file",
+            listed(INVENTORY),
+            &["init", "--nodes", "inventory.csv", "--platform", "metal", "lab.yaml"],
+            0,
+        ),
+        (
+            "init-macs",
+            Desk::empty(),
+            &[
+                "init",
+                "--platform",
+                "metal",
+                "--mac",
+                "cp1=52:54:00:12:34:01",
+                "--mac",
+                "worker-{1..3}=52:54:00:12:34:21,52:54:00:12:34:22,52:54:00:12:34:23",
+                "lab.yaml",
+            ],
+            0,
+        ),
         ("check", Desk::of("external-etcd"), &["check"], 0),
         ("check-pool", Desk::of("mixed"), &["check"], 0),
         ("check-warnings", warned, &["check"], 0),
@@ -321,6 +362,32 @@ fn failures() -> Vec<Case> {
             &["explain", "kubernetes.kubelet.config.maxPod"],
             2,
         ),
+        (
+            "init-nodes-mistakes",
+            listed(&INVENTORY.replace("10.0.0.21", "10.0.0.211.1").replace("34:21", "34:01")),
+            &["init", "--nodes", "inventory.csv"],
+            3,
+        ),
+        (
+            "init-nodes-missing",
+            Desk::empty(),
+            &["init", "--nodes", "inventory.csv"],
+            2,
+        ),
+        (
+            "init-mac-unknown",
+            Desk::empty(),
+            &["init", "--mac", "cp9=52:54:00:12:34:01"],
+            2,
+        ),
+        ("diff-mixed", Desk::of("single-node"), &["diff", "cluster.yaml", "."], 2),
+        (
+            "diff-missing",
+            Desk::of("single-node"),
+            &["diff", "cluster.yaml", "prod.yaml"],
+            1,
+        ),
+        ("init-cni-mistyped", Desk::empty(), &["init", "--cni", "claico"], 2),
         ("init-mistyped", Desk::empty(), &["init", "--os", "ubunto-24.04"], 2),
         (
             "init-even",

@@ -213,10 +213,13 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/errors/fl00-form.md",
         Example("ha-ubuntu"),
-        &[(
-            "firelay check --set",
-            Run("echo 'proxy: { http: \"http://proxy.example.com:3128\" }' >>cluster.yaml"),
-        )],
+        &[
+            (
+                "firelay check --set",
+                Run("echo 'proxy: { http: \"http://proxy.example.com:3128\" }' >>cluster.yaml"),
+            ),
+            ("name,role,address", Text),
+        ],
     ),
     page(
         "docs/first-cluster.md",
@@ -431,6 +434,7 @@ pub const PAGES: &[Page] = &[
                 "firelay render base.yaml prod.yaml",
                 Run("cp cluster.yaml base.yaml; echo 'timezone: Europe/Berlin' >prod.yaml"),
             ),
+            ("name,role,address", Text),
         ],
     ),
     page(
@@ -458,6 +462,10 @@ pub const PAGES: &[Page] = &[
             ),
             ("firelay plan", RUN),
             ("cluster prod, founded", Text),
+            (
+                "firelay diff out.old out",
+                Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
+            ),
             ("git worktree add", Read),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
