@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
-use super::{addresses::count, machines::NodeGroup, report::Report};
+use super::{group_addresses::count, machines::NodeGroup, report::Report};
 use crate::spec::Node;
 
 /// The bit of the first octet that marks a group address (RFC 9542 §2.1).

@@ -7,7 +7,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{RoleSet, addresses, names, ranges, report::Report};
+use super::{RoleSet, group_addresses, names, ranges, report::Report};
 use crate::spec::{Node, Role, Spec};
 
 /// One entry of `nodes`.
@@ -61,7 +61,7 @@ fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> Node
         names.clear();
     }
     *left -= names.len();
-    let addresses = addresses::of_row(node, names.len(), report);
+    let addresses = group_addresses::of_row(node, names.len(), report);
     NodeGroup {
         node,
         roles: roles(&node.roles, report),

@@ -16,6 +16,7 @@ mod endpoint;
 mod etcd;
 mod extra_outputs;
 mod fields;
+mod group_addresses;
 mod host;
 mod images;
 mod inheritance;

@@ -176,20 +176,6 @@ fn the_starter_renders_and_is_not_overwritten() {
 }
 
 #[test]
-fn every_os_and_platform_that_the_starter_names_can_be_had() {
-    let starter = Desk::empty().run(&["init"]).stdout;
-    let profiles = Profiles::embedded().unwrap();
-    let comments: String = starter
-        .lines()
-        .filter_map(|line| line.strip_prefix("# "))
-        .collect::<Vec<_>>()
-        .join("\n");
-    for name in profiles.os.keys().chain(profiles.platform.keys()) {
-        assert!(comments.contains(name.as_str()), "{name} is not in\n{starter}");
-    }
-}
-
-#[test]
 fn every_example_is_without_a_warning() {
     for example in support::examples() {
         let arguments = ["check", "--strict", example.spec.to_str().unwrap()];
