@@ -22,18 +22,22 @@ const LINE: Duration = Duration::from_secs(10);
 /// Runs work on some machines; it counts those that are done.
 pub fn counted<R>(machines: usize, run: impl FnOnce(&AtomicUsize) -> R) -> R {
     let done = AtomicUsize::new(0);
-    shown(
-        |_| bar(done.load(Ordering::Relaxed), machines, "machines"),
-        || run(&done),
-    )
+    let text = |terminal: bool, _| {
+        let done = done.load(Ordering::Relaxed);
+        match terminal {
+            true => bar(done, machines, "machines"),
+            false => format!("{done} of {machines} machines"),
+        }
+    };
+    shown(text, || run(&done))
 }
 
 /// Runs work that has no parts to count.
 pub fn during<R>(what: &str, run: impl FnOnce() -> R) -> R {
-    shown(|time: Duration| format!("{what}: {} s", time.as_secs()), run)
+    shown(|_, time: Duration| format!("{what}: {} s", time.as_secs()), run)
 }
 
-fn shown<R>(text: impl Fn(Duration) -> String + Send, run: impl FnOnce() -> R) -> R {
+fn shown<R>(text: impl Fn(bool, Duration) -> String + Send, run: impl FnOnce() -> R) -> R {
     let (running, over) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || show(&over, text));
@@ -44,13 +48,13 @@ fn shown<R>(text: impl Fn(Duration) -> String + Send, run: impl FnOnce() -> R) -
 }
 
 /// Shows the text until the other end of the channel is gone, and then removes it from the terminal.
-fn show(over: &Receiver<()>, text: impl Fn(Duration) -> String) {
+fn show(over: &Receiver<()>, text: impl Fn(bool, Duration) -> String) {
     let (begun, terminal) = (Instant::now(), io::stderr().is_terminal());
     let pause = if terminal { REDRAW } else { LINE };
     let mut next = if terminal { FIRST } else { LINE };
     let mut drawn = false;
     while over.recv_timeout(next) == Err(RecvTimeoutError::Timeout) {
-        let text = text(begun.elapsed());
+        let text = text(terminal, begun.elapsed());
         match terminal {
             true => write(&format!("\r\u{1b}[K{text}")),
             false => write(&format!("{text}\n")),

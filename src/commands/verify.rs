@@ -85,7 +85,8 @@ pub fn staged(
     let fetch = |path: &str| writer.content(path);
     let now = OffsetDateTime::now_utc().max(issued);
     let (manifest, founded) = (manifest.to_json(), manifest.founded);
-    let verified = verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
+    let check = || verify::verify_chosen(manifest.as_bytes(), &fetch, out, now, verify::PART, chosen);
+    let verified = progress::during("verifying", check);
     let mut findings = verified?.findings;
     // In an existing cluster machines have their own dates, which the record's rules have checked.
     let is_dated = |finding: &Finding| founded && TIME.contains(&finding.code);

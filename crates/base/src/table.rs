@@ -68,6 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_bar_is_as_long_at_the_end_as_at_the_beginning() {
+        assert_eq!(bar(0, 2, "files"), "[>                       ] 0 of 2 files");
+        assert_eq!(bar(1, 2, "files"), "[============>           ] 1 of 2 files");
+        assert_eq!(bar(2, 2, "files"), "[========================] 2 of 2 files");
+        assert_eq!(bar(0, 0, "files"), "[>                       ] 0 of 0 files");
+    }
+
+    #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["cp1", "9"], ["worker-1", "1200"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use firelay_base::table::{Column, table};
 use serde::Serialize;
 
 use super::{
@@ -44,7 +45,7 @@ pub fn run(args: &ArtifactsList) -> Result<(), Failure> {
             fetched,
         }),
         Inventory::Spdx => streams::json(&spdx::document(&plan.name, &files, &images, &spdx::now()?)),
-        Inventory::Text => streams::data(&text(&files, &images)),
+        Inventory::Text => streams::text(&text(&files, &images)),
     }
 }
 
@@ -53,22 +54,28 @@ fn size(file: &File, directory: &Path) -> Option<u64> {
     about.is_file().then_some(about.len())
 }
 
-/// A line for each file (name, version, architectures, bytes or `-`, SHA-256, URL), then one for each image.
+/// A line for each file, with `-` for bytes that are not known, then one for each image.
 fn text(files: &[File], images: &[Image]) -> String {
-    let width = files.iter().map(|file| file.name.len()).max().unwrap_or_default();
     let row = |file: &File| {
         let architectures: Vec<_> = file.architectures.iter().map(ToString::to_string).collect();
-        let version = file.version.as_deref().unwrap_or("-");
-        let size = file.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
-        format!(
-            "{:<width$} {version:<9} {:<11} {size:>10}  {}  {}\n",
-            file.name,
+        vec![
+            file.name.clone(),
+            file.version.as_deref().unwrap_or("-").to_owned(),
             architectures.join(","),
-            file.sha256,
-            file.upstream.as_ref().unwrap_or(&file.url)
-        )
+            file.size.map_or_else(|| "-".to_owned(), |size| size.to_string()),
+            file.sha256.clone(),
+            file.upstream.as_ref().unwrap_or(&file.url).clone(),
+        ]
     };
-    let files: String = files.iter().map(row).collect();
-    let images: String = images.iter().map(|image| format!("image {}\n", image.image)).collect();
-    files + &images
+    let columns = [
+        Column::left("FILE"),
+        Column::left("VERSION"),
+        Column::left("ARCH"),
+        Column::right("BYTES"),
+        Column::left("SHA256"),
+        Column::left("URL"),
+    ];
+    let files = table(&columns, &files.iter().map(row).collect::<Vec<_>>());
+    let images: Vec<_> = images.iter().map(|image| vec![image.image.clone()]).collect();
+    format!("{files}\n{}", table(&[Column::left("IMAGE")], &images))
 }
