@@ -1,56 +1,159 @@
 //! `adopt`: the bundle, the spec and the record of a cluster that something else created.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
-use firelay_yaml::diagnostic::{Diagnostic, Source, Span, refuse};
+use firelay_yaml::diagnostic::{self, Diagnostic, Source, Span};
 use time::OffsetDateTime;
 
 use super::{
-    bundle::{bundle_path, save_bundle},
-    failure::Failure,
+    bundle::{bundle_path, is_missing, save_bundle},
+    failure::{Failure, shell_word},
     git,
-    project::{print_findings, refusal},
+    input::entries,
+    project::{ProfileSet, Project, load_profiles, print_findings, refusal},
     secrets::recipients,
+    state::{State, whole_second},
+    streams::{self, counted},
 };
 use crate::{
-    adopt::pki::{self, PkiFile},
+    adopt::{
+        self, Answers, Draft, Objects,
+        pki::{self, PkiFile},
+    },
+    age::Recipient,
     cli::{Adopt, IdentityArg, Inputs, SpecArgs},
+    disk::{self, Access},
+    plan::Plan,
+    record::Record,
+    redact::redact_spec,
     secret::Secret,
-    secrets::{Bundle, Roots},
+    secrets::{Bundle, PrivateKey, Roots},
 };
 
 /// Larger than any file of a PKI.
 const LARGEST: u64 = 1 << 20;
+/// The first lines of a spec.
+const HEAD: &str = "# The cluster as `firelay adopt` found it. `firelay explain` describes each key.\n";
 
 /// Runs the verb.
 pub fn run(args: &Adopt) -> Result<(), Failure> {
     let recipients = recipients(&args.recipients)?;
-    let mut source = Source::default();
-    let files = pki_files(&args.pki, &mut source);
-    let (roots, findings) = pki::roots(&files, OffsetDateTime::now_utc());
-    print_findings(&source, &findings);
-    let roots = roots.ok_or_else(|| refused(args, &findings))?;
-    let bundle = bundle(args.name.as_deref().unwrap_or_default(), roots, recipients)?;
-    let path = bundle_path(&inputs(args));
-    save_bundle(&path, &bundle)?;
-    git::warn_of_bundle(&path);
-    Ok(())
+    let state = State::open(args.state.as_deref(), &inputs(args))?;
+    refuse_existing(args, &state)?;
+    let mut evidence = Evidence::read(args)?;
+    let Some(roots) = evidence.roots.take() else {
+        return Err(evidence.refuse());
+    };
+    let Some(objects) = evidence.objects.take() else {
+        evidence.print();
+        return write_bundle(args, args.name.as_deref().unwrap_or_default(), roots, recipients).map(|_| ());
+    };
+    evidence.findings.extend(adopt::check_authorities(&objects, &roots));
+    let Some(draft) = evidence.draft(args, &objects, &roots) else {
+        return Err(evidence.refuse());
+    };
+    let plan = match is_missing(&args.spec) {
+        true => make_spec(args, &draft, evidence)?,
+        false => check_spec(args, &draft, evidence)?,
+    };
+    let bundle = write_bundle(args, &plan.name, roots, recipients)?;
+    write_record(&state, &plan, &bundle, (&draft, &objects))
 }
 
-fn refused(args: &Adopt, findings: &[Diagnostic]) -> Failure {
-    Failure::Refused(refusal(&args.pki.display().to_string(), findings))
-}
-
-fn bundle(name: &str, roots: Roots, recipients: Vec<crate::age::Recipient>) -> Result<Bundle, Failure> {
-    let bundle = Bundle::of_roots(name, roots, OffsetDateTime::now_utc(), &mut getrandom::fill)?;
-    Ok(Bundle { recipients, ..bundle })
+/// A cluster is adopted once; what is there is not overwritten.
+fn refuse_existing(args: &Adopt, state: &State) -> Result<(), Failure> {
+    let bundle = bundle_path(&inputs(args));
+    let record = state.record().map(|_| &state.path);
+    let exists = (!is_missing(&bundle)).then_some(&bundle).or(record);
+    if let Some(path) = exists {
+        return Err(Failure::Refused(format!(
+            "{} exists and is not overwritten\n  = help: the cluster is adopted already; `firelay plan` compares it with the spec",
+            path.display()
+        )));
+    }
+    match args.from.is_empty() && args.name.is_none() {
+        false => Ok(()),
+        true => Err(Failure::Usage(
+            "the cluster has no name: give --name, or the objects of the cluster with --from".to_owned(),
+        )),
+    }
 }
 
 fn inputs(args: &Adopt) -> Inputs {
     Inputs {
-        spec: SpecArgs::from(args.spec.as_path()),
+        spec: spec_args(args),
         secrets: args.secrets.clone(),
         identity: IdentityArg::default(),
+    }
+}
+
+fn spec_args(args: &Adopt) -> SpecArgs {
+    SpecArgs {
+        profiles: args.profiles.clone(),
+        ..SpecArgs::from(args.spec.as_path())
+    }
+}
+
+/// The files of a cluster, and the findings about them.
+struct Evidence {
+    source: Source,
+    findings: Vec<Diagnostic>,
+    roots: Option<Roots>,
+    /// Absent without `--from`.
+    objects: Option<Objects>,
+    /// Where the first object is.
+    place: Span,
+}
+
+impl Evidence {
+    fn read(args: &Adopt) -> Result<Self, Failure> {
+        let mut source = Source::default();
+        let files = pki_files(&args.pki, &mut source);
+        let (roots, mut findings) = pki::roots(&files, OffsetDateTime::now_utc());
+        let first = source.texts().len();
+        for path in &args.from {
+            add_objects(path, &mut source)?;
+        }
+        let (objects, broken) = Objects::read(&source, first);
+        findings.extend(broken);
+        let start = source.texts().get(first).map_or(0, |text| text.start);
+        Ok(Self {
+            source,
+            findings,
+            roots,
+            objects: (!args.from.is_empty()).then_some(objects),
+            place: Span { start, end: start },
+        })
+    }
+
+    /// The spec of the cluster, if nothing is wrong so far.
+    fn draft(&mut self, args: &Adopt, objects: &Objects, roots: &Roots) -> Option<Draft> {
+        let answers = Answers {
+            name: args.name.clone(),
+            os: args.os.clone(),
+            platform: args.platform.clone(),
+            algorithm: PrivateKey::from_pem(roots.kubernetes.key.expose()).and_then(|key| key.kind()),
+        };
+        if is_missing(&args.spec) {
+            self.findings.extend(adopt::check_answers(objects, &answers, self.place));
+        }
+        let (draft, findings) = adopt::draft(objects, &answers, self.place);
+        self.findings.extend(findings);
+        draft.filter(|_| !diagnostic::refuse(&self.findings))
+    }
+
+    fn print(&mut self) {
+        diagnostic::sort(&mut self.findings);
+        print_findings(&self.source, &self.findings);
+    }
+
+    fn refuse(mut self) -> Failure {
+        self.print();
+        Failure::Refused(refusal("the cluster", &self.findings) + "; nothing was written")
     }
 }
 
@@ -73,4 +176,88 @@ fn read(path: &Path) -> io::Result<String> {
         size if size > LARGEST => Err(io::Error::other("it is larger than a megabyte")),
         _ => fs::read_to_string(path),
     }
+}
+
+/// Adds a file of objects, those of a directory, or stdin. Their lines are not shown: arguments may hold secrets.
+fn add_objects(path: &Path, source: &mut Source) -> Result<(), Failure> {
+    let unread = |error: &io::Error| Failure::file("read", path, error);
+    if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(|error| unread(&error))?;
+        source.add("<stdin>", text);
+        return Ok(());
+    }
+    for path in files(path)? {
+        let text = fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?;
+        source.add(path.display().to_string(), text);
+    }
+    Ok(())
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = entries(path)?;
+    files.retain(|path| path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|own| end == *own)));
+    files.sort();
+    Ok(files)
+}
+
+/// Writes the spec of the cluster. If it is refused the file stays, for the user to correct it.
+fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
+    let ProfileSet { profiles, .. } = load_profiles(&args.profiles, "the profiles")?;
+    let fitted = adopt::fit(draft.spec.clone(), HEAD, draft.place, &profiles)?;
+    evidence.findings.extend(fitted.findings);
+    evidence.print();
+    disk::create(&args.spec, fitted.text.as_bytes(), Access::Umask)
+        .map_err(|error| Failure::file("write", &args.spec, &error))?;
+    let (plan, findings) = match fitted.outcome {
+        Ok((plan, warnings)) => (Some(plan), warnings),
+        Err(findings) => (None, findings),
+    };
+    print_findings(&redact_spec(&fitted.composed), &findings);
+    plan.ok_or_else(|| {
+        let path = args.spec.display().to_string();
+        Failure::Refused(format!(
+            "{}; bundle and record were not written\n  = help: {path} has the values of the cluster: correct it, and run the same \
+             command again",
+            refusal(&path, &findings)
+        ))
+    })
+}
+
+/// Compares the user's spec with the cluster.
+fn check_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
+    evidence.print();
+    let project = Project::load(&spec_args(args))?;
+    let findings = adopt::compare(draft, &project.plan, project.spec.root());
+    print_findings(&redact_spec(&project.spec), &findings);
+    match findings.is_empty() {
+        true => Ok(project.plan),
+        false => Err(Failure::Refused(refusal(&project.spec.name(), &findings))),
+    }
+}
+
+fn write_bundle(args: &Adopt, name: &str, roots: Roots, recipients: Vec<Recipient>) -> Result<Bundle, Failure> {
+    let bundle = Bundle::of_roots(name, roots, OffsetDateTime::now_utc(), &mut getrandom::fill)?;
+    let bundle = Bundle { recipients, ..bundle };
+    let path = bundle_path(&inputs(args));
+    save_bundle(&path, &bundle)?;
+    git::warn_of_bundle(&path);
+    Ok(bundle)
+}
+
+fn write_record(state: &State, plan: &Plan, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<(), Failure> {
+    let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
+    let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
+    let record = Record::adopted(plan, bundle, &names, whole_second(founded_at));
+    state.place(state.prepare(&record)?)?;
+    streams::tell(format_args!(
+        "wrote {}: {}, founded {}; commit it with the spec. Next: firelay plan",
+        shell_word(&state.path),
+        counted(names.len(), "machine"),
+        founded_at.date()
+    ));
+    Ok(())
 }

@@ -204,6 +204,9 @@ impl<'a> Base<'a> {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
                 (change.whole(action, reason), None)
             };
+            if let Some(change) = update.adopted(node) {
+                return Ok((change, None));
+            }
             let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
                 machines.get(&node.name).map(|machine| machine.digest.clone())
             };

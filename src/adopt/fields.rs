@@ -1,0 +1,117 @@
+//! The fields of a document, taken one by one, so that none is dropped in silence.
+
+use std::sync::LazyLock;
+
+use firelay_yaml::diagnostic::{Diagnostic, Span};
+use serde_json::{Map, Value};
+
+/// `defaults.yaml`.
+pub(super) static DEFAULTS: LazyLock<Value> = LazyLock::new(|| {
+    firelay_yaml::parse("defaults.yaml", include_str!("defaults.yaml"))
+        .expect("defaults.yaml is embedded, and a test reads it")
+});
+
+/// A mapping of which fields are taken.
+pub(super) struct Fields {
+    /// `ClusterConfiguration.apiServer`, for people.
+    path: String,
+    place: Span,
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// The fields of a document that are not kubeadm's defaults.
+    pub(super) fn of(path: &str, value: &Value, defaults: &Value, place: Span) -> Self {
+        let map = match without_defaults(value, defaults) {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        Self {
+            path: path.to_owned(),
+            place,
+            map,
+        }
+    }
+
+    /// A field, which is gone afterwards.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.map.shift_remove(key)
+    }
+
+    /// Takes fields that say nothing of the cluster.
+    pub(super) fn skip(&mut self, keys: &[&str]) {
+        for key in keys {
+            self.map.shift_remove(*key);
+        }
+    }
+
+    /// A field that is a text.
+    pub(super) fn text(&mut self, key: &str) -> Option<String> {
+        match self.take(key)? {
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// The fields of a field.
+    pub(super) fn below(&mut self, key: &str) -> Self {
+        let map = match self.take(key) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let path = format!("{}.{key}", self.path);
+        Self {
+            path,
+            place: self.place,
+            map,
+        }
+    }
+
+    /// A finding for each field that nobody took.
+    pub(super) fn rest(self) -> Vec<Diagnostic> {
+        let names = self.map.keys();
+        let finding = |name: &String| not_carried(&format!("{}.{name}", self.path), self.place);
+        names.map(finding).collect()
+    }
+
+    /// All that is left.
+    pub(super) fn into_map(self) -> Map<String, Value> {
+        self.map
+    }
+
+    /// A finding about a field of this mapping.
+    pub(super) fn finding(&self, name: &str, help: impl Into<String>) -> Diagnostic {
+        not_carried(&format!("{}.{name}", self.path), self.place).help(help)
+    }
+}
+
+/// Values may be secrets, so only the field is named.
+pub(super) fn not_carried(field: &str, place: Span) -> Diagnostic {
+    Diagnostic::warning("FL1313", format!("the spec does not say {field}"))
+        .at(place)
+        .help(
+            "machines that join take it from the cluster as it is; `firelay update --configuration` would remove it, so keep kubeadm's \
+             configuration as it is, or say it by `kubernetes.patches`",
+        )
+}
+
+/// A value without zeros and without those that kubeadm writes.
+pub(super) fn without_defaults(value: &Value, defaults: &Value) -> Value {
+    let Value::Object(map) = value else {
+        return if value == defaults { Value::Null } else { value.clone() };
+    };
+    let fields = map.iter().map(|(key, value)| (key.clone(), without_defaults(value, &defaults[key])));
+    Value::Object(fields.filter(|(_, value)| !is_zero(value)).collect())
+}
+
+/// What Go writes for a field that nobody set. `false` may be a choice.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(_) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => ["", "0", "0s"].contains(&text.as_str()),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
