@@ -1,6 +1,6 @@
 //! The spec of a cluster that exists, from kubeadm's configuration and its Nodes.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 use ipnet::IpNet;
@@ -144,6 +144,7 @@ impl<'a> Drafting<'a> {
         put(&mut spec, "commands", self.commands());
         let nodes: Vec<_> = self.machines.iter().map(Machine::spec).collect();
         put(&mut spec, "nodes", nodes);
+        self.check_files(&spec);
         let rest = std::mem::replace(&mut self.fields, Fields::of("", &Value::Null, &Value::Null, self.place));
         self.findings.extend(rest.rest());
         spec
@@ -183,6 +184,21 @@ impl<'a> Drafting<'a> {
         put(&mut component, "certSANs", fields.take("certSANs"));
         self.findings.extend(fields.rest());
         component
+    }
+
+    /// Files of machines that static pods read: nothing in the cluster has their content.
+    fn check_files(&mut self, spec: &Map<String, Value>) {
+        let components = ["apiServer", "controllerManager", "scheduler"].map(|key| &spec["kubernetes"][key]);
+        let paths: BTreeSet<_> = components.into_iter().flat_map(files).collect();
+        if !paths.is_empty() {
+            let listed: Vec<_> = paths.into_iter().collect();
+            let message = format!("static pods of the control plane use files of their machine: {}", listed.join(", "));
+            let finding = Diagnostic::warning("FL1317", message).at(self.place);
+            self.findings.push(finding.help(
+                "before you add a control plane: write what the image does not have by roles.control-plane.files, with the content of the \
+                 running ones",
+            ));
+        }
     }
 
     fn network(&mut self) -> Map<String, Value> {
@@ -394,6 +410,17 @@ fn arguments(value: Option<Value>) -> Value {
             .collect(),
         _ => Value::Null,
     }
+}
+
+/// Paths in the volumes and arguments of a component.
+fn files(component: &Value) -> Vec<String> {
+    let values = |list: &str, key: &str| -> Vec<String> {
+        let items = component[list].as_array().into_iter().flatten();
+        items.filter_map(|item| item[key].as_str().map(str::to_owned)).collect()
+    };
+    let mut paths = [values("extraVolumes", "hostPath"), values("extraArgs", "value")].concat();
+    paths.retain(|path| path.starts_with('/'));
+    paths
 }
 
 /// The masks of nodes have fields of their own in the spec.

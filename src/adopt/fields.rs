@@ -89,10 +89,7 @@ impl Fields {
 pub(super) fn not_carried(field: &str, place: Span) -> Diagnostic {
     Diagnostic::warning("FL1313", format!("the spec does not say {field}"))
         .at(place)
-        .help(
-            "machines that join take it from the cluster as it is; `firelay update --configuration` would remove it, so keep kubeadm's \
-             configuration as it is, or say it by `kubernetes.patches`",
-        )
+        .help("the cluster keeps it, and machines that join read it there; `firelay explain FL1313` says when it would be lost")
 }
 
 /// A value without zeros and without those that kubeadm writes.

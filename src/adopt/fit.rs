@@ -29,6 +29,8 @@ const OPTIONAL: [&str; 11] = [
     "nodes/*/labels/*",
     "nodes/*/taints/*",
 ];
+/// Entries of machines, which no other machine reads.
+const NODES: &str = "nodes.";
 /// Each round removes at least one entry; a cluster with more has other problems.
 const ROUNDS: usize = 32;
 
@@ -45,11 +47,11 @@ pub struct Fitted {
 }
 
 /// Takes out what the plan refuses, until nothing more can be taken out.
-pub fn fit(mut spec: Value, head: &str, place: Span, profiles: &Profiles) -> Result<Fitted, firelay_yaml::Error> {
+pub fn fit(mut spec: Value, (name, head): (&str, &str), place: Span, profiles: &Profiles) -> Result<Fitted, firelay_yaml::Error> {
     let mut findings = Vec::new();
     for round in 0.. {
         let text = format!("{head}{}", firelay_yaml::emit(&spec)?);
-        let composed = Composed::from(Source::new("the spec", text.clone()));
+        let composed = Composed::from(Source::new(name, text.clone()));
         let outcome = plan::load(&composed, profiles);
         let refused = outcome.as_ref().err().filter(|_| round < ROUNDS);
         let removed = refused.map(|refused| remove(&mut spec, &text, refused, place));
@@ -89,12 +91,15 @@ fn remove(spec: &mut Value, text: &str, refused: &[Diagnostic], place: Span) -> 
 }
 
 fn explained(name: &str, error: &Diagnostic, place: Span) -> Diagnostic {
-    let finding = not_carried(name, place).label(error.message.clone());
+    let finding = not_carried(name, place);
     let why = [&error.message, &error.label].map(String::as_str);
     let why: Vec<_> = why.into_iter().filter(|text| !text.is_empty()).collect();
-    let instead = error.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    let help = finding.help.clone().unwrap_or_default();
-    finding.help(format!("{}{instead}; {help}", why.join(": ")))
+    // It is removed already.
+    let instead = error.help.as_ref().filter(|help| *help != "remove it");
+    let help = [instead, finding.help.as_ref().filter(|_| !name.starts_with(NODES))];
+    let help: Vec<_> = help.into_iter().flatten().map(String::as_str).collect();
+    let help = help.join("; ");
+    finding.label(why.join(": ")).help(help)
 }
 
 /// Keys and numbers on the way to an offset.
@@ -133,7 +138,7 @@ fn optional(path: &[String]) -> Option<Vec<String>> {
 /// Removes an entry, and returns its name for people.
 fn take(spec: &mut Value, path: &[String]) -> Option<String> {
     let (last, above) = path.split_last()?;
-    let mut value = spec;
+    let mut value = &mut *spec;
     let mut names = Vec::new();
     for key in above {
         value = match key.parse::<usize>() {
@@ -153,6 +158,14 @@ fn take(spec: &mut Value, path: &[String]) -> Option<String> {
         Value::Object(map) => map.shift_remove(last).map(|_| last.clone())?,
         _ => return None,
     };
+    let is_empty = match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        take(spec, above);
+    }
     Some([names, vec![own]].concat().join("."))
 }
 

@@ -10,7 +10,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Source, Span};
 use time::OffsetDateTime;
 
 use super::{
-    bundle::{bundle_path, is_missing, save_bundle},
+    bundle::{bundle_path, is_missing, refuse_foreign, save_bundle},
     failure::{Failure, shell_word},
     git,
     input::entries,
@@ -50,7 +50,8 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     };
     let Some(objects) = evidence.objects.take() else {
         evidence.print();
-        return write_bundle(args, args.name.as_deref().unwrap_or_default(), roots, recipients).map(|_| ());
+        let name = args.name.as_deref().unwrap_or_default();
+        return write_bundle(args, &new_bundle(name, roots, recipients)?);
     };
     evidence.findings.extend(adopt::check_authorities(&objects, &roots));
     let Some(draft) = evidence.draft(args, &objects, &roots) else {
@@ -60,7 +61,9 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
         true => make_spec(args, &draft, evidence)?,
         false => check_spec(args, &draft, evidence)?,
     };
-    let bundle = write_bundle(args, &plan.name, roots, recipients)?;
+    let bundle = new_bundle(&plan.name, roots, recipients)?;
+    refuse_foreign(&bundle, &plan, &bundle_path(&inputs(args)))?;
+    write_bundle(args, &bundle)?;
     write_record(&state, &plan, &bundle, (&draft, &objects))
 }
 
@@ -207,7 +210,8 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// Writes the spec of the cluster. If it is refused the file stays, for the user to correct it.
 fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
     let ProfileSet { profiles, .. } = load_profiles(&args.profiles, "the profiles")?;
-    let fitted = adopt::fit(draft.spec.clone(), HEAD, draft.place, &profiles)?;
+    let name = args.spec.display().to_string();
+    let fitted = adopt::fit(draft.spec.clone(), (&name, HEAD), draft.place, &profiles)?;
     evidence.findings.extend(fitted.findings);
     evidence.print();
     disk::create(&args.spec, fitted.text.as_bytes(), Access::Umask)
@@ -217,12 +221,12 @@ fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan
         Err(findings) => (None, findings),
     };
     print_findings(&redact_spec(&fitted.composed), &findings);
+    streams::tell(format_args!("wrote {name}"));
     plan.ok_or_else(|| {
-        let path = args.spec.display().to_string();
         Failure::Refused(format!(
-            "{}; bundle and record were not written\n  = help: {path} has the values of the cluster: correct it, and run the same \
-             command again",
-            refusal(&path, &findings)
+            "{}; bundle and record were not written\n  = help: it has the values of the cluster: correct it, and run the same command \
+             again",
+            refusal(&name, &findings)
         ))
     })
 }
@@ -239,13 +243,16 @@ fn check_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Pla
     }
 }
 
-fn write_bundle(args: &Adopt, name: &str, roots: Roots, recipients: Vec<Recipient>) -> Result<Bundle, Failure> {
+fn new_bundle(name: &str, roots: Roots, recipients: Vec<Recipient>) -> Result<Bundle, Failure> {
     let bundle = Bundle::of_roots(name, roots, OffsetDateTime::now_utc(), &mut getrandom::fill)?;
-    let bundle = Bundle { recipients, ..bundle };
+    Ok(Bundle { recipients, ..bundle })
+}
+
+fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
     let path = bundle_path(&inputs(args));
-    save_bundle(&path, &bundle)?;
+    save_bundle(&path, bundle)?;
     git::warn_of_bundle(&path);
-    Ok(bundle)
+    Ok(())
 }
 
 fn write_record(state: &State, plan: &Plan, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<(), Failure> {

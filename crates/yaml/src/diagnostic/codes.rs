@@ -313,4 +313,5 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1314", "value that no object of the cluster has"),
     ("FL1315", "machines of different versions"),
     ("FL1316", "spec that is not that of the cluster"),
+    ("FL1317", "file that new control planes need"),
 ];
