@@ -34,5 +34,7 @@ pub fn check(objects: &Objects, roots: &Roots) -> Vec<Diagnostic> {
 fn holds(published: &str, own: &Authority) -> bool {
     let own = fingerprint(&own.certificate);
     let blocks = Pem::iter_from_buffer(published.as_bytes()).flatten();
-    blocks.into_iter().any(|block| Some(crate::encoding::sha256_hex(&block.contents)) == own)
+    blocks
+        .into_iter()
+        .any(|block| Some(crate::encoding::sha256_hex(&block.contents)) == own)
 }

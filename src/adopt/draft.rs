@@ -92,7 +92,10 @@ pub fn check_answers(objects: &Objects, answers: &Answers, place: Span) -> Vec<D
         let help = format!("give {flag} with a name of `firelay profile list`{facts}");
         Diagnostic::error("FL1314", message).at(place).help(help)
     };
-    all.into_iter().filter(|(value, ..)| value.is_none()).map(finding).collect()
+    all.into_iter()
+        .filter(|(value, ..)| value.is_none())
+        .map(finding)
+        .collect()
 }
 
 fn missing(what: &str, place: Span) -> Diagnostic {
@@ -192,7 +195,10 @@ impl<'a> Drafting<'a> {
         let paths: BTreeSet<_> = components.into_iter().flat_map(files).collect();
         if !paths.is_empty() {
             let listed: Vec<_> = paths.into_iter().collect();
-            let message = format!("static pods of the control plane use files of their machine: {}", listed.join(", "));
+            let message = format!(
+                "static pods of the control plane use files of their machine: {}",
+                listed.join(", ")
+            );
             let finding = Diagnostic::warning("FL1317", message).at(self.place);
             self.findings.push(finding.help(
                 "before you add a control plane: write what the image does not have by roles.control-plane.files, with the content of the \
@@ -217,7 +223,11 @@ impl<'a> Drafting<'a> {
         network.insert("pods".to_owned(), pods.map_or(json!([]), |text| ranges(&text)));
         let services = own(fields.text("serviceSubnet"), &defaults["serviceSubnet"]);
         put(&mut network, "services", services.map(|text| ranges(&text)));
-        put(&mut network, "domain", own(fields.text("dnsDomain"), &defaults["dnsDomain"]));
+        put(
+            &mut network,
+            "domain",
+            own(fields.text("dnsDomain"), &defaults["dnsDomain"]),
+        );
         put(&mut network, "cni", "none");
         self.findings.extend(fields.rest());
         network
@@ -288,7 +298,8 @@ impl<'a> Drafting<'a> {
         }
         let message = "the version of etcd on its own machines is not known";
         let finding = Diagnostic::warning("FL1314", message).at(self.place);
-        self.findings.push(finding.help("write etcd.version, and etcd.dataDir if it is not /var/lib/etcd"));
+        self.findings
+            .push(finding.help("write etcd.version, and etcd.dataDir if it is not /var/lib/etcd"));
         for (number, endpoint) in endpoints.iter().filter_map(Value::as_str).enumerate() {
             let unnamed = self.etcd_member(&host_and_port(endpoint).0, number + 1);
             self.findings.extend(unnamed);
@@ -332,11 +343,15 @@ impl<'a> Drafting<'a> {
     }
 
     fn kubelet(&mut self, network: &Map<String, Value>) -> Map<String, Value> {
-        let own = self.objects.document_of("kubelet-config", "kubelet", &mut self.findings);
+        let own = self
+            .objects
+            .document_of("kubelet-config", "kubelet", &mut self.findings);
         let Some(own) = own else { return Map::new() };
         let mut fields = Fields::of("KubeletConfiguration", &own.value, &DEFAULTS["kubelet"], own.place);
         fields.skip(&["apiVersion", "kind"]);
-        let domain = fields.take("clusterDomain").filter(|domain| Some(domain) != network.get("domain"));
+        let domain = fields
+            .take("clusterDomain")
+            .filter(|domain| Some(domain) != network.get("domain"));
         let dns = fields.take("clusterDNS").filter(|dns| *dns != json!(tenth(network)));
         let mut config = fields.into_map();
         config.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
@@ -350,7 +365,9 @@ impl<'a> Drafting<'a> {
     fn kube_proxy(&mut self, network: &Map<String, Value>) -> Map<String, Value> {
         let mut kube_proxy = Map::new();
         let mut proxy = self.fields.below("proxy");
-        let own = self.objects.document_of("kube-proxy", "config.conf", &mut self.findings);
+        let own = self
+            .objects
+            .document_of("kube-proxy", "config.conf", &mut self.findings);
         if own.is_none() || proxy.take("disabled") == Some(json!(true)) {
             put(&mut kube_proxy, "disabled", json!(true));
             return kube_proxy;
@@ -361,7 +378,9 @@ impl<'a> Drafting<'a> {
         let mut fields = Fields::of("KubeProxyConfiguration", &own_values, &DEFAULTS["kubeProxy"], own.place);
         fields.skip(&["apiVersion", "kind"]);
         put(&mut kube_proxy, "mode", fields.text("mode"));
-        let pods = fields.text("clusterCIDR").filter(|text| Some(&ranges(text)) != network.get("pods"));
+        let pods = fields
+            .text("clusterCIDR")
+            .filter(|text| Some(&ranges(text)) != network.get("pods"));
         let mut config = fields.into_map();
         put(&mut config, "clusterCIDR", pods);
         put(&mut kube_proxy, "config", config);
@@ -463,12 +482,18 @@ fn tenth(network: &Map<String, Value>) -> Vec<String> {
     let ranges = network.get("services").and_then(Value::as_array);
     let first = ranges.into_iter().flatten().filter_map(Value::as_str).take(1);
     let address = |range: &str| range.parse::<IpNet>().ok()?.hosts().nth(9);
-    first.filter_map(address).map(|address: IpAddr| address.to_string()).collect()
+    first
+        .filter_map(address)
+        .map(|address: IpAddr| address.to_string())
+        .collect()
 }
 
 /// `https://HOST:PORT`, with or without the scheme and the port.
 fn host_and_port(text: &str) -> (String, Option<u16>) {
-    let text = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
+    let text = text
+        .split_once("://")
+        .map_or(text, |(_, rest)| rest)
+        .trim_end_matches('/');
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port.parse().ok()),
         _ => (text, None),

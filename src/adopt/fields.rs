@@ -97,7 +97,9 @@ pub(super) fn without_defaults(value: &Value, defaults: &Value) -> Value {
     let Value::Object(map) = value else {
         return if value == defaults { Value::Null } else { value.clone() };
     };
-    let fields = map.iter().map(|(key, value)| (key.clone(), without_defaults(value, &defaults[key])));
+    let fields = map
+        .iter()
+        .map(|(key, value)| (key.clone(), without_defaults(value, &defaults[key])));
     Value::Object(fields.filter(|(_, value)| !is_zero(value)).collect())
 }
 

@@ -47,7 +47,12 @@ pub struct Fitted {
 }
 
 /// Takes out what the plan refuses, until nothing more can be taken out.
-pub fn fit(mut spec: Value, (name, head): (&str, &str), place: Span, profiles: &Profiles) -> Result<Fitted, firelay_yaml::Error> {
+pub fn fit(
+    mut spec: Value,
+    (name, head): (&str, &str),
+    place: Span,
+    profiles: &Profiles,
+) -> Result<Fitted, firelay_yaml::Error> {
     let mut findings = Vec::new();
     for round in 0.. {
         let text = format!("{head}{}", firelay_yaml::emit(&spec)?);

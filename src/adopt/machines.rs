@@ -45,7 +45,11 @@ pub(super) fn of(objects: &Objects, findings: &mut Vec<Diagnostic>) -> Vec<Machi
     for machine in machines.iter().filter(|machine| machine.addresses.is_empty()) {
         let place = objects.nodes[&machine.name].place;
         let finding = Diagnostic::warning("FL1314", format!("the Node {} has no address", machine.name));
-        findings.push(finding.at(place).help("write its address into the spec, and run the same command again"));
+        findings.push(
+            finding
+                .at(place)
+                .help("write its address into the spec, and run the same command again"),
+        );
     }
     findings.extend(mixed(objects));
     machines
@@ -56,9 +60,16 @@ fn machine(name: &str, node: &Object) -> Machine {
     let control_plane = labels.is_some_and(|labels| CONTROL_PLANE.iter().any(|own| labels.contains_key(*own)));
     let taints = node.value["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let (role, others): (Vec<_>, Vec<_>) = taints.into_iter().partition(is_of_role);
-    let others: Vec<_> = others.iter().filter(|taint| !is_of_state(taint)).map(own_taint).collect();
+    let others: Vec<_> = others
+        .iter()
+        .filter(|taint| !is_of_state(taint))
+        .map(own_taint)
+        .collect();
     // Taints of the spec replace those of the role.
-    let kept = role.iter().filter(|_| control_plane && !others.is_empty()).map(own_taint);
+    let kept = role
+        .iter()
+        .filter(|_| control_plane && !others.is_empty())
+        .map(own_taint);
     let taints: Vec<_> = kept.chain(others.clone()).collect();
     let mut settings = Map::new();
     put(&mut settings, "arch", arch(node));
@@ -107,7 +118,8 @@ impl Machine {
 fn addresses(node: &Object) -> Vec<String> {
     let all = node.value["status"]["addresses"].as_array().into_iter().flatten();
     let own = all.filter(|address| address["type"] == "InternalIP");
-    own.filter_map(|address| address["address"].as_str().map(str::to_owned)).collect()
+    own.filter_map(|address| address["address"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// amd64 is the default.
@@ -159,18 +171,28 @@ pub(super) fn systems(objects: &Objects) -> String {
 /// The schemes of the Nodes' provider IDs.
 pub(super) fn providers(objects: &Objects) -> String {
     let ids = texts(objects, &["spec", "providerID"]);
-    let schemes = ids.iter().filter_map(|id| id.split_once("://").map(|(scheme, _)| scheme));
+    let schemes = ids
+        .iter()
+        .filter_map(|id| id.split_once("://").map(|(scheme, _)| scheme));
     let schemes: BTreeSet<_> = schemes.collect();
     schemes.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 fn texts(objects: &Objects, path: &[&str]) -> BTreeSet<String> {
-    let text = |node: &Object| path.iter().fold(&node.value, |value, key| &value[key]).as_str().map(str::to_owned);
+    let text = |node: &Object| {
+        path.iter()
+            .fold(&node.value, |value, key| &value[key])
+            .as_str()
+            .map(str::to_owned)
+    };
     objects.nodes.values().filter_map(text).collect()
 }
 
 /// When the first Node was registered: since then the cluster exists.
 pub fn founded_at(objects: &Objects) -> Option<OffsetDateTime> {
     let times = texts(objects, &["metadata", "creationTimestamp"]);
-    times.iter().filter_map(|time| OffsetDateTime::parse(time, &Rfc3339).ok()).min()
+    times
+        .iter()
+        .filter_map(|time| OffsetDateTime::parse(time, &Rfc3339).ok())
+        .min()
 }

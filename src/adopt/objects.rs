@@ -51,9 +51,7 @@ impl Objects {
             Err(findings) => return findings.iter().map(broken).collect(),
         };
         match tree.root.get("items").map(|items| &items.content) {
-            Some(firelay_yaml::Content::Sequence(items)) => {
-                items.iter().filter_map(|item| self.object(item)).collect()
-            }
+            Some(firelay_yaml::Content::Sequence(items)) => items.iter().filter_map(|item| self.object(item)).collect(),
             _ => self.object(&tree.root).into_iter().collect(),
         }
     }
@@ -73,7 +71,9 @@ impl Objects {
             }
         };
         let name = field("name").unwrap_or_default().to_owned();
-        let place = metadata.and_then(|metadata| metadata.get("name")).map_or(node.span, |name| name.span);
+        let place = metadata
+            .and_then(|metadata| metadata.get("name"))
+            .map_or(node.span, |name| name.span);
         let value = value(node);
         let finding = map.get(&name).filter(|known| known.value != value).map(|_| {
             Diagnostic::error("FL1312", format!("{name} is given twice, with different content"))

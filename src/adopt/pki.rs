@@ -1,6 +1,6 @@
 //! The PKI directory of a control plane, `/etc/kubernetes/pki`, as the roots of a bundle.
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::diagnostic::{Diagnostic, Span, refuse};
 use rcgen::PublicKeyData;
 use time::{Duration, OffsetDateTime};
 use x509_parser::{
@@ -58,7 +58,8 @@ pub fn roots(files: &[PkiFile], now: OffsetDateTime) -> (Option<Roots>, Vec<Diag
             service_account_key: service_account.to_pem(),
         })
     };
-    (roots(), findings)
+    let roots = roots().filter(|_| !refuse(&findings));
+    (roots, findings)
 }
 
 /// A CA, if nothing is wrong with it.
@@ -80,7 +81,7 @@ fn authority(
     {
         findings.push(mismatch(key, certificate));
     }
-    let is_sound = !firelay_yaml::diagnostic::refuse(&findings[before..]);
+    let is_sound = !refuse(&findings[before..]);
     let authority = Authority {
         certificate: to_pem("CERTIFICATE", &block?.contents),
         key: private?.to_pem(),
@@ -124,7 +125,9 @@ fn private_key(file: &PkiFile, findings: &mut Vec<Diagnostic>) -> Option<Private
             true => Diagnostic::error("FL1302", format!("{} is encrypted", file.path)).help(
                 "decrypt it with `openssl pkey -in FILE -out COPY`, and remove the copy when the bundle is written",
             ),
-            false => Diagnostic::error("FL1302", format!("{} holds no private key that can sign", file.path)).help(KINDS),
+            false => {
+                Diagnostic::error("FL1302", format!("{} holds no private key that can sign", file.path)).help(KINDS)
+            }
         };
         findings.push(finding.at(file.place));
     }
@@ -163,7 +166,10 @@ fn parsed<'b>(file: &PkiFile, block: &'b Pem, findings: &mut Vec<Diagnostic>) ->
 fn check_authority(file: &PkiFile, certificate: &X509Certificate<'_>, now: OffsetDateTime) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     if !certificate.is_ca() {
-        findings.push(unusable(file, "certificate is not that of a CA: it lacks CA:TRUE in basicConstraints"));
+        findings.push(unusable(
+            file,
+            "certificate is not that of a CA: it lacks CA:TRUE in basicConstraints",
+        ));
     }
     let validity = certificate.validity();
     let (from, to) = (validity.not_before.to_datetime(), validity.not_after.to_datetime());

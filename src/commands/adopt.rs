@@ -14,6 +14,7 @@ use super::{
     failure::{Failure, shell_word},
     git,
     input::entries,
+    measure::{self, Fit},
     project::{ProfileSet, Project, load_profiles, print_findings, refusal},
     secrets::recipients,
     state::{State, whole_second},
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     adopt::{
-        self, Answers, Draft, Objects,
+        self, Answers, Draft, Fitted, Objects,
         pki::{self, PkiFile},
     },
     age::Recipient,
@@ -142,7 +143,8 @@ impl Evidence {
             algorithm: PrivateKey::from_pem(roots.kubernetes.key.expose()).and_then(|key| key.kind()),
         };
         if is_missing(&args.spec) {
-            self.findings.extend(adopt::check_answers(objects, &answers, self.place));
+            self.findings
+                .extend(adopt::check_answers(objects, &answers, self.place));
         }
         let (draft, findings) = adopt::draft(objects, &answers, self.place);
         self.findings.extend(findings);
@@ -202,7 +204,10 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = entries(path)?;
-    files.retain(|path| path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|own| end == *own)));
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|own| end == *own))
+    });
     files.sort();
     Ok(files)
 }
@@ -211,24 +216,61 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
     let ProfileSet { profiles, .. } = load_profiles(&args.profiles, "the profiles")?;
     let name = args.spec.display().to_string();
-    let fitted = adopt::fit(draft.spec.clone(), (&name, HEAD), draft.place, &profiles)?;
-    evidence.findings.extend(fitted.findings);
-    evidence.print();
-    disk::create(&args.spec, fitted.text.as_bytes(), Access::Umask)
-        .map_err(|error| Failure::file("write", &args.spec, &error))?;
-    let (plan, findings) = match fitted.outcome {
-        Ok((plan, warnings)) => (Some(plan), warnings),
-        Err(findings) => (None, findings),
-    };
-    print_findings(&redact_spec(&fitted.composed), &findings);
-    streams::tell(format_args!("wrote {name}"));
-    plan.ok_or_else(|| {
-        Failure::Refused(format!(
-            "{}; bundle and record were not written\n  = help: it has the values of the cluster: correct it, and run the same command \
-             again",
-            refusal(&name, &findings)
-        ))
+    let Fitted {
+        text,
+        composed,
+        outcome,
+        findings,
+    } = adopt::fit(draft.spec.clone(), (&name, HEAD), draft.place, &profiles)?;
+    evidence.findings.extend(findings);
+    match outcome {
+        Ok((plan, warnings)) => {
+            let project = Project {
+                spec: composed,
+                plan,
+                profiles,
+                warnings,
+            };
+            let pointer = pointer(&project)?;
+            evidence
+                .findings
+                .extend(pointer.as_ref().map(|_| unknown_base(draft.place)));
+            evidence.print();
+            print_findings(&redact_spec(&project.spec), &project.warnings);
+            write_spec(&args.spec, &(text + &pointer.unwrap_or_default()))?;
+            Ok(project.plan)
+        }
+        Err(findings) => {
+            evidence.print();
+            print_findings(&redact_spec(&composed), &findings);
+            write_spec(&args.spec, &text)?;
+            Err(Failure::Refused(format!(
+                "{}; bundle and record were not written\n  = help: it has the values of the cluster: correct it, and run the same \
+                 command again",
+                refusal(&name, &findings)
+            )))
+        }
+    }
+}
+
+/// Lines of the spec with which the documents fit, where they do not without: an RSA PKI alone is larger than some limits.
+fn pointer(project: &Project) -> Result<Option<String>, Failure> {
+    Ok(match measure::fit(project)? {
+        Fit::Pointer(pointer) => Some(format!("delivery:\n  pointer: {pointer}\n")),
+        Fit::Whole | Fit::Not(_) => None,
     })
+}
+
+fn unknown_base(place: Span) -> Diagnostic {
+    let message = "documents are larger than the platform's limit, and the place for their larger part is not known";
+    let finding = Diagnostic::warning("FL1314", message).at(place);
+    finding.help("write the name of your bucket into delivery.pointer of the spec")
+}
+
+fn write_spec(path: &Path, text: &str) -> Result<(), Failure> {
+    disk::create(path, text.as_bytes(), Access::Umask).map_err(|error| Failure::file("write", path, &error))?;
+    streams::tell(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// Compares the user's spec with the cluster.
@@ -255,7 +297,12 @@ fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_record(state: &State, plan: &Plan, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<(), Failure> {
+fn write_record(
+    state: &State,
+    plan: &Plan,
+    bundle: &Bundle,
+    (draft, objects): (&Draft, &Objects),
+) -> Result<(), Failure> {
     let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
     let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
     let record = Record::adopted(plan, bundle, &names, whole_second(founded_at));

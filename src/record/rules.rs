@@ -203,12 +203,20 @@ impl<'a> Change<'a> {
     /// Control planes that something else created and that no script of firelay upgrades.
     fn adopted(&self) -> Option<Diagnostic> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
-        let own = self.recorded(Role::ControlPlane).filter(|(_, machine)| machine.is_adopted());
+        let own = self
+            .recorded(Role::ControlPlane)
+            .filter(|(_, machine)| machine.is_adopted());
         let names: Vec<_> = own.map(|(name, _)| name.as_str()).collect();
         let first = names.first().filter(|_| new > old)?;
-        let message = format!("firelay did not create {}, and upgrades no such machine", super::listed(&names));
+        let message = format!(
+            "firelay did not create {}, and upgrades no such machine",
+            super::listed(&names)
+        );
         let finding = Diagnostic::error("FL1223", message).at(self.place(&["kubernetes", "version"]));
-        let finding = finding.label(format!("{} was created by something else", self.text.line(&["machines", first])));
+        let finding = finding.label(format!(
+            "{} was created by something else",
+            self.text.line(&["machines", first])
+        ));
         Some(finding.help(format!(
             "upgrade them to {new} with the tool that created them, and render with --accept FL1223; or keep {old}, and replace \
              them first"

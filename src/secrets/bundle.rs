@@ -107,12 +107,7 @@ impl Bundle {
     }
 
     /// A bundle of roots that exist. Everything else is drawn: no other tool has a seed, and tokens end.
-    pub fn of_roots(
-        cluster: &str,
-        roots: Roots,
-        now: OffsetDateTime,
-        random: &mut Random<'_>,
-    ) -> Result<Self, Error> {
+    pub fn of_roots(cluster: &str, roots: Roots, now: OffsetDateTime, random: &mut Random<'_>) -> Result<Self, Error> {
         Ok(Self {
             cluster: cluster.to_owned(),
             issued_at: whole_seconds(now),

@@ -57,6 +57,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-rotate", &["secrets", "rotate", "--help"]),
         case("help-secrets-token", &["secrets", "token", "--help"]),
         case("help-render", &["render", "--help"]),
+        case("help-adopt", &["adopt", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
         case("help-report", &["report", "--help"]),
