@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use firelay_yaml::{
-    Node, Tree, decode_partial,
+    Content, Node, Tree, decode_partial,
     diagnostic::{Diagnostic, Source, Span},
     split,
 };
@@ -50,18 +50,23 @@ impl Objects {
             Ok(tree) => tree,
             Err(findings) => return findings.iter().map(broken).collect(),
         };
+        let kind = tree.root.get("kind").and_then(Node::text);
         match tree.root.get("items").map(|items| &items.content) {
-            Some(firelay_yaml::Content::Sequence(items)) => items.iter().filter_map(|item| self.object(item)).collect(),
-            _ => self.object(&tree.root).into_iter().collect(),
+            Some(Content::Sequence(items)) => {
+                // An API server leaves the kind of a list's items out, and kubectl adds it.
+                let kind = kind.and_then(|kind| kind.strip_suffix("List"));
+                items.iter().filter_map(|item| self.object(item, kind)).collect()
+            }
+            _ => self.object(&tree.root, None).into_iter().collect(),
         }
     }
 
     /// Keeps an object. Those of other kinds are no mistake: people print whole namespaces.
-    fn object(&mut self, node: &Node<'_>) -> Option<Diagnostic> {
+    fn object(&mut self, node: &Node<'_>, of_list: Option<&str>) -> Option<Diagnostic> {
         let metadata = node.get("metadata");
         let field = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Node::text);
         let is_own = field("namespace").is_none_or(|namespace| namespace == NAMESPACE);
-        let map = match node.get("kind").and_then(Node::text) {
+        let map = match node.get("kind").and_then(Node::text).or(of_list) {
             Some("ConfigMap") if is_own => &mut self.config_maps,
             Some("Node") => &mut self.nodes,
             Some(_) => return None,

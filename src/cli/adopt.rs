@@ -9,12 +9,14 @@ use super::ProfilesArg;
 /// `adopt`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It asks no cluster. Copy /etc/kubernetes/pki of a control plane, and print the objects with kubectl:\n  \
+    after_help = "Copy /etc/kubernetes/pki of a control plane, as root. With --kubeconfig the objects come from the cluster:\n  \
+                  firelay adopt --pki pki --kubeconfig admin.conf --os ubuntu-24.04 --platform metal\n\n\
+                  Without a connection, print them with kubectl:\n  \
                   kubectl --namespace kube-system get configmaps --output yaml >objects.yaml\n  \
                   kubectl get nodes --output yaml >nodes.yaml\n  \
                   firelay adopt --pki pki --from objects.yaml --from nodes.yaml --os ubuntu-24.04 --platform metal\n\n\
                   It writes the spec, the secrets bundle and the record. If the spec exists it stays as it is, and is compared \
-                  with the cluster. Without --from it writes only the bundle:\n  \
+                  with the cluster. Without objects it writes only the bundle:\n  \
                   firelay adopt --pki pki --name prod"
 )]
 pub struct Adopt {
@@ -24,14 +26,20 @@ pub struct Adopt {
     /// Objects of the cluster as `kubectl get --output yaml` prints them: a file, or a directory of them; may be repeated
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
+    /// Read the objects from the cluster with this kubeconfig of an administrator; nothing is written to the cluster
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Its context [default: the current one]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    pub context: Option<String>,
     /// The cluster's name [default: kubeadm's clusterName]
     #[arg(long)]
     pub name: Option<String>,
     /// Operating system of machines that firelay creates, a name of `firelay profile list`
-    #[arg(long, value_name = "PROFILE", requires = "from")]
+    #[arg(long, value_name = "PROFILE")]
     pub os: Option<String>,
     /// Platform of machines that firelay creates, a name of `firelay profile list`
-    #[arg(long, value_name = "PROFILE", requires = "from")]
+    #[arg(long, value_name = "PROFILE")]
     pub platform: Option<String>,
     /// The spec: written if it does not exist, otherwise compared with the cluster
     #[arg(value_name = "SPEC", default_value = "cluster.yaml")]

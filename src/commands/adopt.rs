@@ -1,5 +1,7 @@
 //! `adopt`: the bundle, the spec and the record of a cluster that something else created.
 
+mod fetch;
+
 use std::{
     fs,
     io::{self, Read},
@@ -79,12 +81,17 @@ fn refuse_existing(args: &Adopt, state: &State) -> Result<(), Failure> {
             path.display()
         )));
     }
-    match args.from.is_empty() && args.name.is_none() {
-        false => Ok(()),
-        true => Err(Failure::Usage(
-            "the cluster has no name: give --name, or the objects of the cluster with --from".to_owned(),
+    match has_objects(args) || args.name.is_some() {
+        true => Ok(()),
+        false => Err(Failure::Usage(
+            "the cluster has no name: give --name, or its objects with --from or --kubeconfig".to_owned(),
         )),
     }
+}
+
+/// Whether the objects of the cluster are given, not its PKI alone.
+fn has_objects(args: &Adopt) -> bool {
+    !args.from.is_empty() || args.kubeconfig.is_some()
 }
 
 fn inputs(args: &Adopt) -> Inputs {
@@ -122,6 +129,9 @@ impl Evidence {
         for path in &args.from {
             add_objects(path, &mut source)?;
         }
+        if let Some(path) = &args.kubeconfig {
+            fetch::add(path, args.context.as_deref(), &mut source)?;
+        }
         let (objects, broken) = Objects::read(&source, first);
         findings.extend(broken);
         let start = source.texts().get(first).map_or(0, |text| text.start);
@@ -129,7 +139,7 @@ impl Evidence {
             source,
             findings,
             roots,
-            objects: (!args.from.is_empty()).then_some(objects),
+            objects: has_objects(args).then_some(objects),
             place: Span { start, end: start },
         })
     }
