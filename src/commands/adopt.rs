@@ -12,6 +12,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Source, Span};
 use time::OffsetDateTime;
 
 use super::{
+    assembly::Assembly,
     bundle::{bundle_path, is_missing, refuse_foreign, save_bundle},
     failure::{Failure, shell_word},
     git,
@@ -30,7 +31,6 @@ use crate::{
     age::Recipient,
     cli::{Adopt, IdentityArg, Inputs, SpecArgs},
     disk::{self, Access},
-    plan::Plan,
     record::Record,
     redact::redact_spec,
     secret::Secret,
@@ -60,14 +60,14 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     let Some(draft) = evidence.draft(args, &objects, &roots) else {
         return Err(evidence.refuse());
     };
-    let plan = match is_missing(&args.spec) {
+    let project = match is_missing(&args.spec) {
         true => make_spec(args, &draft, evidence)?,
         false => check_spec(args, &draft, evidence)?,
     };
-    let bundle = new_bundle(&plan.name, roots, recipients)?;
-    refuse_foreign(&bundle, &plan, &bundle_path(&inputs(args)))?;
+    let bundle = new_bundle(&project.plan.name, roots, recipients)?;
+    refuse_foreign(&bundle, &project.plan, &bundle_path(&inputs(args)))?;
     write_bundle(args, &bundle)?;
-    write_record(&state, &plan, &bundle, (&draft, &objects))
+    write_record(&state, &project, &bundle, (&draft, &objects))
 }
 
 /// A cluster is adopted once; what is there is not overwritten.
@@ -223,7 +223,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Writes the spec of the cluster. If it is refused the file stays, for the user to correct it.
-fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
+fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Project, Failure> {
     let ProfileSet { profiles, .. } = load_profiles(&args.profiles, "the profiles")?;
     let name = args.spec.display().to_string();
     let Fitted {
@@ -248,7 +248,7 @@ fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan
             evidence.print();
             print_findings(&redact_spec(&project.spec), &project.warnings);
             write_spec(&args.spec, &(text + &pointer.unwrap_or_default()))?;
-            Ok(project.plan)
+            Ok(project)
         }
         Err(findings) => {
             evidence.print();
@@ -284,13 +284,13 @@ fn write_spec(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Compares the user's spec with the cluster.
-fn check_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Plan, Failure> {
+fn check_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Project, Failure> {
     evidence.print();
     let project = Project::load(&spec_args(args))?;
     let findings = adopt::compare(draft, &project.plan, project.spec.root());
     print_findings(&redact_spec(&project.spec), &findings);
     match findings.is_empty() {
-        true => Ok(project.plan),
+        true => Ok(project),
         false => Err(Failure::Refused(refusal(&project.spec.name(), &findings))),
     }
 }
@@ -309,13 +309,16 @@ fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
 
 fn write_record(
     state: &State,
-    plan: &Plan,
+    project: &Project,
     bundle: &Bundle,
     (draft, objects): (&Draft, &Objects),
 ) -> Result<(), Failure> {
     let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
     let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
-    let record = Record::adopted(plan, bundle, &names, whole_second(founded_at));
+    let assembly = Assembly::new(project, bundle, false)?;
+    let founder = project.plan.founder();
+    let files = assembly.files(founder, &assembly.pki(founder)?)?.files;
+    let record = Record::adopted(&project.plan, bundle, &names, &files, whole_second(founded_at));
     state.place(state.prepare(&record)?)?;
     streams::tell(format_args!(
         "wrote {}: {}, founded {}; commit it with the spec. Next: firelay plan",

@@ -159,8 +159,7 @@ impl<'a> Base<'a> {
             tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
             count += 1;
         }
-        if let Some(files) = update.applied_manifests() {
-            let node = project.plan.founder();
+        if let Some((files, node)) = update.applied_manifests().zip(update.manifests_node()) {
             let script = manifests_script(&project.plan, node, files)?;
             tree.put(described(&directory, node, MANIFESTS), script.as_bytes())?;
             count += 1;

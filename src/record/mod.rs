@@ -223,11 +223,18 @@ impl Record {
     }
 
     /// The record of a cluster that something else created, with its machines.
-    pub fn adopted(plan: &Plan, bundle: &Bundle, machines: &[&str], founded_at: OffsetDateTime) -> Self {
+    pub fn adopted(
+        plan: &Plan,
+        bundle: &Bundle,
+        machines: &[&str],
+        founder: &[NodeFile],
+        founded_at: OffsetDateTime,
+    ) -> Self {
         let own = plan.nodes.iter().filter(|node| machines.contains(&node.name.as_str()));
         let machines = own.map(|node| (node.name.clone(), unrendered(node, bundle.issued_at)));
         Self {
             founded_at: Some(founded_at),
+            founding: founding(bundle, founder),
             machines: machines.collect(),
             ..Self::new(plan, bundle)
         }

@@ -145,8 +145,8 @@ impl<'a> Update<'a> {
 
     /// The files of a founder whose manifests a script applies, if one has to.
     pub fn applied_manifests(&self) -> Option<&[NodeFile]> {
-        self.applies(self.render.applying.manifests, Founding::Manifests)
-            .then_some(&self.founder)
+        let applies = self.applies(self.render.applying.manifests, Founding::Manifests);
+        (applies && self.manifests_node().is_some()).then_some(&self.founder)
     }
 
     /// Whether scripts of this run apply a setting of the founder.
@@ -204,8 +204,15 @@ impl<'a> Update<'a> {
 
     /// The machine on which they are applied.
     pub fn manifests_machine(&self) -> Option<&'a str> {
-        let founder = self.render.project.plan.founder();
-        self.applied_manifests().map(|_| founder.name.as_str())
+        let node = self.manifests_node().filter(|_| self.applied_manifests().is_some());
+        node.map(|node| node.name.as_str())
+    }
+
+    /// The founder, or another control plane that has firelay's programs.
+    pub fn manifests_node(&self) -> Option<&'a NodePlan> {
+        let plan = &self.render.project.plan;
+        let mut nodes = std::iter::once(plan.founder()).chain(plan.control_planes());
+        nodes.find(|node| !self.stays_adopted(&node.name))
     }
 
     /// The stages with the dates of this render.

@@ -348,6 +348,34 @@ fn no_script_changes_an_adopted_machine() {
     assert!(!desk.at("out/update").exists());
 }
 
+/// The settings at adoption are those of the cluster: only later changes are reported.
+#[test]
+fn a_change_that_no_document_carries_is_reported() {
+    let desk = adopted();
+    assert!(!desk.run(&["plan"]).stderr.contains("FL1221"));
+    desk.write(
+        "cluster.yaml",
+        &(desk.read("cluster.yaml") + "addons: { metricsServer: {} }\n"),
+    );
+    let ran = desk.run(&["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning[FL1221]") && !desk.at("out/update").exists(),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn keys_of_all_control_planes_do_not_rotate_while_some_are_adopted() {
+    let desk = adopted();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let ran = desk.run(&["secrets", "rotate", "service-account"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("no script brings it to cp1, cp2, cp3"), "{ran:?}");
+    assert_eq!(desk.run(&["secrets", "rotate", "leaves"]).code, 0);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
 #[test]
 fn a_spec_that_exists_is_compared_with_the_cluster() {
     let desk = cluster("kubeadm");
