@@ -48,16 +48,17 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     let state = State::open(args.state.as_deref(), &inputs(args))?;
     refuse_existing(args, &state)?;
     let mut evidence = Evidence::read(args)?;
+    let objects = evidence.objects.take();
+    let draft = objects.as_ref().and_then(|objects| evidence.draft(args, objects));
     let Some(roots) = evidence.roots.take() else {
         return Err(evidence.refuse());
     };
-    let Some(objects) = evidence.objects.take() else {
+    let Some(objects) = objects else {
         evidence.print();
         let name = args.name.as_deref().unwrap_or_default();
         return write_bundle(args, &new_bundle(name, roots, recipients)?);
     };
-    evidence.findings.extend(adopt::check_authorities(&objects, &roots));
-    let Some(draft) = evidence.draft(args, &objects, &roots) else {
+    let Some(draft) = draft else {
         return Err(evidence.refuse());
     };
     let project = match is_missing(&args.spec) {
@@ -66,8 +67,11 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     };
     let bundle = new_bundle(&project.plan.name, roots, recipients)?;
     refuse_foreign(&bundle, &project.plan, &bundle_path(&inputs(args)))?;
+    let record = record(&project, &bundle, (&draft, &objects))?;
     write_bundle(args, &bundle)?;
-    write_record(&state, &project, &bundle, (&draft, &objects))
+    state.place(state.prepare(&record)?)?;
+    tell(&state, &record);
+    Ok(())
 }
 
 /// A cluster is adopted once; what is there is not overwritten.
@@ -145,13 +149,17 @@ impl Evidence {
     }
 
     /// The spec of the cluster, if nothing is wrong so far.
-    fn draft(&mut self, args: &Adopt, objects: &Objects, roots: &Roots) -> Option<Draft> {
+    fn draft(&mut self, args: &Adopt, objects: &Objects) -> Option<Draft> {
+        let roots = self.roots.as_ref();
+        let key = roots.and_then(|roots| PrivateKey::from_pem(roots.kubernetes.key.expose()));
         let answers = Answers {
             name: args.name.clone(),
             os: args.os.clone(),
             platform: args.platform.clone(),
-            algorithm: PrivateKey::from_pem(roots.kubernetes.key.expose()).and_then(|key| key.kind()),
+            algorithm: key.and_then(|key| key.kind()),
         };
+        let foreign = roots.map(|roots| adopt::check_authorities(objects, roots));
+        self.findings.extend(foreign.unwrap_or_default());
         if is_missing(&args.spec) {
             self.findings
                 .extend(adopt::check_answers(objects, &answers, self.place));
@@ -307,24 +315,27 @@ fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_record(
-    state: &State,
-    project: &Project,
-    bundle: &Bundle,
-    (draft, objects): (&Draft, &Objects),
-) -> Result<(), Failure> {
+fn record(project: &Project, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<Record, Failure> {
     let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
     let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
     let assembly = Assembly::new(project, bundle, false)?;
     let founder = project.plan.founder();
     let files = assembly.files(founder, &assembly.pki(founder)?)?.files;
-    let record = Record::adopted(&project.plan, bundle, &names, &files, whole_second(founded_at));
-    state.place(state.prepare(&record)?)?;
+    Ok(Record::adopted(
+        &project.plan,
+        bundle,
+        &names,
+        &files,
+        whole_second(founded_at),
+    ))
+}
+
+fn tell(state: &State, record: &Record) {
+    let founded = record.founded_at.map(|at| format!(", founded {}", at.date()));
     streams::tell(format_args!(
-        "wrote {}: {}, founded {}; commit it with the spec. Next: firelay plan",
+        "wrote {}: {}{}; commit it with the spec. Next: firelay plan",
         shell_word(&state.path),
-        counted(names.len(), "machine"),
-        founded_at.date()
+        counted(record.machines.len(), "machine"),
+        founded.unwrap_or_default()
     ));
-    Ok(())
 }

@@ -61,7 +61,7 @@ fn serve(site: &Site, authorization: Option<&str>) {
     site.put("/api/v1/nodes", page(&list));
 }
 
-fn kubeconfig(site: &Site, user: Value) -> String {
+fn kubeconfig(site: &Site, user: &Value) -> String {
     json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -107,7 +107,7 @@ fn the_objects_come_from_the_api_server() {
         (token, Some("Bearer abc.def"), json!({ "token": "abc.def" })),
     ] {
         serve(&site, authorization);
-        let (output, directory) = adopt(&kubeconfig(&site, user), &[]);
+        let (output, directory) = adopt(&kubeconfig(&site, &user), &[]);
         assert!(output.status.success(), "{}", said(&output));
         let spec = fs::read_to_string(directory.path().join("cluster.yaml")).unwrap();
         assert!(spec.contains("name: lab\n") && spec.contains("name: w2"), "{spec}");
@@ -126,7 +126,7 @@ fn the_objects_come_from_the_api_server() {
 fn what_cannot_log_in_is_said_and_no_secret_is_shown() {
     let site = Site::tls();
     serve(&site, Some("Bearer abc.def"));
-    let token = |token: &str| kubeconfig(&site, json!({ "token": token }));
+    let token = |token: &str| kubeconfig(&site, &json!({ "token": token }));
     for (kubeconfig, further, code, text) in [
         (token("hunter2"), &[][..], 1, "401"),
         (
@@ -136,7 +136,7 @@ fn what_cannot_log_in_is_said_and_no_secret_is_shown() {
             "it has no context \"other\"",
         ),
         (
-            kubeconfig(&site, json!({ "exec": { "command": "aws" } })),
+            kubeconfig(&site, &json!({ "exec": { "command": "aws" } })),
             &[],
             3,
             "a plugin logs it in",

@@ -353,6 +353,7 @@ fn no_script_changes_an_adopted_machine() {
 fn a_change_that_no_document_carries_is_reported() {
     let desk = adopted();
     assert!(!desk.run(&["plan"]).stderr.contains("FL1221"));
+    assert_eq!(desk.run(&["render"]).code, 0);
     desk.write(
         "cluster.yaml",
         &(desk.read("cluster.yaml") + "addons: { metricsServer: {} }\n"),
@@ -420,6 +421,13 @@ fn missing_facts_are_named_and_nothing_is_written() {
         assert!(ran.stderr.contains(text), "{text}: {ran:?}");
     }
     assert!(!desk.at("cluster.yaml").exists());
+    // Findings about the PKI and about the objects, in one run.
+    fs::remove_file(desk.at("pki/ca.key")).unwrap();
+    let ran = adopt(&desk, &[]);
+    assert!(
+        ran.stderr.contains("error[FL1301]") && ran.stderr.contains("--os is missing"),
+        "{ran:?}"
+    );
     desk.write("objects.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
     let ran = adopt(&desk, &KUBEADM_MACHINES);
     assert!(
