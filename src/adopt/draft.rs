@@ -155,6 +155,12 @@ impl<'a> Drafting<'a> {
 
     fn name(&mut self, answers: &Answers) -> Option<String> {
         let own = self.fields.text("clusterName");
+        if let (Some(own), Some(name)) = (&own, &answers.name)
+            && own != name
+        {
+            let help = format!("it is {own}; clouds tag load balancers with it, and the cluster keeps it");
+            self.findings.push(self.fields.finding("clusterName", help));
+        }
         answers.name.clone().or(own)
     }
 
@@ -500,4 +506,37 @@ fn host_and_port(text: &str) -> (String, Option<u16>) {
     };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     (host, port.filter(|port| *port != PORT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_a_host_and_maybe_another_port() {
+        for (text, host, port) in [
+            ("api.example.com:6443", "api.example.com", None),
+            ("api.example.com", "api.example.com", None),
+            ("https://10.0.0.11:2379", "10.0.0.11", Some(2379)),
+            ("[fd00::1]:8443", "fd00::1", Some(8443)),
+            ("fd00::1", "fd00::1", None),
+        ] {
+            assert_eq!(host_and_port(text), (host.to_owned(), port), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_both_forms_are_one_list() {
+        let expected = json!([{ "name": "v", "value": "4" }]);
+        assert_eq!(arguments(Some(json!({ "v": 4 }))), expected);
+        assert_eq!(arguments(Some(json!([{ "name": "v", "value": "4" }]))), expected);
+        assert_eq!(arguments(None), Value::Null);
+    }
+
+    #[test]
+    fn the_address_of_dns_is_the_tenth() {
+        let mut network = Map::new();
+        put(&mut network, "services", json!(["10.233.0.0/18"]));
+        assert_eq!(tenth(&network), ["10.233.0.10"]);
+    }
 }

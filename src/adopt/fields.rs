@@ -114,3 +114,47 @@ fn is_zero(value: &Value) -> bool {
         Value::Object(map) => map.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kubeadms_own_values_are_left_out() {
+        let own = json!({
+            "clusterName": "lab",
+            "certificatesDir": "/etc/kubernetes/pki",
+            "dns": {},
+            "etcd": { "local": { "dataDir": "/data" } },
+            "networking": { "dnsDomain": "cluster.local", "podSubnet": "10.244.0.0/16" },
+        });
+        let expected = json!({
+            "clusterName": "lab",
+            "etcd": { "local": { "dataDir": "/data" } },
+            "networking": { "podSubnet": "10.244.0.0/16" },
+        });
+        assert_eq!(without_defaults(&own, &DEFAULTS["clusterConfiguration"]), expected);
+        let kubelet = json!({ "healthzPort": 10248, "maxPods": 250, "syncFrequency": "0s", "failSwapOn": false });
+        let expected = json!({ "maxPods": 250, "failSwapOn": false });
+        assert_eq!(without_defaults(&kubelet, &DEFAULTS["kubelet"]), expected);
+    }
+
+    #[test]
+    fn a_field_that_nobody_takes_is_a_finding() {
+        let place = Span::default();
+        let value = json!({ "apiServer": { "extraArgs": {}, "new": 1 }, "other": true });
+        let mut fields = Fields::of("ClusterConfiguration", &value, &Value::Null, place);
+        let api_server = fields.below("apiServer");
+        let messages = [api_server.rest(), fields.rest()].concat();
+        let messages: Vec<_> = messages.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "the spec does not say ClusterConfiguration.apiServer.new",
+                "the spec does not say ClusterConfiguration.other"
+            ]
+        );
+    }
+}
