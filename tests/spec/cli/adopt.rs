@@ -1,6 +1,6 @@
 //! `adopt`: clusters that kubeadm, Kubespray and Cluster API created, with a PKI that openssl makes.
 
-use std::{fs, process::Command, sync::OnceLock};
+use std::{collections::BTreeSet, fs, process::Command, sync::OnceLock};
 
 use super::desk::{Desk, Ran};
 use super::support::{firelay_at, golden::Golden, output, read_tree, root, said, succeed};
@@ -278,6 +278,20 @@ fn the_plan_adds_new_machines_and_leaves_the_others() {
 fn add(desk: &Desk, name: &str, role: &str, address: &str) {
     let node = format!("- {{ name: {name}, roles: [{role}], addresses: [{address}] }}\n");
     desk.write("cluster.yaml", &(desk.read("cluster.yaml") + &node));
+}
+
+/// Adopted machines have certificates whose dates only they know.
+#[test]
+fn certificates_are_listed_of_machines_that_firelay_created() {
+    let desk = adopted();
+    add(&desk, "w3", "worker", "10.0.0.23");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let ran = desk.run(&["certs", "--output", "json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let listed = ran.json();
+    let listed = listed["credentials"].as_array().unwrap().iter();
+    let machines: BTreeSet<_> = listed.filter_map(|entry| entry["machine"].as_str()).collect();
+    assert_eq!(machines, BTreeSet::from(["w3"]));
 }
 
 #[test]
