@@ -8,6 +8,7 @@ use std::{
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+mod adopt;
 mod artifacts;
 mod catalog;
 mod certs;
@@ -18,6 +19,7 @@ mod report;
 mod secrets;
 mod tree;
 
+pub use adopt::*;
 pub use artifacts::*;
 pub use catalog::*;
 pub use certs::*;
@@ -86,6 +88,8 @@ pub enum Verb {
     Update(Update),
     /// Record that the cluster exists, so that no later render contains `kubeadm init`
     Founded(Founded),
+    /// Take over a cluster that kubeadm, Kubespray or Cluster API created: write its bundle, spec and record
+    Adopt(Adopt),
     /// Sign a kubeconfig for one user, offline
     Kubeconfig(Kubeconfig),
     /// List certificates and credentials with their expiry dates

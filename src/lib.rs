@@ -51,6 +51,8 @@ pub mod delivery;
 
 pub mod record;
 
+pub mod adopt;
+
 pub mod changes;
 
 pub mod update;

@@ -33,6 +33,8 @@ pub enum Action {
     Add,
     /// The spec no longer has it.
     Remove,
+    /// Something else created it: it has no document of firelay, and takes no change from one.
+    Adopted,
 }
 
 /// The change of one machine or pool.
@@ -127,6 +129,8 @@ pub struct Counts {
     pub document: usize,
     /// Of which nothing differs.
     pub none: usize,
+    /// That something else created.
+    pub adopted: usize,
     /// Whether a script applies the manifests.
     pub manifests: bool,
 }
@@ -144,6 +148,7 @@ impl Counts {
                 Action::Add => &mut counts.add,
                 Action::Remove => &mut counts.remove,
                 Action::Replace => &mut counts.replace,
+                Action::Adopted => &mut counts.adopted,
                 Action::InPlace if change.in_place() => &mut counts.in_place,
                 Action::InPlace => &mut counts.document,
             };

@@ -135,8 +135,7 @@ impl<'a> Base<'a> {
             tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
             count += 1;
         }
-        if let Some(files) = update.applied_manifests() {
-            let node = project.plan.founder();
+        if let Some((files, node)) = update.applied_manifests().zip(update.manifests_node()) {
             let script = manifests_script(&project.plan, node, files)?;
             tree.put(described(&directory, node, MANIFESTS), script.as_bytes())?;
             count += 1;
@@ -180,6 +179,9 @@ impl<'a> Base<'a> {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
                 (change.whole(action, reason), None)
             };
+            if let Some(change) = update.adopted(node) {
+                return Ok((change, None));
+            }
             let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
                 machines.get(&node.name).map(|machine| machine.digest.clone())
             };

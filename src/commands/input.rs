@@ -140,7 +140,8 @@ fn patch_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<
     Ok(())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The paths in a folder.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     entries.map_err(|error| Failure::file("read", folder, &error))
 }

@@ -1,5 +1,6 @@
 //! The verbs, one file each: the only place that connects the stages and uses clock, randomness and disk.
 
+mod adopt;
 mod against;
 mod artifacts;
 pub mod assembly;
@@ -68,6 +69,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Diff(args) => diff::run(args),
         Verb::Update(args) => update::run(args),
         Verb::Founded(args) => founded::run(args),
+        Verb::Adopt(args) => adopt::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),
         Verb::Certs(args) => certs::run(args),
         Verb::Terraform(args) => terraform::run(args),

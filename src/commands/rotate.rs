@@ -16,10 +16,10 @@ use super::{
 use crate::{
     cli::{RotationKind, SecretsRotate},
     plan::Plan,
-    record::Record,
+    record::{Record, listed},
     secrets::{Bundle, Generation, KeyKind, Keys},
     spec::JoinIdentity,
-    tree::{TreeReader, is_update},
+    tree::{Role, TreeReader, is_update},
 };
 
 /// How machines take a step.
@@ -127,6 +127,13 @@ fn refuse_second(kind: RotationKind, bundle: &Bundle) -> Result<(), Failure> {
     }
 }
 
+/// Control planes that something else created.
+fn adopted(record: &Record) -> impl Iterator<Item = &str> {
+    let own = record.machines.iter();
+    let own = own.filter(|(_, own)| own.is_adopted() && own.roles.contains(&Role::ControlPlane));
+    own.map(|(name, _)| name.as_str())
+}
+
 /// Whatever shows that machines have not taken the last step.
 fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<(), Failure> {
     let early = |missing: String, help: String| {
@@ -144,6 +151,16 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
         return early(
             format!("{path} is of a cluster that is not founded"),
             "if it runs: firelay founded; if not, make a new bundle: firelay secrets new".to_owned(),
+        );
+    }
+    let adopted: Vec<_> = adopted(record).collect();
+    if !adopted.is_empty() && matches!(args.keys, RotationKind::ServiceAccount | RotationKind::Encryption) {
+        return early(
+            format!(
+                "no script brings it to {}, which firelay did not create",
+                listed(&adopted)
+            ),
+            "replace these control planes first, one at a time: docs/adopt.md".to_owned(),
         );
     }
     if record.bundle != bundle.fingerprint() {

@@ -65,7 +65,7 @@ pub fn seal(args: &SecretsSeal) -> Result<(), Failure> {
 }
 
 /// The recipients, without duplicates. An invalid text is not repeated: it may be an identity.
-fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
+pub(super) fn recipients(texts: &[String]) -> Result<Vec<Recipient>, Failure> {
     let mut all: Vec<Recipient> = Vec::new();
     for (at, text) in texts.iter().enumerate() {
         let refused = |problem| Failure::Usage(format!("--recipient {}: {problem}", at + 1));

@@ -45,6 +45,11 @@ const CLOUD_LABELS: &[&str] = &[
     "topology.kubernetes.io/zone",
 ];
 
+/// Whether kubelets or the cloud's controller manager set a label, so that a spec need not have it.
+pub fn set_by_cluster(key: &str) -> bool {
+    FOUND_LABELS.contains(&key) || CLOUD_LABELS.contains(&key)
+}
+
 /// Whether a kubelet may set a label on its own node.
 pub(super) fn kubelet_may_set(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else {

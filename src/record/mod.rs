@@ -158,8 +158,16 @@ pub struct MachineRecord {
     /// The date of its certificates.
     #[serde(with = "time::serde::rfc3339")]
     pub issued_at: OffsetDateTime,
-    /// Keyed digest of its files in the tree, and of the date.
+    /// Keyed digest of its files in the tree, and of the date. Absent for a machine that something else created.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+}
+
+impl MachineRecord {
+    /// Whether no document of firelay created the machine.
+    pub fn is_adopted(&self) -> bool {
+        self.digest.is_empty()
+    }
 }
 
 /// A finding that somebody overrode.
@@ -211,6 +219,24 @@ impl Record {
         Self {
             founded_at,
             ..self.clone()
+        }
+    }
+
+    /// The record of a cluster that something else created, with its machines.
+    pub fn adopted(
+        plan: &Plan,
+        bundle: &Bundle,
+        machines: &[&str],
+        founder: &[NodeFile],
+        founded_at: OffsetDateTime,
+    ) -> Self {
+        let own = plan.nodes.iter().filter(|node| machines.contains(&node.name.as_str()));
+        let machines = own.map(|node| (node.name.clone(), unrendered(node, bundle.issued_at)));
+        Self {
+            founded_at: Some(founded_at),
+            founding: founding(bundle, founder),
+            machines: machines.collect(),
+            ..Self::new(plan, bundle)
         }
     }
 

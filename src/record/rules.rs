@@ -32,8 +32,8 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 9] = [
-    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222",
+pub const OVERRIDABLE: [&str; 10] = [
+    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
 ];
 
 /// Settings of the founder that scripts apply to a running cluster.
@@ -74,6 +74,7 @@ pub struct Change<'a> {
 pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     let mut findings = change.fixed_values();
     findings.extend(change.kubernetes());
+    findings.extend(change.adopted());
     findings.extend(change.etcd());
     findings.extend(change.members("control plane", Role::ControlPlane));
     findings.extend(change.members("etcd member", Role::Etcd));
@@ -197,6 +198,29 @@ impl<'a> Change<'a> {
     fn kubernetes(&self) -> Option<Diagnostic> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
         self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
+    }
+
+    /// Control planes that something else created and that no script of firelay upgrades.
+    fn adopted(&self) -> Option<Diagnostic> {
+        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
+        let own = self
+            .recorded(Role::ControlPlane)
+            .filter(|(_, machine)| machine.is_adopted());
+        let names: Vec<_> = own.map(|(name, _)| name.as_str()).collect();
+        let first = names.first().filter(|_| new > old)?;
+        let message = format!(
+            "firelay did not create {}, and upgrades no such machine",
+            super::listed(&names)
+        );
+        let finding = Diagnostic::error("FL1223", message).at(self.place(&["kubernetes", "version"]));
+        let finding = finding.label(format!(
+            "{} was created by something else",
+            self.text.line(&["machines", first])
+        ));
+        Some(finding.help(format!(
+            "upgrade them to {new} with the tool that created them, and render with --accept FL1223; or keep {old}, and replace \
+             them first"
+        )))
     }
 
     fn etcd(&self) -> Vec<Diagnostic> {

@@ -50,6 +50,21 @@ pub struct Bundle {
     pub recipients: Vec<Recipient>,
 }
 
+/// Roots that exist already: those of a cluster that something else created.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    /// CA of the API.
+    pub kubernetes: Authority,
+    /// CA of etcd.
+    pub etcd: Authority,
+    /// CA of the aggregation layer.
+    pub front_proxy: Authority,
+    /// Service-account key, PEM.
+    pub service_account_key: Secret<String>,
+    /// Service-account public key, PEM (`PUBLIC KEY`).
+    pub service_account_public: String,
+}
+
 /// The settings of a new bundle.
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
@@ -83,6 +98,26 @@ impl Bundle {
             front_proxy: Authority::create("front-proxy-ca", request, now, random)?,
             service_account_public: service_account.public_pem(),
             service_account_key: service_account.to_pem(),
+            bootstrap_token: random::bootstrap_token(random)?,
+            certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
+            encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
+            rotation: None,
+            recipients: Vec::new(),
+        })
+    }
+
+    /// A bundle of roots that exist. Everything else is drawn: no other tool has a seed, and tokens end.
+    pub fn of_roots(cluster: &str, roots: Roots, now: OffsetDateTime, random: &mut Random<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            cluster: cluster.to_owned(),
+            issued_at: whole_seconds(now),
+            epoch: 0,
+            seed: Secret::new(random::bytes::<32>(random)?.to_vec()),
+            kubernetes: roots.kubernetes,
+            etcd: roots.etcd,
+            front_proxy: roots.front_proxy,
+            service_account_key: roots.service_account_key,
+            service_account_public: roots.service_account_public,
             bootstrap_token: random::bootstrap_token(random)?,
             certificate_key: Secret::new(hex(&*random::bytes::<32>(random)?)),
             encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),

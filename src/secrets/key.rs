@@ -1,6 +1,10 @@
 //! Private keys: roots that are random, leaves that are derived, all of them signing the same bytes each time.
 
-use aws_lc_rs::agreement::{self, ECDH_P256};
+use aws_lc_rs::{
+    agreement::{self, ECDH_P256},
+    encoding::{AsDer, Pkcs8V1Der},
+    rsa,
+};
 use ecdsa::hazmat::sign_prehashed_rfc6979;
 use p256::{NistP256, pkcs8::der::pem};
 use p384::ecdsa::signature::Signer;
@@ -99,6 +103,14 @@ impl PrivateKey {
         }
     }
 
+    /// rcgen keeps the bytes that it read, and those of PKCS#1 are no PKCS#8.
+    fn rsa_in_pkcs8(key: &KeyPair) -> Option<Self> {
+        let der = Zeroizing::new(key.serialize_der());
+        let read = rsa::KeyPair::from_pkcs8(&der).or_else(|_| rsa::KeyPair::from_der(&der));
+        let der: Pkcs8V1Der<'_> = read.ok()?.as_der().ok()?;
+        KeyPair::try_from(der.as_ref()).ok().map(Self::rsa)
+    }
+
     fn rsa(key: KeyPair) -> Self {
         let public = key.der_bytes().to_vec();
         Self {
@@ -136,7 +148,8 @@ impl PrivateKey {
             return Some(Self::from_p384(key.into()));
         }
         let key = KeyPair::from_pem(block).ok()?;
-        (key.algorithm() == &rcgen::PKCS_RSA_SHA256).then(|| Self::rsa(key))
+        let is_rsa = key.algorithm() == &rcgen::PKCS_RSA_SHA256;
+        is_rsa.then(|| Self::rsa_in_pkcs8(&key)).flatten()
     }
 
     /// PEM of the key: SEC1 without public key for ECDSA, PKCS#8 for RSA.

@@ -12,7 +12,7 @@ mod rotation;
 mod write;
 
 pub use authority::{Authority, OpenAuthority};
-pub use bundle::{Bundle, BundleRequest, Derivation};
+pub use bundle::{Bundle, BundleRequest, Derivation, Roots};
 pub use check::ZERO;
 pub use document::is_bundle;
 pub use error::Error;

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adopt;
 mod audit;
 mod mirror;
 mod report;

@@ -28,7 +28,7 @@ pub use client::{Client, Error as ClientError};
 pub use reference::Reference;
 pub use registry::{Endpoint, Unserved, serves};
 pub use sync::{Outcome, SyncOptions, Synced, sync};
-pub use text::texts;
+pub use text::{text_of, texts};
 
 /// Bytes that are read at a time.
 const BUFFER: usize = 128 * 1024;

@@ -151,7 +151,7 @@ impl Dates {
                     .iter()
                     .map(|(name, own)| (name.clone(), own.issued_at))
                     .collect(),
-                rendered: Some(record.machines.keys().cloned().collect()),
+                rendered: Some(created(record)),
                 issued_at,
             },
             (None, Some(tree)) => Self {
@@ -175,6 +175,12 @@ impl Dates {
     fn is_rendered(&self, node: &NodePlan) -> bool {
         self.rendered.as_ref().is_none_or(|names| names.contains(&node.name))
     }
+}
+
+/// Machines that have certificates of their documents: adopted ones have others, whose dates nothing here knows.
+fn created(record: &Record) -> BTreeSet<String> {
+    let machines = record.machines.iter().filter(|(_, own)| !own.is_adopted());
+    machines.map(|(name, _)| name.clone()).collect()
 }
 
 /// All credentials, sorted by their ends.

@@ -138,10 +138,14 @@ impl<'a> Report<'a> {
             remove,
             in_place,
             document,
+            adopted,
             ..
         } = self.counts;
         if self.counts.is_empty() {
-            return "No changes: the documents are the same bytes.".to_owned();
+            return match adopted {
+                0 => "No changes: the documents are the same bytes.".to_owned(),
+                _ => "No changes.".to_owned(),
+            };
         }
         let manifests = if self.counts.manifests {
             " Manifests to apply."
@@ -190,6 +194,7 @@ pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> Strin
         Action::Remove => ("  -", "to remove".to_owned()),
         Action::InPlace if change.in_place() => ("  ~", format!("to update in place: {in_place}")),
         Action::InPlace => ("  =", "nothing to do on the machine".to_owned()),
+        Action::Adopted => ("  .", "created by something else, stays as it is".to_owned()),
         _ => ("-/+", "to replace".to_owned()),
     };
     format!("{sign} {names}: {words}")

@@ -126,6 +126,7 @@ fn class(action: Action) -> &'static str {
     match action {
         Action::Add => "add",
         Action::Remove => "remove",
+        Action::Adopted => "none",
         Action::Replace => "replace",
         Action::InPlace | Action::None => "update",
     }

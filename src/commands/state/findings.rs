@@ -31,7 +31,7 @@ impl Update<'_> {
             founding: &self.next.founding,
             applied: Applied {
                 configuration: self.render.applying.configuration != Apply::Never,
-                manifests: self.render.applying.manifests != Apply::Never,
+                manifests: self.render.applying.manifests != Apply::Never && self.manifests_node().is_some(),
             },
             plan: &project.plan,
             spec: project.spec.root(),

@@ -145,8 +145,8 @@ impl<'a> Update<'a> {
 
     /// The files of a founder whose manifests a script applies, if one has to.
     pub fn applied_manifests(&self) -> Option<&[NodeFile]> {
-        self.applies(self.render.applying.manifests, Founding::Manifests)
-            .then_some(&self.founder)
+        let applies = self.applies(self.render.applying.manifests, Founding::Manifests);
+        (applies && self.manifests_node().is_some()).then_some(&self.founder)
     }
 
     /// Whether scripts of this run apply a setting of the founder.
@@ -204,8 +204,15 @@ impl<'a> Update<'a> {
 
     /// The machine on which they are applied.
     pub fn manifests_machine(&self) -> Option<&'a str> {
-        let founder = self.render.project.plan.founder();
-        self.applied_manifests().map(|_| founder.name.as_str())
+        let node = self.manifests_node().filter(|_| self.applied_manifests().is_some());
+        node.map(|node| node.name.as_str())
+    }
+
+    /// The founder, or another control plane that has firelay's programs.
+    pub fn manifests_node(&self) -> Option<&'a NodePlan> {
+        let plan = &self.render.project.plan;
+        let mut nodes = std::iter::once(plan.founder()).chain(plan.control_planes());
+        nodes.find(|node| !self.stays_adopted(&node.name))
     }
 
     /// The stages with the dates of this render.
@@ -231,7 +238,8 @@ impl<'a> Update<'a> {
         let is_kept = |name: &str| self.render.nodes.iter().all(|node| node.name != name);
         let recorded = |name: &str| self.state.record()?.machines.get(name);
         let mut kept = self.tree.iter().filter(|(name, _)| is_kept(name));
-        self.render.whole || kept.all(|(name, own)| recorded(name).is_some_and(|record| record.digest == own.digest))
+        let is_known = |record: &MachineRecord, own: &MachineRecord| record.is_adopted() || record.digest == own.digest;
+        self.render.whole || kept.all(|(name, own)| recorded(name).is_some_and(|record| is_known(record, own)))
     }
 
     fn found(&mut self, last: Option<&Manifest>) {
@@ -311,6 +319,9 @@ impl<'a> Update<'a> {
 
     /// The change of a machine with this digest; `None` where its files have to be compared.
     pub fn change_of(&self, node: &NodePlan, digest: &str) -> Option<MachineChange> {
+        if let Some(change) = self.adopted(node) {
+            return Some(change);
+        }
         let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
         let Some(base) = self.base.as_ref().and_then(|base| base.machines.get(&node.name)) else {
             return Some(change.whole(Action::Add, None));
@@ -326,6 +337,21 @@ impl<'a> Update<'a> {
         let reason =
             format!("{out} has not the document that the record tells of: the files that differ are not known");
         (!in_tree).then(|| change.whole(Action::Replace, reason))
+    }
+
+    /// A machine that something else created, and that stays as it is.
+    pub fn adopted(&self, node: &NodePlan) -> Option<MachineChange> {
+        self.stays_adopted(&node.name).then(|| {
+            let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+            let reason = "firelay did not create it: `firelay render --replace NAME` does when you want it";
+            change.whole(Action::Adopted, reason.to_owned())
+        })
+    }
+
+    fn stays_adopted(&self, name: &str) -> bool {
+        let base = self.base.as_ref().and_then(|base| base.machines.get(name));
+        let is_replaced = self.render.args.replace.iter().any(|own| own == name);
+        base.is_some_and(MachineRecord::is_adopted) && !is_replaced
     }
 
     /// Machines and pools of the record that the spec no longer has.
@@ -351,18 +377,22 @@ impl<'a> Update<'a> {
     /// Completes the record and the manifest by the files that were rendered.
     pub fn settle(&mut self, mut manifest: Manifest) -> Result<Manifest, Failure> {
         let (bundle, founded) = (self.render.bundle, self.is_founded());
+        let names: Vec<_> = self.next.machines.keys().cloned().collect();
+        let adopted: BTreeSet<_> = names.into_iter().filter(|name| self.stays_adopted(name)).collect();
         manifest.generations = self.next.generations(bundle.issued_at);
         let rendered = record::machines_of_tree(bundle, &manifest);
         let mut stale = Vec::new();
         for (name, own) in &mut self.next.machines {
             let base = self.base.as_ref().and_then(|base| base.machines.get(name));
-            let Some(new) = rendered.get(name) else { continue };
+            let Some(new) = rendered.get(name).filter(|_| !adopted.contains(name)) else {
+                continue;
+            };
             let changed = base.is_some_and(|base| base.digest != new.digest);
             let last = self
                 .tree
                 .get(name)
                 .zip(base)
-                .filter(|(tree, base)| tree.digest != base.digest);
+                .filter(|(tree, base)| tree.digest != base.digest && !base.is_adopted());
             if changed && let Some((tree, base)) = last {
                 stale.push((name.clone(), tree.generation, base.generation));
             }

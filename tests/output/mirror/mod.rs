@@ -7,7 +7,7 @@ mod command;
 mod containerd;
 mod names;
 mod registry;
-mod site;
+pub mod site;
 use crate::support;
 
 use std::{

@@ -58,6 +58,7 @@ fn helps() -> Vec<Case> {
         case("help-secrets-token", &["secrets", "token", "--help"]),
         case("help-render", &["render", "--help"]),
         case("help-diff", &["diff", "--help"]),
+        case("help-adopt", &["adopt", "--help"]),
         case("help-update", &["update", "--help"]),
         case("help-graph", &["graph", "--help"]),
         case("help-report", &["report", "--help"]),

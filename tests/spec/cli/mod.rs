@@ -3,6 +3,7 @@
 //! The complete messages are in `golden/cli/`; `just bless` rewrites them.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod adopt;
 mod artifacts;
 mod bundle;
 mod certs;

@@ -144,6 +144,17 @@ pub const PAGES: &[Page] = &[
         &[("kubectl --namespace traefik", Elsewhere)],
     ),
     page(
+        "docs/adopt.md",
+        Empty,
+        &[
+            ("ssh cp1 sudo tar", Read),
+            ("firelay adopt --pki pki --name", Read),
+            ("kubectl --namespace kube-system get configmaps", Read),
+            ("cluster prod, founded", Text),
+            ("firelay render --replace", Read),
+        ],
+    ),
+    page(
         "docs/air-gap.md",
         Example("ha-ubuntu"),
         &[

@@ -1,0 +1,341 @@
+//! `adopt`: the bundle, the spec and the record of a cluster that something else created.
+
+mod fetch;
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use firelay_yaml::diagnostic::{self, Diagnostic, Source, Span};
+use time::OffsetDateTime;
+
+use super::{
+    assembly::Assembly,
+    bundle::{bundle_path, is_missing, refuse_foreign, save_bundle},
+    failure::{Failure, shell_word},
+    git,
+    input::entries,
+    measure::{self, Fit},
+    project::{ProfileSet, Project, load_profiles, print_findings, refusal},
+    secrets::recipients,
+    state::{State, whole_second},
+    streams::{self, counted},
+};
+use crate::{
+    adopt::{
+        self, Answers, Draft, Fitted, Objects,
+        pki::{self, PkiFile},
+    },
+    age::Recipient,
+    cli::{Adopt, IdentityArg, Inputs, SpecArgs},
+    disk::{self, Access},
+    record::Record,
+    redact::redact_spec,
+    secret::Secret,
+    secrets::{Bundle, PrivateKey, Roots},
+};
+
+/// Larger than any file of a PKI.
+const LARGEST: u64 = 1 << 20;
+/// The first lines of a spec.
+const HEAD: &str = "# The cluster as `firelay adopt` found it. `firelay explain` describes each key.\n";
+
+/// Runs the verb.
+pub fn run(args: &Adopt) -> Result<(), Failure> {
+    let recipients = recipients(&args.recipients)?;
+    let state = State::open(args.state.as_deref(), &inputs(args))?;
+    refuse_existing(args, &state)?;
+    let mut evidence = Evidence::read(args)?;
+    let objects = evidence.objects.take();
+    let draft = objects.as_ref().and_then(|objects| evidence.draft(args, objects));
+    let Some(roots) = evidence.roots.take() else {
+        return Err(evidence.refuse());
+    };
+    let Some(objects) = objects else {
+        evidence.print();
+        let name = args.name.as_deref().unwrap_or_default();
+        return write_bundle(args, &new_bundle(name, roots, recipients)?);
+    };
+    let Some(draft) = draft else {
+        return Err(evidence.refuse());
+    };
+    let project = match is_missing(&args.spec) {
+        true => make_spec(args, &draft, evidence)?,
+        false => check_spec(args, &draft, evidence)?,
+    };
+    let bundle = new_bundle(&project.plan.name, roots, recipients)?;
+    refuse_foreign(&bundle, &project.plan, &bundle_path(&inputs(args)))?;
+    let record = record(&project, &bundle, (&draft, &objects))?;
+    write_bundle(args, &bundle)?;
+    state.place(state.prepare(&record)?)?;
+    tell(&state, &record);
+    Ok(())
+}
+
+/// A cluster is adopted once; what is there is not overwritten.
+fn refuse_existing(args: &Adopt, state: &State) -> Result<(), Failure> {
+    let bundle = bundle_path(&inputs(args));
+    let record = state.record().map(|_| &state.path);
+    let exists = (!is_missing(&bundle)).then_some(&bundle).or(record);
+    if let Some(path) = exists {
+        return Err(Failure::Refused(format!(
+            "{} exists and is not overwritten\n  = help: the cluster is adopted already; `firelay plan` compares it with the spec",
+            path.display()
+        )));
+    }
+    match has_objects(args) || args.name.is_some() {
+        true => Ok(()),
+        false => Err(Failure::Usage(
+            "the cluster has no name: give --name, or its objects with --from or --kubeconfig".to_owned(),
+        )),
+    }
+}
+
+/// Whether the objects of the cluster are given, not its PKI alone.
+fn has_objects(args: &Adopt) -> bool {
+    !args.from.is_empty() || args.kubeconfig.is_some()
+}
+
+fn inputs(args: &Adopt) -> Inputs {
+    Inputs {
+        spec: spec_args(args),
+        secrets: args.secrets.clone(),
+        identity: IdentityArg::default(),
+    }
+}
+
+fn spec_args(args: &Adopt) -> SpecArgs {
+    SpecArgs {
+        profiles: args.profiles.clone(),
+        ..SpecArgs::from(args.spec.as_path())
+    }
+}
+
+/// The files of a cluster, and the findings about them.
+struct Evidence {
+    source: Source,
+    findings: Vec<Diagnostic>,
+    roots: Option<Roots>,
+    /// Absent without `--from`.
+    objects: Option<Objects>,
+    /// Where the first object is.
+    place: Span,
+}
+
+impl Evidence {
+    fn read(args: &Adopt) -> Result<Self, Failure> {
+        let mut source = Source::default();
+        let files = pki_files(&args.pki, &mut source);
+        let (roots, mut findings) = pki::roots(&files, OffsetDateTime::now_utc());
+        let first = source.texts().len();
+        for path in &args.from {
+            add_objects(path, &mut source)?;
+        }
+        if let Some(path) = &args.kubeconfig {
+            fetch::add(path, args.context.as_deref(), &mut source)?;
+        }
+        let (objects, broken) = Objects::read(&source, first);
+        findings.extend(broken);
+        let start = source.texts().get(first).map_or(0, |text| text.start);
+        Ok(Self {
+            source,
+            findings,
+            roots,
+            objects: has_objects(args).then_some(objects),
+            place: Span { start, end: start },
+        })
+    }
+
+    /// The spec of the cluster, if nothing is wrong so far.
+    fn draft(&mut self, args: &Adopt, objects: &Objects) -> Option<Draft> {
+        let roots = self.roots.as_ref();
+        let key = roots.and_then(|roots| PrivateKey::from_pem(roots.kubernetes.key.expose()));
+        let answers = Answers {
+            name: args.name.clone(),
+            os: args.os.clone(),
+            platform: args.platform.clone(),
+            algorithm: key.and_then(|key| key.kind()),
+        };
+        let foreign = roots.map(|roots| adopt::check_authorities(objects, roots));
+        self.findings.extend(foreign.unwrap_or_default());
+        if is_missing(&args.spec) {
+            self.findings
+                .extend(adopt::check_answers(objects, &answers, self.place));
+        }
+        let (draft, findings) = adopt::draft(objects, &answers, self.place);
+        self.findings.extend(findings);
+        draft.filter(|_| !diagnostic::refuse(&self.findings))
+    }
+
+    fn print(&mut self) {
+        diagnostic::sort(&mut self.findings);
+        print_findings(&self.source, &self.findings);
+    }
+
+    fn refuse(mut self) -> Failure {
+        self.print();
+        Failure::Refused(refusal("the cluster", &self.findings) + "; nothing was written")
+    }
+}
+
+/// Reads the files of a PKI. Each gets a place of its own, and no finding shows its text.
+fn pki_files(directory: &Path, source: &mut Source) -> Vec<PkiFile> {
+    let file = |name: String| {
+        let path = directory.join(name);
+        let text = read(&path).map(Secret::new).map_err(|error| error.to_string());
+        let path = path.display().to_string();
+        let number = source.add(&path, "");
+        let start = source.texts()[number].start;
+        let place = Span { start, end: start };
+        PkiFile { path, place, text }
+    };
+    pki::files().into_iter().map(file).collect()
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    match fs::metadata(path)?.len() {
+        size if size > LARGEST => Err(io::Error::other("it is larger than a megabyte")),
+        _ => fs::read_to_string(path),
+    }
+}
+
+/// Adds a file of objects, those of a directory, or stdin. Their lines are not shown: arguments may hold secrets.
+fn add_objects(path: &Path, source: &mut Source) -> Result<(), Failure> {
+    let unread = |error: &io::Error| Failure::file("read", path, error);
+    if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(|error| unread(&error))?;
+        source.add("<stdin>", text);
+        return Ok(());
+    }
+    for path in files(path)? {
+        let text = fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?;
+        source.add(path.display().to_string(), text);
+    }
+    Ok(())
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = entries(path)?;
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|own| end == *own))
+    });
+    files.sort();
+    Ok(files)
+}
+
+/// Writes the spec of the cluster. If it is refused the file stays, for the user to correct it.
+fn make_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Project, Failure> {
+    let ProfileSet { profiles, .. } = load_profiles(&args.profiles, "the profiles")?;
+    let name = args.spec.display().to_string();
+    let Fitted {
+        text,
+        composed,
+        outcome,
+        findings,
+    } = adopt::fit(draft.spec.clone(), (&name, HEAD), draft.place, &profiles)?;
+    evidence.findings.extend(findings);
+    match outcome {
+        Ok((plan, warnings)) => {
+            let project = Project {
+                spec: composed,
+                plan,
+                profiles,
+                warnings,
+            };
+            let pointer = pointer(&project)?;
+            evidence
+                .findings
+                .extend(pointer.as_ref().map(|_| unknown_base(draft.place)));
+            evidence.print();
+            print_findings(&redact_spec(&project.spec), &project.warnings);
+            write_spec(&args.spec, &(text + &pointer.unwrap_or_default()))?;
+            Ok(project)
+        }
+        Err(findings) => {
+            evidence.print();
+            print_findings(&redact_spec(&composed), &findings);
+            write_spec(&args.spec, &text)?;
+            Err(Failure::Refused(format!(
+                "{}; bundle and record were not written\n  = help: it has the values of the cluster: correct it, and run the same \
+                 command again",
+                refusal(&name, &findings)
+            )))
+        }
+    }
+}
+
+/// Lines of the spec with which the documents fit, where they do not without: an RSA PKI alone is larger than some limits.
+fn pointer(project: &Project) -> Result<Option<String>, Failure> {
+    Ok(match measure::fit(project)? {
+        Fit::Pointer(pointer) => Some(format!("delivery:\n  pointer: {pointer}\n")),
+        Fit::Whole | Fit::Not(_) => None,
+    })
+}
+
+fn unknown_base(place: Span) -> Diagnostic {
+    let message = "documents are larger than the platform's limit, and the place for their larger part is not known";
+    let finding = Diagnostic::warning("FL1314", message).at(place);
+    finding.help("write the name of your bucket into delivery.pointer of the spec")
+}
+
+fn write_spec(path: &Path, text: &str) -> Result<(), Failure> {
+    disk::create(path, text.as_bytes(), Access::Umask).map_err(|error| Failure::file("write", path, &error))?;
+    streams::tell(format_args!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Compares the user's spec with the cluster.
+fn check_spec(args: &Adopt, draft: &Draft, mut evidence: Evidence) -> Result<Project, Failure> {
+    evidence.print();
+    let project = Project::load(&spec_args(args))?;
+    let findings = adopt::compare(draft, &project.plan, project.spec.root());
+    print_findings(&redact_spec(&project.spec), &findings);
+    match findings.is_empty() {
+        true => Ok(project),
+        false => Err(Failure::Refused(refusal(&project.spec.name(), &findings))),
+    }
+}
+
+fn new_bundle(name: &str, roots: Roots, recipients: Vec<Recipient>) -> Result<Bundle, Failure> {
+    let bundle = Bundle::of_roots(name, roots, OffsetDateTime::now_utc(), &mut getrandom::fill)?;
+    Ok(Bundle { recipients, ..bundle })
+}
+
+fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
+    let path = bundle_path(&inputs(args));
+    save_bundle(&path, bundle)?;
+    git::warn_of_bundle(&path);
+    Ok(())
+}
+
+fn record(project: &Project, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<Record, Failure> {
+    let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
+    let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
+    let assembly = Assembly::new(project, bundle, false)?;
+    let founder = project.plan.founder();
+    let files = assembly.files(founder, &assembly.pki(founder)?)?.files;
+    Ok(Record::adopted(
+        &project.plan,
+        bundle,
+        &names,
+        &files,
+        whole_second(founded_at),
+    ))
+}
+
+fn tell(state: &State, record: &Record) {
+    let founded = record.founded_at.map(|at| format!(", founded {}", at.date()));
+    streams::tell(format_args!(
+        "wrote {}: {}{}; commit it with the spec. Next: firelay plan",
+        shell_word(&state.path),
+        counted(record.machines.len(), "machine"),
+        founded.unwrap_or_default()
+    ));
+}

@@ -1,0 +1,556 @@
+//! `adopt`: clusters that kubeadm, Kubespray and Cluster API created, with a PKI that openssl makes.
+
+use std::{collections::BTreeSet, fs, process::Command, sync::OnceLock};
+
+use super::desk::{Desk, Ran};
+use super::support::{firelay_at, golden::Golden, output, read_tree, root, said, succeed};
+
+/// Long before the clusters' Nodes were registered.
+const CREATED: &str = "2025-03-01 00:00:00";
+/// The CAs, as kubeadm names their files and subjects.
+const AUTHORITIES: [(&str, &str); 3] = [
+    ("ca", "kubernetes"),
+    ("front-proxy-ca", "front-proxy-ca"),
+    ("etcd/ca", "etcd-ca"),
+];
+const ADOPT: [&str; 5] = ["adopt", "--pki", "pki", "--from", "objects.yaml"];
+
+fn openssl(desk: &Desk, arguments: &str) -> String {
+    let mut command = Command::new("faketime");
+    command.args([CREATED, "openssl"]).args(arguments.split(' '));
+    succeed(command.current_dir(desk.directory.path()), "openssl")
+}
+
+/// A PKI like kubeadm's, with keys that a command of openssl makes. The size of RSA stands behind all flags.
+fn make_pki(desk: &Desk, command: &str, size: &str) {
+    let key = |path: &str| format!("{command} -out {path} {size}").trim_end().to_owned();
+    fs::create_dir_all(desk.at("pki/etcd")).unwrap();
+    for (file, name) in AUTHORITIES {
+        openssl(desk, &key(&format!("pki/{file}.key")));
+        make_authority(desk, file, name, "critical,CA:TRUE", 3_650);
+    }
+    openssl(desk, &key("pki/sa.key"));
+    openssl(desk, "pkey -in pki/sa.key -pubout -out pki/sa.pub");
+}
+
+fn make_authority(desk: &Desk, file: &str, name: &str, constraints: &str, days: u32) {
+    openssl(
+        desk,
+        &format!(
+            "req -x509 -new -key pki/{file}.key -days {days} -subj /CN={name} -out pki/{file}.crt -addext \
+             basicConstraints={constraints} -addext keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign"
+        ),
+    );
+}
+
+/// RSA as kubeadm makes it: PKCS#1.
+const KUBEADM: &str = "genrsa -traditional";
+
+/// A copy of an RSA PKI, which takes openssl a while.
+fn with_pki() -> Desk {
+    static PKI: OnceLock<Desk> = OnceLock::new();
+    let made = PKI.get_or_init(|| {
+        let desk = Desk::empty();
+        make_pki(&desk, KUBEADM, "2048");
+        desk
+    });
+    let desk = Desk::empty();
+    let mut command = Command::new("cp");
+    succeed(
+        command.arg("-r").arg(made.at("pki")).arg(desk.directory.path()),
+        "coreutils",
+    );
+    desk
+}
+
+/// A PKI, and the objects of a cluster.
+fn cluster(name: &str) -> Desk {
+    let desk = with_pki();
+    let objects = root().join(format!("tests/fixtures/adopt/{name}.yaml"));
+    fs::copy(objects, desk.at("objects.yaml")).unwrap();
+    desk
+}
+
+fn adopt(desk: &Desk, further: &[&str]) -> Ran {
+    desk.run(&[&ADOPT[..], further].concat())
+}
+
+const KUBEADM_MACHINES: [&str; 4] = ["--os", "ubuntu-24.04", "--platform", "metal"];
+
+fn adopted() -> Desk {
+    let desk = cluster("kubeadm");
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    desk
+}
+
+/// What differs from run to run.
+fn without_fingerprint(text: &str) -> String {
+    let line = |line: &str| match line.split_once("(HMAC-SHA256:") {
+        Some((before, after)) => format!("{before}(…{}\n", &after[after.find(')').unwrap()..]),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn golden_the_spec_says_what_the_cluster_says() {
+    let mut golden = Golden::open("adopt");
+    for (name, further) in [
+        ("kubeadm", &KUBEADM_MACHINES[..]),
+        (
+            "kubespray",
+            &["--os", "rocky-9", "--platform", "metal", "--name", "prod"],
+        ),
+        ("cluster-api", &["--os", "ubuntu-22.04", "--platform", "aws"]),
+    ] {
+        let desk = cluster(name);
+        let ran = adopt(&desk, further);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        golden.compare(&format!("{name}.yaml"), &desk.read("cluster.yaml"));
+        golden.compare(&format!("{name}.txt"), &without_fingerprint(&ran.stderr));
+        let checked = desk.run(&["check"]);
+        assert_eq!(checked.code, 0, "{checked:?}");
+        let record = desk.read("firelay.state.yaml");
+        assert!(
+            record.contains("foundedAt: \"2025-03-04T09:11:00Z\"") && !record.contains("    digest:"),
+            "{record}"
+        );
+    }
+    golden.close();
+}
+
+#[test]
+fn every_kind_of_key_signs_certificates_that_openssl_verifies() {
+    for (key, size) in [
+        (KUBEADM, "2048"),
+        ("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:3072", ""),
+        ("genrsa", "4096"),
+        ("ecparam -name prime256v1 -genkey", ""),
+        ("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384", ""),
+    ] {
+        let desk = Desk::empty();
+        make_pki(&desk, key, size);
+        let objects = root().join("tests/fixtures/adopt/kubeadm.yaml");
+        fs::copy(objects, desk.at("objects.yaml")).unwrap();
+        let ran = adopt(&desk, &KUBEADM_MACHINES);
+        assert_eq!(ran.code, 0, "{key}: {ran:?}");
+        renders_and_verifies(&desk, key);
+    }
+}
+
+/// The documents of an adopted cluster join it: every leaf is signed by the CA that openssl made, and the pin is that of its key.
+fn renders_and_verifies(desk: &Desk, key: &str) {
+    for arguments in [&["render"][..], &["verify"], &["audit"]] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, 0, "{key}: {ran:?}");
+    }
+    let first = desk.everything();
+    assert_eq!(desk.run(&["render", "--out", "again"]).code, 0);
+    for (path, entry) in first.iter().filter(|(path, _)| path.starts_with("out/nodes/")) {
+        let again = desk.everything()[&path.replacen("out/", "again/", 1)].content.clone();
+        assert_eq!(entry.content, again, "{key}: {path}");
+    }
+    let files = &read_tree(&desk.at("out"))["cp1"];
+    let file = |path: &str| files[&format!("/etc/firelay/{path}")].1.clone();
+    for (leaf, authority) in [
+        ("pki/apiserver.crt", "pki/ca.crt"),
+        ("kubelet/client.pem", "pki/ca.crt"),
+        ("pki/front-proxy-client.crt", "pki/front-proxy-ca.crt"),
+        ("pki/etcd/server.crt", "pki/etcd/ca.crt"),
+    ] {
+        desk.write("leaf.pem", &file(leaf));
+        let verified = openssl_now(desk, &format!("verify -x509_strict -CAfile {authority} leaf.pem"));
+        assert_eq!(verified.trim(), "leaf.pem: OK", "{key}: {leaf}");
+    }
+    for path in ["pki/ca", "pki/front-proxy-ca", "pki/etcd/ca"] {
+        desk.write("own.key", &file(&format!("{path}.key")));
+        desk.write("own.crt", &file(&format!("{path}.crt")));
+        let digest = |file: &str| openssl(desk, &format!("x509 -in {file} -noout -fingerprint -sha256"));
+        assert_eq!(digest("own.crt"), digest(&format!("{path}.crt")), "{key}: {path}");
+        let public = |file: &str| openssl(desk, &format!("pkey -in {file} -pubout"));
+        assert_eq!(public("own.key"), public(&format!("{path}.key")), "{key}: {path}");
+    }
+    desk.write("own.key", &file("pki/sa.key"));
+    desk.write("own.pub", &file("pki/sa.pub"));
+    assert_eq!(
+        openssl(desk, "pkey -in own.key -pubout"),
+        openssl(desk, "pkey -in pki/sa.key -pubout"),
+        "{key}"
+    );
+    let public = |file: &str| openssl(desk, &format!("pkey -pubin -in {file} -pubout"));
+    assert_eq!(public("own.pub"), public("pki/sa.pub"), "{key}");
+}
+
+fn openssl_now(desk: &Desk, arguments: &str) -> String {
+    let mut command = Command::new("faketime");
+    command
+        .args([super::support::NOW, "openssl"])
+        .args(arguments.split(' '));
+    succeed(command.current_dir(desk.directory.path()), "openssl")
+}
+
+#[test]
+fn golden_every_mistake_of_a_pki_is_found_in_one_run() {
+    let desk = with_pki();
+    let read = |path: &str| desk.read(path);
+    // A foreign key, a certificate that is no CA, one that ended, a missing and an encrypted key.
+    desk.write("pki/front-proxy-ca.key", &read("pki/etcd/ca.key"));
+    make_authority(&desk, "ca", "kubernetes", "critical,CA:FALSE", 100);
+    openssl(
+        &desk,
+        "pkey -in pki/sa.key -aes256 -passout pass:secret -out pki/sa.encrypted",
+    );
+    fs::rename(desk.at("pki/sa.encrypted"), desk.at("pki/sa.key")).unwrap();
+    fs::remove_file(desk.at("pki/etcd/ca.key")).unwrap();
+    let twice = read("pki/etcd/ca.crt").repeat(2);
+    desk.write("pki/etcd/ca.crt", &twice);
+    let before = desk.everything();
+    let ran = desk.run(&["adopt", "--pki", "pki", "--name", "lab"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(desk.everything(), before);
+    assert!(!ran.stderr.contains("BEGIN") && !ran.stderr.contains("MII"), "{ran:?}");
+    let mut golden = Golden::open("adopt-pki");
+    golden.compare("mistakes.txt", &ran.stderr);
+    golden.close();
+}
+
+#[test]
+fn a_pki_alone_becomes_a_bundle() {
+    let desk = with_pki();
+    assert_eq!(desk.run(&["adopt", "--pki", "pki"]).code, 2);
+    let ran = desk.run(&[
+        "adopt",
+        "--pki",
+        "pki",
+        "--name",
+        "lab",
+        "--secrets",
+        "lab.secrets.yaml",
+    ]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = desk.run(&["secrets", "show", "--secrets", "lab.secrets.yaml"]);
+    assert!(shown.stdout.starts_with("cluster:     lab\n"), "{shown:?}");
+    let again = desk.run(&[
+        "adopt",
+        "--pki",
+        "pki",
+        "--name",
+        "lab",
+        "--secrets",
+        "lab.secrets.yaml",
+    ]);
+    assert_eq!(again.code, 3, "{again:?}");
+    assert!(again.stderr.contains("exists and is not overwritten"), "{again:?}");
+}
+
+#[test]
+fn the_plan_adds_new_machines_and_leaves_the_others() {
+    let desk = adopted();
+    let plan = desk.run(&["plan", "--detailed-exitcode"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+    assert!(
+        plan.stdout.contains("  . cp1, cp2, cp3: created by something else"),
+        "{plan:?}"
+    );
+    add(&desk, "w3", "worker", "10.0.0.23");
+    let plan = desk.run(&["plan", "--detailed-exitcode", "--output", "json"]);
+    assert_eq!(plan.code, 6, "{plan:?}");
+    let counts = &plan.json()["counts"];
+    assert_eq!(
+        [
+            &counts["add"],
+            &counts["replace"],
+            &counts["inPlace"],
+            &counts["adopted"]
+        ],
+        [1, 0, 0, 5]
+    );
+    assert_eq!(desk.run(&["render"]).code, 0);
+    for (node, files) in read_tree(&desk.at("out")) {
+        assert!(!files.contains_key("/etc/firelay/kubeadm/init.yaml"), "{node}");
+    }
+    let plan = desk.run(&["plan", "--detailed-exitcode"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+    assert_eq!(desk.read("firelay.state.yaml").matches("\n    digest: ").count(), 1);
+}
+
+fn add(desk: &Desk, name: &str, role: &str, address: &str) {
+    let node = format!("- {{ name: {name}, roles: [{role}], addresses: [{address}] }}\n");
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + &node));
+}
+
+/// Adopted machines have certificates whose dates only they know.
+#[test]
+fn certificates_are_listed_of_machines_that_firelay_created() {
+    let desk = adopted();
+    add(&desk, "w3", "worker", "10.0.0.23");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let ran = desk.run(&["certs", "--output", "json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let listed = ran.json();
+    let listed = listed["credentials"].as_array().unwrap().iter();
+    let machines: BTreeSet<_> = listed.filter_map(|entry| entry["machine"].as_str()).collect();
+    assert_eq!(machines, BTreeSet::from(["w3"]));
+}
+
+#[test]
+fn a_replaced_machine_is_of_firelay_afterwards() {
+    let desk = adopted();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let ran = desk.run(&["render", "--replace", "w1"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let plan = desk.run(&["plan"]);
+    assert!(
+        plan.stdout.contains("  . w2: ") && !plan.stdout.contains("w1"),
+        "{plan:?}"
+    );
+    let record = desk.read("firelay.state.yaml");
+    assert_eq!(record.matches("\n    digest: ").count(), 1, "{record}");
+    // From now on its changes are known.
+    desk.write(
+        "cluster.yaml",
+        &desk.read("cluster.yaml").replace("tier: app", "tier: web"),
+    );
+    let plan = desk.run(&["plan"]);
+    assert!(plan.stdout.contains("~ w1: to update in place"), "{plan:?}");
+}
+
+#[test]
+fn a_single_machine_can_be_rendered_and_replaced() {
+    let desk = adopted();
+    add(&desk, "w3", "worker", "10.0.0.23");
+    for arguments in [
+        &["render", "--node", "w3"][..],
+        &["render", "--node", "w1", "--replace", "w1"],
+    ] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let plan = desk.run(&["plan", "--detailed-exitcode"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+}
+
+#[test]
+fn an_upgrade_asks_for_that_of_adopted_control_planes() {
+    let desk = adopted();
+    desk.write("cluster.yaml", &desk.read("cluster.yaml").replace("1.36.3", "1.36.4"));
+    let plan = desk.run(&["plan"]);
+    assert_eq!(plan.code, 3, "{plan:?}");
+    assert!(
+        plan.stderr.contains("error[FL1223]") && plan.stderr.contains("cp1, cp2, cp3"),
+        "{plan:?}"
+    );
+    assert_eq!(desk.run(&["render", "--accept", "FL1223"]).code, 0);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+#[test]
+fn no_script_changes_an_adopted_machine() {
+    let desk = adopted();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let spec = desk.read("cluster.yaml").replace("value: \"false\"", "value: \"true\"");
+    desk.write("cluster.yaml", &spec);
+    let ran = desk.run(&["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("no control plane takes this change in place"),
+        "{ran:?}"
+    );
+    assert!(!desk.at("out/update").exists());
+}
+
+/// The settings at adoption are those of the cluster: only later changes are reported.
+#[test]
+fn a_change_that_no_document_carries_is_reported() {
+    let desk = adopted();
+    assert!(!desk.run(&["plan"]).stderr.contains("FL1221"));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk.write(
+        "cluster.yaml",
+        &(desk.read("cluster.yaml") + "addons: { metricsServer: {} }\n"),
+    );
+    let ran = desk.run(&["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning[FL1221]") && !desk.at("out/update").exists(),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn keys_of_all_control_planes_do_not_rotate_while_some_are_adopted() {
+    let desk = adopted();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let ran = desk.run(&["secrets", "rotate", "service-account"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("no script brings it to cp1, cp2, cp3"), "{ran:?}");
+    assert_eq!(desk.run(&["secrets", "rotate", "leaves"]).code, 0);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+#[test]
+fn a_spec_that_exists_is_compared_with_the_cluster() {
+    let desk = cluster("kubeadm");
+    assert_eq!(adopt(&desk, &KUBEADM_MACHINES).code, 0);
+    for file in ["firelay.secrets.yaml", "firelay.state.yaml"] {
+        fs::remove_file(desk.at(file)).unwrap();
+    }
+    let spec = desk.read("cluster.yaml");
+    desk.write(
+        "cluster.yaml",
+        &spec
+            .replace("10.244.0.0/16", "10.245.0.0/16")
+            .replace("name: w2", "name: w9"),
+    );
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for text in [
+        "the pod range is 10.244.0.0/16 in the cluster, and 10.245.0.0/16 here",
+        "the machine w2 is in the cluster",
+    ] {
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+    }
+    assert!(!desk.at("firelay.secrets.yaml").exists());
+    desk.write("cluster.yaml", &spec);
+    add(&desk, "w3", "worker", "10.0.0.23");
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(desk.run(&["plan", "--output", "json"]).json()["counts"]["add"], 1);
+}
+
+#[test]
+fn missing_facts_are_named_and_nothing_is_written() {
+    let desk = cluster("cluster-api");
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for text in [
+        "--os is missing",
+        "the Nodes say Ubuntu 22.04.5 LTS",
+        "--platform is missing",
+        "the Nodes say aws",
+    ] {
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+    }
+    assert!(!desk.at("cluster.yaml").exists());
+    // Findings about the PKI and about the objects, in one run.
+    fs::remove_file(desk.at("pki/ca.key")).unwrap();
+    let ran = adopt(&desk, &[]);
+    assert!(
+        ran.stderr.contains("error[FL1301]") && ran.stderr.contains("--os is missing"),
+        "{ran:?}"
+    );
+    desk.write("objects.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert!(
+        ran.stderr
+            .contains("the ConfigMap kubeadm-config of kube-system is missing"),
+        "{ran:?}"
+    );
+    desk.write("objects.yaml", "- a\n- b\n---\nkind: [\n");
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.stderr.matches("error[FL1312]").count(), 2, "{ran:?}");
+}
+
+#[test]
+fn a_spec_with_a_missing_range_is_corrected_and_adopted() {
+    let desk = cluster("kubeadm");
+    let objects = desk.read("objects.yaml");
+    desk.write(
+        "objects.yaml",
+        &objects
+            .replace("        podSubnet: 10.244.0.0/16\n", "")
+            .replace("clusterCIDR: 10.244.0.0/16", "clusterCIDR: \"\""),
+    );
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(
+        ran.stderr.contains("has no podSubnet") && !desk.at("firelay.secrets.yaml").exists(),
+        "{ran:?}"
+    );
+    desk.write(
+        "cluster.yaml",
+        &desk.read("cluster.yaml").replace("pods: []", "pods: [10.50.0.0/16]"),
+    );
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.read("firelay.state.yaml").contains("10.50.0.0/16"));
+}
+
+#[test]
+fn the_pki_of_another_cluster_is_refused() {
+    let desk = cluster("kubeadm");
+    let certificate = |file: &str| {
+        desk.read(file)
+            .lines()
+            .map(|line| format!("    {line}\n"))
+            .collect::<String>()
+    };
+    let published = |client: &str, proxy: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: extension-apiserver-authentication\n  namespace: kube-system\ndata:\n  \
+             client-ca-file: |\n{}  requestheader-client-ca-file: |\n{}",
+            certificate(client),
+            certificate(proxy)
+        )
+    };
+    let objects = desk.read("objects.yaml");
+    desk.write(
+        "objects.yaml",
+        &(objects.clone() + &published("pki/etcd/ca.crt", "pki/front-proxy-ca.crt")),
+    );
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(
+        ran.stderr
+            .matches("error[FL1307]: ca.crt is of another cluster")
+            .count(),
+        1,
+        "{ran:?}"
+    );
+    desk.write(
+        "objects.yaml",
+        &(objects + &published("pki/ca.crt", "pki/front-proxy-ca.crt")),
+    );
+    assert_eq!(adopt(&desk, &KUBEADM_MACHINES).code, 0);
+}
+
+#[test]
+fn a_sealed_bundle_and_json_objects_are_taken() {
+    let desk = cluster("kubeadm");
+    let script = "import json, sys, yaml; print(*(json.dumps(d) for d in yaml.safe_load_all(open('objects.yaml'))), sep='\\n---\\n')";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).current_dir(desk.directory.path());
+    let json = output(&mut command, "python3-yaml");
+    assert!(json.status.success(), "{}", said(&json));
+    fs::create_dir(desk.at("objects")).unwrap();
+    fs::write(desk.at("objects/all.json"), json.stdout).unwrap();
+    let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+    let arguments = ["adopt", "--pki", "pki", "--from", "objects", "--recipient", recipient];
+    let ran = desk.run(&[&arguments[..], &KUBEADM_MACHINES].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        desk.read("firelay.secrets.yaml")
+            .starts_with("-----BEGIN AGE ENCRYPTED FILE-----")
+    );
+}
+
+/// A CA that ends within a year, or that holds only later.
+#[test]
+fn the_end_of_a_ca_is_announced() {
+    let desk = with_pki();
+    let adopt = |time: &str| {
+        let mut command = firelay_at(time, &["adopt", "--pki", "pki", "--name", "lab"]);
+        Ran::of(&command.current_dir(desk.directory.path()).output().unwrap())
+    };
+    for (time, code, text) in [
+        ("2024-01-01 00:00:00", 3, "holds only from 2025-03-01"),
+        ("2036-01-01 00:00:00", 3, "ended on 2035-02-27"),
+        ("2034-12-01 00:00:00", 0, "ends on 2035-02-27"),
+    ] {
+        let ran = adopt(time);
+        assert_eq!((ran.code, ran.stderr.matches(text).count()), (code, 3), "{ran:?}");
+    }
+}
