@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use super::{
-    fields::{DEFAULTS, Fields},
+    fields::{DEFAULTS, Fields, put},
     machines::{self, Machine},
     objects::{Object, Objects},
 };
@@ -404,20 +404,6 @@ impl<'a> Drafting<'a> {
         put(&mut dns, "disabled", fields.take("disabled"));
         self.findings.extend(fields.rest());
         dns
-    }
-}
-
-/// Sets a key, unless the value says nothing.
-pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    let value = value.into();
-    let is_empty = match &value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => false,
-    };
-    if !is_empty {
-        map.insert(key.to_owned(), value);
     }
 }
 

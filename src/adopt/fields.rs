@@ -103,6 +103,20 @@ pub(super) fn without_defaults(value: &Value, defaults: &Value) -> Value {
     Value::Object(fields.filter(|(_, value)| !is_zero(value)).collect())
 }
 
+/// Sets a key, unless the value says nothing.
+pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    let value = value.into();
+    let is_empty = match &value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    if !is_empty {
+        map.insert(key.to_owned(), value);
+    }
+}
+
 /// What Go writes for a field that nobody set. `false` may be a choice.
 fn is_zero(value: &Value) -> bool {
     match value {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
-    draft::put,
+    fields::put,
     objects::{Object, Objects},
 };
 use crate::plan::set_by_cluster;
