@@ -480,7 +480,12 @@ pub const PAGES: &[Page] = &[
             ("git worktree add", Read),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
-            ("kubectl drain worker-1", Read),
+            ("kubectl drain worker-1", RUN),
+            (
+                "examples/terraform/replace",
+                Run("mkdir -p examples/terraform && cp \"$ROOT/examples/terraform/replace\" examples/terraform/"),
+            ),
+            ("firelay plan --output json | jq", RUN),
             ("firelay render --founded --replace cp1", RUN),
             ("ssh cp1 sudo firelay-status", RUN),
             ("kubectl drain worker-1", RUN),
