@@ -69,7 +69,7 @@ pub struct Change<'a> {
     pub old: &'a Machine,
     /// The files that it gets.
     pub new: &'a Machine,
-    /// What differs.
+    /// The differences.
     pub change: &'a MachineChange,
     /// Generations of both documents.
     pub generations: (u32, u32),

@@ -17,7 +17,7 @@ use crate::spec::Algorithm;
 const PORT: u16 = 6443;
 /// kubeadm's directory of certificates, which is also firelay's.
 const CERTIFICATES: &str = "/etc/kubernetes/pki";
-/// What kubeadm's configuration has where etcd has machines of its own, as firelay writes it.
+/// Paths of etcd's client certificate in kubeadm's configuration, as firelay writes them for external etcd.
 const ETCD_FILES: [(&str, &str); 3] = [
     ("caFile", "/etc/kubernetes/pki/etcd/ca.crt"),
     ("certFile", "/etc/kubernetes/pki/apiserver-etcd-client.crt"),

@@ -117,7 +117,7 @@ pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Valu
     }
 }
 
-/// What Go writes for a field that nobody set. `false` may be a choice.
+/// Go's value of a field that nobody set. `false` may be a choice.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

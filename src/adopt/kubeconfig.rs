@@ -42,7 +42,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// The remedy.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Missing(..) => "name one of its contexts with --context, or the kubeconfig of an administrator",

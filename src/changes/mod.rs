@@ -107,7 +107,7 @@ impl MachineChange {
         self.action == Action::InPlace && !self.actions.is_empty()
     }
 
-    /// What the machine does, all its files together.
+    /// The actions of the machine for all its files.
     pub fn handlers(&self) -> BTreeSet<&Handler> {
         self.files.iter().flat_map(|file| &file.handlers).collect()
     }

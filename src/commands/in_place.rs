@@ -283,7 +283,7 @@ fn order_text(steps: &[Step]) -> String {
     text
 }
 
-/// What a run has written.
+/// The result of a run.
 pub(super) struct Written {
     changes: Vec<MachineChange>,
     directory: Option<String>,

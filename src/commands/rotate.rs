@@ -202,7 +202,7 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
     }
 }
 
-/// Who may need the old key still, before the step that takes it away, and the remedy.
+/// The machines that may still need the old key before the step that removes it, and the remedy.
 fn unused(keys: &Keys) -> Option<(&'static str, &'static str)> {
     match keys {
         Keys::ServiceAccount(Generation::Previous(_)) => Some((
@@ -240,14 +240,14 @@ fn pending(out: &Path, tree: &TreeReader) -> Option<String> {
     Some(out.join(script).display().to_string())
 }
 
-/// What a step does, and what comes after it.
+/// The effect of a step, and the next one.
 struct Step {
     number: usize,
     of: usize,
     does: &'static str,
     /// Things to do, in their order.
     now: Vec<String>,
-    /// What must be true before the next step; nothing after the last one.
+    /// The condition of the next step; nothing after the last one.
     next: &'static str,
 }
 

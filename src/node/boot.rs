@@ -27,7 +27,7 @@ use super::{
 pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
 /// Where the founder's document has its manifests, in a directory for each phase.
 pub const MANIFESTS: &str = "/etc/firelay/addons/";
-/// What the name of a manifest in the list begins with.
+/// Prefix of a manifest's name in the list.
 const FETCHED: &str = "manifest-";
 /// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;

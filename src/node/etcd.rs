@@ -49,7 +49,7 @@ pub fn backup<'p>(plan: &'p Plan, node: &NodePlan) -> Option<&'p EtcdBackupPlan>
     plan.etcd.backup.as_ref().filter(|_| plan.etcd.runs_on(node.roles))
 }
 
-/// What the templates under `templates/etcd/` take.
+/// Values for the templates under `templates/etcd/`.
 #[derive(Serialize)]
 struct Context<'a> {
     bin: &'a str,

@@ -300,7 +300,7 @@ impl Bundle {
         }
     }
 
-    /// What the fingerprint covers of it; nothing before the first rotation.
+    /// Its part of the fingerprint; nothing before the first rotation.
     pub(super) fn rotation_text(&self) -> Option<Zeroizing<Vec<u8>>> {
         let text = self.rotation.as_ref().map(serde_json::to_vec);
         text.map(|text| Zeroizing::new(text.unwrap_or_default()))
