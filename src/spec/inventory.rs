@@ -107,9 +107,14 @@ pub fn unread_cells(text: &Text) -> Vec<Span> {
         end: text.start + text.text.len(),
     };
     let Some(head) = rows.first().filter(|head| missing(head).next().is_none()) else {
-        let is_head = rows
-            .first()
-            .is_some_and(|head| head.iter().any(|name| known(name).is_some()));
+        // The columns may be separated by other characters.
+        let is_name = |word: &str| {
+            COLUMNS
+                .iter()
+                .any(|column| word.trim().eq_ignore_ascii_case(column.name))
+        };
+        let has_name = |cell: &Cell| cell.text.split([';', '\t']).any(is_name);
+        let is_head = rows.first().is_some_and(|head| head.iter().any(has_name));
         let names = text.text.find('\n').unwrap_or(text.text.len());
         return vec![rest(text.start + if is_head { names } else { 0 })];
     };
