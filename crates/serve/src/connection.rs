@@ -177,5 +177,7 @@ pub(crate) fn header(status: u16, length: u64, fields: &str) -> String {
         503 => "Service Unavailable",
         _ => "Bad Request",
     };
-    format!("HTTP/1.1 {status} {reason}\r\nContent-Length: {length}\r\n{fields}Connection: close\r\n\r\n")
+    // RFC 9110 §15.5.6.
+    let allow = if status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
+    format!("HTTP/1.1 {status} {reason}\r\nContent-Length: {length}\r\n{allow}{fields}Connection: close\r\n\r\n")
 }

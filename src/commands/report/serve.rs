@@ -38,7 +38,7 @@ pub(super) fn run(args: &Report, address: SocketAddr) -> Result<(), Failure> {
     let failed = |error| Failure::Io(format!("cannot listen on {address}: {error}"));
     let socket = TcpListener::bind(address).map_err(failed)?;
     let here = socket.local_addr().map_err(failed)?;
-    let site = Site(Arc::new(RwLock::new(Served::notice("The page is being made.\n")?)));
+    let site = Site(Arc::new(RwLock::new(Served::notice("firelay is making the page.\n")?)));
     streams::tell(format_args!("serving the page on http://{here}/"));
     site.clone().follow(args.clone())?;
     show(site, socket, &stop).map_err(|error| Failure::Io(format!("cannot take connections: {error}")))?;
