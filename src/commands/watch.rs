@@ -39,17 +39,17 @@ pub fn refuse_stdin<'p>(paths: impl IntoIterator<Item = &'p PathBuf>, flag: &str
     }
 }
 
-/// Works now, and again after each change, for ever. The work returns the files that it read.
-pub fn each_change(args: &SpecArgs, mut work: impl FnMut() -> Files) -> ! {
-    let mut files: Files = args.specs.iter().cloned().collect();
+/// Works now, and again after each change, for ever. The work returns the files that it read; some of them may be known before.
+pub fn each_change(args: &SpecArgs, mut files: Files, mut work: impl FnMut() -> Files) -> ! {
+    files.extend(args.specs.iter().cloned());
     loop {
         // A change during the work must count.
-        let mut seen = look(&files, args);
-        files.extend(work());
-        for (path, state) in look(&files, args) {
-            seen.entry(path).or_insert(state);
-        }
-        while look(&files, args) == seen {
+        let seen = look(&files, args);
+        let read = work();
+        let all_known = read.is_subset(&files);
+        files.extend(read);
+        // A file that was not known may have changed after it was read.
+        while all_known && look(&files, args) == seen {
             thread::sleep(PAUSE);
         }
     }

@@ -5,7 +5,7 @@ use crate::{
     cli::{Check, Findings},
     commands::{
         streams,
-        watch::{each_change, refuse_stdin},
+        watch::{Files, each_change, refuse_stdin},
     },
 };
 
@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn run(args: &Check) -> Result<(), Failure> {
     refuse_stdin(&args.spec.specs, "--watch")?;
     let mut last = None;
-    each_change(&args.spec, || {
+    each_change(&args.spec, Files::new(), || {
         let outcome = checked(args);
         let files = outcome.as_ref().map(|checked| checked.files.clone());
         let files = files.unwrap_or_default();

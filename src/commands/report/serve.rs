@@ -61,7 +61,7 @@ fn refuse_others(address: SocketAddr) -> Result<(), Failure> {
 impl Site {
     /// Makes the page now and after each change, in a thread of its own.
     fn follow(self, args: Report) -> Result<(), Failure> {
-        let work = move || each_change(&args.inputs.spec, || self.refresh(&args));
+        let work = move || each_change(&args.inputs.spec, beside(&args), || self.refresh(&args));
         let thread = thread::Builder::new().name("page".to_owned());
         thread.spawn(work).map(drop).map_err(Failure::from)
     }
