@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cli::{Inputs, SpecArgs, Verify},
-    tree::{TreeReader, is_update},
+    tree::{MANIFEST, TreeReader, is_update},
 };
 
 /// The differences between a tree and the render of its spec and bundle.
@@ -55,9 +55,6 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     );
     Ok(compared?)
 }
-
-/// Name of the manifest.
-const MANIFEST: &str = "manifest.json";
 
 fn inputs(args: &Verify) -> Inputs {
     Inputs {

@@ -2,10 +2,7 @@
 
 mod watch;
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use time::Date;
 
@@ -15,13 +12,13 @@ use super::{
     git, measure,
     project::{Project, Resolution, print_findings, refusal},
     streams,
+    watch::{Files, files},
 };
 use crate::{
     cli::{Check, Findings, SpecArgs},
     plan::{self, NodePlan, Plan},
     redact::redact_spec,
     secrets,
-    spec::Composed,
 };
 use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 
@@ -33,7 +30,7 @@ struct Checked {
     /// The summary of a valid spec, or the refusal.
     verdict: Result<String, String>,
     /// The files that were read.
-    files: BTreeSet<PathBuf>,
+    files: Files,
 }
 
 /// Runs the verb.
@@ -75,13 +72,6 @@ fn checked(args: &Check) -> Result<Checked, Failure> {
         verdict,
         files: files(spec),
     })
-}
-
-/// The files of a spec. Embedded profiles are texts, too, and no files.
-fn files(spec: &Composed) -> BTreeSet<PathBuf> {
-    let texts = spec.source().texts().iter().map(|text| PathBuf::from(&text.name));
-    let named = spec.named_files().map(Path::to_owned);
-    texts.chain(named).filter(|path| path.is_file()).collect()
 }
 
 impl Checked {

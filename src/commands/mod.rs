@@ -40,6 +40,7 @@ mod schema;
 mod secrets;
 mod seed;
 mod serve;
+mod signals;
 mod size;
 mod state;
 mod streams;
@@ -47,6 +48,7 @@ mod terraform;
 mod update;
 mod variables;
 mod verify;
+mod watch;
 mod why;
 
 pub use failure::Failure;

@@ -12,6 +12,7 @@ mod exposure;
 mod findings;
 mod names;
 mod page;
+mod serve;
 mod sizes;
 mod subject;
 
@@ -22,9 +23,16 @@ use time::OffsetDateTime;
 
 use self::{
     page::Page,
-    subject::{Subject, of_spec, of_tree},
+    subject::{Subject, accept, of_spec, of_tree, resolve},
 };
-use super::{audit, clock, failure::Failure, state::whole_second, streams, verify};
+use super::{
+    audit, clock,
+    failure::Failure,
+    project::Resolution,
+    state::whole_second,
+    streams, verify,
+    watch::{self, Files},
+};
 use crate::{
     cli::{Inputs, Report},
     disk::{self, Access},
@@ -32,35 +40,52 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &Report) -> Result<(), Failure> {
-    let now = whole_second(clock::now()?);
-    match tree(&args.inputs) {
-        Some(out) => {
-            refuse_spec_flags(&args.inputs)?;
-            let subject = of_tree(out, &args.inputs, now)?;
-            write(args, &subject, now)?;
-            verdict(&subject)
-        }
-        None => of_spec(args, now, |subject, update| {
-            write(args, subject, now)?;
-            refuse_changes(&update.findings)?;
-            verdict(subject)
-        }),
+    match args.serve {
+        Some(address) => serve::run(args, address),
+        None => with_subject(args, &mut Files::new(), |subject, now| write(args, subject, now)),
     }
+}
+
+/// Hands over the data of the page, and notes the files of the spec. Then findings decide the exit code.
+fn with_subject(
+    args: &Report,
+    files: &mut Files,
+    done: impl FnOnce(&Subject, OffsetDateTime) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let now = whole_second(clock::now()?);
+    if let Some(out) = tree(&args.inputs)? {
+        let subject = of_tree(out, &args.inputs, now)?;
+        done(&subject, now)?;
+        return verdict(&subject);
+    }
+    let resolution = resolve(args, now)?;
+    files.extend(read_files(&resolution));
+    of_spec(args, &accept(resolution)?, now, |subject, update| {
+        done(subject, now)?;
+        refuse_changes(&update.findings)?;
+        verdict(subject)
+    })
 }
 
 /// The directory, if the argument is one.
-fn tree(inputs: &Inputs) -> Option<&Path> {
-    let [only] = &inputs.spec.specs[..] else { return None };
-    only.is_dir().then_some(only)
-}
-
-fn refuse_spec_flags(inputs: &Inputs) -> Result<(), Failure> {
-    match inputs.spec.set.is_empty() && !inputs.spec.env {
-        true => Ok(()),
-        false => Err(Failure::Usage(
+fn tree(inputs: &Inputs) -> Result<Option<&Path>, Failure> {
+    let [only] = &inputs.spec.specs[..] else {
+        return Ok(None);
+    };
+    match only.is_dir() {
+        true if inputs.spec.set.is_empty() && !inputs.spec.env => Ok(Some(only)),
+        true => Err(Failure::Usage(
             "--set and --env change a spec, and a rendered tree is given".to_owned(),
         )),
+        false => Ok(None),
     }
+}
+
+fn read_files(resolution: &Resolution) -> Files {
+    watch::files(match resolution {
+        Ok(project) => &project.spec,
+        Err(refused) => &refused.spec,
+    })
 }
 
 /// Writes the page, unless it contains a secret.

@@ -5,20 +5,15 @@ use std::{
     fs::OpenOptions,
     io::{self, Write},
     net::{SocketAddr, TcpListener},
-    os::unix::{fs::OpenOptionsExt, net::UnixStream},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, atomic::AtomicBool},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
-use signal_hook::{
-    consts::{SIGINT, SIGTERM},
-    flag,
-    low_level::pipe,
-};
 use time::OffsetDateTime;
 
-use super::{bundle::load_bundle, failure::Failure, streams};
+use super::{bundle::load_bundle, failure::Failure, signals, streams};
 use crate::{
     cli::Serve,
     pki::BootServer,
@@ -35,9 +30,6 @@ const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr
 /// Name of the state in the tree.
 const STATE: &str = ".firelay-serve";
 
-/// Exit code after a second SIGINT.
-const INTERRUPTED: i32 = 130;
-
 /// Runs the verb until a signal ends it.
 pub fn run(args: &Serve) -> Result<(), Failure> {
     let tree = TreeReader::open(args.tree.path())?;
@@ -46,7 +38,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let identity = identity(args)?;
     let mirror = mirror(args)?;
     let log = access_log(args)?;
-    let stop = stop().map_err(|error| Failure::Io(format!("cannot wait for signals: {error}")))?;
+    let stop = signals::stop()?;
     let listeners = listeners(args, identity.as_ref())?;
     if !args.reusable {
         warn_of_memory(&tree.manifest);
@@ -153,18 +145,6 @@ fn access_log(args: &Serve) -> Result<AccessLog, Failure> {
         }
     };
     Ok(AccessLog::new(sink))
-}
-
-/// A stream that is readable after SIGINT or SIGTERM. A second signal ends the program at once.
-fn stop() -> io::Result<UnixStream> {
-    let (read, write) = UnixStream::pair()?;
-    let stopping = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stopping))?;
-        flag::register(signal, Arc::clone(&stopping))?;
-        pipe::register(signal, write.try_clone()?)?;
-    }
-    Ok(read)
 }
 
 fn listeners(args: &Serve, identity: Option<&BootServer>) -> Result<Vec<Listener>, Failure> {

@@ -41,7 +41,7 @@ pub struct State {
 impl State {
     /// Reads the record that a flag names, or that of the bundle.
     pub fn open(flag: Option<&Path>, inputs: &Inputs) -> Result<Self, Failure> {
-        let path = flag.map_or_else(|| path(inputs), Path::to_owned);
+        let path = record_path(flag, inputs);
         let text = read(&path)?.map(|text| RecordText::parse(&path.display().to_string(), &text));
         match text.transpose() {
             Ok(text) => Ok(Self { path, text }),
@@ -93,6 +93,11 @@ impl State {
 fn refuse(source: &firelay_yaml::diagnostic::Source, findings: &[Diagnostic]) -> Failure {
     print_findings(source, findings);
     Failure::Refused(refusal(source.name(), findings))
+}
+
+/// The record that a flag names, or that of the bundle.
+pub fn record_path(flag: Option<&Path>, inputs: &Inputs) -> PathBuf {
+    flag.map_or_else(|| path(inputs), Path::to_owned)
 }
 
 /// `NAME.state.yaml` beside `NAME.secrets.yaml`; `firelay.state.yaml` beside the first spec for a bundle of another name.

@@ -1,6 +1,7 @@
 //! stdout for data, stderr for people.
 
 use std::{
+    cell::RefCell,
     fmt::Display,
     io::{self, Write},
 };
@@ -64,8 +65,24 @@ pub fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
+thread_local! {
+    /// Lines for people that are not printed yet.
+    static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Works, and returns what this thread would have printed for people.
+pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
+    CAPTURED.set(Some(String::new()));
+    let done = work();
+    (done, CAPTURED.take().unwrap_or_default())
+}
+
 /// Prints lines for people; an error on stderr itself has no place to go.
 pub fn tell(text: impl Display) {
+    let capture = |lines: &mut Option<String>| lines.as_mut().map(|lines| *lines += &format!("{text}\n"));
+    if CAPTURED.with_borrow_mut(capture).is_some() {
+        return;
+    }
     let mut stderr = anstream::stderr().lock();
     // The exit code still shows the result.
     let _ = writeln!(stderr, "{text}").and_then(|()| stderr.flush());

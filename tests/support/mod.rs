@@ -74,8 +74,20 @@ pub const NOW: &str = "2026-12-01 00:00:00";
 /// The firelay command with another clock (Debian's faketime).
 pub fn firelay_at(time: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("faketime");
+    command.args([time, env!("CARGO_BIN_EXE_firelay")]);
+    plain(command, arguments)
+}
+
+/// The firelay command on the day of [`NOW`], as a process that signals reach: faketime does not pass them on.
+pub fn firelay_for_signals(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firelay"));
+    command.env("SOURCE_DATE_EPOCH", "1796083200");
+    plain(command, arguments)
+}
+
+/// A command that depends on nothing in the environment.
+fn plain(mut command: Command, arguments: &[&str]) -> Command {
     command
-        .args([time, env!("CARGO_BIN_EXE_firelay")])
         .args(arguments)
         .env_remove("FIRELAY_SECRETS")
         .env_remove("FIRELAY_PROFILES")

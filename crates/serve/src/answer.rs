@@ -64,6 +64,15 @@ pub(crate) enum Body {
     File(File, u64),
 }
 
+impl Body {
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(_, bytes) => *bytes,
+        }
+    }
+}
+
 impl Answer {
     /// The common answer to requests for missing files and for files of other machines.
     pub(crate) fn nothing(outcome: Outcome, node: Option<String>) -> Self {

@@ -36,11 +36,19 @@ pub(crate) struct Caller {
     pub(crate) tls: bool,
 }
 
-/// Handles one connection. Errors do not affect other connections.
-pub(crate) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Option<&Arc<ServerConfig>>) {
+/// Fields of each answer to a machine: no cache may store a document (RFC 9111 §5.2.2.5).
+const FIELDS: &str = "Content-Type: application/octet-stream\r\nCache-Control: no-store\r\n";
+
+/// A connection that has some time for its request.
+pub(crate) fn timed(stream: TcpStream) -> Timed {
     // Answers are written in few pieces, and the last must not wait for an acknowledgement.
     let _ = stream.set_nodelay(true);
-    let timed = Timed::new(stream, Instant::now() + PATIENCE);
+    Timed::new(stream, Instant::now() + PATIENCE)
+}
+
+/// Handles one connection. Errors do not affect other connections.
+pub(crate) fn handle(server: &Server, stream: TcpStream, peer: IpAddr, tls: Option<&Arc<ServerConfig>>) {
+    let timed = timed(stream);
     let caller = Caller {
         peer: peer.to_canonical(),
         tls: tls.is_some(),
@@ -75,7 +83,8 @@ pub(crate) fn converse(server: &Server, mut wire: impl Wire, caller: Caller) {
     let mut said = line(caller, request.as_ref(), &answer);
     let head = request.is_some_and(|request| request.head);
     let (before, turn) = (wire.taken(), answer.turn.take());
-    let sent = send(&mut wire, answer, head, &mut said.bytes);
+    let header = header(answer.status, answer.body.length(), FIELDS);
+    let sent = send(&mut wire, &header, answer.body, head, &mut said.bytes);
     said.broken = sent.is_err();
     let Some(turn) = turn else {
         server.log.write(&said);
@@ -109,7 +118,7 @@ fn line(caller: Caller, request: Option<&Request>, answer: &Answer) -> Line {
 }
 
 /// Reads until the request is whole or certainly none.
-fn read(wire: &mut impl Wire) -> io::Result<Parsed> {
+pub(crate) fn read(wire: &mut impl Wire) -> io::Result<Parsed> {
     let mut head = Vec::new();
     let mut buffer = [0; 1024];
     loop {
@@ -127,15 +136,12 @@ fn read(wire: &mut impl Wire) -> io::Result<Parsed> {
 }
 
 /// Writes an answer, and counts the bytes of its body.
-fn send(wire: &mut impl Wire, answer: Answer, head: bool, sent: &mut u64) -> io::Result<()> {
+pub(crate) fn send(wire: &mut impl Wire, header: &str, body: Body, head: bool, sent: &mut u64) -> io::Result<()> {
     let begun = Instant::now();
     wire.until(begun + GRACE);
-    let length = match &answer.body {
-        Body::Bytes(bytes) => bytes.len() as u64,
-        Body::File(_, bytes) => *bytes,
-    };
-    wire.write_all(header(answer.status, length).as_bytes())?;
-    let mut source: Box<dyn Read> = match answer.body {
+    let length = body.length();
+    wire.write_all(header.as_bytes())?;
+    let mut source: Box<dyn Read> = match body {
         _ if head => Box::new(io::empty()),
         Body::Bytes(bytes) => Box::new(io::Cursor::new(bytes)),
         // A file that grows meanwhile is cut at the announced length.
@@ -159,19 +165,19 @@ fn send(wire: &mut impl Wire, answer: Answer, head: bool, sent: &mut u64) -> io:
     }
 }
 
-fn header(status: u16, length: u64) -> String {
+/// The status line, the length, and further fields with their line breaks.
+pub(crate) fn header(status: u16, length: u64, fields: &str) -> String {
     let reason = match status {
         200 => "OK",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        421 => "Misdirected Request",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
         _ => "Bad Request",
     };
-    // No cache may store a document (RFC 9111 §5.2.2.5).
-    format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Length: {length}\r\nContent-Type: application/octet-stream\r\n\
-         Cache-Control: no-store\r\nConnection: close\r\n\r\n"
-    )
+    // RFC 9110 §15.5.6.
+    let allow = if status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
+    format!("HTTP/1.1 {status} {reason}\r\nContent-Length: {length}\r\n{allow}{fields}Connection: close\r\n\r\n")
 }

@@ -1,6 +1,13 @@
 //! Accepting connections until the server is stopped.
 
-use std::{io, net::TcpListener, os::fd::AsFd, sync::Arc, thread, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, TcpListener, TcpStream},
+    os::fd::AsFd,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -8,13 +15,21 @@ use rustix::{
 };
 use rustls::ServerConfig;
 
-use crate::{Server, connection::handle, slots::Slots};
+use crate::{
+    Server,
+    connection::handle,
+    pages::{self, Pages},
+    slots::Slots,
+};
 
 /// The interval at which a full server checks whether it has to stop.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// The time that open connections may take when the server stops.
 const LAST_CALL: Duration = Duration::from_secs(10);
+
+/// Connections of this machine's own browsers.
+const BROWSERS: usize = 256;
 
 /// A socket that listens.
 #[derive(Debug)]
@@ -25,9 +40,29 @@ pub struct Listener {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
+/// What is done with a connection.
+type Work = Arc<dyn Fn(TcpStream, IpAddr, Option<&Arc<ServerConfig>>) + Send + Sync>;
+
 /// Answers on all sockets until `stop` can be read. Then connections that are under way have a moment to end.
 pub fn listen(server: &Arc<Server>, listeners: Vec<Listener>, stop: &impl AsFd, connections: usize) -> io::Result<()> {
-    for listener in &listeners {
+    let server = Arc::clone(server);
+    let work: Work = Arc::new(move |stream, peer, tls| handle(&server, stream, peer, tls));
+    let slots = accept_all(&listeners, stop, connections, &work)?;
+    // A new client is refused at once instead of waiting for an answer that never comes.
+    drop(listeners);
+    slots.wait_below(1, LAST_CALL);
+    Ok(())
+}
+
+/// Shows pages to this machine's own browsers until `stop` can be read, and then no more.
+pub fn show(pages: impl Pages, socket: TcpListener, stop: &impl AsFd) -> io::Result<()> {
+    let work: Work = Arc::new(move |stream, _, _| pages::handle(&pages, stream));
+    accept_all(&[Listener { socket, tls: None }], stop, BROWSERS, &work).map(drop)
+}
+
+/// Accepts until `stop` can be read.
+fn accept_all(listeners: &[Listener], stop: &impl AsFd, connections: usize, work: &Work) -> io::Result<Arc<Slots>> {
+    for listener in listeners {
         // A connection that is gone again when it is accepted must not stop all others.
         listener.socket.set_nonblocking(true)?;
     }
@@ -35,17 +70,14 @@ pub fn listen(server: &Arc<Server>, listeners: Vec<Listener>, stop: &impl AsFd, 
     loop {
         // Full: further connections wait with the system.
         let full = !slots.wait_below(slots.most(), LOOK_UP);
-        let listening: &[Listener] = if full { &[] } else { &listeners };
+        let listening: &[Listener] = if full { &[] } else { listeners };
         let ready = wait(listening, stop, full)?;
         let Some(ready) = ready else { break };
         for listener in ready {
-            accept(server, listener, &slots);
+            accept(work, listener, &slots);
         }
     }
-    // A new client is refused at once instead of waiting for an answer that never comes.
-    drop(listeners);
-    slots.wait_below(1, LAST_CALL);
-    Ok(())
+    Ok(slots)
 }
 
 /// The sockets on which someone waits; `None` when it is time to stop. A full server does not wait at all.
@@ -73,7 +105,7 @@ fn wait<'l>(listeners: &'l [Listener], stop: &impl AsFd, full: bool) -> io::Resu
 }
 
 /// Handles one connection in a separate thread.
-fn accept(server: &Arc<Server>, listener: &Listener, slots: &Arc<Slots>) {
+fn accept(work: &Work, listener: &Listener, slots: &Arc<Slots>) {
     let (stream, peer) = match listener.socket.accept() {
         Ok(accepted) => accepted,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -81,11 +113,11 @@ fn accept(server: &Arc<Server>, listener: &Listener, slots: &Arc<Slots>) {
         Err(_) => return thread::sleep(LOOK_UP),
     };
     let Some(slot) = slots.take(peer.ip()) else { return };
-    let (server, tls) = (Arc::clone(server), listener.tls.clone());
+    let (work, tls) = (Arc::clone(work), listener.tls.clone());
     let work = move || {
         let _slot = slot;
         if stream.set_nonblocking(false).is_ok() {
-            handle(&server, stream, peer.ip(), tls.as_ref());
+            work(stream, peer.ip(), tls.as_ref());
         }
     };
     // If no thread can be created, the connection is closed.

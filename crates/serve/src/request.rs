@@ -22,6 +22,8 @@ pub struct Request {
     pub segments: Option<Vec<String>>,
     /// The machine, by the header.
     pub node: Option<String>,
+    /// The server's name or address that the client used, with the port; `None` unless it is given once.
+    pub host: Option<String>,
 }
 
 /// The result of parsing the bytes so far.
@@ -48,13 +50,13 @@ pub fn parse(bytes: &[u8]) -> Parsed {
 }
 
 fn read(request: &httparse::Request<'_, '_>) -> Parsed {
-    let header = |name: &str| {
-        let mut found = request
-            .headers
-            .iter()
-            .filter(|header| header.name.eq_ignore_ascii_case(name));
-        found.next().map(|header| header.value)
+    let headers = |name: &'static str| {
+        let all = request.headers.iter();
+        all.filter(move |header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
     };
+    let header = |name| headers(name).next();
+    let text = |value: &[u8]| String::from_utf8(value.to_vec()).ok();
     let has_body = header("transfer-encoding").is_some() || header("content-length").is_some_and(|value| value != b"0");
     if has_body {
         return Parsed::Refused(400);
@@ -70,7 +72,8 @@ fn read(request: &httparse::Request<'_, '_>) -> Parsed {
         head,
         path: path.to_owned(),
         segments: segments(path),
-        node: header(NODE_HEADER).and_then(|value| String::from_utf8(value.to_vec()).ok()),
+        node: header(NODE_HEADER).and_then(text),
+        host: header("host").filter(|_| headers("host").count() == 1).and_then(text),
     })
 }
 

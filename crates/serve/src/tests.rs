@@ -6,6 +6,7 @@ use std::{fs, net::IpAddr, sync::Arc, time::Duration};
 use crate::{
     Journal, JournalError, Limits,
     access_log::redacted_path,
+    pages::is_here,
     request::{Parsed, Request, parse},
     slots::Slots,
 };
@@ -221,4 +222,44 @@ fn no_token_is_written_down() {
         }
     }
     assert_eq!(redacted_path(&"/a".repeat(500)).len(), 200);
+}
+
+#[test]
+fn a_host_is_this_machine_by_its_own_names_alone() {
+    for host in [
+        "localhost",
+        "LocalHost:8080",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "[::1]",
+        "[::1]:8080",
+    ] {
+        assert!(is_here(host), "{host}");
+    }
+    for host in [
+        "",
+        ":80",
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:80",
+        "127.0.0.1:80@evil.example",
+        "127.0.0.1:evil",
+        "10.0.0.5",
+        "0.0.0.0:80",
+        "[::1",
+        "::1",
+        "[127.0.0.1]",
+        "[::]",
+    ] {
+        assert!(!is_here(host), "{host}");
+    }
+}
+
+#[test]
+fn a_host_that_is_given_twice_is_none() {
+    let host = |lines: &str| whole(&format!("GET / HTTP/1.1\r\n{lines}\r\n")).host;
+    assert_eq!(host("HOST: localhost:80\r\n").as_deref(), Some("localhost:80"));
+    assert_eq!(host(""), None);
+    assert_eq!(host("Host: localhost\r\nHost: evil.example\r\n"), None);
 }

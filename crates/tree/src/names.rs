@@ -9,7 +9,7 @@ use std::{
 use crate::Error;
 
 /// The manifest's name in the tree.
-pub(crate) const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
 
 /// The file that keeps a tree out of version control, and its text.
 pub(crate) const GITIGNORE: (&str, &[u8]) = (".gitignore", b"*\n");

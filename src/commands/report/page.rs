@@ -15,7 +15,10 @@ use super::{
     sizes::Sizes,
     subject::Subject,
 };
-use crate::{encoding::base64, template};
+use crate::{
+    encoding::{base64, sha256_hex},
+    template,
+};
 
 /// The context of the templates.
 #[derive(Serialize)]
@@ -32,8 +35,34 @@ pub(super) struct Page<'s> {
     exposure: Exposure<'s>,
     findings: Findings,
     changes: Option<&'s Changes>,
+    policy: String,
     style: Inline,
     script: Inline,
+    live: Option<Live>,
+}
+
+/// A text in place of the page, while there is none.
+#[derive(Serialize)]
+struct Notice<'t> {
+    text: &'t str,
+    policy: String,
+    style: Inline,
+    live: Live,
+}
+
+/// The addition of a served page: a script that loads it again when the server has another version.
+#[derive(Serialize)]
+struct Live {
+    version: String,
+    script: Inline,
+}
+
+/// A page for a server.
+pub(super) struct Served {
+    pub(super) version: String,
+    /// Its Content-Security-Policy.
+    pub(super) policy: String,
+    pub(super) html: String,
 }
 
 /// A figure with a link to its section.
@@ -62,9 +91,51 @@ impl Inline {
     }
 }
 
+impl Live {
+    /// Of the version with this content.
+    fn of(content: &str) -> Self {
+        Self {
+            version: sha256_hex(content.as_bytes()),
+            script: Inline::of("report/reload.js"),
+        }
+    }
+}
+
+/// The Content-Security-Policy: nothing but the texts in the page, and for a served page its server.
+fn policy(style: &Inline, script: Option<&Inline>, live: Option<&Live>) -> String {
+    let scripts = script.into_iter().chain(live.map(|live| &live.script));
+    let scripts: String = scripts.map(|script| format!(" 'sha256-{}'", script.digest)).collect();
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src{scripts};{} base-uri 'none'; form-action 'none'",
+        style.digest,
+        live.map_or("", |_| " connect-src 'self';"),
+    )
+}
+
+impl Served {
+    /// A text in place of the page.
+    pub(super) fn notice(text: &str) -> Result<Self, Failure> {
+        let (style, live) = (Inline::of("report/page.css"), Live::of(text));
+        let policy = policy(&style, None, Some(&live));
+        let notice = Notice {
+            text,
+            policy,
+            style,
+            live,
+        };
+        let html = template::render("report/notice.html.j2", &notice)?;
+        Ok(Self {
+            version: notice.live.version,
+            policy: notice.policy,
+            html,
+        })
+    }
+}
+
 impl<'s> Page<'s> {
     pub(super) fn of(subject: &'s Subject, now: OffsetDateTime) -> Self {
         let manifest = &subject.manifest;
+        let (style, script) = (Inline::of("report/page.css"), Inline::of("report/page.js"));
         let mut page = Self {
             name: &manifest.cluster,
             kubernetes: &manifest.kubernetes_version,
@@ -78,8 +149,10 @@ impl<'s> Page<'s> {
             exposure: Exposure::of(&subject.exposure),
             findings: Findings::of(&subject.diagnostics, &subject.verified, &subject.exposure.findings),
             changes: subject.changes.as_ref(),
-            style: Inline::of("report/page.css"),
-            script: Inline::of("report/page.js"),
+            policy: policy(&style, Some(&script), None),
+            style,
+            script,
+            live: None,
         };
         page.facts = page.facts(subject);
         page
@@ -117,5 +190,18 @@ impl<'s> Page<'s> {
 
     pub(super) fn render(&self) -> Result<String, Failure> {
         Ok(template::render("report/page.html.j2", self)?)
+    }
+
+    /// The page for a server. Its version is the content of the page that would be written.
+    pub(super) fn serve(mut self) -> Result<Served, Failure> {
+        let live = Live::of(&self.render()?);
+        self.policy = policy(&self.style, Some(&self.script), Some(&live));
+        let version = live.version.clone();
+        self.live = Some(live);
+        Ok(Served {
+            version,
+            html: self.render()?,
+            policy: self.policy,
+        })
     }
 }

@@ -17,7 +17,7 @@ use super::{
         check::{check_age, check_sizes},
         failure::Failure,
         measure, plan,
-        project::{Project, load_profiles, print_findings, refusal},
+        project::{Project, Resolution, load_profiles, print_findings, refusal},
         rendered::Rendered,
         state::{Applying, Rendering, State, Update, same_cluster},
     },
@@ -75,10 +75,10 @@ pub(super) fn of_tree(out: &Path, inputs: &Inputs, now: OffsetDateTime) -> Resul
 /// A spec, rendered in memory and compared with the last render. Its page is written while the comparison is there.
 pub(super) fn of_spec(
     args: &Report,
+    project: &Project,
     now: OffsetDateTime,
     done: impl FnOnce(&Subject, &Update<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let project = checked(args, now)?;
     let bundle = project.bundle(&args.inputs, "report")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
     let last = last(&args.tree)?;
@@ -87,7 +87,7 @@ pub(super) fn of_spec(
     let rendering = Rendering {
         args: &flags,
         out: &args.tree,
-        project: &project,
+        project,
         bundle: &bundle,
         nodes: &project.plan.nodes,
         whole: true,
@@ -95,9 +95,9 @@ pub(super) fn of_spec(
         now,
     };
     let mut update = Update::begin(rendering, &state, last.as_ref())?;
-    let rendered = Rendered::of(&project, &update.assembly()?, Vec::new(), &args.tree);
-    let rendered = rendered.map_err(|failure| measure::explained(&project, &bundle, failure))?;
-    let changes = compared(args, &project, &mut update, last.as_ref(), &rendered)?;
+    let rendered = Rendered::of(project, &update.assembly()?, Vec::new(), &args.tree);
+    let rendered = rendered.map_err(|failure| measure::explained(project, &bundle, failure))?;
+    let changes = compared(args, project, &mut update, last.as_ref(), &rendered)?;
     let dates = Dates::of(state.record(), last.as_ref(), &bundle);
     let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
     let fetch = |path: &str| rendered.get(path, &args.tree);
@@ -137,13 +137,17 @@ fn facts(plan: &Plan) -> Facts {
     }
 }
 
-/// The project with all findings of `check`; errors are printed and refused.
-fn checked(args: &Report, now: OffsetDateTime) -> Result<Project, Failure> {
-    let outcome = match Project::open(&args.inputs.spec)? {
-        Ok(project) => check_sizes(check_age(project, now.date()))?,
-        refused => refused,
-    };
-    outcome.map_err(|refused| {
+/// The project with all findings of `check`, or the refused spec.
+pub(super) fn resolve(args: &Report, now: OffsetDateTime) -> Result<Resolution, Failure> {
+    match Project::open(&args.inputs.spec)? {
+        Ok(project) => check_sizes(check_age(project, now.date())),
+        refused => Ok(refused),
+    }
+}
+
+/// The project; the errors of a refused spec are printed.
+pub(super) fn accept(resolution: Resolution) -> Result<Project, Failure> {
+    resolution.map_err(|refused| {
         print_findings(&redact_spec(&refused.spec), &refused.findings);
         Failure::Refused(refusal(&refused.spec.name(), &refused.findings))
     })

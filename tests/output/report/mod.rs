@@ -2,6 +2,7 @@
 //! mode and narrow screens work, and the page loads nothing.
 
 mod browser;
+mod serve;
 
 use std::{fs, path::Path};
 

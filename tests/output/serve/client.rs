@@ -22,7 +22,7 @@ pub struct Response {
 }
 
 impl Response {
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let header = String::from_utf8(bytes[..end].to_vec()).ok()?;
         let status = header.split(' ').nth(1)?.parse().ok()?;

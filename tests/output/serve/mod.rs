@@ -1,7 +1,7 @@
 //! `firelay serve`, used by machines, strangers and the operator.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-mod client;
+pub mod client;
 mod forms;
 mod once;
 mod siege;

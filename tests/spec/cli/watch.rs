@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::desk::Desk;
+use super::{desk::Desk, support::firelay_for_signals};
 
 /// Enough for a busy machine.
 const LONG: Duration = Duration::from_mins(1);
@@ -21,7 +21,8 @@ struct Watch {
 
 impl Watch {
     fn start(desk: &Desk) -> Self {
-        let mut command = desk.command(&["check", "--watch"]);
+        let mut command = firelay_for_signals(&["check", "--watch"]);
+        command.current_dir(desk.directory.path());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = mpsc::channel();
         let outputs: [Box<dyn Read + Send>; 2] = [
@@ -82,7 +83,8 @@ fn each_change_of_a_file_is_checked() {
 #[test]
 fn a_watch_ends_with_its_reader() {
     let desk = Desk::of("single-node");
-    let mut command = desk.command(&["check", "--watch"]);
+    let mut command = firelay_for_signals(&["check", "--watch"]);
+    command.current_dir(desk.directory.path());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(child.stdout.take());
     let ends = (0..600).any(|_| {

@@ -500,7 +500,10 @@ pub const PAGES: &[Page] = &[
     page(
         "docs/report.md",
         Rendered("ha-ubuntu"),
-        &[("firelay report --out", RUN)],
+        &[
+            ("firelay report --out", RUN),
+            ("firelay report cluster.yaml --serve", Read),
+        ],
     ),
     page(
         "docs/rotate.md",
