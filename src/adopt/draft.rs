@@ -11,7 +11,7 @@ use super::{
     machines::{self, Machine},
     objects::{Object, Objects},
 };
-use crate::spec::Algorithm;
+use crate::{plan::is_cluster_name, spec::Algorithm};
 
 /// The port of an API server.
 const PORT: u16 = 6443;
@@ -48,6 +48,8 @@ pub struct Answers {
 pub struct Draft {
     /// The spec.
     pub spec: Value,
+    /// The cluster's own name; absent where it cannot be that of a spec, or another one was given.
+    pub name: Option<String>,
     /// Machines of the cluster.
     pub machines: Vec<Machine>,
     /// Where kubeadm's configuration is.
@@ -69,7 +71,10 @@ pub fn draft(objects: &Objects, answers: &Answers, place: Span) -> (Option<Draft
     };
     let mut drafting = Drafting::new(objects, &configuration, findings);
     let spec = drafting.spec(answers);
+    let name = spec.get("name").and_then(Value::as_str);
+    let name = name.filter(|name| answers.name.is_none() && is_cluster_name(name));
     let draft = Draft {
+        name: name.map(str::to_owned),
         spec: Value::Object(spec),
         machines: drafting.machines,
         place: configuration.place,

@@ -98,6 +98,11 @@ impl Machine {
         }
     }
 
+    /// Its architecture, in Kubernetes' words.
+    pub(super) fn arch(&self) -> &str {
+        self.settings.get("arch").and_then(Value::as_str).unwrap_or("amd64")
+    }
+
     /// As the spec has it.
     pub(super) fn spec(&self) -> Value {
         let roles = [

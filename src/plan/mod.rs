@@ -71,6 +71,7 @@ pub use labels::set_by_cluster;
 pub use load::load;
 pub use machines::place;
 pub use model::*;
+pub use names::is_cluster_name;
 pub use patches::{Scope, ScopedPatch};
 pub use release::end_of_life;
 pub use resolve::resolve;

@@ -421,6 +421,98 @@ fn a_spec_that_exists_is_compared_with_the_cluster() {
     assert_eq!(desk.run(&["plan", "--output", "json"]).json()["counts"]["add"], 1);
 }
 
+/// A directory with a spec, but without its bundle and record: `adopt` compares the spec again.
+fn with_spec_of(name: &str, further: &[&str]) -> Desk {
+    let desk = cluster(name);
+    let ran = adopt(&desk, further);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for file in ["firelay.secrets.yaml", "firelay.state.yaml"] {
+        fs::remove_file(desk.at(file)).unwrap();
+    }
+    desk
+}
+
+#[test]
+fn every_value_that_the_cluster_fixes_is_compared() {
+    let desk = with_spec_of("kubeadm", &KUBEADM_MACHINES);
+    let spec = desk.read("cluster.yaml");
+    for (from, to, text) in [
+        (
+            "endpoint:\n",
+            "endpoint:\n  port: 7443\n",
+            "the endpoint's port is 6443 in the cluster, and 7443 here",
+        ),
+        (
+            "  cni: none\n",
+            "  cni: none\n  nodeMaskIpv4: 25\n",
+            "the mask of a node's IPv4 pods is 24 in the cluster, and 25 here",
+        ),
+        (
+            "10.0.0.21",
+            "10.0.0.99",
+            "the machine w1 has the address 10.0.0.21 in the cluster, and 10.0.0.99 here",
+        ),
+        (
+            "name: lab\n",
+            "name: other\n",
+            "the name is lab in the cluster, and other here",
+        ),
+        (
+            "  apiServer:\n",
+            "  kubeProxy: { mode: nftables }\n  apiServer:\n",
+            "kube-proxy's mode is iptables in the cluster, and nftables here",
+        ),
+        (
+            "  apiServer:\n",
+            "  kubeProxy: { disabled: true }\n  apiServer:\n",
+            "kube-proxy's mode is iptables in the cluster, and disabled here",
+        ),
+        (
+            "  apiServer:\n",
+            "  dns: { domain: corp.local }\n  apiServer:\n",
+            "the DNS domain is cluster.local in the cluster, and corp.local here",
+        ),
+        (
+            "    extraArgs:\n",
+            "    extraArgs:\n    - { name: service-account-issuer, value: \"https://id.example.com\" }\n",
+            "the issuer of service-account tokens is https://kubernetes.default.svc.cluster.local in the cluster, and \
+             https://id.example.com here",
+        ),
+        (
+            "- name: w1\n",
+            "- name: w1\n  arch: arm64\n",
+            "the machine w1 is amd64 in the cluster, and arm64 here",
+        ),
+    ] {
+        assert!(spec.contains(from), "{from}");
+        desk.write("cluster.yaml", &spec.replacen(from, to, 1));
+        let ran = adopt(&desk, &[]);
+        assert_eq!(ran.code, 3, "{text}: {ran:?}");
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+        assert!(!desk.at("firelay.secrets.yaml").exists(), "{text}");
+    }
+    desk.write("cluster.yaml", &spec.replace("name: lab\n", "name: other\n"));
+    let ran = adopt(&desk, &["--name", "other"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// A comparison finds nothing where the draft itself is the spec.
+#[test]
+fn a_spec_that_adopt_wrote_is_that_of_the_cluster() {
+    for (name, further) in [
+        ("kubeadm", &KUBEADM_MACHINES[..]),
+        (
+            "kubespray",
+            &["--os", "rocky-9", "--platform", "metal", "--name", "prod"],
+        ),
+        ("cluster-api", &["--os", "ubuntu-22.04", "--platform", "aws"]),
+    ] {
+        let desk = with_spec_of(name, further);
+        let ran = adopt(&desk, &[]);
+        assert_eq!(ran.code, 0, "{name}: {ran:?}");
+    }
+}
+
 #[test]
 fn missing_facts_are_named_and_nothing_is_written() {
     let desk = cluster("cluster-api");
