@@ -67,7 +67,7 @@ pub use host::{
 };
 pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
-pub use labels::set_by_cluster;
+pub use labels::{set_by_cloud, set_by_kubelet};
 pub use load::load;
 pub use machines::place;
 pub use model::*;
