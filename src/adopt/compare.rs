@@ -18,6 +18,9 @@ use crate::{
 /// Argument of kube-apiserver with the issuers of service-account tokens.
 const ISSUER: &str = "service-account-issuer";
 
+/// A cluster without kube-proxy.
+const DISABLED: &str = "disabled";
+
 /// The findings about a spec that is not the cluster's.
 pub fn compare(draft: &Draft, plan: &Plan, root: Option<&Node<'static>>) -> Vec<Diagnostic> {
     let differs = values(draft, plan)
@@ -53,6 +56,9 @@ impl Compared {
         let message = format!("{title} is {cluster} in the cluster, and {spec} here");
         let help = match self.path {
             ["name"] => format!("write {cluster}; or give --name {spec}, if the cluster shall have another name here"),
+            ["kubernetes", "kubeProxy"] if cluster == DISABLED => {
+                format!("write {cluster}; or print the ConfigMap kube-proxy, too, if the cluster has it")
+            }
             _ => format!("write {cluster}; change it when the cluster is adopted"),
         };
         Diagnostic::error("FL1316", message)
@@ -136,14 +142,14 @@ fn issuers(arguments: Vec<(&str, &str)>, domain: &str) -> String {
 fn draft_proxy_mode(draft: &Draft) -> String {
     let own = &draft.spec["kubernetes"]["kubeProxy"];
     match own["disabled"] == Value::Bool(true) {
-        true => "disabled".to_owned(),
+        true => DISABLED.to_owned(),
         false => own["mode"].as_str().unwrap_or("iptables").to_owned(),
     }
 }
 
 fn proxy_mode(plan: &Plan) -> &'static str {
     match plan.kubernetes.kube_proxy.as_ref().map(|proxy| proxy.mode) {
-        None => "disabled",
+        None => DISABLED,
         Some(None | Some(ProxyMode::Iptables)) => "iptables",
         Some(Some(ProxyMode::Nftables)) => "nftables",
         Some(Some(ProxyMode::Ipvs)) => "ipvs",
@@ -196,7 +202,12 @@ fn endpoint(draft: &Draft, plan: &Plan) -> [Compared; 2] {
     let port = draft.spec["endpoint"]["port"].as_u64().unwrap_or(API_PORT.into());
     let own = &plan.endpoint;
     [
-        Compared::new("the endpoint", &["endpoint", "host"], host, own.host.clone()),
+        Compared::new(
+            "the endpoint",
+            &["endpoint", "host"],
+            same_form(&host),
+            same_form(&own.host),
+        ),
         Compared::new(
             "the endpoint's port",
             &["endpoint", "port"],
@@ -204,6 +215,12 @@ fn endpoint(draft: &Draft, plan: &Plan) -> [Compared; 2] {
             own.port.to_string(),
         ),
     ]
+}
+
+/// One spelling of a host: DNS names have no case, and an IPv6 address has many forms.
+fn same_form(host: &str) -> String {
+    let address = host.parse::<IpAddr>();
+    address.map_or_else(|_| host.to_ascii_lowercase(), |address| address.to_string())
 }
 
 fn etcd(draft: &Draft, plan: &Plan) -> Vec<Compared> {

@@ -81,9 +81,8 @@ fn missing_directory(files: &[PkiFile]) -> Option<Diagnostic> {
         return None;
     }
     let directory = Path::new(&first.path).parent().unwrap_or(Path::new("")).display();
-    let message = format!("no such directory with a PKI: {directory}");
+    let message = format!("no file of a PKI can be read in {directory}: {problem}");
     let finding = Diagnostic::error("FL1301", message).at(first.place);
-    let finding = finding.label(format!("none of its {} files can be read: {problem}", files.len()));
     Some(finding.help(format!(
         "name a copy of /etc/kubernetes/pki of a control plane with --pki; {NAMES}"
     )))

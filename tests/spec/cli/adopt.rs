@@ -492,6 +492,11 @@ fn every_value_that_the_cluster_fixes_is_compared() {
         assert!(!desk.at("firelay.secrets.yaml").exists(), "{text}");
     }
     desk.write("cluster.yaml", &spec.replace("name: lab\n", "name: other\n"));
+    // The same name in another spelling.
+    let objects = desk
+        .read("objects.yaml")
+        .replace("controlPlaneEndpoint: api", "controlPlaneEndpoint: API");
+    desk.write("objects.yaml", &objects);
     let ran = adopt(&desk, &["--name", "other"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }
@@ -749,7 +754,7 @@ fn a_pki_that_does_not_exist_is_one_finding() {
     let ran = desk.run(&["adopt", "--pki", "pkj", "--name", "lab"]);
     assert_eq!(ran.code, 3, "{ran:?}");
     assert_eq!(ran.stderr.matches("error[").count(), 1, "{ran:?}");
-    let text = "error[FL1301]: no such directory with a PKI: pkj";
+    let text = "error[FL1301]: no file of a PKI can be read in pkj: No such file or directory";
     assert!(ran.stderr.contains(text), "{ran:?}");
 }
 
