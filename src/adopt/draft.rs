@@ -2,19 +2,22 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::diagnostic::{Diagnostic, Span, refuse};
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use super::{
-    fields::{DEFAULTS, Fields, put},
+    arguments::{arguments, take_own},
+    fields::{DEFAULTS, Fields, not_carried, put},
     machines::{self, Machine},
     objects::{Object, Objects},
 };
-use crate::{spec::Algorithm, template};
+use crate::{plan::is_cluster_name, spec::Algorithm, template};
 
 /// The port of an API server.
 const PORT: u16 = 6443;
+/// Forms of kubeadm's configuration.
+const VERSIONS: [&str; 2] = ["kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"];
 /// kubeadm's directory of certificates, which is also firelay's.
 const CERTIFICATES: &str = "/etc/kubernetes/pki";
 /// Paths of etcd's client certificate in kubeadm's configuration, as firelay writes them for external etcd.
@@ -48,6 +51,8 @@ pub struct Answers {
 pub struct Draft {
     /// The spec.
     pub spec: Value,
+    /// The cluster's own name; absent where it cannot be that of a spec, or another one was given.
+    pub name: Option<String>,
     /// Machines of the cluster.
     pub machines: Vec<Machine>,
     /// Where kubeadm's configuration is.
@@ -64,17 +69,53 @@ pub fn draft(objects: &Objects, answers: &Answers, place: Span) -> (Option<Draft
     if objects.nodes.is_empty() {
         findings.push(missing("a Node", place));
     }
-    let Some(configuration) = configuration.filter(|_| !objects.nodes.is_empty()) else {
+    findings.extend(configuration.as_ref().and_then(check_form));
+    let sound = configuration.filter(|_| !objects.nodes.is_empty() && !refuse(&findings));
+    let Some(configuration) = sound else {
         return (None, findings);
     };
+    findings.extend(unknown_day(objects));
     let mut drafting = Drafting::new(objects, &configuration, findings);
     let spec = drafting.spec(answers);
+    let name = spec.get("name").and_then(Value::as_str);
+    let name = name.filter(|name| answers.name.is_none() && is_cluster_name(name));
     let draft = Draft {
+        name: name.map(str::to_owned),
         spec: Value::Object(spec),
         machines: drafting.machines,
         place: configuration.place,
     };
     (Some(draft), drafting.findings)
+}
+
+/// Another kind or version of kubeadm's configuration has other fields.
+fn check_form(configuration: &Object) -> Option<Diagnostic> {
+    let field = |key| configuration.value[key].as_str().unwrap_or("none");
+    let (kind, version) = (field("kind"), field("apiVersion"));
+    if kind == "ClusterConfiguration" && VERSIONS.contains(&version) {
+        return None;
+    }
+    let message = format!("the ConfigMap kubeadm-config holds {kind} of {version}, which is not read");
+    let help = match kind {
+        "ClusterConfiguration" => {
+            "forms v1beta3 and v1beta4 are read: `kubeadm config migrate` writes v1beta4; or describe the cluster in a spec \
+             yourself, and adopt only its PKI"
+        }
+        _ => "its key ClusterConfiguration has to hold a document of that kind: print the ConfigMap again",
+    };
+    Some(Diagnostic::error("FL1319", message).at(configuration.place).help(help))
+}
+
+/// No Node says when it was registered.
+fn unknown_day(objects: &Objects) -> Option<Diagnostic> {
+    let node = objects.nodes.values().next()?;
+    machines::founded_at(objects).is_none().then(|| {
+        let message = "no Node has a creationTimestamp in the past, so the day of the founding is not known";
+        let finding = Diagnostic::warning("FL1314", message).at(node.place);
+        finding.help(
+            "the record gets the moment of this run: write the day into its foundedAt, and check this machine's clock",
+        )
+    })
 }
 
 /// The findings about values that no object has, and nobody gave.
@@ -170,13 +211,13 @@ impl<'a> Drafting<'a> {
         put(&mut kubernetes, "version", version.trim_start_matches('v'));
         put(&mut kubernetes, "imageRepository", self.fields.text("imageRepository"));
         put(&mut kubernetes, "kubeadmFeatureGates", self.fields.take("featureGates"));
-        let mut api_server = self.component("apiServer");
+        let mut api_server = self.component("apiServer", network);
         self.names = api_server.shift_remove("certSANs");
         put(&mut kubernetes, "apiServer", api_server);
-        let mut manager = self.component("controllerManager");
+        let mut manager = self.component("controllerManager", network);
         take_masks(&mut manager, network);
         put(&mut kubernetes, "controllerManager", manager);
-        put(&mut kubernetes, "scheduler", self.component("scheduler"));
+        put(&mut kubernetes, "scheduler", self.component("scheduler", network));
         put(&mut kubernetes, "kubelet", self.kubelet(network));
         put(&mut kubernetes, "kubeProxy", self.kube_proxy(network));
         put(&mut kubernetes, "dns", self.dns(network));
@@ -184,10 +225,13 @@ impl<'a> Drafting<'a> {
     }
 
     /// The lists of a static pod, and names of the API server.
-    fn component(&mut self, key: &str) -> Map<String, Value> {
+    fn component(&mut self, key: &str, network: &Map<String, Value>) -> Map<String, Value> {
         let mut fields = self.fields.below(key);
         let mut component = Map::new();
-        put(&mut component, "extraArgs", arguments(fields.take("extraArgs")));
+        let mut extra_args = arguments(fields.take("extraArgs"));
+        self.findings
+            .extend(take_own(key, &mut extra_args, network, self.place));
+        put(&mut component, "extraArgs", extra_args);
         put(&mut component, "extraVolumes", fields.take("extraVolumes"));
         put(&mut component, "extraEnvs", fields.take("extraEnvs"));
         put(&mut component, "certSANs", fields.take("certSANs"));
@@ -360,6 +404,7 @@ impl<'a> Drafting<'a> {
             .take("clusterDomain")
             .filter(|domain| Some(domain) != network.get("domain"));
         let dns = fields.take("clusterDNS").filter(|dns| *dns != json!(tenth(network)));
+        self.findings.extend(cgroup_driver(&mut fields, own.place));
         let mut config = fields.into_map();
         config.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
         put(&mut config, "clusterDomain", domain);
@@ -408,20 +453,15 @@ impl<'a> Drafting<'a> {
     }
 }
 
-/// v1beta4 has a list, earlier ones a mapping.
-fn arguments(value: Option<Value>) -> Value {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match value {
-        Some(Value::Object(map)) => map
-            .iter()
-            .map(|(name, value)| json!({ "name": name, "value": text(value) }))
-            .collect(),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| json!({ "name": item["name"], "value": text(&item["value"]) }))
-            .collect(),
-        _ => Value::Null,
-    }
+/// kubelets follow containerd's driver from containerd 2.0 on (`KubeletCgroupDriverFromCRI`).
+fn cgroup_driver(fields: &mut Fields, place: Span) -> Option<Diagnostic> {
+    fields.text("cgroupDriver")?;
+    let finding = not_carried("kubernetes.kubelet.config.cgroupDriver", place);
+    let finding = finding.label("containerd of new machines is told systemd, and their kubelets read another driver");
+    Some(finding.help(
+        "new machines with a containerd before 2.0 start no pod: set it to systemd in the ConfigMap kubelet-config before you add \
+         one, as kubeadm's guide \"Configuring a cgroup driver\" describes",
+    ))
 }
 
 /// Paths in the volumes and arguments of a component.
@@ -510,14 +550,6 @@ mod tests {
         ] {
             assert_eq!(host_and_port(text), (host.to_owned(), port), "{text}");
         }
-    }
-
-    #[test]
-    fn arguments_of_both_forms_are_one_list() {
-        let expected = json!([{ "name": "v", "value": "4" }]);
-        assert_eq!(arguments(Some(json!({ "v": 4 }))), expected);
-        assert_eq!(arguments(Some(json!([{ "name": "v", "value": "4" }]))), expected);
-        assert_eq!(arguments(None), Value::Null);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
     fields::put,
     objects::{Object, Objects},
 };
-use crate::plan::set_by_cluster;
+use crate::plan::{set_by_cloud, set_by_kubelet};
 
 /// Labels by which kubeadm marks control planes; the second up to 1.23.
 const CONTROL_PLANE: [&str; 2] = [
@@ -40,8 +40,9 @@ pub struct Machine {
 
 /// The machines of all Nodes.
 pub(super) fn of(objects: &Objects, findings: &mut Vec<Diagnostic>) -> Vec<Machine> {
-    let machines = objects.nodes.iter();
-    let machines: Vec<_> = machines.map(|(name, node)| machine(name, node)).collect();
+    let (windows, nodes): (Vec<_>, Vec<_>) = objects.nodes.iter().partition(|(_, node)| is_windows(node));
+    findings.extend(left_out(&windows));
+    let machines: Vec<_> = nodes.into_iter().map(|(name, node)| machine(name, node)).collect();
     for machine in machines.iter().filter(|machine| machine.addresses.is_empty()) {
         let place = objects.nodes[&machine.name].place;
         let finding = Diagnostic::warning("FL1314", format!("the Node {} has no address", machine.name));
@@ -53,6 +54,27 @@ pub(super) fn of(objects: &Objects, findings: &mut Vec<Diagnostic>) -> Vec<Machi
     }
     findings.extend(mixed(objects));
     machines
+}
+
+/// By the label that each kubelet writes, or by what it reports.
+fn is_windows(node: &Object) -> bool {
+    let value = &node.value;
+    let labels = &value["metadata"]["labels"];
+    let systems = [
+        &labels["kubernetes.io/os"],
+        &labels["beta.kubernetes.io/os"],
+        &value["status"]["nodeInfo"]["operatingSystem"],
+    ];
+    systems.into_iter().any(|system| system == "windows")
+}
+
+/// Machines for which firelay has no documents.
+fn left_out(windows: &[(&String, &Object)]) -> Option<Diagnostic> {
+    let (_, first) = windows.first()?;
+    let names: Vec<_> = windows.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("Nodes that run Windows are not in the spec: {}", names.join(", "));
+    let finding = Diagnostic::warning("FL1318", message).at(first.place);
+    Some(finding.help("they stay in the cluster as they are; upgrade and replace them with their own tool"))
 }
 
 fn machine(name: &str, node: &Object) -> Machine {
@@ -73,7 +95,7 @@ fn machine(name: &str, node: &Object) -> Machine {
     let taints: Vec<_> = kept.chain(others.clone()).collect();
     let mut settings = Map::new();
     put(&mut settings, "arch", arch(node));
-    put(&mut settings, "labels", own_labels(labels));
+    put(&mut settings, "labels", own_labels(labels, is_labelled_by_cloud(node)));
     put(&mut settings, "taints", taints);
     Machine {
         name: name.to_owned(),
@@ -96,6 +118,11 @@ impl Machine {
             etcd: true,
             settings: Map::new(),
         }
+    }
+
+    /// Its architecture, in Kubernetes' words.
+    pub(super) fn arch(&self) -> &str {
+        self.settings.get("arch").and_then(Value::as_str).unwrap_or("amd64")
     }
 
     /// As the spec has it.
@@ -128,11 +155,21 @@ fn arch(node: &Object) -> Option<String> {
     Some(arch.to_owned()).filter(|arch| arch != "amd64")
 }
 
-fn own_labels(labels: Option<&Map<String, Value>>) -> Map<String, Value> {
-    let is_own = |key: &str| !set_by_cluster(key) && !CONTROL_PLANE.contains(&key) && key != NO_BALANCER;
+/// Labels that somebody chose. Kubelets and cloud controllers write others again.
+fn own_labels(labels: Option<&Map<String, Value>>, by_cloud: bool) -> Map<String, Value> {
+    let is_own = |key: &str| {
+        let is_set = set_by_kubelet(key) || (by_cloud && set_by_cloud(key));
+        !is_set && !CONTROL_PLANE.contains(&key) && key != NO_BALANCER
+    };
     let labels = labels.into_iter().flatten();
     let own = labels.filter(|(key, _)| is_own(key));
     own.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// A cloud controller writes the provider ID with the labels; Metal3 has no such controller, and writes only the ID.
+fn is_labelled_by_cloud(node: &Object) -> bool {
+    let id = node.value["spec"]["providerID"].as_str();
+    id.is_some_and(|id| !id.is_empty() && !id.starts_with("metal3://"))
 }
 
 fn is_of_role(taint: &Value) -> bool {
@@ -188,11 +225,15 @@ fn texts(objects: &Objects, path: &[&str]) -> BTreeSet<String> {
     objects.nodes.values().filter_map(text).collect()
 }
 
-/// When the first Node was registered: since then the cluster exists.
+/// When the first Node was registered: since then the cluster exists. Absent if no Node has a date in the past.
 pub fn founded_at(objects: &Objects) -> Option<OffsetDateTime> {
+    first_registered(objects, OffsetDateTime::now_utc())
+}
+
+fn first_registered(objects: &Objects, now: OffsetDateTime) -> Option<OffsetDateTime> {
     let times = texts(objects, &["metadata", "creationTimestamp"]);
-    times
+    let times = times
         .iter()
-        .filter_map(|time| OffsetDateTime::parse(time, &Rfc3339).ok())
-        .min()
+        .filter_map(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
+    times.filter(|time| *time <= now).min()
 }

@@ -3,6 +3,7 @@
 //! Sources: kubeadm's names of files (`cmd/kubeadm/app/constants/constants.go`), its ConfigMaps (`phases/uploadconfig`) and
 //! the forms of its configuration (`apis/kubeadm/v1beta3`, `v1beta4`).
 
+mod arguments;
 mod authorities;
 mod compare;
 mod draft;

@@ -1,10 +1,13 @@
 //! The PKI directory of a control plane, `/etc/kubernetes/pki`, as the roots of a bundle.
 
+use std::path::Path;
+
 use firelay_yaml::diagnostic::{Diagnostic, Span, refuse};
 use rcgen::PublicKeyData;
 use time::{Duration, OffsetDateTime};
 use x509_parser::{
     certificate::X509Certificate,
+    extensions::ExtendedKeyUsage,
     pem::{Pem, parse_x509_pem},
 };
 
@@ -15,10 +18,14 @@ use crate::{
 
 /// The CAs by kubeadm's names of their files, without ending.
 const AUTHORITIES: [&str; 3] = ["ca", "front-proxy-ca", "etcd/ca"];
+/// Its certificate, whose leaves are clients.
+const FRONT_PROXY: &str = "front-proxy-ca.crt";
 /// Files of the service-account key.
 const SERVICE_ACCOUNT: [&str; 2] = ["sa.key", "sa.pub"];
 /// firelay does not replace a CA of a running cluster, so its end is announced early.
 const SOON: Duration = Duration::days(365);
+/// Where other tools keep the files.
+const NAMES: &str = "docs/adopt.md names the files of Kubespray and Cluster API";
 /// Kinds of keys that can sign.
 const KINDS: &str = "a key of ECDSA P-256, ECDSA P-384 or RSA with 2048 bits or more is needed";
 
@@ -45,6 +52,9 @@ pub fn roots(files: &[PkiFile], now: OffsetDateTime) -> (Option<Roots>, Vec<Diag
     let [ca, ca_key, proxy, proxy_key, etcd, etcd_key, key, public] = files else {
         return (None, findings);
     };
+    if let Some(finding) = missing_directory(files) {
+        return (None, vec![finding]);
+    }
     let mut pair = |certificate, key| authority(certificate, key, now, &mut findings);
     let (kubernetes, front_proxy, etcd) = (pair(ca, ca_key), pair(proxy, proxy_key), pair(etcd, etcd_key));
     let service_account = service_account(key, public, &mut findings);
@@ -60,6 +70,22 @@ pub fn roots(files: &[PkiFile], now: OffsetDateTime) -> (Option<Roots>, Vec<Diag
     };
     let roots = roots().filter(|_| !refuse(&findings));
     (roots, findings)
+}
+
+/// One finding where no file can be read for one and the same reason: the directory is the mistake.
+fn missing_directory(files: &[PkiFile]) -> Option<Diagnostic> {
+    let first = files.first()?;
+    let problem = first.text.as_ref().err()?;
+    let is_same = |file: &PkiFile| file.text.as_ref().err() == Some(problem);
+    if !files.iter().all(is_same) {
+        return None;
+    }
+    let directory = Path::new(&first.path).parent().unwrap_or(Path::new("")).display();
+    let message = format!("no file of a PKI can be read in {directory}: {problem}");
+    let finding = Diagnostic::error("FL1301", message).at(first.place);
+    Some(finding.help(format!(
+        "name a copy of /etc/kubernetes/pki of a control plane with --pki; {NAMES}"
+    )))
 }
 
 /// A CA, if nothing is wrong with it.
@@ -108,10 +134,9 @@ fn text<'f>(file: &'f PkiFile, findings: &mut Vec<Diagnostic>) -> Option<&'f str
         Ok(text) => Some(text.expose()),
         Err(problem) => {
             let finding = Diagnostic::error("FL1301", format!("{} cannot be read: {problem}", file.path));
-            findings.push(finding.at(file.place).help(
-                "copy it from /etc/kubernetes/pki of a control plane, with its path below that directory; docs/adopt.md names the \
-                 files of Kubespray and Cluster API",
-            ));
+            findings.push(finding.at(file.place).help(format!(
+                "copy it from /etc/kubernetes/pki of a control plane, with its path below that directory; {NAMES}"
+            )));
             None
         }
     }
@@ -171,6 +196,7 @@ fn check_authority(file: &PkiFile, certificate: &X509Certificate<'_>, now: Offse
             "certificate is not that of a CA: it lacks CA:TRUE in basicConstraints",
         ));
     }
+    findings.extend(restrictions(file, certificate));
     let validity = certificate.validity();
     let (from, to) = (validity.not_before.to_datetime(), validity.not_after.to_datetime());
     let finding = if to <= now {
@@ -187,6 +213,52 @@ fn check_authority(file: &PkiFile, certificate: &X509Certificate<'_>, now: Offse
     };
     findings.push(finding.at(file.place));
     findings
+}
+
+/// Fields with which verifiers refuse certificates of this CA (RFC 5280 §4.1.2.4, §4.2.1.10, §4.2.1.12; Go's `crypto/x509`).
+fn restrictions(file: &PkiFile, certificate: &X509Certificate<'_>) -> Vec<Diagnostic> {
+    let usages = certificate.extended_key_usage().ok().flatten();
+    let usages = usages.map(|usages| usages.value);
+    // The front proxy's CA signs clients only.
+    let signs_servers = !file.path.ends_with(FRONT_PROXY);
+    let lacks = |needed: bool, has: fn(&ExtendedKeyUsage<'_>) -> bool| {
+        needed && usages.is_some_and(|usages| !usages.any && !has(usages))
+    };
+    let constraints = certificate.name_constraints();
+    let is_anonymous = certificate.subject().iter().next().is_none();
+    let problems = [
+        (
+            lacks(true, |usages| usages.client_auth),
+            "may not sign clients: its extendedKeyUsage lacks clientAuth",
+        ),
+        (
+            lacks(signs_servers, |usages| usages.server_auth),
+            "may not sign servers: its extendedKeyUsage lacks serverAuth",
+        ),
+        (
+            !matches!(constraints, Ok(None)),
+            "has nameConstraints: names of machines and Services may be outside them",
+        ),
+        (
+            is_anonymous,
+            "has an empty subject, which no certificate can name as its issuer",
+        ),
+    ];
+    let problems = problems.into_iter().filter(|(holds, _)| *holds);
+    let mut findings: Vec<_> = problems.map(|(_, problem)| unusable(file, problem)).collect();
+    findings.extend(intermediate(file, certificate));
+    findings
+}
+
+/// A CA below another one: the bundle has no place for the certificates above it.
+fn intermediate(file: &PkiFile, certificate: &X509Certificate<'_>) -> Option<Diagnostic> {
+    let (subject, issuer) = (certificate.subject(), certificate.issuer());
+    (subject.as_raw() != issuer.as_raw()).then(|| {
+        let message = format!("{} is below another CA: {issuer} signed it", file.path);
+        Diagnostic::error("FL1303", message)
+            .at(file.place)
+            .help("such a CA is not adopted: rotate the cluster to a CA that signs itself first")
+    })
 }
 
 fn unusable(file: &PkiFile, problem: &str) -> Diagnostic {

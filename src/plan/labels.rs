@@ -45,9 +45,14 @@ const CLOUD_LABELS: &[&str] = &[
     "topology.kubernetes.io/zone",
 ];
 
-/// Whether kubelets or the cloud's controller manager set a label, so that a spec need not have it.
-pub fn set_by_cluster(key: &str) -> bool {
-    FOUND_LABELS.contains(&key) || CLOUD_LABELS.contains(&key)
+/// Whether each kubelet sets a label itself.
+pub fn set_by_kubelet(key: &str) -> bool {
+    FOUND_LABELS.contains(&key)
+}
+
+/// Whether the controller manager of a cloud sets a label.
+pub fn set_by_cloud(key: &str) -> bool {
+    CLOUD_LABELS.contains(&key)
 }
 
 /// Whether a kubelet may set a label on its own node.

@@ -67,10 +67,11 @@ pub use host::{
 };
 pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
-pub use labels::set_by_cluster;
+pub use labels::{set_by_cloud, set_by_kubelet};
 pub use load::load;
 pub use machines::place;
 pub use model::*;
+pub use names::is_cluster_name;
 pub use patches::{Scope, ScopedPatch};
 pub use release::end_of_life;
 pub use resolve::resolve;

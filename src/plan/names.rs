@@ -19,6 +19,11 @@ pub(super) fn is_label(text: &str) -> bool {
     text.len() <= 63 && text.chars().all(inner) && text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
+/// Whether a text may be a cluster's name.
+pub fn is_cluster_name(text: &str) -> bool {
+    is_label(text)
+}
+
 /// An RFC 1123 subdomain: labels joined by dots, at most 253 characters.
 pub(super) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)

@@ -467,6 +467,103 @@ fn a_spec_that_exists_is_compared_with_the_cluster() {
     assert_eq!(desk.run(&["plan", "--output", "json"]).json()["counts"]["add"], 1);
 }
 
+/// A directory with a spec, but without its bundle and record: `adopt` compares the spec again.
+fn with_spec_of(name: &str, further: &[&str]) -> Desk {
+    let desk = cluster(name);
+    let ran = adopt(&desk, further);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for file in ["firelay.secrets.yaml", "firelay.state.yaml"] {
+        fs::remove_file(desk.at(file)).unwrap();
+    }
+    desk
+}
+
+#[test]
+fn every_value_that_the_cluster_fixes_is_compared() {
+    let desk = with_spec_of("kubeadm", &KUBEADM_MACHINES);
+    let spec = desk.read("cluster.yaml");
+    for (from, to, text) in [
+        (
+            "endpoint:\n",
+            "endpoint:\n  port: 7443\n",
+            "the endpoint's port is 6443 in the cluster, and 7443 here",
+        ),
+        (
+            "  cni: none\n",
+            "  cni: none\n  nodeMaskIpv4: 25\n",
+            "the mask of a node's IPv4 pods is 24 in the cluster, and 25 here",
+        ),
+        (
+            "10.0.0.21",
+            "10.0.0.99",
+            "the machine w1 has the address 10.0.0.21 in the cluster, and 10.0.0.99 here",
+        ),
+        (
+            "name: lab\n",
+            "name: other\n",
+            "the name is lab in the cluster, and other here",
+        ),
+        (
+            "  apiServer:\n",
+            "  kubeProxy: { mode: nftables }\n  apiServer:\n",
+            "kube-proxy's mode is iptables in the cluster, and nftables here",
+        ),
+        (
+            "  apiServer:\n",
+            "  kubeProxy: { disabled: true }\n  apiServer:\n",
+            "kube-proxy's mode is iptables in the cluster, and disabled here",
+        ),
+        (
+            "  apiServer:\n",
+            "  dns: { domain: corp.local }\n  apiServer:\n",
+            "the DNS domain is cluster.local in the cluster, and corp.local here",
+        ),
+        (
+            "    extraArgs:\n",
+            "    extraArgs:\n    - { name: service-account-issuer, value: \"https://id.example.com\" }\n",
+            "the issuer of service-account tokens is https://kubernetes.default.svc.cluster.local in the cluster, and \
+             https://id.example.com here",
+        ),
+        (
+            "- name: w1\n",
+            "- name: w1\n  arch: arm64\n",
+            "the machine w1 is amd64 in the cluster, and arm64 here",
+        ),
+    ] {
+        assert!(spec.contains(from), "{from}");
+        desk.write("cluster.yaml", &spec.replacen(from, to, 1));
+        let ran = adopt(&desk, &[]);
+        assert_eq!(ran.code, 3, "{text}: {ran:?}");
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+        assert!(!desk.at("firelay.secrets.yaml").exists(), "{text}");
+    }
+    desk.write("cluster.yaml", &spec.replace("name: lab\n", "name: other\n"));
+    // The same name in another spelling.
+    let objects = desk
+        .read("objects.yaml")
+        .replace("controlPlaneEndpoint: api", "controlPlaneEndpoint: API");
+    desk.write("objects.yaml", &objects);
+    let ran = adopt(&desk, &["--name", "other"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// A comparison finds nothing where the draft itself is the spec.
+#[test]
+fn a_spec_that_adopt_wrote_is_that_of_the_cluster() {
+    for (name, further) in [
+        ("kubeadm", &KUBEADM_MACHINES[..]),
+        (
+            "kubespray",
+            &["--os", "rocky-9", "--platform", "metal", "--name", "prod"],
+        ),
+        ("cluster-api", &["--os", "ubuntu-22.04", "--platform", "aws"]),
+    ] {
+        let desk = with_spec_of(name, further);
+        let ran = adopt(&desk, &[]);
+        assert_eq!(ran.code, 0, "{name}: {ran:?}");
+    }
+}
+
 #[test]
 fn missing_facts_are_named_and_nothing_is_written() {
     let desk = cluster("cluster-api");
@@ -581,6 +678,175 @@ fn a_sealed_bundle_and_json_objects_are_taken() {
         desk.read("firelay.secrets.yaml")
             .starts_with("-----BEGIN AGE ENCRYPTED FILE-----")
     );
+}
+
+/// Objects of the cluster of kubeadm, with texts replaced.
+fn changed(replaced: &[(&str, &str)]) -> Desk {
+    let desk = cluster("kubeadm");
+    let mut objects = desk.read("objects.yaml");
+    for (from, to) in replaced {
+        assert!(objects.contains(from), "{from}");
+        objects = objects.replace(from, to);
+    }
+    desk.write("objects.yaml", &objects);
+    desk
+}
+
+#[test]
+fn machines_with_windows_are_left_out() {
+    let desk = changed(&[]);
+    let node = "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: NAME\n  creationTimestamp: \"2025-03-04T09:12:00Z\"\n  labels: \
+                { LABELS }\nstatus:\n  addresses: [{ type: InternalIP, address: 10.0.0.40 }]\n  nodeInfo: { operatingSystem: SYSTEM, \
+                kubeletVersion: v1.36.3, architecture: amd64 }\n";
+    let node = |name: &str, labels: &str, system: &str| {
+        let node = node.replace("NAME", name).replace("LABELS", labels);
+        node.replace("SYSTEM", system)
+    };
+    let objects =
+        desk.read("objects.yaml") + &node("win1", "kubernetes.io/os: windows", "linux") + &node("win2", "", "windows");
+    desk.write("objects.yaml", &objects);
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let text = "warning[FL1318]: Nodes that run Windows are not in the spec: win1, win2";
+    assert!(ran.stderr.contains(text), "{ran:?}");
+    for file in ["cluster.yaml", "firelay.state.yaml"] {
+        assert!(!desk.read(file).contains("win1"), "{file}");
+    }
+}
+
+#[test]
+fn labels_of_zones_are_kept_where_no_cloud_writes_them() {
+    let labels = "tier: app\n      topology.kubernetes.io/zone: rack1\n      node.kubernetes.io/instance-type: big";
+    let desk = changed(&[("tier: app", labels)]);
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let spec = desk.read("cluster.yaml");
+    for label in [
+        "topology.kubernetes.io/zone: rack1",
+        "node.kubernetes.io/instance-type: big",
+    ] {
+        assert!(spec.contains(label), "{label}: {spec}");
+    }
+}
+
+#[test]
+fn other_forms_of_kubeadms_configuration_are_refused() {
+    for (from, to, text) in [
+        (
+            "kind: ClusterConfiguration",
+            "kind: InitConfiguration",
+            "holds InitConfiguration of kubeadm.k8s.io/v1beta4",
+        ),
+        (
+            "v1beta4",
+            "v1beta2",
+            "holds ClusterConfiguration of kubeadm.k8s.io/v1beta2",
+        ),
+        (
+            "v1beta4",
+            "v1beta5",
+            "holds ClusterConfiguration of kubeadm.k8s.io/v1beta5",
+        ),
+    ] {
+        let desk = changed(&[(from, to)]);
+        let ran = adopt(&desk, &KUBEADM_MACHINES);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(
+            ran.stderr.contains("error[FL1319]") && ran.stderr.contains(text),
+            "{text}: {ran:?}"
+        );
+        assert!(!desk.at("cluster.yaml").exists());
+    }
+}
+
+#[test]
+fn a_founding_without_a_date_is_told() {
+    for time in ["yesterday", "2096-01-01T00:00:00Z", ""] {
+        let desk = cluster("kubeadm");
+        let line = |line: &str| match line.trim_start().strip_prefix("creationTimestamp: ") {
+            Some(_) => format!("    creationTimestamp: \"{time}\"\n"),
+            None => format!("{line}\n"),
+        };
+        let objects: String = desk.read("objects.yaml").lines().map(line).collect();
+        desk.write("objects.yaml", &objects);
+        let ran = adopt(&desk, &KUBEADM_MACHINES);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let text = "warning[FL1314]: no Node has a creationTimestamp in the past";
+        assert!(ran.stderr.contains(text), "{time}: {ran:?}");
+        let record = desk.read("firelay.state.yaml");
+        let day = super::support::NOW.split(' ').next().unwrap();
+        assert!(record.contains(&format!("foundedAt: \"{day}T")), "{time}: {record}");
+    }
+}
+
+#[test]
+fn settings_that_stop_new_machines_say_so() {
+    let arguments = "- name: secure-port\n          value: \"7443\"\n        - name: anonymous-auth\n          value: \
+                     \"False\"\n        - name: profiling";
+    let desk = changed(&[
+        ("- name: profiling", arguments),
+        ("cgroupDriver: systemd", "cgroupDriver: cgroupfs"),
+    ]);
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.stderr.matches("no new machine joins").count(), 2, "{ran:?}");
+    let text = "new machines with a containerd before 2.0 start no pod";
+    assert!(ran.stderr.contains(text), "{ran:?}");
+}
+
+#[test]
+fn a_pki_that_does_not_exist_is_one_finding() {
+    let desk = Desk::empty();
+    let ran = desk.run(&["adopt", "--pki", "pkj", "--name", "lab"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(ran.stderr.matches("error[").count(), 1, "{ran:?}");
+    let text = "error[FL1301]: no file of a PKI can be read in pkj: No such file or directory";
+    assert!(ran.stderr.contains(text), "{ran:?}");
+}
+
+/// What a CA may sign, and who signed it, as openssl's `req` writes it.
+#[test]
+fn authorities_that_cannot_sign_for_machines_are_refused() {
+    let usages = "extendedKeyUsage=codeSigning";
+    for (flags, texts) in [
+        (
+            format!("-subj /CN=kubernetes -addext {usages}"),
+            &["lacks clientAuth", "lacks serverAuth"][..],
+        ),
+        (
+            format!("-subj /CN=kubernetes -addext {usages},anyExtendedKeyUsage"),
+            &[],
+        ),
+        (
+            "-subj /CN=kubernetes -addext extendedKeyUsage=clientAuth,serverAuth".to_owned(),
+            &[],
+        ),
+        (
+            "-subj /CN=kubernetes -addext nameConstraints=critical,permitted;DNS:example.com".to_owned(),
+            &["has nameConstraints"],
+        ),
+        ("-subj /".to_owned(), &["has an empty subject"]),
+        (
+            "-subj /CN=kubernetes -CA pki/etcd/ca.crt -CAkey pki/etcd/ca.key".to_owned(),
+            &["is below another CA: CN=etcd-ca signed it"],
+        ),
+    ] {
+        let desk = with_pki();
+        openssl(
+            &desk,
+            &format!("req -x509 -new -key pki/ca.key -days 3650 -out pki/ca.crt {flags}"),
+        );
+        let ran = desk.run(&["adopt", "--pki", "pki", "--name", "lab"]);
+        assert_eq!(ran.code, if texts.is_empty() { 0 } else { 3 }, "{flags}: {ran:?}");
+        assert_eq!(
+            ran.stderr.matches("error[FL1303]").count(),
+            texts.len(),
+            "{flags}: {ran:?}"
+        );
+        for text in texts {
+            assert!(ran.stderr.contains(text), "{flags}: {ran:?}");
+        }
+    }
 }
 
 /// A CA that ends within a year, or that holds only later.

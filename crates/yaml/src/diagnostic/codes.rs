@@ -316,4 +316,6 @@ pub const CODES: &[(&str, &str)] = &[
     ("FL1315", "machines of different versions"),
     ("FL1316", "spec that is not that of the cluster"),
     ("FL1317", "file that new control planes need"),
+    ("FL1318", "machine that the spec leaves out"),
+    ("FL1319", "form of kubeadm's configuration that is not read"),
 ];
