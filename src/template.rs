@@ -173,7 +173,7 @@ fn text(value: &Value) -> Result<String, minijinja::Error> {
 
 /// One word of a POSIX shell (XCU 2.2.2, single quotes). A word without special characters is not quoted: quotes cost
 /// bytes.
-fn sh(text: &str) -> Result<String, minijinja::Error> {
+pub fn sh(text: &str) -> Result<String, minijinja::Error> {
     if text.contains('\0') {
         return Err(refuse("a shell word cannot hold NUL".to_owned()));
     }

@@ -12,7 +12,7 @@ use super::{
     machines::{self, Machine},
     objects::{Object, Objects},
 };
-use crate::{plan::is_cluster_name, spec::Algorithm};
+use crate::{plan::is_cluster_name, spec::Algorithm, template};
 
 /// The port of an API server.
 const PORT: u16 = 6443;
@@ -384,8 +384,9 @@ impl<'a> Drafting<'a> {
     /// Where the cluster's files lie elsewhere, machines of firelay get a link.
     fn commands(&mut self) -> Map<String, Value> {
         let mut commands = Map::new();
-        if let Some(directory) = self.fields.text("certificatesDir") {
-            let directory = directory.trim_end_matches('/');
+        let directory = self.fields.text("certificatesDir");
+        let word = directory.map(|directory| template::sh(directory.trim_end_matches('/')));
+        if let Some(Ok(directory)) = word {
             let link = format!("mkdir -p \"$(dirname {directory})\"; ln -sfn {CERTIFICATES} {directory}");
             put(&mut commands, "before", json!([link]));
         }

@@ -149,7 +149,7 @@ fn changed(
                 let named = change.field.to_lowercase();
                 let values = change.old.iter().chain(&change.new);
                 closed || SECRET.iter().any(|word| named.contains(word)) || is_secret(path, change) || { values }
-                    .any(|value| has_user(value))
+                    .any(|value| has_credentials(value))
             };
             for field in &mut fields {
                 if hides(field) {
@@ -183,11 +183,12 @@ fn changed(
     })
 }
 
-/// A user and a password in a URL.
-fn has_user(value: &str) -> bool {
-    value
-        .split_once("://")
-        .is_some_and(|(_, rest)| rest.split('/').next().unwrap_or_default().contains('@'))
+/// A URL with a user, or with a query: both may hold a password, a token or a signature (RFC 3986 section 3.2.1 and 3.4).
+pub fn has_credentials(value: &str) -> bool {
+    value.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split('/').next().unwrap_or_default();
+        authority.contains('@') || rest.contains('?')
+    })
 }
 
 fn plain(field: &str, old: &str, new: &str) -> FieldChange {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use configuration::Configuration;
-pub use files::{FieldChange, FileChange, compare};
+pub use files::{FieldChange, FileChange, compare, has_credentials};
 pub use handlers::{Handler, handler, pattern, patterns};
 pub use steps::{Member, Step, steps};
 

@@ -22,7 +22,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Member {
-    /// A member of external etcd.
+    /// A member of external etcd on a machine of its own.
     Etcd,
     /// A control plane.
     ControlPlane,
@@ -33,11 +33,11 @@ pub enum Member {
 }
 
 impl Member {
-    /// The kind of a machine.
+    /// The kind of a machine. A control plane with a member of external etcd has a control plane's turn: kubeadm upgrades the cluster there.
     pub fn of(roles: &[Role]) -> Self {
-        match (roles.contains(&Role::Etcd), roles.contains(&Role::ControlPlane)) {
-            (true, _) => Self::Etcd,
-            (_, true) => Self::ControlPlane,
+        match (roles.contains(&Role::ControlPlane), roles.contains(&Role::Etcd)) {
+            (true, _) => Self::ControlPlane,
+            (_, true) => Self::Etcd,
             _ => Self::Worker,
         }
     }

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 
 use super::{
     assembly::Assembly,
-    bundle::{bundle_path, is_missing, refuse_foreign, save_bundle},
+    bundle::{bundle_path, is_missing, load_bundle, refuse_foreign, save_bundle},
     failure::{Failure, shell_word},
     git,
     input::entries,
@@ -46,7 +46,8 @@ const HEAD: &str = "# The cluster as `firelay adopt` found it. `firelay explain`
 pub fn run(args: &Adopt) -> Result<(), Failure> {
     let recipients = recipients(&args.recipients)?;
     let state = State::open(args.state.as_deref(), &inputs(args))?;
-    refuse_existing(args, &state)?;
+    check_paths(args, &state)?;
+    let begun = begun(args, &state)?;
     let mut evidence = Evidence::read(args)?;
     let objects = evidence.objects.take();
     let draft = objects.as_ref().and_then(|objects| evidence.draft(args, objects));
@@ -65,30 +66,82 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
         true => make_spec(args, &draft, evidence)?,
         false => check_spec(args, &draft, evidence)?,
     };
-    let bundle = new_bundle(&project.plan.name, roots, recipients)?;
+    let bundle = match &begun {
+        Some(bundle) => of_roots(args, bundle.clone(), &roots)?,
+        None => new_bundle(&project.plan.name, roots, recipients)?,
+    };
     refuse_foreign(&bundle, &project.plan, &bundle_path(&inputs(args)))?;
     let record = record(&project, &bundle, (&draft, &objects))?;
-    write_bundle(args, &bundle)?;
+    if begun.is_none() {
+        write_bundle(args, &bundle)?;
+    }
     state.place(state.prepare(&record)?)?;
     tell(&state, &record);
     Ok(())
 }
 
-/// A cluster is adopted once; what is there is not overwritten.
-fn refuse_existing(args: &Adopt, state: &State) -> Result<(), Failure> {
-    let bundle = bundle_path(&inputs(args));
-    let record = state.record().map(|_| &state.path);
-    let exists = (!is_missing(&bundle)).then_some(&bundle).or(record);
-    if let Some(path) = exists {
-        return Err(Failure::Refused(format!(
-            "{} exists and is not overwritten\n  = help: the cluster is adopted already; `firelay plan` compares it with the spec",
-            path.display()
-        )));
-    }
-    match has_objects(args) || args.name.is_some() {
-        true => Ok(()),
-        false => Err(Failure::Usage(
+/// Three files, in directories that exist: nothing is written before all can be.
+fn check_paths(args: &Adopt, state: &State) -> Result<(), Failure> {
+    if !has_objects(args) && args.name.is_none() {
+        return Err(Failure::Usage(
             "the cluster has no name: give --name, or its objects with --from or --kubeconfig".to_owned(),
+        ));
+    }
+    let paths = [&args.spec, &bundle_path(&inputs(args)), &state.path];
+    for (at, path) in paths.iter().enumerate() {
+        if path.as_os_str() == "-" {
+            return Err(Failure::Usage("adopt writes files: name one instead of `-`".to_owned()));
+        }
+        if paths[..at].iter().any(|other| is_same(other, path)) {
+            let message = "spec, bundle and record are three files, and {} is named for two of them";
+            return Err(Failure::Usage(message.replace("{}", &path.display().to_string())));
+        }
+        let directory = path.parent().filter(|parent| *parent != Path::new(""));
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            let missing = io::Error::from(io::ErrorKind::NotFound);
+            return Err(Failure::file("write into", directory, &missing));
+        }
+    }
+    Ok(())
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    std::path::absolute(one).ok() == std::path::absolute(other).ok()
+}
+
+/// The bundle of an adoption that ended before its record. A record is not overwritten, and neither is a bundle.
+fn begun(args: &Adopt, state: &State) -> Result<Option<Bundle>, Failure> {
+    let bundle = bundle_path(&inputs(args));
+    if state.record().is_some() {
+        let help = "the cluster is adopted already; `firelay plan` compares it with the spec";
+        return Err(exists(&state.path, help));
+    }
+    match is_missing(&bundle) {
+        true => Ok(None),
+        false if !has_objects(args) => Err(exists(&bundle, "firelay render --founded makes its record")),
+        false => {
+            let identity = IdentityArg::default();
+            load_bundle(&bundle, &identity, "adopt", || "firelay adopt".to_owned()).map(Some)
+        }
+    }
+}
+
+fn exists(path: &Path, help: &str) -> Failure {
+    Failure::Refused(format!(
+        "{} exists and is not overwritten\n  = help: {help}",
+        path.display()
+    ))
+}
+
+/// A bundle that has the PKI of the cluster.
+fn of_roots(args: &Adopt, bundle: Bundle, roots: &Roots) -> Result<Bundle, Failure> {
+    let own = [&bundle.kubernetes, &bundle.etcd, &bundle.front_proxy].map(|authority| &authority.certificate);
+    let new = [&roots.kubernetes, &roots.etcd, &roots.front_proxy].map(|authority| &authority.certificate);
+    match own == new && bundle.service_account_public == roots.service_account_public {
+        true => Ok(bundle),
+        false => Err(exists(
+            &bundle_path(&inputs(args)),
+            "it has the PKI of another cluster: name another file with --secrets",
         )),
     }
 }

@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -34,6 +35,14 @@ pub fn text(text: &str) -> Result<(), Failure> {
         true => data(&anstream::adapter::strip_str(text).to_string()),
         false => data(text),
     }
+}
+
+/// Whether nobody reads stdout any more: poll(2) reports an error on a pipe without a reader.
+pub fn is_closed() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let answer = poll(&mut polled, Some(&Timespec::default()));
+    answer.is_ok() && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Writes a report: the value as indented JSON, or the text for people.

@@ -48,6 +48,8 @@ pub struct Bundle {
     pub rotation: Option<Rotation>,
     /// Recipients of its file; without any it is in clear.
     pub recipients: Vec<Recipient>,
+    /// Its roots are those of a cluster that something else created.
+    pub adopted: bool,
 }
 
 /// Roots that exist already: those of a cluster that something else created.
@@ -103,6 +105,7 @@ impl Bundle {
             encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
             rotation: None,
             recipients: Vec::new(),
+            adopted: false,
         })
     }
 
@@ -123,6 +126,7 @@ impl Bundle {
             encryption_key: Secret::new(base64(*random::bytes::<32>(random)?)),
             rotation: None,
             recipients: Vec::new(),
+            adopted: true,
         })
     }
 

@@ -50,6 +50,8 @@ struct Document {
     /// In the encrypted part, so that an addition is noticed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    adopted: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -115,6 +117,7 @@ impl Bundle {
             encryption_key: self.encryption_key.clone(),
             rotation: self.rotation.clone(),
             recipients: self.recipients.iter().map(ToString::to_string).collect(),
+            adopted: self.adopted,
         };
         Ok(Secret::new(firelay_yaml::emit(&document)?))
     }
@@ -154,6 +157,7 @@ impl Document {
             encryption_key: self.encryption_key,
             rotation: self.rotation,
             recipients: recipients(&self.recipients)?,
+            adopted: self.adopted,
         })
     }
 }

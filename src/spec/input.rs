@@ -10,7 +10,7 @@ use super::{
     patch_files::{PatchFiles, PatchText},
 };
 use firelay_yaml::{
-    Content, Spanned, Tree,
+    Content, Node, Spanned, Tree,
     diagnostic::{Diagnostic, Source, Span},
 };
 
@@ -222,8 +222,11 @@ impl Input {
             self.include(&path, &include, read, chain);
         }
         chain.pop();
-        if let Some(named) = tree.as_ref().ok().and_then(inventory_of) {
-            self.add_inventory(&path, &named, read);
+        if let Some(value) = tree.as_ref().ok().and_then(|tree| tree.root.get(NODES_FROM)) {
+            self.drop_inventories();
+            if let Some(named) = inventory_of(value) {
+                self.add_inventory(&path, &named, read);
+            }
         }
         self.files.push(SpecFile {
             path,
@@ -231,6 +234,18 @@ impl Input {
             is_inventory: false,
             tree,
         });
+    }
+
+    /// Empties the inventories below: as for every key, the value above counts.
+    fn drop_inventories(&mut self) {
+        for file in self.files.iter_mut().filter(|file| file.is_inventory) {
+            // The same file may be named again.
+            file.path = PathBuf::new();
+            if let Ok(tree) = &mut file.tree {
+                tree.root.content = Content::Mapping(Vec::new());
+                tree.findings.clear();
+            }
+        }
     }
 
     /// Adds the inventory that a file names. The file itself is above it, so that its `nodes` can change single machines.
@@ -355,11 +370,13 @@ pub(super) fn named_late(key: &str, span: Span, help: &str) -> Diagnostic {
         .help(help)
 }
 
-/// The inventory that a text names; another type than text is a finding when the whole is decoded.
-fn inventory_of(tree: &Tree<'_>) -> Option<Spanned<String>> {
-    let value = tree.root.get(NODES_FROM)?;
+/// The inventory that a value names, if it is not null; another type than text is a finding when the whole is decoded.
+fn inventory_of(value: &Node<'_>) -> Option<Spanned<String>> {
+    let is_null =
+        matches!(&value.content, Content::Scalar(scalar) if scalar.plain && ["", "~", "null"].contains(&&*scalar.text));
+    let text = value.text().filter(|_| !is_null)?;
     Some(Spanned {
-        value: value.text()?.to_owned(),
+        value: text.to_owned(),
         span: value.span,
     })
 }

@@ -57,6 +57,8 @@ const OF_ROW: &str = "FL0027";
 struct Cell {
     text: String,
     span: Span,
+    /// With quotes, over all of its lines.
+    outer: Span,
     /// The span has this very text: it contains no doubled quote and no line break.
     exact: bool,
 }
@@ -96,23 +98,37 @@ pub(super) fn parse(text: &Text) -> Result<Tree<'static>, Vec<Diagnostic>> {
     Ok(Tree { root, findings })
 }
 
-/// The values that no finding shows: those of columns that firelay does not read, or of a file that is no inventory all after
-/// the first line.
+/// The values that no finding shows: those of columns that firelay does not read, and of rows in which the columns are not clear. Of
+/// a file that is no inventory it is all after the column names.
 pub fn unread_cells(text: &Text) -> Vec<Span> {
-    let (rows, _) = rows(text);
-    let Some(head) = rows.first().filter(|head| missing(head).next().is_none()) else {
-        let first = text.text.find('\n').unwrap_or(text.text.len());
-        return vec![Span {
-            start: text.start + first,
-            end: text.start + text.text.len(),
-        }];
+    let (rows, broken) = rows(text);
+    let rest = |start: usize| Span {
+        start,
+        end: text.start + text.text.len(),
     };
-    let is_read = |at: usize| head.get(at).is_some_and(|name| known(name).is_some());
-    let cells = rows[1..].iter().flat_map(|row| row.iter().enumerate());
-    cells
-        .filter(|(at, _)| !is_read(*at))
-        .map(|(_, cell)| cell.span)
-        .collect()
+    let Some(head) = rows.first().filter(|head| missing(head).next().is_none()) else {
+        let is_head = rows
+            .first()
+            .is_some_and(|head| head.iter().any(|name| known(name).is_some()));
+        let names = text.text.find('\n').unwrap_or(text.text.len());
+        return vec![rest(text.start + if is_head { names } else { 0 })];
+    };
+    let is_unread = |at: usize| head.get(at).is_none_or(|name| known(name).is_none());
+    if !(0..head.len()).any(is_unread) {
+        return Vec::new();
+    }
+    let of_row = |row: &Row| -> Vec<Span> {
+        let is_clear = row.len() == head.len();
+        let cells = row.iter().enumerate();
+        let unread = cells.filter(|(at, _)| !is_clear || is_unread(*at));
+        unread.map(|(_, cell)| cell.outer).collect()
+    };
+    let last = rows
+        .last()
+        .and_then(|row| row.last())
+        .map_or(text.start, |cell| cell.outer.end);
+    let unfinished = broken.map(|_| rest(last));
+    rows[1..].iter().flat_map(of_row).chain(unfinished).collect()
 }
 
 /// All rows, blank lines left out, and the finding by which the rest of the text cannot be read.
@@ -176,6 +192,10 @@ fn cell(text: &Text, outer: Range<usize>, content: &[u8]) -> Cell {
     let inner = narrowed(&text.text, inner, char::is_whitespace);
     let content = String::from_utf8_lossy(content).trim().to_owned();
     let exact = text.text[inner.clone()] == content && !content.contains('\n');
+    let outer_span = Span {
+        start: text.start + outer.start,
+        end: text.start + outer.end,
+    };
     let shown = if exact { inner } else { outer };
     // A finding points into one line.
     let first = text.text[shown.clone()].lines().next().map_or(0, str::len);
@@ -185,6 +205,7 @@ fn cell(text: &Text, outer: Range<usize>, content: &[u8]) -> Cell {
             start: text.start + shown.start,
             end: text.start + shown.start + first,
         },
+        outer: outer_span,
         exact,
     }
 }
@@ -441,5 +462,30 @@ mod tests {
         let text = &source.texts()[1];
         let hidden: Vec<_> = unread_cells(text).into_iter().map(|span| source.slice(span)).collect();
         assert_eq!(hidden, [Some("hunter2")]);
+    }
+
+    #[test]
+    fn values_in_rows_without_clear_columns_are_not_shown() {
+        for (text, parts) in [
+            (
+                "name,role,address,word\na,worker,10.0.0.1,\"hun\nter\"\n",
+                &["hun\nter"][..],
+            ),
+            ("name,role,address,mac,word\na,worker,10.0.0.1,hunter\n", &["hunter"]),
+            (
+                "name,role,address,word\na,worker,10.0.0.1,\"hunter\nb,worker,10.0.0.2,other\n",
+                &["hunter", "other"],
+            ),
+            ("cp1,hunter,10.0.0.1\n", &["hunter"]),
+        ] {
+            let source = source(text);
+            let hidden = unread_cells(&source.texts()[1])
+                .into_iter()
+                .filter_map(|span| source.slice(span));
+            let hidden: String = hidden.collect::<Vec<_>>().join("|");
+            assert!(parts.iter().all(|part| hidden.contains(part)), "{text}: {hidden}");
+        }
+        let read = source("name,role,address\na,worker\n");
+        assert_eq!(unread_cells(&read.texts()[1]), []);
     }
 }

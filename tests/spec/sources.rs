@@ -137,6 +137,44 @@ fn an_inventory_gives_the_documents_of_the_same_nodes_by_hand() {
 }
 
 #[test]
+fn the_last_inventory_counts_and_null_takes_it_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let (head, _) = SPEC.split_once("nodes:").unwrap();
+    let head = format!("{head}network: {{ cni: flannel }}\n");
+    let rows = |workers: &[&str]| {
+        let rows: String = workers.iter().map(|row| format!("{row}\n")).collect();
+        format!("name,role,address\ncp1,control-plane,10.0.0.11\n{rows}")
+    };
+    write(&at("one.csv"), rows(&["w1,worker,10.0.0.21"]));
+    write(
+        &at("three.csv"),
+        rows(&["w2,worker,10.0.0.22", "w3,worker,10.0.0.23", "w4,worker,10.0.0.24"]),
+    );
+    write(&at("cluster.yaml"), format!("{head}nodesFrom: one.csv\n"));
+    write(&at("other.yaml"), "nodesFrom: three.csv\n");
+    write(&at("again.yaml"), "nodesFrom: one.csv\n");
+    write(
+        &at("none.yaml"),
+        "nodesFrom: null\nnodes: [{ name: cp9, roles: [control-plane, worker], addresses: [10.0.0.19] }]\n",
+    );
+    for (further, says) in [
+        (&[][..], "1 control plane, 1 worker"),
+        (&["other.yaml"], "1 control plane, 3 workers"),
+        (&["again.yaml"], "1 control plane, 1 worker"),
+        (&["none.yaml"], "1 control plane, 1 worker"),
+    ] {
+        let mut check = firelay(&[&["check", "cluster.yaml"], further].concat());
+        let done = output(check.current_dir(directory.path()), "firelay");
+        assert!(
+            String::from_utf8_lossy(&done.stdout).contains(says),
+            "{further:?}: {}",
+            said(&done)
+        );
+    }
+}
+
+#[test]
 fn of_stdin_they_lie_in_the_working_directory() {
     let directory = tempfile::tempdir().unwrap();
     write(&directory.path().join("motd"), "here\n");

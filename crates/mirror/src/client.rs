@@ -39,6 +39,8 @@ pub struct Client {
     /// Certificates that HTTPS trusts. An empty list is an error only when HTTPS is used, which many own mirrors do without.
     roots: Vec<Certificate<'static>>,
     verified: bool,
+    /// Redirects are followed.
+    follows: bool,
 }
 
 /// A request that failed.
@@ -78,7 +80,13 @@ impl Client {
             proxies,
             roots,
             verified: true,
+            follows: true,
         })
+    }
+
+    /// This client, for a server whose answers are its own: a redirect is an error.
+    pub(crate) fn without_redirects(self) -> Self {
+        Self { follows: false, ..self }
     }
 
     /// A client for one registry. It uses no proxy if the registry has its own authority or client certificate, or is not
@@ -100,6 +108,7 @@ impl Client {
             proxies: Proxies::default(),
             roots,
             verified: server.verified,
+            follows: self.follows,
         })
     }
 
@@ -132,6 +141,9 @@ impl Client {
         };
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if !self.follows {
+            request = request.config().max_redirects(0).build();
         }
         request.call().map_err(|error| RequestError::of(&error))
     }

@@ -47,6 +47,7 @@ pub fn text_of(
     token: Option<&Secret<String>>,
 ) -> Result<Option<String>, String> {
     let client = client.of_server(server).map_err(|error| error.to_string())?;
+    let client = client.without_redirects();
     let authorization = token.map(|token| Secret::new(format!("Bearer {}", token.expose().trim())));
     let headers = authorization
         .iter()

@@ -16,8 +16,8 @@ pub struct Cluster {
     pub asked: Option<String>,
     /// The first address of the first range of Services, which is the API server's.
     pub service: Option<IpAddr>,
-    /// `cluster.local`.
-    pub domain: String,
+    /// `cluster.local`; absent if no document has kubeadm's configuration, as in a founded cluster.
+    pub domain: Option<String>,
     /// Further names of the API server.
     pub names: Vec<String>,
     /// Ranges of pods.
@@ -67,7 +67,7 @@ impl Cluster {
                 endpoint.as_deref(),
             ),
             service: text("/networking/serviceSubnet").and_then(|ranges| first(ranges.split(',').next()?)),
-            domain: text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned(),
+            domain: config.map(|_| text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned()),
             names: names
                 .into_iter()
                 .flatten()

@@ -45,6 +45,9 @@ pub(super) fn run(args: &Check) -> Result<(), Failure> {
         last = print(outcome, last);
         while look(&files, args) == seen {
             thread::sleep(PAUSE);
+            if streams::is_closed() {
+                return Ok(());
+            }
         }
     }
 }

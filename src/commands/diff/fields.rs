@@ -8,10 +8,13 @@ use firelay_yaml::{
 };
 
 use crate::{
-    changes::FieldChange,
+    changes::{FieldChange, has_credentials},
     redact::redact_spec,
     spec::{Composed, RULES},
 };
+
+/// Part of the path of a kernel's command line, which may hold passwords.
+const KERNEL_ARGUMENTS: &str = ".arguments[";
 
 /// A scalar of a spec.
 struct Field {
@@ -68,7 +71,9 @@ impl Collector {
             Content::Scalar(scalar) => {
                 let field = Field {
                     text: scalar.text.to_string(),
-                    is_secret: self.is_secret(node.span),
+                    is_secret: self.is_secret(node.span)
+                        || has_credentials(&scalar.text)
+                        || path.contains(KERNEL_ARGUMENTS),
                 };
                 found.insert(path.to_owned(), field);
             }
@@ -89,6 +94,7 @@ impl Collector {
                 let name = RULES.key_of(keys);
                 for (at, item) in items.iter().enumerate() {
                     let own = name.and_then(|name| item.get(name)?.text());
+                    let own = own.filter(|own| !has_credentials(own));
                     let below = match own {
                         Some(own) => format!("{path}[{own}]"),
                         None => format!("{path}[{at}]"),

@@ -12,7 +12,7 @@ use firelay_verify::{Machine, Tree, TreeFile};
 
 use super::{
     assembly::{Assembly, for_each_node},
-    failure::Failure,
+    failure::{Failure, shell_word},
     plan::{Secrets, assembled},
     project::Project,
 };
@@ -20,6 +20,7 @@ use crate::{
     changes::{self, FieldChange, MachineChange},
     cli::{Diff, Inputs, SpecArgs},
     node::MANIFESTS,
+    record::listed,
     secrets::Bundle,
 };
 use report::Report;
@@ -62,7 +63,7 @@ fn refuse_missing(path: &Path) -> Result<(), Failure> {
 
 /// Without a spec nobody knows which values are secret, so only those of firelay's own configuration are shown.
 fn of_trees(old: &Path, new: &Path) -> Result<Report, Failure> {
-    let (old, new) = (Tree::open(old)?, Tree::open(new)?);
+    let (old, new) = (whole(old)?, whole(new)?);
     let is_secret = |path: &str, change: &FieldChange| {
         let is_environment = ENVIRONMENT.iter().any(|list| change.field.contains(list));
         !path.starts_with(OWN) || path.starts_with(MANIFESTS) || is_environment
@@ -72,6 +73,30 @@ fn of_trees(old: &Path, new: &Path) -> Result<Report, Failure> {
         machines: machines(&old.machines, &new.machines, &is_secret),
         files: files(&old.others, &new.others),
     })
+}
+
+/// A tree whose files are those of its manifest. The differences of others would be incomplete.
+fn whole(path: &Path) -> Result<Tree, Failure> {
+    let tree = Tree::open(path)?;
+    let files = tree
+        .machines
+        .iter()
+        .flat_map(|machine| &machine.files)
+        .chain(&tree.others);
+    let odd: Vec<_> = files
+        .filter(|file| !file.is_whole())
+        .map(|file| file.described.path.as_str())
+        .collect();
+    match odd.is_empty() {
+        true => Ok(tree),
+        false => Err(Failure::Io(format!(
+            "{}: {} not as the manifest says: {}\n  = help: firelay verify {} says what is wrong; or render again",
+            path.display(),
+            if odd.len() == 1 { "a file is" } else { "files are" },
+            listed(&odd),
+            shell_word(path)
+        ))),
+    }
 }
 
 fn of_specs(args: &Diff) -> Result<Report, Failure> {

@@ -159,7 +159,7 @@ fn ranges(facts: &Facts, tree: &Tree) -> Vec<Range> {
             "API",
             facts.service.map_or_else(String::new, |address| address.to_string()),
         ),
-        ("domain", facts.domain.clone()),
+        ("domain", facts.domain.clone().unwrap_or_default()),
     ];
     let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
     rows.map(|(name, value)| Range { name, value }).collect()

@@ -130,7 +130,7 @@ fn facts(plan: &Plan) -> Facts {
     Facts {
         endpoint: Some(format!("{}:{}", endpoint.host, endpoint.port)),
         service: Some(network.api_service),
-        domain: plan.kubernetes.dns.domain.clone(),
+        domain: Some(plan.kubernetes.dns.domain.clone()),
         pods: network.pods.clone(),
         services: network.services.clone(),
         ..Facts::default()

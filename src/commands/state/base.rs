@@ -148,6 +148,19 @@ pub(super) fn adopted(last: &Manifest, state: &State, render: &Rendering<'_>) ->
     Ok(Record::of_tree(plan, render.bundle, last, now))
 }
 
+/// The bundle of a cluster that exists, without a record: a render would found it a second time.
+pub fn refuse_unrecorded(render: &Rendering<'_>, state: &State) -> Result<(), Failure> {
+    let says = render.args.founded || render.args.refound;
+    if !render.bundle.adopted || state.record().is_some() || says {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "the secrets are of a cluster that exists, and there is no record of it at {}\n  \
+         = help: bring the record back, or name it with --state; if there never was one: firelay render --founded",
+        state.path.display()
+    )))
+}
+
 /// A tree of another cluster, or of the same name with other secrets, is not replaced: its machines would be, too.
 pub fn same_cluster(out: &Path, last: Option<&Manifest>, cluster: &str, bundle: &Bundle) -> Result<(), Failure> {
     let Some(last) = last else { return Ok(()) };

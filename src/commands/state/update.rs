@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, failure::Failure, project::Project, streams},
     State,
-    base::{adopted, caught_up, refuse_foreign, refuse_part_of_step},
+    base::{adopted, caught_up, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange},
@@ -108,6 +108,7 @@ impl<'a> Update<'a> {
             .map(|last| record::machines_of_tree(bundle, last))
             .unwrap_or_default();
         refuse_foreign(state, bundle)?;
+        refuse_unrecorded(&render, state)?;
         refuse_part_of_step(&render, state, last)?;
         let base = match (state.record(), last) {
             (Some(record), _) => Some(caught_up(record, last, &tree, &render)),

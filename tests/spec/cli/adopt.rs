@@ -245,6 +245,52 @@ fn a_pki_alone_becomes_a_bundle() {
 }
 
 #[test]
+fn a_cluster_that_exists_is_not_founded_again() {
+    let desk = cluster("kubeadm");
+    let name = ["adopt", "--pki", "pki", "--name", "lab"];
+    assert_eq!(desk.run(&name).code, 0);
+    // The objects complete what the PKI began.
+    let bundle = desk.read("firelay.secrets.yaml");
+    assert_eq!(adopt(&desk, &KUBEADM_MACHINES).code, 0);
+    assert_eq!(desk.read("firelay.secrets.yaml"), bundle);
+    fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
+    for verb in ["render", "plan"] {
+        let ran = desk.run(&[verb]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(ran.stderr.contains("there is no record of it"), "{ran:?}");
+    }
+    assert!(!desk.at("out").exists());
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    let init = |(path, _): &(&String, _)| {
+        fs::read_to_string(desk.at("out").join(path)).is_ok_and(|text| text.contains("kubeadm init"))
+    };
+    let tree = read_tree(&desk.at("out"));
+    assert_eq!(tree.iter().find(init), None);
+}
+
+#[test]
+fn nothing_is_written_before_all_files_can_be() {
+    let desk = cluster("kubeadm");
+    for (further, code, text) in [
+        (
+            ["--secrets", "cluster.yaml"],
+            2,
+            "cluster.yaml is named for two of them",
+        ),
+        (["--state", "./firelay.secrets.yaml"], 2, "is named for two of them"),
+        (["--state", "none/state.yaml"], 1, "cannot write into none"),
+        (["--secrets", "-"], 2, "name one instead of `-`"),
+    ] {
+        let ran = adopt(&desk, &[&KUBEADM_MACHINES[..], &further].concat());
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.contains(text), "{ran:?}");
+        for file in ["cluster.yaml", "firelay.secrets.yaml", "firelay.state.yaml"] {
+            assert!(!desk.at(file).exists(), "{file} {further:?}");
+        }
+    }
+}
+
+#[test]
 fn the_plan_adds_new_machines_and_leaves_the_others() {
     let desk = adopted();
     let plan = desk.run(&["plan", "--detailed-exitcode"]);

@@ -1,5 +1,7 @@
 //! `diff`: differences of trees and specs, and no secret in them.
 
+use std::process::Command;
+
 use super::desk::Desk;
 
 /// Values that no output may show.
@@ -135,4 +137,52 @@ fn a_variable_is_not_shown() {
     let said = format!("{output:?}");
     assert!(said.contains("roles.worker.labels.tier: (not shown)"), "{said}");
     assert!(!said.contains(SECRETS[2]) && !said.contains(SECRETS[3]), "{said}");
+}
+
+#[test]
+fn a_tree_that_is_not_as_rendered_is_refused() {
+    let desk = desk();
+    for (command, file) in [
+        ("rm other/nodes/w1/user-data", "nodes/w1/user-data"),
+        (
+            "sed -i s/10.0.0.11/10.0.0.66/ other/nodes/cp1/user-data",
+            "nodes/cp1/user-data",
+        ),
+        ("rm other/admin.kubeconfig", "admin.kubeconfig"),
+    ] {
+        let make = format!("rm -rf other; cp -r old other; {command}");
+        let ran = Command::new("bash")
+            .args(["-euc", &make])
+            .current_dir(desk.directory.path())
+            .status();
+        assert!(ran.unwrap().success());
+        for trees in [["old", "other"], ["other", "old"]] {
+            let ran = desk.run(&["diff", trees[0], trees[1]]);
+            assert_eq!(ran.code, 1, "{ran:?}");
+            assert!(
+                ran.stderr
+                    .contains(&format!("other: a file is not as the manifest says: {file}")),
+                "{ran:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn queries_of_urls_and_kernel_arguments_are_not_shown() {
+    let desk = Desk::empty();
+    let spec = |word: &str| {
+        format!("{HEAD}
+kubernetes: {{ version: 1.36.4 }}
+artifacts: {{ imageArchives: [{{ url: 'https://files.example.com/i.tar?signature={word}', sha256: {} }}] }}
+delivery: {{ pxe: {{ url: 'http://10.0.0.5:8080', systems: {{ debian-13: {{ kernel: 'http://h/k', initrd: ['http://h/i?token={word}'], arguments: ['pw={word}'] }} }} }} }}
+{OLD}", "ab".repeat(32))
+    };
+    desk.write("old.yaml", &spec("swordfish"));
+    desk.write("new.yaml", &spec("plugh"));
+    for further in [&[][..], &["--output", "json"]] {
+        let ran = desk.run(&[&["diff", "old.yaml", "new.yaml", "--detailed-exitcode"], further].concat());
+        assert_eq!(ran.code, 6, "{ran:?}");
+        assert!(SECRETS.iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
+    }
 }

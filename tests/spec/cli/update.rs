@@ -68,6 +68,32 @@ fn an_update_writes_documents_scripts_and_their_order_at_once() {
 }
 
 /// What is in a script is judged as what is in a document: a worker's must not have a CA's key.
+/// etcd on the machines of control planes: kubeadm upgrades the cluster on the first, and the others follow it.
+#[test]
+fn control_planes_with_members_of_etcd_have_the_turn_of_control_planes() {
+    let desk = Desk::of("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let start = spec.find("\nnodes:").unwrap();
+    let nodes = "\nnodes:\n  - { name: \"cp{1..3}\", roles: [control-plane, etcd], addresses: [10.0.0.11-10.0.0.13] }\n  - { name: w1, roles: [worker], addresses: [10.0.0.21] }\n";
+    desk.write("cluster.yaml", &(spec[..start].to_owned() + nodes));
+    let ran = desk.run(&["render", "--founded", "--set", "kubernetes.version=1.35.7"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = desk.run(&["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        desk.read("out/update/1/ORDER")
+            .contains("\n1 update control-plane cp1 cp1.sh\n2 update control-plane cp2 cp2.sh\n")
+    );
+    let kubeadm = |name: &str| unpacked(&desk.read(&format!("out/update/1/{name}.sh")), "steps/70-kubeadm");
+    assert!(kubeadm("cp1").contains("run_kubeadm upgrade apply "));
+    for name in ["cp2", "cp3"] {
+        assert!(
+            kubeadm(name).contains("run_kubeadm upgrade node ") && kubeadm(name).contains("led_by_first"),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn audit_reads_scripts() {
     let desk = founded("ha-ubuntu", &["--set", OLD]);

@@ -80,6 +80,20 @@ fn each_change_of_a_file_is_checked() {
 }
 
 #[test]
+fn a_watch_ends_with_its_reader() {
+    let desk = Desk::of("single-node");
+    let mut command = desk.command(&["check", "--watch"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ends = (0..600).any(|_| {
+        thread::sleep(Duration::from_millis(100));
+        child.try_wait().unwrap().is_some()
+    });
+    let _ = child.kill();
+    assert!(ends);
+}
+
+#[test]
 fn stdin_cannot_be_watched() {
     let ran = Desk::with_spec("single-node").pipe(&["check", "-", "--watch"], b"");
     assert_eq!(

@@ -49,9 +49,7 @@ fn one(machine: &Machine, asked: IpAddr, known: &Known<'_>) -> Option<Finding> {
 
 fn domain(machine: &Machine, config: &Value, known: &Known<'_>) -> Option<Finding> {
     let own = config.get("clusterDomain")?.as_str()?;
-    let (_, cluster) = kubeadm::of_cluster(known.tree, "ClusterConfiguration")?;
-    let said = cluster.value.pointer("/networking/dnsDomain").and_then(Value::as_str);
-    let said = said.unwrap_or(&known.cluster.domain);
+    let said = known.cluster.domain.as_deref()?;
     (own != said).then(|| {
         let message = format!("clusterDomain is {own}, kubeadm's dnsDomain is {said}");
         Finding::warning("FL1043", machine.document_of(kubeadm::DIRECTORY), message)

@@ -65,9 +65,10 @@ fn wanted(machine: &Machine, cluster: &Cluster, names: Names) -> Vec<Wanted> {
 /// kubeadm's own list (cmd/kubeadm/app/util/pkiutil, GetAPIServerAltNames).
 fn api(cluster: &Cluster) -> Vec<Wanted> {
     let service = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"].map(str::to_owned);
+    let domain = cluster.domain.as_ref();
     let service = service
         .into_iter()
-        .chain([format!("kubernetes.default.svc.{}", cluster.domain)]);
+        .chain(domain.map(|domain| format!("kubernetes.default.svc.{domain}")));
     let addresses = cluster
         .service
         .iter()
