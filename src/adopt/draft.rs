@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use firelay_yaml::diagnostic::{Diagnostic, Span, refuse};
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
 
 use super::{
     arguments::{arguments, take_own},
@@ -57,10 +58,17 @@ pub struct Draft {
     pub machines: Vec<Machine>,
     /// Where kubeadm's configuration is.
     pub place: Span,
+    /// When the first Node was registered.
+    pub founded_at: Option<OffsetDateTime>,
 }
 
 /// The spec that says what the objects say, with findings about everything that it cannot say.
-pub fn draft(objects: &Objects, answers: &Answers, place: Span) -> (Option<Draft>, Vec<Diagnostic>) {
+pub fn draft(
+    objects: &Objects,
+    answers: &Answers,
+    place: Span,
+    now: OffsetDateTime,
+) -> (Option<Draft>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let configuration = objects.document_of("kubeadm-config", "ClusterConfiguration", &mut findings);
     if configuration.is_none() && findings.is_empty() {
@@ -74,7 +82,8 @@ pub fn draft(objects: &Objects, answers: &Answers, place: Span) -> (Option<Draft
     let Some(configuration) = sound else {
         return (None, findings);
     };
-    findings.extend(unknown_day(objects));
+    let founded_at = machines::founded_at(objects, now);
+    findings.extend(unknown_day(objects).filter(|_| founded_at.is_none()));
     let mut drafting = Drafting::new(objects, &configuration, findings);
     let spec = drafting.spec(answers);
     let name = spec.get("name").and_then(Value::as_str);
@@ -83,6 +92,7 @@ pub fn draft(objects: &Objects, answers: &Answers, place: Span) -> (Option<Draft
         name: name.map(str::to_owned),
         spec: Value::Object(spec),
         machines: drafting.machines,
+        founded_at,
         place: configuration.place,
     };
     (Some(draft), drafting.findings)
@@ -109,13 +119,11 @@ fn check_form(configuration: &Object) -> Option<Diagnostic> {
 /// No Node says when it was registered.
 fn unknown_day(objects: &Objects) -> Option<Diagnostic> {
     let node = objects.nodes.values().next()?;
-    machines::founded_at(objects).is_none().then(|| {
-        let message = "no Node has a creationTimestamp in the past, so the day of the founding is not known";
-        let finding = Diagnostic::warning("FL1314", message).at(node.place);
-        finding.help(
-            "the record gets the moment of this run: write the day into its foundedAt, and check this machine's clock",
-        )
-    })
+    let message = "no Node has a creationTimestamp in the past, so the day of the founding is not known";
+    let finding = Diagnostic::warning("FL1314", message).at(node.place);
+    Some(finding.help(
+        "the record gets the moment of this run: write the day into its foundedAt, and check this machine's clock",
+    ))
 }
 
 /// The findings about values that no object has, and nobody gave.

@@ -225,12 +225,8 @@ fn texts(objects: &Objects, path: &[&str]) -> BTreeSet<String> {
     objects.nodes.values().filter_map(text).collect()
 }
 
-/// When the first Node was registered: since then the cluster exists. Absent if no Node has a date in the past.
-pub fn founded_at(objects: &Objects) -> Option<OffsetDateTime> {
-    first_registered(objects, OffsetDateTime::now_utc())
-}
-
-fn first_registered(objects: &Objects, now: OffsetDateTime) -> Option<OffsetDateTime> {
+/// When the first Node was registered: since then the cluster exists. Absent if no Node has a date before `now`.
+pub(super) fn founded_at(objects: &Objects, now: OffsetDateTime) -> Option<OffsetDateTime> {
     let times = texts(objects, &["metadata", "creationTimestamp"]);
     let times = times
         .iter()

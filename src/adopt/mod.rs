@@ -19,5 +19,5 @@ pub use compare::compare;
 pub use draft::{Answers, Draft, check_answers, draft};
 pub use fit::{Fitted, fit};
 pub use kubeconfig::{Access, Material};
-pub use machines::{Machine, founded_at};
+pub use machines::Machine;
 pub use objects::Objects;

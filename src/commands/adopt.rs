@@ -54,11 +54,11 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     let Some(roots) = evidence.roots.take() else {
         return Err(evidence.refuse());
     };
-    let Some(objects) = objects else {
+    if objects.is_none() {
         evidence.print();
         let name = args.name.as_deref().unwrap_or_default();
         return write_bundle(args, &new_bundle(name, roots, recipients)?);
-    };
+    }
     let Some(draft) = draft else {
         return Err(evidence.refuse());
     };
@@ -71,7 +71,7 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
         None => new_bundle(&project.plan.name, roots, recipients)?,
     };
     refuse_foreign(&bundle, &project.plan, &bundle_path(&inputs(args)))?;
-    let record = record(&project, &bundle, (&draft, &objects))?;
+    let record = record(&project, &bundle, &draft)?;
     if begun.is_none() {
         write_bundle(args, &bundle)?;
     }
@@ -217,7 +217,7 @@ impl Evidence {
             self.findings
                 .extend(adopt::check_answers(objects, &answers, self.place));
         }
-        let (draft, findings) = adopt::draft(objects, &answers, self.place);
+        let (draft, findings) = adopt::draft(objects, &answers, self.place, OffsetDateTime::now_utc());
         self.findings.extend(findings);
         draft.filter(|_| !diagnostic::refuse(&self.findings))
     }
@@ -368,9 +368,9 @@ fn write_bundle(args: &Adopt, bundle: &Bundle) -> Result<(), Failure> {
     Ok(())
 }
 
-fn record(project: &Project, bundle: &Bundle, (draft, objects): (&Draft, &Objects)) -> Result<Record, Failure> {
+fn record(project: &Project, bundle: &Bundle, draft: &Draft) -> Result<Record, Failure> {
     let names: Vec<_> = draft.machines.iter().map(|machine| machine.name.as_str()).collect();
-    let founded_at = adopt::founded_at(objects).unwrap_or_else(OffsetDateTime::now_utc);
+    let founded_at = draft.founded_at.unwrap_or_else(OffsetDateTime::now_utc);
     let assembly = Assembly::new(project, bundle, false)?;
     let founder = project.plan.founder();
     let files = assembly.files(founder, &assembly.pki(founder)?)?.files;
