@@ -7,6 +7,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 use ipnet::IpNet;
+use semver::Version;
 use serde_json::Value;
 
 use super::{draft::Draft, machines::Machine};
@@ -87,7 +88,7 @@ fn kubernetes(draft: &Draft, plan: &Plan) -> Vec<Compared> {
     let own = &plan.kubernetes;
     let version = &["kubernetes", "version"];
     let domain = &["kubernetes", "dns", "domain"];
-    let cluster_version = text(draft, version).unwrap_or_default();
+    let cluster_version = own_version(text(draft, version).unwrap_or_default(), &own.version);
     let cluster_domain = text(draft, domain).unwrap_or_else(|| "cluster.local".to_owned());
     vec![
         Compared::new(
@@ -110,6 +111,17 @@ fn kubernetes(draft: &Draft, plan: &Plan) -> Vec<Compared> {
             proxy_mode(plan).to_owned(),
         ),
     ]
+}
+
+/// The cluster's version, or the spec's if that is a later patch of the same minor: firelay has no digests of old ones, and machines of
+/// both go together.
+fn own_version(cluster: String, spec: &Version) -> String {
+    let later =
+        |cluster: &Version| (cluster.major, cluster.minor) == (spec.major, spec.minor) && cluster.patch <= spec.patch;
+    match Version::parse(&cluster).is_ok_and(|cluster| later(&cluster)) {
+        true => spec.to_string(),
+        false => cluster,
+    }
 }
 
 /// Arguments of kube-apiserver in the draft.

@@ -467,6 +467,29 @@ fn a_spec_that_exists_is_compared_with_the_cluster() {
     assert_eq!(desk.run(&["plan", "--output", "json"]).json()["counts"]["add"], 1);
 }
 
+/// firelay has no digests of old patch releases.
+#[test]
+fn a_patch_release_that_firelay_does_not_know_is_written_as_a_later_one() {
+    let desk = cluster("kubeadm");
+    let objects = desk.read("objects.yaml");
+    desk.write("objects.yaml", &objects.replace("v1.36.3", "v1.36.0"));
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("Kubernetes 1.36.0 is not known"), "{ran:?}");
+    let spec = desk.read("cluster.yaml");
+    desk.write("cluster.yaml", &spec.replace("1.36.0", "1.35.8"));
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("the version of Kubernetes is 1.36.0 in the cluster, and 1.35.8 here"),
+        "{ran:?}"
+    );
+    desk.write("cluster.yaml", &spec.replace("1.36.0", "1.36.4"));
+    let ran = adopt(&desk, &[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
 /// A directory with a spec, but without its bundle and record: `adopt` compares the spec again.
 fn with_spec_of(name: &str, further: &[&str]) -> Desk {
     let desk = cluster(name);
