@@ -40,7 +40,7 @@ pub struct Listener {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// What is done with a connection.
+/// The handling of a connection.
 type Work = Arc<dyn Fn(TcpStream, IpAddr, Option<&Arc<ServerConfig>>) + Send + Sync>;
 
 /// Answers on all sockets until `stop` can be read. Then connections that are under way have a moment to end.

@@ -25,7 +25,7 @@ use crate::{
     tree::MANIFEST,
 };
 
-/// What is served now.
+/// The page as it is served now.
 #[derive(Clone)]
 struct Site(Arc<RwLock<Served>>);
 
