@@ -31,6 +31,7 @@ use crate::{
     age::Recipient,
     cli::{Adopt, IdentityArg, Inputs, SpecArgs},
     disk::{self, Access},
+    plan::is_cluster_name,
     record::Record,
     redact::redact_spec,
     secret::Secret,
@@ -86,6 +87,11 @@ fn check_paths(args: &Adopt, state: &State) -> Result<(), Failure> {
         return Err(Failure::Usage(
             "the cluster has no name: give --name, or its objects with --from or --kubeconfig".to_owned(),
         ));
+    }
+    if let Some(name) = args.name.as_deref().filter(|name| !is_cluster_name(name)) {
+        return Err(Failure::Usage(format!(
+            "--name {name:?} is not a cluster name: use lower case letters, digits and inner dashes, at most 63 characters"
+        )));
     }
     let paths = [&args.spec, &bundle_path(&inputs(args)), &state.path];
     for (at, path) in paths.iter().enumerate() {

@@ -219,6 +219,10 @@ fn golden_every_mistake_of_a_pki_is_found_in_one_run() {
 fn a_pki_alone_becomes_a_bundle() {
     let desk = with_pki();
     assert_eq!(desk.run(&["adopt", "--pki", "pki"]).code, 2);
+    let refused = desk.run(&["adopt", "--pki", "pki", "--name", "A b"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains(r#""A b" is not a cluster name"#), "{refused:?}");
+    assert!(!desk.at("firelay.secrets.yaml").exists());
     let ran = desk.run(&[
         "adopt",
         "--pki",
