@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 mod adopt;
@@ -55,7 +55,10 @@ impl Cli {
     /// The arguments of the process. An empty environment variable counts as unset: pipelines set missing ones so.
     pub fn read() -> Self {
         let matches = without_empty_variables(Self::command()).get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+        let read = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut Self::command()).exit());
+        Self {
+            verb: read.verb.with_tree(),
+        }
     }
 }
 
@@ -136,11 +139,45 @@ pub enum Verb {
     Man(Man),
 }
 
+impl Verb {
+    /// A directory among the specs is the tree: `firelay plan cluster.yaml out` is `firelay plan cluster.yaml --out out`.
+    fn with_tree(mut self) -> Self {
+        let (specs, out) = match &mut self {
+            Self::Plan(own) => (&mut own.inputs.spec.specs, &mut own.out),
+            Self::Update(own) => (&mut own.inputs.spec.specs, &mut own.out),
+            Self::Secrets(SecretsVerb::Rotate(own)) => (&mut own.inputs.spec.specs, &mut own.out),
+            Self::Certs(own) => (&mut own.inputs.spec.specs, &mut own.out),
+            _ => return self,
+        };
+        let is_tree = |path: &PathBuf| path.is_dir() && out.as_path() == Path::new(OUT);
+        if let Some(at) = specs.iter().position(is_tree) {
+            *out = specs.remove(at);
+        }
+        if specs.is_empty() {
+            specs.push(SPEC.into());
+        }
+        self
+    }
+}
+
+/// The help of the specs of a verb that also reads a tree.
+fn spec_or_tree(arg: Arg) -> Arg {
+    arg.value_name("SPEC|DIR").help(
+        "The cluster spec; further files are merged over it in order; `-` is stdin. A directory is the rendered tree, as with --out",
+    )
+}
+
+/// The default spec.
+const SPEC: &str = "cluster.yaml";
+
+/// The default directory of a rendered tree.
+const OUT: &str = "out";
+
 /// The spec.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SpecArgs {
     /// The cluster spec; further files are merged over it in order; `-` is stdin
-    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    #[arg(value_name = "SPEC", default_value = SPEC)]
     pub specs: Vec<PathBuf>,
     /// Set a value after all specs: `nodes[cp1].labels.tier=app`; `null` removes it; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
@@ -295,7 +332,7 @@ pub struct Render {
     #[command(flatten)]
     pub inputs: Inputs,
     /// The output directory; `-` prints the document of one `--node` to stdout
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// Render only this node or pool; may be repeated. The files of all others stay as they are.
     /// Files of the whole cluster (admin.kubeconfig, node-names) are written only by a render of all nodes
@@ -356,14 +393,15 @@ fn overridable(code: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code 3 if the running cluster cannot take the change. Examples:\n  firelay plan\n  \
-                        firelay plan --detailed-exitcode --output json | jq '.counts'"
+                        firelay plan --detailed-exitcode --output json | jq '.counts'",
+    mut_arg("specs", spec_or_tree)
 )]
 pub struct Plan {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
     /// The tree of the last render
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// The record, and changes of a running cluster.
     #[command(flatten)]
@@ -382,14 +420,15 @@ pub struct Plan {
     after_help = "It does what `render` does. It also writes OUT/update/NUMBER/NAME.sh for each machine that changes in place, and \
                   ORDER with the steps. Run each script as root on its machine, through any channel. The update continues \
                   by itself, also after a power cut. `firelay plan` shows the same changes and writes nothing.\n\n\
-                  Examples:\n  firelay plan\n  firelay update\n  ssh cp1 sudo bash -s <out/update/1/cp1.sh\n  firelay update --done"
+                  Examples:\n  firelay plan\n  firelay update\n  ssh cp1 sudo bash -s <out/update/1/cp1.sh\n  firelay update --done",
+    mut_arg("specs", spec_or_tree)
 )]
 pub struct Update {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
     /// The tree of the last render, which the running machines have; the new tree replaces it
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// Update only this node or pool; may be repeated. The files of all others stay as they are
     #[arg(long, value_name = "NAME")]
@@ -437,7 +476,7 @@ impl Update {
 )]
 pub struct Founded {
     /// The spec; the record is beside it
-    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    #[arg(value_name = "SPEC", default_value = SPEC)]
     pub spec: PathBuf,
     /// The secrets bundle; the record is beside it. It is not read
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ProfilesArg;
+use super::{ProfilesArg, SPEC};
 
 /// `adopt`.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub struct Adopt {
     #[arg(long, value_name = "PROFILE")]
     pub platform: Option<String>,
     /// The spec: written if it does not exist, otherwise compared with the cluster
-    #[arg(value_name = "SPEC", default_value = "cluster.yaml")]
+    #[arg(value_name = "SPEC", default_value = SPEC)]
     pub spec: PathBuf,
     /// The new secrets bundle [default: firelay.secrets.yaml beside the spec]
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]

@@ -4,21 +4,22 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Inputs;
+use super::{Inputs, OUT, spec_or_tree};
 
 /// `certs`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --within the exit code is 6 if something expires in that time or has expired, and no machine renews it.\n\n\
                   Examples:\n  firelay certs\n  firelay certs --within 30d\n  firelay certs --output ics > certificates.ics\n  \
-                  firelay certs --output json | jq '.credentials[] | select(.machine == \"cp1\")'"
+                  firelay certs --output json | jq '.credentials[] | select(.machine == \"cp1\")'",
+    mut_arg("specs", spec_or_tree)
 )]
 pub struct Certs {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
     /// The tree of the last render
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// The record of the cluster [default: as for `render`]
     #[arg(long = "state", value_name = "FILE")]

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 
-use super::Inputs;
+use super::{Inputs, OUT};
 
 /// `report`.
 #[derive(Clone, Debug, Args)]
@@ -35,7 +35,7 @@ pub struct Report {
           value_parser = address, conflicts_with = "out")]
     pub serve: Option<SocketAddr>,
     /// For a spec: the tree of the last render, for the changes since
-    #[arg(long, value_name = "DIR", default_value = "out")]
+    #[arg(long, value_name = "DIR", default_value = OUT)]
     pub tree: PathBuf,
     /// For a spec: the record of the cluster [default: as `render` has it]
     #[arg(long = "state", value_name = "FILE")]

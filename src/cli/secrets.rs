@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{OutputFormat, SpecArgs};
+use super::{OUT, OutputFormat, SpecArgs, spec_or_tree};
 
 /// Verbs on the bundle.
 #[derive(Debug, Subcommand)]
@@ -39,7 +39,8 @@ pub enum RotationKind {
 #[command(
     after_help = "Each call does one step, and says what to do before the next one. The file is replaced atomically; \
                   a sealed bundle stays sealed. docs/rotate.md has the steps of each kind. Examples:\n  \
-                  firelay secrets rotate service-account\n  firelay secrets rotate leaves --node cp1"
+                  firelay secrets rotate service-account\n  firelay secrets rotate leaves --node cp1",
+    mut_arg("specs", spec_or_tree)
 )]
 pub struct SecretsRotate {
     /// The keys
@@ -55,7 +56,7 @@ pub struct SecretsRotate {
     #[arg(long)]
     pub old_key_unused: bool,
     /// The tree of the last render; it must contain no update scripts
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// The record of the cluster [default: as for `render`]
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
-use super::{IdentityArg, OutputFormat, ProfilesArg};
+use super::{IdentityArg, OUT, OutputFormat, ProfilesArg};
 
 /// The rendered tree of a command that reads one: an argument or `--out`.
 #[derive(Clone, Debug, Args)]
@@ -24,7 +24,7 @@ impl TreeArg {
     /// Its directory.
     pub fn path(&self) -> &Path {
         let named = self.tree.as_deref().or(self.out.as_deref());
-        named.unwrap_or(Path::new("out"))
+        named.unwrap_or(Path::new(OUT))
     }
 }
 
@@ -156,17 +156,17 @@ pub enum GraphOutput {
 /// `seed`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  firelay seed\n  firelay seed cp1 w1 --to /srv/images\n  firelay seed --form fw-cfg cp1\n\n\
+    after_help = "Examples:\n  firelay seed\n  firelay seed out --node cp1 --node w1 --to /srv/images\n  firelay seed --node cp1 --form fw-cfg\n\n\
                   A volume is an ISO 9660 image. cloud-init reads one that is labelled CIDATA, Ignition one labelled \
                   config-2. They hold secrets, as the documents do."
 )]
 pub struct Seed {
-    /// Write only these nodes or pools
-    #[arg(value_name = "NODE")]
-    pub nodes: Vec<String>,
-    /// The rendered tree
-    #[arg(short, long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
+    /// The tree.
+    #[command(flatten)]
+    pub tree: TreeArg,
+    /// Write only the volume of this node or pool; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub node: Vec<String>,
     /// The directory for NAME.iso [default: seed/ in the tree]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,

@@ -83,7 +83,7 @@ fn tell_differences(args: &Certs, inventory: &Inventory, tree: Option<&Manifest>
 
 fn report(args: &Certs, bundle: &Bundle, credentials: &[Credential], now: OffsetDateTime) -> Result<(), Failure> {
     match args.output {
-        CertsOutput::Text => streams::data(&report::text(&bundle.cluster, credentials, now)),
+        CertsOutput::Text => streams::text(&report::text(&bundle.cluster, credentials, now)),
         CertsOutput::Json => streams::json(&report::Report::new(&bundle.cluster, credentials, now)),
         CertsOutput::Ics => streams::data(&calendar::render(bundle, credentials, now)),
     }

@@ -1,5 +1,6 @@
 //! `graph`: a drawing of the waits between the machines of a rendered tree.
 
+use firelay_base::table::bold;
 use firelay_verify::{
     Tree, graph as drawing,
     order::{self, Picture},
@@ -18,10 +19,20 @@ pub fn run(args: &Graph) -> Result<(), Failure> {
 fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {
     let drawn = match args.output {
         GraphOutput::Json => return streams::json(picture),
-        GraphOutput::Text => Ok(drawing::text(picture)),
+        GraphOutput::Text => return streams::text(&with_titles(&drawing::text(picture))),
         GraphOutput::Dot => drawing::dot(picture),
         GraphOutput::Mermaid => drawing::mermaid(picture),
         GraphOutput::Svg => drawing::svg(picture),
     };
     streams::data(&drawn?)
+}
+
+/// The cluster and the machines in bold: lines at the margin that are no bar.
+fn with_titles(text: &str) -> String {
+    let is_title = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with('|');
+    let line = |line: &str| match is_title(line) {
+        true => bold(line) + "\n",
+        false => line.to_owned() + "\n",
+    };
+    text.lines().map(line).collect()
 }

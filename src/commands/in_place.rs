@@ -315,7 +315,7 @@ impl Written {
         if args.output == cli::OutputFormat::Json {
             return streams::json(&Scripts { plan: report, scripts });
         }
-        streams::data(&report.text())?;
+        streams::text(&report.text())?;
         match scripts {
             Some(scripts) => streams::tell(format_args!(
                 "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",

@@ -44,15 +44,15 @@ struct Made {
 
 /// Runs the verb. Everything is read before anything is written.
 pub fn run(args: &cli::Seed) -> Result<(), Failure> {
-    let tree = TreeReader::open(&args.out)?;
+    let tree = TreeReader::open(args.tree.path())?;
     let machines = machines(&tree.manifest);
-    let chosen = chosen(&args.nodes, machines.values().collect())?;
+    let chosen = chosen(&args.node, machines.values().collect())?;
     let seeds = chosen.into_iter().map(|machine| {
         let form = args.form.map_or_else(|| Form::of(machine.document.format), Form::from);
         Ok((machine.name, seed(&tree, machine, form, platform_of).map_err(failure)?))
     });
     let seeds = seeds.collect::<Result<Vec<_>, Failure>>()?;
-    let to = args.to.clone().unwrap_or_else(|| args.out.join(DIRECTORY));
+    let to = args.to.clone().unwrap_or_else(|| args.tree.path().join(DIRECTORY));
     let made = seeds.into_iter().map(|(name, seed)| make(name, seed, &to));
     let made = made.collect::<Result<Vec<_>, _>>()?;
     streams::report(args.output, &made, || made.iter().map(line).collect())
@@ -107,7 +107,7 @@ pub(super) fn warn_of_stale(out: &Path) -> Result<(), Failure> {
     if !stale.is_empty() {
         let paths: Vec<_> = stale.iter().map(|path| path.display().to_string()).collect();
         streams::tell(format_args!(
-            "warning: volumes that are not of these documents: {}\n  = help: firelay seed --out {} makes those of its nodes anew; \
+            "warning: volumes that are not of these documents: {}\n  = help: firelay seed {} makes those of its nodes anew; \
              remove the others, they hold secrets",
             paths.join(", "),
             shell_word(out)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use firelay_base::table::{Column, table};
+use firelay_base::table::{Column, red, table};
 use serde::Serialize;
 
 use super::{
@@ -126,8 +126,7 @@ fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
         size.counted.to_string(),
         size.groups.iter().map(|group| group.raw).sum::<u64>().to_string(),
         number(size.limit),
-        size.percent
-            .map_or_else(|| "-".to_owned(), |percent| format!("{percent} %")),
+        used(size.percent),
         number(size.payload),
         size.rung.name().to_owned(),
         format!("{} on {}", size.attribute, size.platform),
@@ -138,6 +137,15 @@ fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
     let files = size.files.iter().filter(|_| every_file);
     let files = files.map(|file| part(file.raw, file.share, format!("    {}", file.path)));
     std::iter::once(head).chain(groups).chain(files).collect()
+}
+
+/// The part of the limit, in red above it.
+fn used(percent: Option<u64>) -> String {
+    match percent.map(|percent| (percent, format!("{percent} %"))) {
+        Some((percent, text)) if percent > 100 => red(&text),
+        Some((_, text)) => text,
+        None => "-".to_owned(),
+    }
 }
 
 /// The documents that a platform accepts, in some lines.

@@ -78,9 +78,12 @@ fn probed(image: &Path) -> Vec<String> {
 fn the_same_tree_gives_the_same_volumes() {
     let desk = rendered();
     let at = |path: &str| desk.path().join(path);
-    run(desk.path(), &["seed", "cp1", "w1", "--to", "one"]);
+    run(desk.path(), &["seed", "--node", "cp1", "--node", "w1", "--to", "one"]);
     // The same command on another day.
-    let mut later = support::firelay_at("2027-03-01 12:00:00", &["seed", "w1", "cp1", "--to", "two/below"]);
+    let mut later = support::firelay_at(
+        "2027-03-01 12:00:00",
+        &["seed", "--node", "w1", "--node", "cp1", "--to", "two/below"],
+    );
     succeed(later.current_dir(desk.path()), "firelay");
     let content = |entry: Entry| (entry.mode, entry.content);
     let [one, two] = ["one", "two/below"].map(|path| tree(&at(path)).into_iter().map(|(name, it)| (name, content(it))));
@@ -93,7 +96,7 @@ fn the_same_tree_gives_the_same_volumes() {
 #[test]
 fn others_find_the_label_and_every_file() {
     let desk = rendered();
-    run(desk.path(), &["seed", "cp1", "w1"]);
+    run(desk.path(), &["seed", "--node", "cp1", "--node", "w1"]);
     let image = |name: &str| desk.path().join(format!("out/seed/{name}.iso"));
     let node = |path: &str| fs::read(desk.path().join("out/nodes").join(path)).unwrap();
     assert_eq!(probed(&image("cp1")), ["LABEL=CIDATA", "TYPE=iso9660"]);
@@ -121,7 +124,7 @@ fn others_find_the_label_and_every_file() {
         serde_json::from_slice(&extracted(&image("w1"), "/openstack/latest/meta_data.json")).unwrap();
     assert_eq!(meta_data["hostname"], "w1");
     assert_eq!(meta_data["uuid"].as_str().unwrap().len(), 36);
-    run(desk.path(), &["seed", "w1", "--form", "cidata"]);
+    run(desk.path(), &["seed", "--node", "w1", "--form", "cidata"]);
     assert_eq!(probed(&image("w1")), ["LABEL=CIDATA", "TYPE=iso9660"]);
     assert_eq!(extracted(&image("w1"), "/user-data"), node("w1/config.ign"));
 }
@@ -141,7 +144,7 @@ json.dump({'user': data if isinstance(data, str) else data.decode(), 'meta': sou
 #[test]
 fn cloud_init_takes_what_is_in_a_volume() {
     let desk = rendered();
-    run(desk.path(), &["seed", "cp1"]);
+    run(desk.path(), &["seed", "--node", "cp1"]);
     let image = desk.path().join("out/seed/cp1.iso");
     let seed = desk.path().join("cloud/seed/nocloud");
     fs::create_dir_all(&seed).unwrap();
@@ -167,7 +170,7 @@ fn machines_of_a_pool_keep_their_names() {
     let spec = SPEC.replace("platform: aws }", "platform: nocloud, os: flatcar }");
     fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
     run(desk.path(), &["render"]);
-    run(desk.path(), &["seed", "burst"]);
+    run(desk.path(), &["seed", "--node", "burst"]);
     let path = "/openstack/latest/meta_data.json";
     let meta_data = extracted(&desk.path().join("out/seed/burst.iso"), path);
     let meta_data: Value = serde_json::from_slice(&meta_data).unwrap();
@@ -182,7 +185,7 @@ fn a_volume_has_the_pointer_and_not_what_it_points_to() {
         + "delivery: { rung: pointer, pointer: { base: https://files.example.com/a } }\n";
     fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
     run(desk.path(), &["render"]);
-    run(desk.path(), &["seed", "w1"]);
+    run(desk.path(), &["seed", "--node", "w1"]);
     let read = extracted(&desk.path().join("out/seed/w1.iso"), "/openstack/latest/user_data");
     let stub: Value = serde_json::from_slice(&read).unwrap();
     assert!(
@@ -191,7 +194,7 @@ fn a_volume_has_the_pointer_and_not_what_it_points_to() {
     );
     refused(
         desk.path(),
-        &["seed", "w1", "--form", "fw-cfg"],
+        &["seed", "--node", "w1", "--form", "fw-cfg"],
         2,
         "write `platform: qemu` at the top of the spec",
     );
@@ -200,8 +203,8 @@ fn a_volume_has_the_pointer_and_not_what_it_points_to() {
 #[test]
 fn a_render_names_the_volumes_that_are_not_of_its_documents() {
     let desk = rendered();
-    run(desk.path(), &["seed", "cp1"]);
-    run(desk.path(), &["seed", "w1", "--form", "cidata"]);
+    run(desk.path(), &["seed", "--node", "cp1"]);
+    run(desk.path(), &["seed", "--node", "w1", "--form", "cidata"]);
     fs::write(desk.path().join("out/seed/notes.iso"), "mine").unwrap();
     let render = || {
         let rendered = output(firelay(&["render"]).current_dir(desk.path()), "firelay");
@@ -217,7 +220,7 @@ fn a_render_names_the_volumes_that_are_not_of_its_documents() {
     change(&later);
     let said = render();
     assert!(said.contains(&told("out/seed/cp1.iso")), "{said}");
-    run(desk.path(), &["seed", "cp1"]);
+    run(desk.path(), &["seed", "--node", "cp1"]);
     change(&later.replace("name: w1", "name: w2"));
     let said = render();
     assert!(said.contains(&told("out/seed/w1.iso")), "{said}");
@@ -229,7 +232,7 @@ fn a_render_names_the_volumes_that_are_not_of_its_documents() {
 #[test]
 fn qemu_is_told_where_a_document_is() {
     let desk = rendered();
-    let said = run(desk.path(), &["seed", "w1", "--form", "fw-cfg"]);
+    let said = run(desk.path(), &["seed", "--node", "w1", "--form", "fw-cfg"]);
     let path = desk.path().canonicalize().unwrap().join("out/nodes/w1/config.ign");
     assert_eq!(
         said,
@@ -244,28 +247,28 @@ fn what_is_no_seed_is_neither_made_nor_replaced() {
     let at = desk.path();
     refused(
         at,
-        &["seed", "--form", "fw-cfg", "cp1"],
+        &["seed", "--form", "fw-cfg", "--node", "cp1"],
         2,
         "cp1: this form is for Ignition",
     );
     refused(at, &["seed"], 2, "burst: its platform aws reads no volume");
     let key = "write `platform: nocloud` at the top of the spec, or in the entry of burst in `pools`, and render again";
     refused(at, &["seed"], 2, key);
-    refused(at, &["seed", "w2"], 2, "did you mean w1?");
-    refused(
-        at,
-        &["seed", "--out", "elsewhere"],
-        1,
-        "there is no rendered tree at elsewhere",
-    );
+    refused(at, &["seed", "--node", "w2"], 2, "did you mean w1?");
+    refused(at, &["seed", "elsewhere"], 1, "there is no rendered tree at elsewhere");
     assert!(!at.join("out/seed").exists());
     fs::create_dir(at.join("to")).unwrap();
     fs::write(at.join("to/cp1.iso"), "mine").unwrap();
-    refused(at, &["seed", "cp1", "--to", "to"], 1, "is no seed of firelay's");
+    refused(
+        at,
+        &["seed", "--node", "cp1", "--to", "to"],
+        1,
+        "is no seed of firelay's",
+    );
     assert_eq!(fs::read(at.join("to/cp1.iso")).unwrap(), b"mine");
     // A document that was edited by hand does not match the manifest.
     let document = at.join("out/nodes/cp1/user-data");
     fs::set_permissions(&document, PermissionsExt::from_mode(0o600)).unwrap();
     fs::write(&document, "#cloud-config\n").unwrap();
-    refused(at, &["seed", "cp1"], 1, "not as the last render left them");
+    refused(at, &["seed", "--node", "cp1"], 1, "not as the last render left them");
 }

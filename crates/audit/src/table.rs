@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use firelay_base::table::{Column, table};
+use firelay_base::table::{Column, red, table, yellow};
 
 use crate::{
     finding::listed,
@@ -78,7 +78,7 @@ fn secrets(matrix: &Matrix<'_>) -> String {
         .collect();
     let rows = matrix.secrets.iter().map(|line| {
         let marks = line.marks.iter().map(|mark| mark.letter().to_string());
-        let secret = [line.exposure.to_string(), line.title.to_string()];
+        let secret = [level(line.exposure), line.title.to_string()];
         secret.into_iter().chain(marks).collect()
     });
     let mut text = format!("\n{}", table(&columns, &rows.collect::<Vec<_>>()));
@@ -86,6 +86,15 @@ fn secrets(matrix: &Matrix<'_>) -> String {
         text.push_str("\n  f is fetched by the machine with the identity that its cloud gave it; who has that, too, has it as well\n");
     }
     text
+}
+
+/// The level, in red where a reader controls the cluster.
+fn level(exposure: Exposure) -> String {
+    match exposure {
+        Exposure::Signs => red(&exposure.to_string()),
+        Exposure::Administers => yellow(&exposure.to_string()),
+        _ => exposure.to_string(),
+    }
 }
 
 fn readers(report: &Report, groups: &[Documents<'_>]) -> String {

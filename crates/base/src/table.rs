@@ -1,6 +1,9 @@
-//! Text for terminals: tables with a heading over each column, and bars.
+//! Text for terminals: tables with a heading over each column, colours, and bars.
 
 use std::fmt::Write;
+
+use anstream::adapter::strip_str;
+use anstyle::{AnsiColor, Style};
 
 /// Columns of a bar.
 const BAR: usize = 24;
@@ -25,21 +28,46 @@ impl<'h> Column<'h> {
     }
 }
 
-/// Headings and rows, two blanks between columns. The headings have the escape sequence for bold, which streams that are no
-/// terminal remove.
+/// Text that something adds or that is well.
+pub fn green(text: &str) -> String {
+    styled(AnsiColor::Green.on_default(), text)
+}
+
+/// Text that somebody should know.
+pub fn yellow(text: &str) -> String {
+    styled(AnsiColor::Yellow.on_default(), text)
+}
+
+/// Text that ends or that is wrong.
+pub fn red(text: &str) -> String {
+    styled(AnsiColor::Red.on_default(), text)
+}
+
+/// Headings and titles.
+pub fn bold(text: &str) -> String {
+    styled(Style::new().bold(), text)
+}
+
+/// Text with escape sequences, which streams that are no terminal remove.
+fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Columns of a terminal that a text takes.
+fn width(text: &str) -> usize {
+    strip_str(text).map(|part| part.chars().count()).sum()
+}
+
+/// Headings in bold and rows, two blanks between columns.
 pub fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
-    let width = |at: usize, heading: &str| {
+    let widest = |at: usize, heading: &str| {
         let cells = rows.iter().filter_map(|row| row.get(at));
-        let widths = cells.map(|cell| cell.chars().count());
-        widths.max().unwrap_or_default().max(heading.chars().count())
+        cells.map(|cell| width(cell)).fold(width(heading), usize::max)
     };
-    let widths: Vec<_> = columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| width(at, column.heading))
-        .collect();
+    let columns_at = columns.iter().enumerate();
+    let widths: Vec<_> = columns_at.map(|(at, column)| widest(at, column.heading)).collect();
     let headings = columns.iter().map(|column| column.heading);
-    let mut text = format!("\u{1b}[1m{}\u{1b}[0m\n", line(columns, &widths, headings));
+    let mut text = format!("{}\n", bold(&line(columns, &widths, headings)));
     for row in rows {
         let _ = writeln!(text, "{}", line(columns, &widths, row.iter().map(String::as_str)));
     }
@@ -48,9 +76,12 @@ pub fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
 
 fn line<'c>(columns: &[Column<'_>], widths: &[usize], cells: impl Iterator<Item = &'c str>) -> String {
     let cells = cells.zip(columns.iter().zip(widths));
-    let padded = cells.map(|(cell, (column, width))| match column.right {
-        true => format!("{cell:>width$}"),
-        false => format!("{cell:<width$}"),
+    let padded = cells.map(|(cell, (column, widest))| {
+        let blanks = " ".repeat(widest.saturating_sub(width(cell)));
+        match column.right {
+            true => blanks + cell,
+            false => cell.to_owned() + &blanks,
+        }
     });
     padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
@@ -81,6 +112,11 @@ mod tests {
         assert_eq!(
             table(&[Column::left("NAME"), Column::right("BYTES")], &rows),
             "\u{1b}[1mNAME      BYTES\u{1b}[0m\ncp1           9\nworker-1   1200\n"
+        );
+        let coloured = [vec![red("cp1"), "9".to_owned()]];
+        assert_eq!(
+            table(&[Column::left("NAME"), Column::right("BYTES")], &coloured),
+            "\u{1b}[1mNAME  BYTES\u{1b}[0m\n\u{1b}[31mcp1\u{1b}[0m       9\n"
         );
     }
 }

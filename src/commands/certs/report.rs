@@ -1,13 +1,17 @@
 //! The list of credentials, for people and for programs.
 
+use firelay_base::table::{Column, red, table, yellow};
 use serde::Serialize;
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use super::{
     super::streams::counted,
     credential::{Credential, Group, Kind, Renewal, days_left, groups},
 };
 use crate::record::listed;
+
+/// The time before an end that a person should know of.
+const SOON: Duration = Duration::days(30);
 
 /// The list for programs.
 #[derive(Serialize)]
@@ -58,31 +62,47 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Two lines for each group, the next end first.
+/// Two rows for each group, the next end first.
 pub fn text(cluster: &str, credentials: &[Credential], now: OffsetDateTime) -> String {
     let head = format!(
         "cluster {cluster} on {}: {}\n\n",
         now.date(),
         counted(credentials.len(), "credential")
     );
+    let columns = [
+        Column::left("EXPIRES"),
+        Column::right("LEFT"),
+        Column::left("CREDENTIAL"),
+    ];
     let groups = groups(credentials);
-    head + &groups.iter().map(|group| lines(group, now)).collect::<String>()
+    let rows: Vec<_> = groups.iter().flat_map(|group| rows(group, now)).collect();
+    head + &table(&columns, &rows)
 }
 
-fn lines(group: &Group<'_>, now: OffsetDateTime) -> String {
+fn rows(group: &Group<'_>, now: OffsetDateTime) -> [Vec<String>; 2] {
     let first = group.first;
-    let (date, left) = match first.expires {
-        Some(end) => (end.date().to_string(), left(first, end, now)),
-        None => ("never".to_owned(), String::new()),
-    };
-    let place = place(group);
-    let (title, renewal, stops) = (&first.title, first.renewal.text(), &first.stops);
-    match first.expires {
-        Some(_) => format!(
-            "{date:<10}  {left:>9}  {title}{place}\n{:25}{renewal}; then {stops}\n",
-            ""
+    let name = format!("{}{}", first.title, place(group));
+    let (date, left, effect) = match first.expires {
+        Some(end) => (
+            end.date().to_string(),
+            coloured(first, end, now),
+            format!("  {}; then {}", first.renewal.text(), first.stops),
         ),
-        None => format!("{date:<10}  {left:>9}  {title}{place}\n{:25}{stops}\n", ""),
+        None => ("never".to_owned(), String::new(), format!("  {}", first.stops)),
+    };
+    [vec![date, left, name], vec![String::new(), String::new(), effect]]
+}
+
+/// The days left, in red after the end and in yellow shortly before.
+fn coloured(credential: &Credential, end: OffsetDateTime, now: OffsetDateTime) -> String {
+    let left = left(credential, end, now);
+    match (
+        credential.needs_work_before(now),
+        credential.needs_work_before(now + SOON),
+    ) {
+        (true, _) => red(&left),
+        (false, true) => yellow(&left),
+        (false, false) => left,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The differences for people and as JSON.
 
+use firelay_base::table::{bold, green, red, yellow};
 use serde::Serialize;
 
 use super::super::{
@@ -82,7 +83,7 @@ impl Report {
             "Machines",
             alike.flat_map(|(change, names)| machine(change, &names)).collect(),
         );
-        let file = |file: &File| format!("  {} {}", sign(file.kind), file.path);
+        let file = |file: &File| signed(file.kind, &file.path);
         section(
             &mut lines,
             "Other files of the tree",
@@ -115,7 +116,7 @@ fn field(change: &FieldChange) -> String {
 /// A title with lines, and a blank line behind; nothing without lines.
 fn section(lines: &mut Vec<String>, title: &str, own: Vec<String>) {
     if !own.is_empty() {
-        lines.push(format!("{title}:"));
+        lines.push(bold(&format!("{title}:")));
         lines.extend(own);
         lines.push(String::new());
     }
@@ -123,7 +124,7 @@ fn section(lines: &mut Vec<String>, title: &str, own: Vec<String>) {
 
 /// Machines with the same differences.
 fn machine(change: &MachineChange, names: &[&str]) -> Vec<String> {
-    let head = format!("  {} {}", sign(kind(change.action)), listed(names));
+    let head = signed(kind(change.action), &listed(names));
     let reason = change.reason.iter().map(|reason| format!("        {reason}"));
     let files = change.files.iter().flat_map(plan::file);
     std::iter::once(head).chain(reason).chain(files).collect()
@@ -137,10 +138,11 @@ fn kind(action: Action) -> &'static str {
     }
 }
 
-fn sign(kind: &str) -> char {
+/// A line with the sign of a kind, in its colour.
+fn signed(kind: &str, text: &str) -> String {
     match kind {
-        "added" => '+',
-        "removed" => '-',
-        _ => '~',
+        "added" => green(&format!("  + {text}")),
+        "removed" => red(&format!("  - {text}")),
+        _ => yellow(&format!("  ~ {text}")),
     }
 }

@@ -1,5 +1,6 @@
 //! The plan for people, as JSON, and as SARIF.
 
+use firelay_base::table::{bold, green, red, yellow};
 use firelay_yaml::diagnostic::{self, Source};
 use serde::Serialize;
 use serde_json::Value;
@@ -73,16 +74,16 @@ impl<'a> Report<'a> {
             Findings::Sarif => streams::json(&diagnostic::to_sarif(source, &update.findings)),
             Findings::Text => {
                 print_findings(source, &update.findings);
-                streams::data(&self.text())
+                streams::text(&self.text())
             }
         }
     }
 
     pub(in super::super) fn text(&self) -> String {
-        let mut lines = vec![self.head()];
+        let mut lines = vec![bold(&self.head())];
         for (change, names) in changes::alike(self.machines) {
             lines.push(String::new());
-            lines.push(machine(change, &names));
+            lines.push(coloured(change.action, &machine(change, &names)));
             lines.extend(change.reason.iter().map(|reason| format!("        {reason}")));
             lines.extend(change.files.iter().take(FILES).flat_map(file));
             if let Some(more) = change.files.len().checked_sub(FILES + 1) {
@@ -90,11 +91,14 @@ impl<'a> Report<'a> {
             }
         }
         if self.counts.manifests {
-            lines.push("\n  ~ manifests of plugins and add-ons: to apply".to_owned());
+            lines.push(format!(
+                "\n{}",
+                yellow("  ~ manifests of plugins and add-ons: to apply")
+            ));
         }
         lines.extend(self.order());
         lines.push(String::new());
-        lines.push(self.summary());
+        lines.push(bold(&self.summary()));
         lines.join("\n") + "\n"
     }
 
@@ -128,7 +132,11 @@ impl<'a> Report<'a> {
             .checked_sub(STEPS + 1)
             .map(|more| format!("  and {} more steps", more + 1));
         let head = "Order; go on when all machines of a step are Ready:".to_owned();
-        [String::new(), head].into_iter().chain(steps).chain(more).collect()
+        [String::new(), bold(&head)]
+            .into_iter()
+            .chain(steps)
+            .chain(more)
+            .collect()
     }
 
     pub(in super::super) fn summary(&self) -> String {
@@ -184,6 +192,16 @@ fn step(step: &Step) -> String {
     let of = counted(names.len(), step.of.name());
     let of = of.strip_prefix("1 ").unwrap_or(&of);
     format!("{} {of} {}", verb(step.action), listed(&names))
+}
+
+/// A line about a machine, in the colour of its change.
+pub(in super::super) fn coloured(action: Action, line: &str) -> String {
+    match action {
+        Action::Add => green(line),
+        Action::InPlace => yellow(line),
+        Action::Remove | Action::Replace => red(line),
+        _ => line.to_owned(),
+    }
 }
 
 pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> String {

@@ -66,7 +66,7 @@ class Machine:
         if self.image == "ignition":
             return None
         if not self.altered:
-            run(FIRELAY, "seed", self.document.name, "--out", self.document.parents[1], "--to", self.lab.directory, stdout=subprocess.DEVNULL)
+            run(FIRELAY, "seed", self.document.parents[1], "--node", self.document.name, "--to", self.lab.directory, stdout=subprocess.DEVNULL)
             return self.lab.directory / f"{self.document.name}.iso"
         seed = self.lab.directory / f"{self.name}.altered.iso"
         names = [self.document / name for name in ("user-data", "meta-data", "network-config") if (self.document / name).exists()]

@@ -176,3 +176,21 @@ fn a_change_that_no_document_carries_is_told_once() {
     };
     assert!(!told("plan") && told("render") && !told("plan") && !told("render"));
 }
+
+#[test]
+fn a_directory_among_the_specs_is_the_tree() {
+    let desk = founded("ha-ubuntu");
+    std::fs::rename(desk.at("out"), desk.at("other")).unwrap();
+    let set = ["--set", "nodes[cp1].labels.tier=app"];
+    for verb in ["plan", "certs"] {
+        let named = desk.run(&[&[verb][..], &["--out", "other"], &set].concat());
+        let before = desk.everything();
+        for given in [&["other"][..], &["cluster.yaml", "other"], &["other", "cluster.yaml"]] {
+            let ran = desk.run(&[&[verb][..], given, &set].concat());
+            assert_eq!((ran.code, ran.stdout), (named.code, named.stdout.clone()), "{verb} {given:?}");
+        }
+        assert_eq!(desk.everything(), before, "{verb}");
+    }
+    let twice = desk.run(&["plan", "--out", "other", "other"]);
+    assert!(twice.stderr.contains("cannot read other: Is a directory"), "{twice:?}");
+}
