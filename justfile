@@ -45,3 +45,11 @@ book:
     test -x target/tools/bin/mdbook || cargo install mdbook@0.5.4 --locked --no-default-features --features search --root target/tools
     target/tools/bin/mdbook build docs
     cp -r examples profiles templates target/book/
+
+# Build all files of a release into target/release-files: a static program, a Debian package, an image, a bill of materials, SHA256SUMS.
+release:
+    packaging/release
+
+# Build the OCI image alone, as a file for `podman load` or `skopeo copy oci-archive:…`: target/release-files/*-oci.tar.
+image:
+    packaging/release --image

@@ -137,6 +137,8 @@ pub enum Verb {
     },
     /// Print the manual pages
     Man(Man),
+    /// Print the version, and the versions of Kubernetes that it installs
+    Version(Version),
 }
 
 impl Verb {
@@ -525,6 +527,15 @@ pub struct Why {
     /// The spec.
     #[command(flatten)]
     pub spec: SpecArgs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// `version`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  firelay version --output json | jq -r '.kubernetes[-1]'")]
+pub struct Version {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

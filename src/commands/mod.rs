@@ -48,6 +48,7 @@ mod terraform;
 mod update;
 mod variables;
 mod verify;
+mod version;
 mod watch;
 mod why;
 
@@ -94,6 +95,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Profile(ProfileVerb::List(args)) => profile::list(args),
         Verb::Profile(ProfileVerb::Show(args)) => profile::show(args),
         Verb::Man(args) => man::run(args),
+        Verb::Version(args) => version::run(args),
         Verb::Completions { shell } => completions::run(*shell),
     }
 }

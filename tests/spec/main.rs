@@ -11,6 +11,7 @@ mod compose;
 mod errors;
 mod from_kubespray;
 mod golden;
+mod packages;
 mod patches;
 mod plan;
 mod platforms;

@@ -187,7 +187,11 @@ fn a_directory_among_the_specs_is_the_tree() {
         let before = desk.everything();
         for given in [&["other"][..], &["cluster.yaml", "other"], &["other", "cluster.yaml"]] {
             let ran = desk.run(&[&[verb][..], given, &set].concat());
-            assert_eq!((ran.code, ran.stdout), (named.code, named.stdout.clone()), "{verb} {given:?}");
+            assert_eq!(
+                (ran.code, ran.stdout),
+                (named.code, named.stdout.clone()),
+                "{verb} {given:?}"
+            );
         }
         assert_eq!(desk.everything(), before, "{verb}");
     }

@@ -273,6 +273,17 @@ pub const PAGES: &[Page] = &[
     ),
     page("docs/network/none.md", Empty, &[("kubectl get nodes", Elsewhere)]),
     page(
+        "docs/install.md",
+        Empty,
+        &[
+            ("cargo install", RUN),
+            ("sha256sum --check", Elsewhere),
+            ("sudo apt install", Elsewhere),
+            ("skopeo copy", Elsewhere),
+            ("firelay completions bash", RUN),
+        ],
+    ),
+    page(
         "docs/order.md",
         Rendered("external-etcd"),
         &[("firelay graph", RUN), ("stage: 7 machines", Text)],
