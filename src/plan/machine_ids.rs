@@ -1,6 +1,6 @@
 //! MAC addresses and UUIDs, by which a server identifies machines.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 
@@ -124,12 +124,13 @@ pub(super) fn check(groups: &[NodeGroup<'_>], report: &mut Report) {
                 report.push(finding.help(mark.help));
             }
         }
-        let mut seen = BTreeSet::new();
-        let nodes = groups.iter().map(|group| group.node);
-        for text in nodes.flat_map(|node| (mark.one)(node).into_iter().chain((mark.several)(node))) {
-            if (mark.read)(text).is_ok_and(|mark| !seen.insert(mark)) {
+        let mut owners = BTreeMap::new();
+        let given = |node| (mark.one)(node).into_iter().chain((mark.several)(node)).map(move |text| (node, text));
+        for (node, text) in groups.iter().flat_map(|group| given(group.node)) {
+            let Ok(id) = (mark.read)(text) else { continue };
+            if let Some(owner) = owners.insert(id, &node.name.value) {
                 let finding = Diagnostic::error(code, format!("a {what} is given twice")).at(text.span);
-                report.push(finding.label("the second is here"));
+                report.push(finding.label(format!("`{owner}` has it already")));
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A row becomes the tree that the same entry in YAML becomes, with the position of each value in the CSV file. So every
 //! later check applies to it and points into it.
 
-use std::{borrow::Cow, collections::BTreeSet, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 use csv_core::{ReadFieldResult, Reader};
 use firelay_yaml::{
@@ -81,9 +81,9 @@ pub(super) fn parse(text: &Text) -> Result<Tree<'static>, Vec<Diagnostic>> {
     if diagnostic::refuse(&findings) {
         return Err(findings);
     }
-    let (mut nodes, mut names) = (Vec::new(), BTreeSet::new());
+    let (mut nodes, mut names) = (Vec::new(), BTreeMap::new());
     for row in rows.filter(|row| row.iter().any(|cell| !cell.text.is_empty())) {
-        match check_length(&row, head.len()).or_else(|| check_name(&head, &row, &mut names)) {
+        match check_length(&row, head.len()).or_else(|| check_name(&head, &row, text, &mut names)) {
             Some(finding) => findings.push(finding),
             None => nodes.push(node(&head, &row, &mut findings)),
         }
@@ -294,14 +294,13 @@ fn check_length(row: &Row, columns: usize) -> Option<Diagnostic> {
 }
 
 /// Merging needs unique names.
-fn check_name(head: &Row, row: &Row, names: &mut BTreeSet<String>) -> Option<Diagnostic> {
+fn check_name(head: &Row, row: &Row, text: &Text, names: &mut BTreeMap<String, usize>) -> Option<Diagnostic> {
     let at = head.iter().position(|cell| cell.text.eq_ignore_ascii_case("name"))?;
     let name = &row[at];
-    if names.insert(name.text.clone()) {
-        return None;
-    }
+    let first = names.insert(name.text.clone(), name.span.start - text.start)?;
+    let line = 1 + text.text[..first].matches('\n').count();
     let finding = Diagnostic::error("FL0204", format!("the name {} is given twice", name.text)).at(name.span);
-    Some(finding.label("another row has it already"))
+    Some(finding.label(format!("line {line} has it already")))
 }
 
 /// From the first value of a row to the last.

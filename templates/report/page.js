@@ -19,7 +19,16 @@ const filter = () => {
     if (wanted !== "" && part.querySelector("[data-names]:not([hidden])")) part.open = true;
   count.textContent = wanted === "" ? "" : `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
 };
-field.addEventListener("input", filter);
+// The address keeps the filter when the page is loaded again.
+const kept = new URLSearchParams(location.hash.slice(1)).get("filter");
+field.addEventListener("input", () => {
+  history.replaceState(null, "", `#${new URLSearchParams({ filter: field.value })}`);
+  filter();
+});
 search.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
 search.hidden = false;
+if (kept) {
+  field.value = kept;
+  filter();
+}

@@ -12,6 +12,7 @@ use crate::{
         failure::{Failure, shell_word},
         input,
         measure::{self, Fit},
+        progress,
         project::Project,
     },
     declaration::{self, Kind},
@@ -208,7 +209,7 @@ impl Answers {
         let fits = keys
             .into_par_iter()
             .filter_map(|key| Some((key, self.with_plugin(key).fit(profiles)?)));
-        let fits: Vec<_> = fits.collect();
+        let fits: Vec<_> = progress::during("measuring documents with each network plugin", || fits.collect());
         let listed = |wanted: fn(&Fit) -> bool| {
             let keys = fits.iter().filter(|(_, fit)| wanted(fit)).map(|(key, _)| *key);
             keys.collect::<Vec<_>>().join(", ")
