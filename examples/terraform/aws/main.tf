@@ -74,7 +74,7 @@ resource "aws_instance" "member" {
   }
 
   lifecycle {
-    ignore_changes = [ami, user_data, user_data_base64]
+    ignore_changes = [ami, user_data, user_data_base64, root_block_device[0].kms_key_id]
   }
 }
 

@@ -99,7 +99,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username]
+    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
   }
 }
 

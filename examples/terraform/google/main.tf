@@ -62,7 +62,7 @@ resource "google_compute_instance" "member" {
   }
 
   lifecycle {
-    ignore_changes = [metadata, boot_disk[0].initialize_params[0].image]
+    ignore_changes = [metadata, boot_disk]
   }
 }
 
@@ -100,6 +100,7 @@ resource "google_compute_instance" "worker" {
   }
 
   lifecycle {
+    ignore_changes       = [boot_disk[0].initialize_params[0].labels] # other labels would replace all workers
     replace_triggered_by = [terraform_data.document[each.key]]
   }
 }

@@ -9,7 +9,7 @@ variable "zone" {
 }
 
 variable "zones" {
-  description = "Zone by name of the node: put control planes into different ones. They are not computed: an added machine would move others."
+  description = "Zone by name of the node: put control planes into different ones. They are not computed: an added machine would move others. Another zone replaces the machine."
   type        = map(string)
   default     = {}
 }

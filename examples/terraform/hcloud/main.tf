@@ -59,7 +59,7 @@ resource "hcloud_server" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, ssh_keys]
+    ignore_changes = [user_data, image, ssh_keys, location]
   }
 }
 
