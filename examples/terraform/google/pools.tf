@@ -54,8 +54,8 @@ resource "google_compute_instance_template" "pool" {
   }
 }
 
-# OPPORTUNISTIC: machines that joined do not read a new document, and none is replaced for it. PROACTIVE replaces them one
-# after the other, each after its new one runs.
+# OPPORTUNISTIC: machines that joined do not read a new document, and none is replaced for it. PROACTIVE replaces them a
+# few at a time; the new ones start first.
 resource "google_compute_region_instance_group_manager" "pool" {
   for_each                  = local.pools
   name                      = "${local.tag}-${each.key}"

@@ -226,9 +226,10 @@ fn a_new_document(stand_in: &StandIn) {
 const PLUGINS: &str = "FIRELAY_TERRAFORM_PLUGINS";
 
 #[test]
-#[ignore = "wants Terraform, and a directory of its providers in FIRELAY_TERRAFORM_PLUGINS"]
+#[ignore = "wants Terraform, and checks only modules whose providers are in FIRELAY_TERRAFORM_PLUGINS: `just terraform`"]
 fn terraform_validates_modules_with_their_providers() {
-    let plugins = format!("-plugin-dir={}", std::env::var(PLUGINS).unwrap());
+    let Ok(plugins) = std::env::var(PLUGINS) else { return };
+    let plugins = format!("-plugin-dir={plugins}");
     let run = |folder: &Path, arguments: &[&str]| {
         let mut terraform = Command::new("terraform");
         let terraform = terraform
