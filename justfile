@@ -36,7 +36,8 @@ fuzz TARGET='spec' SECONDS='600':
 manifests:
     cargo test --test render manifests::
 
-# Let Terraform itself, which has to be installed, evaluate the modules over a rendered tree.
+# Let Terraform itself, which has to be installed, evaluate the modules over a rendered tree. With providers' programs in the directory
+# FIRELAY_TERRAFORM_PLUGINS it also validates their modules.
 terraform:
     cargo test --test spec terraform:: -- --ignored
 

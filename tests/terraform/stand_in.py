@@ -6,34 +6,48 @@ stand_in.py MODULE DIRECTORY. It reads lines as `terraform fmt` writes them.
 
 import pathlib
 import re
+import shutil
 import sys
 
 TYPES = r"(?:aws|google|azurerm|openstack|vsphere|hcloud|libvirt|proxmox)_\w+"
 
 # Attributes that a provider computes, with a value of the right type; 10.4.0.0/24 has the example's addresses.
 COMPUTED = {
+    "address": '"192.0.2.2"',
     "arn": '"arn"',
+    "cidr": '"10.4.0.0/24"',
     "cidr_block": '"10.4.0.0/24"',
     "dns_name": '"name"',
+    "email": '"account"',
     "firmware": '"efi"',
     "guest_id": '"guest"',
     "instance_group": '"group"',
+    "instance_id": '"instance"',
     "ip": '"10.4.0.9"',
+    "ip_address": '"192.0.2.3"',
     "ipv4": '"192.0.2.1"',
     "latest_version": "1",
+    "member": '"serviceAccount:account"',
     "name": '"name"',
+    "partition": '"aws"',
     "path": '"/path"',
+    "principal_id": '"principal"',
+    "private_ip_address": '"10.4.0.10"',
+    "project_id": '"project"',
     "private_ip": '"10.4.0.11"',
     "resource_pool_id": '"pool"',
     "root_device_name": '"/dev/sda1"',
     "self_link": '"link"',
     "self_link_unique": '"link"',
+    "url": '"https://queue"',
     "uuid": '"uuid"',
+    "vip_address": '"10.4.0.9"',
+    "vip_port_id": '"port"',
     "vm_id": "7",
     "zone_id": '"zone"',
 }
 # Names of a resource in a `for`, and other references to one.
-INDIRECT = r"=> (?:machine|domain|server|group|set|disk|document|instance)|local\.templates\[[^\]]*\]|\)\[name\]|subnet"
+INDIRECT = r"=> (?:machine|domain|server|group|set|disk|document|instance|profile|account)|: group|local\.templates\[[^\]]*\]|\)\[name\]|subnet|backend_value"
 
 used = set()
 
@@ -98,6 +112,7 @@ def resource(name, body):
             assert body.pop(0) == f"{block[1]}}}"
             word = block[2]
             given.append(f"{name_of(word)} = [for {word}_key, {word}_value in {references(each)} : {{")
+            content = [re.sub(r"^(\s+\w+) \{$", r"\1 = {", inner) for inner in content]
             given += [references(re.sub(rf"\b{word}\.(key|value)", rf"{word}_\1", inner)) for inner in content]
             given.append("}]")
         elif block := re.match(r"\s+(\w+) \{(\})?$", line):
@@ -114,10 +129,10 @@ def module(text):
     lines, found = text.split("\n"), []
     while lines:
         line = lines.pop(0)
-        head = re.match(r'(resource|data) "(\w+)" "(\w+)" \{$', line)
+        head = re.match(r'(resource|data) "(\w+)" "(\w+)" \{(\})?$', line)
         if head and head[2] != "terraform_data":
             prefix = "data__" if head[1] == "data" else ""
-            found += resource(f"{prefix}{head[2]}__{head[3]}", until(lines, "}"))
+            found += resource(f"{prefix}{head[2]}__{head[3]}", [] if head[4] else until(lines, "}"))
         elif line == "terraform {":
             until(lines, "}")
         else:
@@ -136,3 +151,5 @@ for name, lines in files.items():
         else:
             text.append(line)
     (target / name).write_text("\n".join(text))
+for template in source.glob("*.tftpl"):
+    shutil.copy(template, target)

@@ -2,6 +2,18 @@ locals {
   platforms  = ["aws"]
   attributes = ["user_data", "user_data_base64"]
 
+  default_machines = {
+    "control-plane/amd64" = { instance_type = "t3.medium", volume_size = 50, volume_type = "gp3" }
+    "control-plane/arm64" = { instance_type = "t4g.medium", volume_size = 50, volume_type = "gp3" }
+    "etcd/amd64"          = { instance_type = "t3.medium", volume_size = 50, volume_type = "gp3" }
+    "etcd/arm64"          = { instance_type = "t4g.medium", volume_size = 50, volume_type = "gp3" }
+    "worker/amd64"        = { instance_type = "t3.large", volume_size = 50, volume_type = "gp3" }
+    "worker/arm64"        = { instance_type = "t4g.large", volume_size = 50, volume_type = "gp3" }
+  }
+
+  # The cloud controller finds instances and the security group of its load balancers by the second tag.
+  machine_tags = merge(var.tags, { "kubernetes.io/cluster/${local.cluster.name}" = "owned" })
+
   # Always base64, so that a document that is compressed one day changes no attribute and replaces no machine for that.
   documents = {
     for name, machine in merge(local.nodes, local.pools) : name =>
@@ -37,15 +49,16 @@ data "aws_subnet" "given" {
 resource "aws_instance" "member" {
   for_each               = local.members
   ami                    = var.images["${each.value.os}/${each.value.arch}"]
-  instance_type          = var.instance_types["${each.value.roles[0]}/${each.value.arch}"]
+  instance_type          = local.sizes[each.key].instance_type
   subnet_id              = local.subnets[each.key]
   private_ip             = local.ipv4[each.key]
   ipv6_addresses         = local.ipv6[each.key]
   vpc_security_group_ids = [aws_security_group.nodes.id, aws_security_group.members.id]
-  iam_instance_profile   = var.iam_instance_profile
+  iam_instance_profile   = local.identities[each.value.roles[0]]
   source_dest_check      = var.source_dest_check
   user_data_base64       = local.documents[each.key]
-  tags                   = { Name = "${local.cluster.name}-${each.key}" }
+  tags                   = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
+  depends_on             = [aws_iam_role_policy.pointer]
 
   metadata_options {
     http_tokens                 = "required"
@@ -53,30 +66,34 @@ resource "aws_instance" "member" {
   }
 
   root_block_device {
-    volume_size = var.root_volume_size
-    volume_type = "gp3"
-    encrypted   = true # the document lays keys on it
+    volume_size = local.sizes[each.key].volume_size
+    volume_type = local.sizes[each.key].volume_type
+    encrypted   = true # the document writes keys to it
+    kms_key_id  = var.disk_encryption_key
+    tags        = merge(var.tags, { Name = "${local.cluster.name}-${each.key}" })
   }
 
   lifecycle {
-    ignore_changes = [ami, user_data, user_data_base64]
+    ignore_changes = [ami, user_data, user_data_base64, root_block_device[0].kms_key_id]
   }
 }
 
-# A new document is read at the first boot only: it makes a new machine. Its address is fixed, so the old one goes first.
+# A machine reads its document at the first boot only, so a new document makes a new machine. Its address is fixed: the old
+# machine ends first.
 resource "aws_instance" "worker" {
   for_each                    = local.workers
   ami                         = var.images["${each.value.os}/${each.value.arch}"]
-  instance_type               = var.instance_types["worker/${each.value.arch}"]
+  instance_type               = local.sizes[each.key].instance_type
   subnet_id                   = local.subnets[each.key]
   private_ip                  = local.ipv4[each.key]
   ipv6_addresses              = local.ipv6[each.key]
   vpc_security_group_ids      = [aws_security_group.nodes.id]
-  iam_instance_profile        = var.iam_instance_profile
+  iam_instance_profile        = local.identities[each.value.roles[0]]
   source_dest_check           = var.source_dest_check
   user_data_base64            = local.documents[each.key]
   user_data_replace_on_change = true
-  tags                        = { Name = "${local.cluster.name}-${each.key}" }
+  tags                        = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
+  depends_on                  = [aws_iam_role_policy.pointer]
 
   metadata_options {
     http_tokens                 = "required"
@@ -84,8 +101,10 @@ resource "aws_instance" "worker" {
   }
 
   root_block_device {
-    volume_size = var.root_volume_size
-    volume_type = "gp3"
+    volume_size = local.sizes[each.key].volume_size
+    volume_type = local.sizes[each.key].volume_type
     encrypted   = true
+    kms_key_id  = var.disk_encryption_key
+    tags        = merge(var.tags, { Name = "${local.cluster.name}-${each.key}" })
   }
 }

@@ -2,15 +2,18 @@ resource "aws_security_group" "nodes" {
   name        = "${local.cluster.name}-nodes"
   description = "Machines of the Kubernetes cluster ${local.cluster.name}"
   vpc_id      = var.vpc_id
+  tags        = local.machine_tags
 }
 
 resource "aws_security_group" "members" {
   name        = "${local.cluster.name}-members"
   description = "Control planes and etcd of the Kubernetes cluster ${local.cluster.name}"
   vpc_id      = var.vpc_id
+  tags        = var.tags # the cloud controller allows its own tag on one group of an instance only
 }
 
 locals {
+  balancers = var.load_balancer == "none" ? 0 : 1
   between = concat([
     { protocol = "tcp", port = 6443 },  # the API server
     { protocol = "tcp", port = 10250 }, # the kubelet
@@ -24,6 +27,7 @@ resource "aws_vpc_security_group_ingress_rule" "between" {
   ip_protocol                  = each.value[0].protocol
   from_port                    = each.value[0].port
   to_port                      = each.value[0].port
+  tags                         = var.tags
 }
 
 # etcd's clients are control planes, and its members each other's.
@@ -33,6 +37,7 @@ resource "aws_vpc_security_group_ingress_rule" "etcd" {
   ip_protocol                  = "tcp"
   from_port                    = 2379
   to_port                      = 2380
+  tags                         = var.tags
 }
 
 resource "aws_vpc_security_group_ingress_rule" "api" {
@@ -42,16 +47,56 @@ resource "aws_vpc_security_group_ingress_rule" "api" {
   ip_protocol       = "tcp"
   from_port         = 6443
   to_port           = 6443
+  tags              = var.tags
 }
 
-# The load balancer's own addresses are those of its subnets.
-resource "aws_vpc_security_group_ingress_rule" "load_balancer" {
-  for_each          = toset(var.load_balancer ? var.subnet_ids : [])
-  security_group_id = aws_security_group.members.id
-  cidr_ipv4         = data.aws_subnet.given[each.value].cidr_block
+resource "aws_security_group" "load_balancer" {
+  count       = local.balancers
+  name        = "${local.cluster.name}-api"
+  description = "Load balancer of the Kubernetes cluster ${local.cluster.name}"
+  vpc_id      = var.vpc_id
+  tags        = var.tags
+}
+
+resource "aws_vpc_security_group_ingress_rule" "balanced" {
+  for_each          = toset(local.balancers > 0 ? var.api_cidrs : [])
+  security_group_id = aws_security_group.load_balancer[0].id
+  cidr_ipv4         = each.value
   ip_protocol       = "tcp"
-  from_port         = 6443
-  to_port           = 6443
+  from_port         = local.cluster.endpoint_port
+  to_port           = local.cluster.endpoint_port
+  tags              = var.tags
+}
+
+# Machines are known by their group only where they come with private addresses: at an internal load balancer.
+resource "aws_vpc_security_group_ingress_rule" "balanced_nodes" {
+  count                        = local.balancers
+  security_group_id            = aws_security_group.load_balancer[0].id
+  referenced_security_group_id = aws_security_group.nodes.id
+  ip_protocol                  = "tcp"
+  from_port                    = local.cluster.endpoint_port
+  to_port                      = local.cluster.endpoint_port
+  tags                         = var.tags
+}
+
+resource "aws_vpc_security_group_egress_rule" "load_balancer" {
+  count                        = local.balancers
+  security_group_id            = aws_security_group.load_balancer[0].id
+  referenced_security_group_id = aws_security_group.members.id
+  ip_protocol                  = "tcp"
+  from_port                    = 6443
+  to_port                      = 6443
+  tags                         = var.tags
+}
+
+resource "aws_vpc_security_group_ingress_rule" "load_balancer" {
+  count                        = local.balancers
+  security_group_id            = aws_security_group.members.id
+  referenced_security_group_id = aws_security_group.load_balancer[0].id
+  ip_protocol                  = "tcp"
+  from_port                    = 6443
+  to_port                      = 6443
+  tags                         = var.tags
 }
 
 resource "aws_vpc_security_group_ingress_rule" "ssh" {
@@ -61,6 +106,7 @@ resource "aws_vpc_security_group_ingress_rule" "ssh" {
   ip_protocol       = "tcp"
   from_port         = 22
   to_port           = 22
+  tags              = var.tags
 }
 
 # Binaries and images are fetched.
@@ -68,32 +114,37 @@ resource "aws_vpc_security_group_egress_rule" "all" {
   security_group_id = aws_security_group.nodes.id
   cidr_ipv4         = "0.0.0.0/0"
   ip_protocol       = "-1"
+  tags              = var.tags
 }
 
 resource "aws_vpc_security_group_egress_rule" "all_ipv6" {
   security_group_id = aws_security_group.nodes.id
   cidr_ipv6         = "::/0"
   ip_protocol       = "-1"
+  tags              = var.tags
 }
 
 resource "aws_lb" "api" {
-  count                            = var.load_balancer ? 1 : 0
+  count                            = local.balancers
   name                             = "${local.cluster.name}-api"
-  internal                         = true
+  internal                         = var.load_balancer == "internal"
   load_balancer_type               = "network"
-  subnets                          = var.subnet_ids
+  subnets                          = coalesce(var.load_balancer_subnet_ids, var.subnet_ids)
+  security_groups                  = [aws_security_group.load_balancer[0].id]
   enable_cross_zone_load_balancing = true
+  tags                             = var.tags
 }
 
 # By address, not by instance: a control plane must reach itself through the load balancer, too.
 resource "aws_lb_target_group" "api" {
-  count              = var.load_balancer ? 1 : 0
+  count              = local.balancers
   name               = "${local.cluster.name}-api"
   vpc_id             = var.vpc_id
   target_type        = "ip"
   port               = 6443
   protocol           = "TCP"
   preserve_client_ip = "false"
+  tags               = var.tags
 
   health_check {
     protocol = "HTTPS"
@@ -104,16 +155,17 @@ resource "aws_lb_target_group" "api" {
 }
 
 resource "aws_lb_target_group_attachment" "api" {
-  for_each         = var.load_balancer ? local.control_planes : {}
+  for_each         = local.balancers > 0 ? local.control_planes : {}
   target_group_arn = aws_lb_target_group.api[0].arn
   target_id        = aws_instance.member[each.key].private_ip
 }
 
 resource "aws_lb_listener" "api" {
-  count             = var.load_balancer ? 1 : 0
+  count             = local.balancers
   load_balancer_arn = aws_lb.api[0].arn
   port              = local.cluster.endpoint_port
   protocol          = "TCP"
+  tags              = var.tags
 
   default_action {
     type             = "forward"
@@ -122,8 +174,8 @@ resource "aws_lb_listener" "api" {
 }
 
 resource "aws_route53_record" "api" {
-  count   = var.load_balancer && var.zone_id != null ? 1 : 0
-  zone_id = var.zone_id
+  count   = var.dns_zone == null ? 0 : local.balancers
+  zone_id = var.dns_zone
   name    = local.cluster.endpoint_host
   type    = "A"
 

@@ -9,11 +9,24 @@ output "autoscaling_groups" {
 }
 
 output "api_dns_name" {
-  description = "What endpoint.host has to lead to, unless zone_id is given."
+  description = "Name of the load balancer; endpoint.host has to resolve to it, unless dns_zone is given."
   value       = one(aws_lb.api[*].dns_name)
 }
 
 output "security_group_id" {
   description = "Security group of all machines."
   value       = aws_security_group.nodes.id
+}
+
+output "identities" {
+  description = "Instance profile by role."
+  value       = local.identities
+}
+
+output "termination_handler" {
+  description = "Manifest of aws-node-termination-handler, which drains the machines of pools: pipe it to kubectl apply."
+  value = local.drains == 0 ? "" : templatefile("${path.module}/termination-handler.yaml.tftpl", {
+    queue_url = aws_sqs_queue.drain[0].url
+    seconds   = var.drain_timeout - 60
+  })
 }

@@ -2,16 +2,14 @@ resource "aws_launch_template" "pool" {
   for_each               = local.pools
   name                   = "${local.cluster.name}-${each.key}"
   image_id               = var.images["${each.value.os}/${each.value.arch}"]
-  instance_type          = var.instance_types["worker/${each.value.arch}"]
+  instance_type          = local.sizes[each.key].instance_type
   vpc_security_group_ids = [aws_security_group.nodes.id]
   user_data              = local.documents[each.key]
   update_default_version = true
+  tags                   = var.tags
 
-  dynamic "iam_instance_profile" {
-    for_each = var.iam_instance_profile[*]
-    content {
-      name = iam_instance_profile.value
-    }
+  iam_instance_profile {
+    name = local.identities["worker"]
   }
 
   metadata_options {
@@ -22,10 +20,16 @@ resource "aws_launch_template" "pool" {
   block_device_mappings {
     device_name = data.aws_ami.pool[each.key].root_device_name
     ebs {
-      volume_size = var.root_volume_size
-      volume_type = "gp3"
+      volume_size = local.sizes[each.key].volume_size
+      volume_type = local.sizes[each.key].volume_type
       encrypted   = true
+      kms_key_id  = var.disk_encryption_key
     }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags          = merge(var.tags, { Name = "${local.cluster.name}-${each.key}" })
   }
 }
 
@@ -39,38 +43,81 @@ data "aws_ami" "pool" {
   }
 }
 
-# A new document is for machines to come: those that joined do not read it again, and none is replaced.
+locals {
+  pool_settings = {
+    for name, pool in local.pools : name =>
+    try(var.pools[name], { min = 0, max = 0, instance_types = [], spot = false, subnet_ids = null, refresh = false })
+  }
+
+  # A cluster autoscaler finds the group by these tags, and reads labels and taints that it cannot see without a machine.
+  autoscaler_tags = {
+    for name, pool in local.pools : name => merge(
+      {
+        "k8s.io/cluster-autoscaler/enabled"               = "true"
+        "k8s.io/cluster-autoscaler/${local.cluster.name}" = "owned"
+      },
+      { for key, value in pool.labels : "k8s.io/cluster-autoscaler/node-template/label/${key}" => value },
+      { for taint in pool.taints : "k8s.io/cluster-autoscaler/node-template/taint/${taint.key}" => "${taint.value}:${taint.effect}" },
+    )
+  }
+}
+
+# A new document is for new machines. Existing ones are replaced only with `refresh`, each after its drain.
 resource "aws_autoscaling_group" "pool" {
-  for_each            = local.pools
-  name                = "${local.cluster.name}-${each.key}"
-  min_size            = try(var.pool_sizes[each.key].min, 0)
-  max_size            = try(var.pool_sizes[each.key].max, 0)
-  vpc_zone_identifier = var.subnet_ids
+  for_each                  = local.pools
+  name                      = "${local.cluster.name}-${each.key}"
+  min_size                  = local.pool_settings[each.key].min
+  max_size                  = local.pool_settings[each.key].max
+  vpc_zone_identifier       = coalesce(local.pool_settings[each.key].subnet_ids, var.subnet_ids)
+  capacity_rebalance        = local.pool_settings[each.key].spot
+  wait_for_capacity_timeout = "0" # a machine is in service before it has joined
+  depends_on                = [aws_iam_role_policy.pointer]
 
-  launch_template {
-    id      = aws_launch_template.pool[each.key].id
-    version = aws_launch_template.pool[each.key].latest_version
-  }
-
-  tag {
-    key                 = "Name"
-    value               = "${local.cluster.name}-${each.key}"
-    propagate_at_launch = true
-  }
-
-  # Facts that a cluster autoscaler needs before there is a machine.
-  dynamic "tag" {
-    for_each = each.value.labels
-    content {
-      key                 = "k8s.io/cluster-autoscaler/node-template/label/${tag.key}"
-      value               = tag.value
-      propagate_at_launch = false
+  mixed_instances_policy {
+    launch_template {
+      launch_template_specification {
+        launch_template_id = aws_launch_template.pool[each.key].id
+        version            = aws_launch_template.pool[each.key].latest_version
+      }
+      dynamic "override" {
+        for_each = distinct(concat([local.sizes[each.key].instance_type], local.pool_settings[each.key].instance_types))
+        content {
+          instance_type = override.value
+        }
+      }
+    }
+    instances_distribution {
+      on_demand_base_capacity                  = 0
+      on_demand_percentage_above_base_capacity = local.pool_settings[each.key].spot ? 0 : 100
+      spot_allocation_strategy                 = "price-capacity-optimized"
     }
   }
-  dynamic "tag" {
-    for_each = { for taint in each.value.taints : taint.key => "${taint.value}:${taint.effect}" }
+
+  dynamic "instance_refresh" {
+    for_each = local.pool_settings[each.key].refresh ? [true] : []
     content {
-      key                 = "k8s.io/cluster-autoscaler/node-template/taint/${tag.key}"
+      strategy = "Rolling"
+      preferences {
+        min_healthy_percentage = 100
+        max_healthy_percentage = 110 # the new machine starts first
+        instance_warmup        = 300
+      }
+    }
+  }
+
+  dynamic "tag" {
+    for_each = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
+    content {
+      key                 = tag.key
+      value               = tag.value
+      propagate_at_launch = true
+    }
+  }
+
+  dynamic "tag" {
+    for_each = local.autoscaler_tags[each.key]
+    content {
+      key                 = tag.key
       value               = tag.value
       propagate_at_launch = false
     }
@@ -78,5 +125,12 @@ resource "aws_autoscaling_group" "pool" {
 
   lifecycle {
     ignore_changes = [desired_capacity]
+  }
+}
+
+check "pools" {
+  assert {
+    condition     = length(setsubtract(keys(var.pools), keys(local.pools))) == 0
+    error_message = "pools has entries that the tree does not have: ${join(", ", setsubtract(keys(var.pools), keys(local.pools)))}."
   }
 }

@@ -2,6 +2,15 @@ locals {
   platforms  = ["azure"]
   attributes = ["custom_data"]
 
+  default_machines = {
+    "control-plane/amd64" = { size = "Standard_D2s_v5", disk_size = 64, disk_type = "Premium_LRS" }
+    "control-plane/arm64" = { size = "Standard_D2ps_v5", disk_size = 64, disk_type = "Premium_LRS" }
+    "etcd/amd64"          = { size = "Standard_D2s_v5", disk_size = 64, disk_type = "Premium_LRS" }
+    "etcd/arm64"          = { size = "Standard_D2ps_v5", disk_size = 64, disk_type = "Premium_LRS" }
+    "worker/amd64"        = { size = "Standard_D4s_v5", disk_size = 64, disk_type = "Premium_LRS" }
+    "worker/arm64"        = { size = "Standard_D4ps_v5", disk_size = 64, disk_type = "Premium_LRS" }
+  }
+
   # Azure takes base64, and cloud-init unpacks gzip itself.
   documents = {
     for name, machine in merge(local.nodes, local.pools) : name =>
@@ -23,6 +32,7 @@ resource "azurerm_network_interface" "node" {
   resource_group_name   = var.resource_group_name
   location              = var.location
   ip_forwarding_enabled = var.ip_forwarding
+  tags                  = var.tags
 
   ip_configuration {
     name                          = "primary"
@@ -40,29 +50,33 @@ resource "azurerm_linux_virtual_machine" "member" {
   computer_name         = each.key
   resource_group_name   = var.resource_group_name
   location              = var.location
-  size                  = var.sizes["${each.value.roles[0]}/${each.value.arch}"]
+  size                  = local.sizes[each.key].size
   network_interface_ids = [azurerm_network_interface.node[each.key].id]
   admin_username        = var.admin_username
   custom_data           = local.documents[each.key]
   source_image_id       = local.images[each.key].id
+  zone                  = lookup(var.zones, each.key, null)
+  tags                  = var.tags
+  depends_on            = [azurerm_role_assignment.pointer]
 
   admin_ssh_key {
     username   = var.admin_username
     public_key = var.admin_ssh_key
   }
 
-  dynamic "identity" {
-    for_each = length(var.identity_ids) > 0 ? [var.identity_ids] : []
-    content {
-      type         = "UserAssigned"
-      identity_ids = identity.value
-    }
+  identity {
+    type         = "UserAssigned"
+    identity_ids = [local.identities[each.value.roles[0]]]
   }
 
+  # The serial console shows the messages of the boot chain.
+  boot_diagnostics {}
+
   os_disk {
-    caching              = "ReadWrite"
-    storage_account_type = "Premium_LRS"
-    disk_size_gb         = var.os_disk_size
+    caching                = "ReadWrite"
+    storage_account_type   = local.sizes[each.key].disk_type
+    disk_size_gb           = local.sizes[each.key].disk_size
+    disk_encryption_set_id = var.disk_encryption_key
   }
 
   dynamic "source_image_reference" {
@@ -85,40 +99,44 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username]
+    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
   }
 }
 
-# A new document makes a new machine: custom_data cannot be changed.
+# custom_data cannot be changed, so a new document makes a new machine.
 resource "azurerm_linux_virtual_machine" "worker" {
   for_each              = local.workers
   name                  = "${local.cluster.name}-${each.key}"
   computer_name         = each.key
   resource_group_name   = var.resource_group_name
   location              = var.location
-  size                  = var.sizes["worker/${each.value.arch}"]
+  size                  = local.sizes[each.key].size
   network_interface_ids = [azurerm_network_interface.node[each.key].id]
   admin_username        = var.admin_username
   custom_data           = local.documents[each.key]
   source_image_id       = local.images[each.key].id
+  zone                  = lookup(var.zones, each.key, null)
+  tags                  = var.tags
+  depends_on            = [azurerm_role_assignment.pointer]
 
   admin_ssh_key {
     username   = var.admin_username
     public_key = var.admin_ssh_key
   }
 
-  dynamic "identity" {
-    for_each = length(var.identity_ids) > 0 ? [var.identity_ids] : []
-    content {
-      type         = "UserAssigned"
-      identity_ids = identity.value
-    }
+  identity {
+    type         = "UserAssigned"
+    identity_ids = [local.identities[each.value.roles[0]]]
   }
 
+  # The serial console shows the messages of the boot chain.
+  boot_diagnostics {}
+
   os_disk {
-    caching              = "ReadWrite"
-    storage_account_type = "Premium_LRS"
-    disk_size_gb         = var.os_disk_size
+    caching                = "ReadWrite"
+    storage_account_type   = local.sizes[each.key].disk_type
+    disk_size_gb           = local.sizes[each.key].disk_size
+    disk_encryption_set_id = var.disk_encryption_key
   }
 
   dynamic "source_image_reference" {

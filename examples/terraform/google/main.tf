@@ -2,6 +2,15 @@ locals {
   platforms  = ["gce"]
   attributes = ["metadata.user-data"]
 
+  default_machines = {
+    "control-plane/amd64" = { machine_type = "e2-standard-2", disk_size = 50, disk_type = "pd-balanced" }
+    "control-plane/arm64" = { machine_type = "t2a-standard-2", disk_size = 50, disk_type = "pd-balanced" }
+    "etcd/amd64"          = { machine_type = "e2-standard-2", disk_size = 50, disk_type = "pd-balanced" }
+    "etcd/arm64"          = { machine_type = "t2a-standard-2", disk_size = 50, disk_type = "pd-balanced" }
+    "worker/amd64"        = { machine_type = "e2-standard-4", disk_size = 50, disk_type = "pd-balanced" }
+    "worker/arm64"        = { machine_type = "t2a-standard-4", disk_size = 50, disk_type = "pd-balanced" }
+  }
+
   # Metadata is text: what is base64 says so in a key of its own, which cloud-init reads.
   metadata = {
     for name, machine in merge(local.nodes, local.pools) : name => merge(
@@ -25,15 +34,20 @@ resource "google_compute_instance" "member" {
   for_each       = local.members
   name           = each.key
   zone           = lookup(var.zones, each.key, var.zone)
-  machine_type   = var.machine_types["${each.value.roles[0]}/${each.value.arch}"]
+  machine_type   = local.sizes[each.key].machine_type
   can_ip_forward = var.can_ip_forward
   tags           = [local.tag, "${local.tag}-member"]
+  labels         = var.labels
   metadata       = local.metadata[each.key]
+  depends_on     = [google_storage_bucket_iam_member.pointer]
 
   boot_disk {
+    kms_key_self_link = var.disk_encryption_key
     initialize_params {
-      image = var.images["${each.value.os}/${each.value.arch}"]
-      size  = var.boot_disk_size
+      image  = var.images["${each.value.os}/${each.value.arch}"]
+      size   = local.sizes[each.key].disk_size
+      type   = local.sizes[each.key].disk_type
+      labels = var.labels
     }
   }
 
@@ -42,33 +56,36 @@ resource "google_compute_instance" "member" {
     network_ip = local.ipv4[each.key]
   }
 
-  dynamic "service_account" {
-    for_each = var.service_account_email[*]
-    content {
-      email  = service_account.value
-      scopes = ["cloud-platform"]
-    }
+  service_account {
+    email  = local.identities[each.value.roles[0]]
+    scopes = ["cloud-platform"]
   }
 
   lifecycle {
-    ignore_changes = [metadata, boot_disk[0].initialize_params[0].image]
+    ignore_changes = [metadata, boot_disk]
   }
 }
 
-# A new document is read at the first boot only, and GCE would change it on a running machine: it makes a new one.
+# A machine reads its document at the first boot only, and GCE would change it on a running one: a new document makes a new
+# machine.
 resource "google_compute_instance" "worker" {
   for_each       = local.workers
   name           = each.key
   zone           = lookup(var.zones, each.key, var.zone)
-  machine_type   = var.machine_types["worker/${each.value.arch}"]
+  machine_type   = local.sizes[each.key].machine_type
   can_ip_forward = var.can_ip_forward
   tags           = [local.tag]
+  labels         = var.labels
   metadata       = local.metadata[each.key]
+  depends_on     = [google_storage_bucket_iam_member.pointer]
 
   boot_disk {
+    kms_key_self_link = var.disk_encryption_key
     initialize_params {
-      image = var.images["${each.value.os}/${each.value.arch}"]
-      size  = var.boot_disk_size
+      image  = var.images["${each.value.os}/${each.value.arch}"]
+      size   = local.sizes[each.key].disk_size
+      type   = local.sizes[each.key].disk_type
+      labels = var.labels
     }
   }
 
@@ -77,15 +94,13 @@ resource "google_compute_instance" "worker" {
     network_ip = local.ipv4[each.key]
   }
 
-  dynamic "service_account" {
-    for_each = var.service_account_email[*]
-    content {
-      email  = service_account.value
-      scopes = ["cloud-platform"]
-    }
+  service_account {
+    email  = local.identities[each.value.roles[0]]
+    scopes = ["cloud-platform"]
   }
 
   lifecycle {
+    ignore_changes       = [boot_disk[0].initialize_params[0].labels] # other labels would replace all workers
     replace_triggered_by = [terraform_data.document[each.key]]
   }
 }

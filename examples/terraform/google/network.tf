@@ -1,5 +1,12 @@
 locals {
-  tag = local.cluster.name
+  tag       = local.cluster.name
+  balancers = var.load_balancer == "none" ? 0 : 1
+  internal  = var.load_balancer == "internal" ? 1 : 0
+  external  = var.load_balancer == "external" ? 1 : 0
+  control_planes = {
+    for name, machine in local.members : name => machine if contains(machine.roles, "control-plane")
+  }
+  api_zones = toset(local.balancers == 0 ? [] : [for name in keys(local.control_planes) : lookup(var.zones, name, var.zone)])
 }
 
 resource "google_compute_firewall" "between" {

@@ -9,6 +9,16 @@ output "instance_groups" {
 }
 
 output "control_plane_addresses" {
-  description = "What endpoint.host has to lead to, by a load balancer that checks /readyz on TCP 6443."
+  description = "What endpoint.host has to lead to, where load_balancer is none: TCP 6443, checked on /readyz."
   value       = [for name, machine in local.members : local.ipv4[name] if contains(machine.roles, "control-plane")]
+}
+
+output "api_address" {
+  description = "Address of the load balancer; endpoint.host has to resolve to it, unless dns_zone is given."
+  value       = local.api_address
+}
+
+output "identities" {
+  description = "Service account by role."
+  value       = local.identities
 }

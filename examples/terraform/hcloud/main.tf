@@ -2,6 +2,15 @@ locals {
   platforms  = ["hetzner"]
   attributes = ["user_data"]
 
+  default_machines = {
+    "control-plane/amd64" = { server_type = "cx23" }
+    "control-plane/arm64" = { server_type = "cax11" }
+    "etcd/amd64"          = { server_type = "cx23" }
+    "etcd/arm64"          = { server_type = "cax11" }
+    "worker/amd64"        = { server_type = "cx33" }
+    "worker/arm64"        = { server_type = "cax21" }
+  }
+
   # cloud-init takes base64 for what it is.
   documents = { for name, machine in merge(local.nodes, local.pools) : name => file("${var.tree}/${machine.path}") }
 
@@ -11,23 +20,32 @@ locals {
   }
   pool_machines = merge([
     for name, pool in local.pools : {
-      for number in range(lookup(var.pool_sizes, name, 0)) : "${name}-${number}" => merge(pool, { pool = name })
+      for number in range(try(var.pools[name].size, 0)) : "${name}-${number}" => merge(pool, { pool = name })
     }
   ]...)
+}
+
+# On different hosts. A group has ten servers at most.
+resource "hcloud_placement_group" "members" {
+  name   = "${local.cluster.name}-members"
+  type   = "spread"
+  labels = var.labels
 }
 
 # They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='hcloud_server.member["cp2"]'
 resource "hcloud_server" "member" {
-  for_each     = local.members
-  name         = each.key
-  location     = var.location
-  image        = var.images["${each.value.os}/${each.value.arch}"]
-  server_type  = var.server_types["${each.value.roles[0]}/${each.value.arch}"]
-  ssh_keys     = var.ssh_keys
-  firewall_ids = [hcloud_firewall.nodes.id]
-  labels       = { cluster = local.cluster.name, member = "true", api = contains(each.value.roles, "control-plane") ? "true" : "false" }
-  user_data    = local.documents[each.key]
+  for_each                 = local.members
+  name                     = each.key
+  location                 = lookup(var.locations, each.key, var.location)
+  image                    = var.images["${each.value.os}/${each.value.arch}"]
+  server_type              = local.sizes[each.key].server_type
+  ssh_keys                 = var.ssh_keys
+  firewall_ids             = [hcloud_firewall.nodes.id]
+  labels                   = merge(var.labels, { cluster = local.cluster.name, member = "true", api = contains(each.value.roles, "control-plane") ? "true" : "false" })
+  placement_group_id       = hcloud_placement_group.members.id
+  shutdown_before_deletion = true # the kubelet ends its pods in order
+  user_data                = local.documents[each.key]
 
   public_net {
     ipv4_enabled = var.public_ipv4
@@ -41,21 +59,22 @@ resource "hcloud_server" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, ssh_keys]
+    ignore_changes = [user_data, image, ssh_keys, location]
   }
 }
 
 # A new document makes a new server: Hetzner cannot change it.
 resource "hcloud_server" "worker" {
-  for_each     = local.workers
-  name         = each.key
-  location     = var.location
-  image        = var.images["${each.value.os}/${each.value.arch}"]
-  server_type  = var.server_types["worker/${each.value.arch}"]
-  ssh_keys     = var.ssh_keys
-  firewall_ids = [hcloud_firewall.nodes.id]
-  labels       = { cluster = local.cluster.name }
-  user_data    = local.documents[each.key]
+  for_each                 = local.workers
+  name                     = each.key
+  location                 = lookup(var.locations, each.key, var.location)
+  image                    = var.images["${each.value.os}/${each.value.arch}"]
+  server_type              = local.sizes[each.key].server_type
+  ssh_keys                 = var.ssh_keys
+  firewall_ids             = [hcloud_firewall.nodes.id]
+  labels                   = merge(var.labels, { cluster = local.cluster.name })
+  shutdown_before_deletion = true # the kubelet ends its pods in order
+  user_data                = local.documents[each.key]
 
   public_net {
     ipv4_enabled = var.public_ipv4

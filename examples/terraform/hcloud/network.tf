@@ -1,6 +1,7 @@
 # Hetzner's firewalls are for public addresses only: within the network everything is open, etcd, too.
 resource "hcloud_firewall" "nodes" {
-  name = "${local.cluster.name}-nodes"
+  name   = "${local.cluster.name}-nodes"
+  labels = var.labels
 
   dynamic "rule" {
     for_each = length(var.api_cidrs) > 0 ? [var.api_cidrs] : []
@@ -24,20 +25,26 @@ resource "hcloud_firewall" "nodes" {
 }
 
 resource "hcloud_load_balancer" "api" {
-  count              = var.load_balancer_type == null ? 0 : 1
+  count              = local.balancers
   name               = "${local.cluster.name}-api"
   load_balancer_type = var.load_balancer_type
   location           = var.location
+  labels             = var.labels
+}
+
+locals {
+  balancers = var.load_balancer == "none" ? 0 : 1
 }
 
 resource "hcloud_load_balancer_network" "api" {
-  count            = var.load_balancer_type == null ? 0 : 1
-  load_balancer_id = hcloud_load_balancer.api[0].id
-  subnet_id        = var.subnet_id
+  count                   = local.balancers
+  load_balancer_id        = hcloud_load_balancer.api[0].id
+  subnet_id               = var.subnet_id
+  enable_public_interface = var.load_balancer == "external"
 }
 
 resource "hcloud_load_balancer_service" "api" {
-  count            = var.load_balancer_type == null ? 0 : 1
+  count            = local.balancers
   load_balancer_id = hcloud_load_balancer.api[0].id
   protocol         = "tcp"
   listen_port      = local.cluster.endpoint_port
@@ -59,7 +66,7 @@ resource "hcloud_load_balancer_service" "api" {
 }
 
 resource "hcloud_load_balancer_target" "api" {
-  count            = var.load_balancer_type == null ? 0 : 1
+  count            = local.balancers
   load_balancer_id = hcloud_load_balancer.api[0].id
   type             = "label_selector"
   label_selector   = "cluster=${local.cluster.name},api=true"

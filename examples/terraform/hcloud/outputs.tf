@@ -3,7 +3,12 @@ output "instances" {
   value       = { for name, server in merge(hcloud_server.member, hcloud_server.worker, hcloud_server.pool) : name => server.id }
 }
 
-output "api_addresses" {
-  description = "Private and public address of the load balancer; endpoint.host has to lead to one of them."
-  value       = concat(hcloud_load_balancer_network.api[*].ip, hcloud_load_balancer.api[*].ipv4)
+output "api_address" {
+  description = "Address of the load balancer; endpoint.host has to resolve to it."
+  value       = var.load_balancer == "external" ? one(hcloud_load_balancer.api[*].ipv4) : one(hcloud_load_balancer_network.api[*].ip)
+}
+
+output "api_private_address" {
+  description = "Private address of the load balancer, for names that machines resolve themselves."
+  value       = one(hcloud_load_balancer_network.api[*].ip)
 }

@@ -1,14 +1,15 @@
 # A new document is for servers to come: those that joined do not read it again, and none is replaced.
 resource "hcloud_server" "pool" {
-  for_each     = local.pool_machines
-  name         = each.key
-  location     = var.location
-  image        = var.images["${each.value.os}/${each.value.arch}"]
-  server_type  = var.server_types["worker/${each.value.arch}"]
-  ssh_keys     = var.ssh_keys
-  firewall_ids = [hcloud_firewall.nodes.id]
-  labels       = { cluster = local.cluster.name, pool = each.value.pool }
-  user_data    = local.documents[each.value.pool]
+  for_each                 = local.pool_machines
+  name                     = each.key
+  location                 = lookup(var.locations, each.value.pool, var.location)
+  image                    = var.images["${each.value.os}/${each.value.arch}"]
+  server_type              = local.sizes[each.value.pool].server_type
+  ssh_keys                 = var.ssh_keys
+  firewall_ids             = [hcloud_firewall.nodes.id]
+  labels                   = merge(var.labels, { cluster = local.cluster.name, pool = each.value.pool })
+  shutdown_before_deletion = true
+  user_data                = local.documents[each.value.pool]
 
   public_net {
     ipv4_enabled = var.public_ipv4
@@ -22,5 +23,12 @@ resource "hcloud_server" "pool" {
 
   lifecycle {
     ignore_changes = [user_data, image, ssh_keys]
+  }
+}
+
+check "pools" {
+  assert {
+    condition     = length(setsubtract(keys(var.pools), keys(local.pools))) == 0
+    error_message = "pools has entries that the tree does not have: ${join(", ", setsubtract(keys(var.pools), keys(local.pools)))}."
   }
 }

@@ -24,6 +24,29 @@ locals {
     if length(setintersection(machine.roles, ["control-plane", "etcd"])) > 0
   }
   workers = { for name, machine in local.nodes : name => machine if !contains(keys(local.members), name) }
+
+  # The entry of `machines` for each machine: by its name, by role and architecture, by role; else the module's default.
+  size_keys = {
+    for name, machine in merge(local.nodes, local.pools) : name =>
+    [name, "${machine.roles[0]}/${machine.arch}", machine.roles[0]]
+  }
+  sizes = {
+    for name, order in local.size_keys : name => concat(
+      [for key in order : var.machines[key] if contains(keys(var.machines), key)],
+      [for key in order : local.default_machines[key] if contains(keys(local.default_machines), key)],
+    )[0]
+  }
+  unknown_sizes = [
+    for key in keys(var.machines) : key
+    if !can(regex("^(control-plane|etcd|worker)(/(amd64|arm64))?$", key)) && !contains(keys(local.size_keys), key)
+  ]
+}
+
+check "machines" {
+  assert {
+    condition     = length(local.unknown_sizes) == 0
+    error_message = "machines has neither a role nor a machine of this name: ${join(", ", local.unknown_sizes)}."
+  }
 }
 
 # Looks whether the documents are those that were rendered, and changes with them and with the meta-data and the network

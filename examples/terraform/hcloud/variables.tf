@@ -1,7 +1,13 @@
 variable "location" {
-  description = "Location of the servers."
+  description = "Location of the load balancer, and of the servers that locations does not name."
   type        = string
   default     = "nbg1"
+}
+
+variable "locations" {
+  description = "Location by name of the node, within the network zone: put control planes into different ones."
+  type        = map(string)
+  default     = {}
 }
 
 variable "subnet_id" {
@@ -14,17 +20,12 @@ variable "images" {
   type        = map(string)
 }
 
-variable "server_types" {
-  description = "Server type by role and architecture; etcd/amd64 is for members that are no control planes."
-  type        = map(string)
-  default = {
-    "control-plane/amd64" = "cx23"
-    "control-plane/arm64" = "cax11"
-    "etcd/amd64"          = "cx23"
-    "etcd/arm64"          = "cax11"
-    "worker/amd64"        = "cx33"
-    "worker/arm64"        = "cax21"
-  }
+variable "machines" {
+  description = "Server type by role, by role and architecture (worker/arm64), or by name of a machine or pool."
+  type = map(object({
+    server_type = string
+  }))
+  default = {}
 }
 
 variable "ssh_keys" {
@@ -39,25 +40,59 @@ variable "public_ipv4" {
 }
 
 variable "api_cidrs" {
-  description = "Ranges that may reach the API server over the public addresses."
+  description = "Ranges that may reach the API server at the servers' public addresses."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for range in var.api_cidrs : can(cidrhost(range, 0))])
+    error_message = "api_cidrs are ranges, such as 10.0.0.0/8."
+  }
 }
 
 variable "ssh_cidrs" {
-  description = "Ranges that may reach SSH over the public addresses; nothing of firelay needs it."
+  description = "Ranges that may reach SSH at the servers' public addresses; firelay does not need it."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for range in var.ssh_cidrs : can(cidrhost(range, 0))])
+    error_message = "ssh_cidrs are ranges, such as 10.0.0.0/8."
+  }
+}
+
+variable "load_balancer" {
+  description = "Load balancer for the API: internal (private address only), external (with a public address), or none, for example with a local endpoint.provider."
+  type        = string
+  default     = "internal"
+
+  validation {
+    condition     = contains(["internal", "external", "none"], var.load_balancer)
+    error_message = "load_balancer is internal, external or none."
+  }
 }
 
 variable "load_balancer_type" {
-  description = "Type of a load balancer for the API, for endpoint.provider: external; null makes none."
+  description = "Type of the load balancer."
   type        = string
   default     = "lb11"
 }
 
-variable "pool_sizes" {
-  description = "Servers by pool: fewer takes away those with the highest numbers."
-  type        = map(number)
+variable "pools" {
+  description = "Size by pool. A smaller size removes the machines with the highest numbers: drain them first."
+  type = map(object({
+    size = optional(number, 0)
+  }))
+  default = {}
+
+  validation {
+    condition     = alltrue([for pool in values(var.pools) : pool.size >= 0])
+    error_message = "A pool's size is 0 or more."
+  }
+}
+
+variable "labels" {
+  description = "Labels of all resources that have labels."
+  type        = map(string)
   default     = {}
 }

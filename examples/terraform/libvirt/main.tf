@@ -2,6 +2,12 @@ locals {
   platforms  = ["libvirt", "nocloud"]
   attributes = ["user_data", "content", "user-data", "config.ign"]
 
+  default_machines = {
+    control-plane = { cpus = 2, memory = 4096, disk = 40 }
+    etcd          = { cpus = 2, memory = 4096, disk = 40 }
+    worker        = { cpus = 2, memory = 4096, disk = 40 }
+  }
+
   architectures = { amd64 = "x86_64", arm64 = "aarch64" }
   seeds = merge(
     { for name, disk in libvirt_cloudinit_disk.node : name => disk.path },
@@ -67,7 +73,7 @@ resource "libvirt_volume" "member_disk" {
   for_each      = local.members
   name          = "${local.cluster.name}-${each.key}.qcow2"
   pool          = var.storage_pool
-  capacity      = var.machines[each.value.roles[0]].disk * 1024 * 1024 * 1024
+  capacity      = local.sizes[each.key].disk * 1024 * 1024 * 1024
   target        = { format = { type = "qcow2" } }
   backing_store = { path = libvirt_volume.image["${each.value.os}/${each.value.arch}"].path, format = { type = "qcow2" } }
 
@@ -81,8 +87,8 @@ resource "libvirt_domain" "member" {
   for_each    = local.members
   name        = "${local.cluster.name}-${each.key}"
   type        = "kvm"
-  vcpu        = var.machines[each.value.roles[0]].cpus
-  memory      = var.machines[each.value.roles[0]].memory
+  vcpu        = local.sizes[each.key].cpus
+  memory      = local.sizes[each.key].memory
   memory_unit = "MiB"
   autostart   = true
   running     = true

@@ -16,13 +16,13 @@ variable "images" {
 }
 
 variable "machines" {
-  description = "CPUs, MiB of memory and GiB of disk by role; etcd is for members that are no control planes."
-  type        = map(object({ cpus = number, memory = number, disk = number }))
-  default = {
-    control-plane = { cpus = 2, memory = 4096, disk = 40 }
-    etcd          = { cpus = 2, memory = 4096, disk = 40 }
-    worker        = { cpus = 2, memory = 4096, disk = 40 }
-  }
+  description = "CPUs, MiB of memory and GiB of disk by role, by role and architecture (worker/arm64), or by name of a machine."
+  type = map(object({
+    cpus   = number
+    memory = number
+    disk   = number
+  }))
+  default = {}
 }
 
 variable "fw_cfg_names" {

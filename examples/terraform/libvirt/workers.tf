@@ -15,7 +15,7 @@ resource "libvirt_volume" "worker_disk" {
   for_each      = local.workers
   name          = "${local.cluster.name}-${each.key}.qcow2"
   pool          = var.storage_pool
-  capacity      = var.machines["worker"].disk * 1024 * 1024 * 1024
+  capacity      = local.sizes[each.key].disk * 1024 * 1024 * 1024
   target        = { format = { type = "qcow2" } }
   backing_store = { path = libvirt_volume.image["${each.value.os}/${each.value.arch}"].path, format = { type = "qcow2" } }
 
@@ -29,8 +29,8 @@ resource "libvirt_domain" "worker" {
   for_each    = local.workers
   name        = "${local.cluster.name}-${each.key}"
   type        = "kvm"
-  vcpu        = var.machines["worker"].cpus
-  memory      = var.machines["worker"].memory
+  vcpu        = local.sizes[each.key].cpus
+  memory      = local.sizes[each.key].memory
   memory_unit = "MiB"
   autostart   = true
   running     = true

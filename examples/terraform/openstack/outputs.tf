@@ -7,6 +7,11 @@ output "instances" {
 }
 
 output "control_plane_addresses" {
-  description = "What endpoint.host has to lead to, by a load balancer that checks /readyz on TCP 6443."
+  description = "What endpoint.host has to lead to, where load_balancer is none: TCP 6443, checked on /readyz."
   value       = flatten([for machine in local.members : machine.addresses if contains(machine.roles, "control-plane")])
+}
+
+output "api_address" {
+  description = "Address of the load balancer; endpoint.host has to resolve to it."
+  value       = var.load_balancer == "external" ? one(openstack_networking_floatingip_v2.api[*].address) : one(openstack_lb_loadbalancer_v2.api[*].vip_address)
 }

@@ -13,9 +13,18 @@ variable "images" {
   type        = map(string)
 }
 
-variable "flavors" {
-  description = "Flavor by role and architecture; etcd/amd64 is for members that are no control planes."
-  type        = map(string)
+variable "machines" {
+  description = "Flavor by role, by role and architecture (worker/arm64), or by name of a machine or pool. With volume_size (GB) the machine boots from a volume."
+  type = map(object({
+    flavor      = string
+    volume_size = optional(number)
+    volume_type = optional(string)
+  }))
+
+  validation {
+    condition     = length(var.machines) > 0
+    error_message = "machines needs the flavors of each role: flavors have other names in every OpenStack."
+  }
 }
 
 variable "key_pair" {
@@ -40,16 +49,62 @@ variable "api_cidrs" {
   description = "Ranges that may reach the API server, besides the machines themselves."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for range in var.api_cidrs : can(cidrhost(range, 0))])
+    error_message = "api_cidrs are ranges, such as 10.0.0.0/8."
+  }
 }
 
 variable "ssh_cidrs" {
-  description = "Ranges that may reach SSH; nothing of firelay needs it."
+  description = "Ranges that may reach SSH; firelay does not need it."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for range in var.ssh_cidrs : can(cidrhost(range, 0))])
+    error_message = "ssh_cidrs are ranges, such as 10.0.0.0/8."
+  }
+}
+
+variable "pools" {
+  description = "Size by pool. A smaller size removes the machines with the highest numbers: drain them first."
+  type = map(object({
+    size = optional(number, 0)
+  }))
+  default = {}
+
+  validation {
+    condition     = alltrue([for pool in values(var.pools) : pool.size >= 0])
+    error_message = "A pool's size is 0 or more."
+  }
+}
+
+variable "tags" {
+  description = "Tags of all resources that have tags."
   type        = list(string)
   default     = []
 }
 
-variable "pool_sizes" {
-  description = "Machines by pool. OpenStack has no group of its own here: fewer takes away those with the highest numbers."
-  type        = map(number)
+variable "zones" {
+  description = "Availability zone by name of the node; Nova's choice if absent."
+  type        = map(string)
   default     = {}
+}
+
+variable "load_balancer" {
+  description = "Octavia load balancer for the API: internal, external (with a floating IP), or none, for example with endpoint.provider kubeVip."
+  type        = string
+  default     = "internal"
+
+  validation {
+    condition     = contains(["internal", "external", "none"], var.load_balancer)
+    error_message = "load_balancer is internal, external or none."
+  }
+}
+
+variable "external_network" {
+  description = "Name of the network of the floating IP, for an external load balancer."
+  type        = string
+  default     = null
 }

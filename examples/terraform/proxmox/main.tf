@@ -2,6 +2,12 @@ locals {
   platforms  = ["proxmox", "nocloud"]
   attributes = ["source_raw.data", "user-data", "config.ign"]
 
+  default_machines = {
+    control-plane = { cores = 2, memory = 4096, disk = 40, cpu = "x86-64-v2-AES" }
+    etcd          = { cores = 2, memory = 4096, disk = 40, cpu = "x86-64-v2-AES" }
+    worker        = { cores = 4, memory = 8192, disk = 60, cpu = "x86-64-v2-AES" }
+  }
+
   hosts = { for name in keys(local.nodes) : name => lookup(var.hosts, name, var.host) }
 }
 
@@ -64,24 +70,28 @@ resource "proxmox_virtual_environment_vm" "member" {
   for_each        = local.members
   name            = each.key
   node_name       = local.hosts[each.key]
-  tags            = [local.cluster.name]
+  tags            = sort(concat([local.cluster.name], var.tags))
   scsi_hardware   = "virtio-scsi-single"
-  stop_on_destroy = true # there may be no agent to ask
+  stop_on_destroy = !var.agent # without an agent nothing answers a shutdown
+
+  agent {
+    enabled = var.agent
+  }
 
   cpu {
-    cores = var.machines[each.value.roles[0]].cores
-    type  = "x86-64-v2-AES"
+    cores = local.sizes[each.key].cores
+    type  = local.sizes[each.key].cpu
   }
 
   memory {
-    dedicated = var.machines[each.value.roles[0]].memory
+    dedicated = local.sizes[each.key].memory
   }
 
   disk {
     datastore_id = var.datastore
     import_from  = var.images["${each.value.os}/${each.value.arch}"]
     interface    = "scsi0"
-    size         = var.machines[each.value.roles[0]].disk
+    size         = local.sizes[each.key].disk
   }
 
   network_device {

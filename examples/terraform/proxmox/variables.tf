@@ -33,11 +33,24 @@ variable "images" {
 }
 
 variable "machines" {
-  description = "Cores, MiB of memory and GB of disk by role; etcd is for members that are no control planes."
-  type        = map(object({ cores = number, memory = number, disk = number }))
-  default = {
-    control-plane = { cores = 2, memory = 4096, disk = 40 }
-    etcd          = { cores = 2, memory = 4096, disk = 40 }
-    worker        = { cores = 4, memory = 8192, disk = 60 }
-  }
+  description = "Cores, MiB of memory and GB of disk by role, by role and architecture (worker/arm64), or by name of a machine."
+  type = map(object({
+    cores  = number
+    memory = number
+    disk   = number
+    cpu    = optional(string, "x86-64-v2-AES")
+  }))
+  default = {}
+}
+
+variable "tags" {
+  description = "Tags of all machines, besides the cluster's name."
+  type        = list(string)
+  default     = []
+}
+
+variable "agent" {
+  description = "true where the image has the QEMU guest agent: a machine is shut down before it is deleted, and the kubelet ends its pods in order."
+  type        = bool
+  default     = false
 }

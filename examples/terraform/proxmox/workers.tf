@@ -39,24 +39,28 @@ resource "proxmox_virtual_environment_vm" "worker" {
   for_each        = local.workers
   name            = each.key
   node_name       = local.hosts[each.key]
-  tags            = [local.cluster.name]
+  tags            = sort(concat([local.cluster.name], var.tags))
   scsi_hardware   = "virtio-scsi-single"
-  stop_on_destroy = true
+  stop_on_destroy = !var.agent # without an agent nothing answers a shutdown
+
+  agent {
+    enabled = var.agent
+  }
 
   cpu {
-    cores = var.machines["worker"].cores
-    type  = "x86-64-v2-AES"
+    cores = local.sizes[each.key].cores
+    type  = local.sizes[each.key].cpu
   }
 
   memory {
-    dedicated = var.machines["worker"].memory
+    dedicated = local.sizes[each.key].memory
   }
 
   disk {
     datastore_id = var.datastore
     import_from  = var.images["${each.value.os}/${each.value.arch}"]
     interface    = "scsi0"
-    size         = var.machines["worker"].disk
+    size         = local.sizes[each.key].disk
   }
 
   network_device {

@@ -2,6 +2,12 @@ locals {
   platforms  = ["vsphere"]
   attributes = ["guestinfo.userdata", "guestinfo.ignition.config.data"]
 
+  default_machines = {
+    control-plane = { cpus = 2, memory = 4096, disk = 40 }
+    etcd          = { cpus = 2, memory = 4096, disk = 40 }
+    worker        = { cpus = 4, memory = 8192, disk = 60 }
+  }
+
   # firelay's words for encodings, and those of guestinfo.
   encodings = { plain = "", base64 = "base64", gzip-base64 = "gzip+base64" }
 
@@ -20,7 +26,7 @@ locals {
 
   pool_machines = merge([
     for name, pool in local.pools : {
-      for number in range(lookup(var.pool_sizes, name, 0)) : "${name}-${number}" => merge(pool, { pool = name })
+      for number in range(try(var.pools[name].size, 0)) : "${name}-${number}" => merge(pool, { pool = name })
     }
   ]...)
 
@@ -62,10 +68,12 @@ resource "vsphere_virtual_machine" "member" {
   name                       = each.key
   annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
+  tags                       = var.tags
+  storage_policy_id          = var.storage_policy_id
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id
-  num_cpus                   = var.machines[each.value.roles[0]].cpus
-  memory                     = var.machines[each.value.roles[0]].memory
+  num_cpus                   = local.sizes[each.key].cpus
+  memory                     = local.sizes[each.key].memory
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
@@ -79,9 +87,10 @@ resource "vsphere_virtual_machine" "member" {
   }
 
   disk {
-    label            = "disk0"
-    size             = var.machines[each.value.roles[0]].disk
-    thin_provisioned = true
+    label             = "disk0"
+    size              = local.sizes[each.key].disk
+    thin_provisioned  = true
+    storage_policy_id = var.storage_policy_id
   }
 
   clone {
@@ -99,10 +108,12 @@ resource "vsphere_virtual_machine" "worker" {
   name                       = each.key
   annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
+  tags                       = var.tags
+  storage_policy_id          = var.storage_policy_id
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id
-  num_cpus                   = var.machines["worker"].cpus
-  memory                     = var.machines["worker"].memory
+  num_cpus                   = local.sizes[each.key].cpus
+  memory                     = local.sizes[each.key].memory
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
@@ -116,9 +127,10 @@ resource "vsphere_virtual_machine" "worker" {
   }
 
   disk {
-    label            = "disk0"
-    size             = var.machines["worker"].disk
-    thin_provisioned = true
+    label             = "disk0"
+    size              = local.sizes[each.key].disk
+    thin_provisioned  = true
+    storage_policy_id = var.storage_policy_id
   }
 
   clone {
@@ -128,4 +140,11 @@ resource "vsphere_virtual_machine" "worker" {
   lifecycle {
     replace_triggered_by = [terraform_data.document[each.key]]
   }
+}
+
+resource "vsphere_compute_cluster_vm_anti_affinity_rule" "members" {
+  count               = var.anti_affinity && length(local.members) > 1 ? 1 : 0
+  name                = "${local.cluster.name}-members"
+  compute_cluster_id  = data.vsphere_compute_cluster.here.id
+  virtual_machine_ids = [for machine in vsphere_virtual_machine.member : machine.id]
 }

@@ -4,10 +4,12 @@ resource "vsphere_virtual_machine" "pool" {
   name                       = each.key
   annotation                 = "Kubernetes cluster ${local.cluster.name}"
   folder                     = var.folder
+  tags                       = var.tags
+  storage_policy_id          = var.storage_policy_id
   resource_pool_id           = data.vsphere_compute_cluster.here.resource_pool_id
   datastore_id               = data.vsphere_datastore.here.id
-  num_cpus                   = var.machines["worker"].cpus
-  memory                     = var.machines["worker"].memory
+  num_cpus                   = local.sizes[each.value.pool].cpus
+  memory                     = local.sizes[each.value.pool].memory
   guest_id                   = local.templates[each.value.pool].guest_id
   firmware                   = local.templates[each.value.pool].firmware
   enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
@@ -24,9 +26,10 @@ resource "vsphere_virtual_machine" "pool" {
   }
 
   disk {
-    label            = "disk0"
-    size             = var.machines["worker"].disk
-    thin_provisioned = true
+    label             = "disk0"
+    size              = local.sizes[each.value.pool].disk
+    thin_provisioned  = true
+    storage_policy_id = var.storage_policy_id
   }
 
   clone {
@@ -35,5 +38,12 @@ resource "vsphere_virtual_machine" "pool" {
 
   lifecycle {
     ignore_changes = [extra_config, clone, guest_id, firmware]
+  }
+}
+
+check "pools" {
+  assert {
+    condition     = length(setsubtract(keys(var.pools), keys(local.pools))) == 0
+    error_message = "pools has entries that the tree does not have: ${join(", ", setsubtract(keys(var.pools), keys(local.pools)))}."
   }
 }

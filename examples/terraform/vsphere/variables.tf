@@ -30,17 +30,42 @@ variable "templates" {
 }
 
 variable "machines" {
-  description = "CPUs, MiB of memory and GB of disk by role; etcd is for members that are no control planes."
-  type        = map(object({ cpus = number, memory = number, disk = number }))
-  default = {
-    control-plane = { cpus = 2, memory = 4096, disk = 40 }
-    etcd          = { cpus = 2, memory = 4096, disk = 40 }
-    worker        = { cpus = 4, memory = 8192, disk = 60 }
+  description = "CPUs, MiB of memory and GB of disk by role, by role and architecture (worker/arm64), or by name of a machine or pool."
+  type = map(object({
+    cpus   = number
+    memory = number
+    disk   = number
+  }))
+  default = {}
+}
+
+variable "pools" {
+  description = "Size by pool. A smaller size removes the machines with the highest numbers: drain them first."
+  type = map(object({
+    size = optional(number, 0)
+  }))
+  default = {}
+
+  validation {
+    condition     = alltrue([for pool in values(var.pools) : pool.size >= 0])
+    error_message = "A pool's size is 0 or more."
   }
 }
 
-variable "pool_sizes" {
-  description = "Machines by pool: fewer takes away those with the highest numbers."
-  type        = map(number)
-  default     = {}
+variable "tags" {
+  description = "IDs of vSphere tags of all machines."
+  type        = list(string)
+  default     = null
+}
+
+variable "anti_affinity" {
+  description = "Keep members of etcd on different hosts by a rule of DRS, which needs the licence of DRS."
+  type        = bool
+  default     = false
+}
+
+variable "storage_policy_id" {
+  description = "Storage policy of the disks, by which vCenter encrypts them, for example."
+  type        = string
+  default     = null
 }

@@ -543,10 +543,14 @@ pub const PAGES: &[Page] = &[
     page(
         "examples/terraform/aws/README.md",
         Example("ha-ubuntu"),
-        &[(
-            "firelay render --new-secrets && terraform",
-            Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
-        )],
+        &[
+            (
+                "firelay render --new-secrets && terraform",
+                Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+            ),
+            ("terraform apply -target", Read),
+            ("terraform output -raw", Elsewhere),
+        ],
     ),
     page(
         "examples/terraform/azurerm/README.md",

@@ -181,13 +181,6 @@ fn resources_that_are_used_are_there() {
     }
 }
 
-/// Arguments that give machines the identity for fetching from a bucket.
-const IDENTITIES: [(&str, &str); 3] = [
-    ("aws", "iam_instance_profile"),
-    ("azurerm", "identity_ids"),
-    ("google", "service_account_email"),
-];
-
 #[test]
 fn machines_can_have_an_identity_where_buckets_ask_for_one() {
     let profiles = Profiles::embedded().unwrap();
@@ -196,13 +189,12 @@ fn machines_can_have_an_identity_where_buckets_ask_for_one() {
         let asks = platforms
             .iter()
             .any(|name| !profiles.platform[name].identity.is_empty());
-        let given = IDENTITIES.iter().find(|(name, _)| *name == module.name);
-        assert_eq!(given.is_some(), asks, "{}", module.name);
-        let Some((_, variable)) = given else { continue };
-        for name in ["member", "worker", "pool"] {
+        let given = module.blocks("variable").any(|block| label(block, 0) == "identities");
+        assert_eq!(given, asks, "{}", module.name);
+        for name in ["member", "worker", "pool"].into_iter().filter(|_| given) {
             let mut blocks = module.blocks("resource").filter(|block| label(block, 1) == name);
-            let told = blocks.any(|block| format!("{:?}", block.body()).contains(variable));
-            assert!(told, "{}: {name} has no {variable}", module.name);
+            let told = blocks.any(|block| format!("{:?}", block.body()).contains("identities"));
+            assert!(told, "{}: {name} has no identity", module.name);
         }
     }
 }
@@ -228,7 +220,7 @@ fn versions_are_pinned() {
             .find(|(key, _)| key.to_string() == "version")
             .map(|(_, version)| version);
         assert!(
-            matches!(version, Some(Expression::String(version)) if version.starts_with("~> ")),
+            matches!(version, Some(Expression::String(version)) if version.starts_with("~> ") || version.contains(", < ")),
             "{}: {version:?}",
             module.name
         );
@@ -384,4 +376,196 @@ fn nothing_is_open_to_the_world_and_no_secret_is_in_a_module() {
             assert_eq!(required.count(), machines);
         }
     }
+}
+
+/// The expression of an attribute as HCL writes it.
+fn written(block: &Block, key: &str) -> String {
+    attribute(block, key)
+        .map(|value| hcl::format::to_string(value).unwrap())
+        .unwrap_or_default()
+}
+
+/// Variables of a kind have one form everywhere: what one module learns to refuse, all do.
+#[test]
+fn variables_of_one_name_are_the_same_everywhere() {
+    let modules = modules();
+    for name in [
+        "load_balancer",
+        "identities",
+        "api_cidrs",
+        "ssh_cidrs",
+        "pool_sizes",
+        "machines",
+        "pools",
+    ] {
+        let found: Vec<_> = modules
+            .iter()
+            .flat_map(|module| module.blocks("variable").map(move |block| (module, block)))
+            .filter(|(_, block)| label(block, 0) == name)
+            .collect();
+        let modules = match name {
+            "machines" => 8,
+            "pools" => 6,
+            "load_balancer" | "api_cidrs" | "ssh_cidrs" => 5,
+            "identities" => 3,
+            _ => 0,
+        };
+        assert_eq!(found.len(), modules, "{name}");
+        for (module, block) in found {
+            let validated = block.body().blocks().any(|inner| inner.identifier() == "validation");
+            let of = format!("{} {name}", module.name);
+            assert!(validated || name == "machines", "{of} has no validation");
+            match name {
+                "load_balancer" => assert_eq!(written(block, "default"), "\"internal\"", "{of}"),
+                "machines" | "pools" => assert!(written(block, "type").starts_with("map("), "{of}"),
+                "identities" => assert_eq!(written(block, "type"), "map(string)", "{of}"),
+                _ => assert_eq!(written(block, "type"), "list(string)", "{of}"),
+            }
+        }
+    }
+}
+
+/// Resources without tags or labels in their API, by their providers' documentation.
+const UNTAGGED: &[&str] = &[
+    "aws_autoscaling_lifecycle_hook",
+    "aws_cloudwatch_event_target",
+    "aws_iam_role_policy",
+    "aws_iam_role_policy_attachment",
+    "aws_lb_target_group_attachment",
+    "aws_route53_record",
+    "aws_s3_bucket_policy",
+    "aws_s3_bucket_public_access_block",
+    "aws_s3_bucket_server_side_encryption_configuration",
+    "aws_sqs_queue_policy",
+    "azurerm_lb_backend_address_pool",
+    "azurerm_lb_probe",
+    "azurerm_lb_rule",
+    "azurerm_network_interface_backend_address_pool_association",
+    "azurerm_network_interface_security_group_association",
+    "azurerm_network_security_rule",
+    "azurerm_role_assignment",
+    "google_compute_backend_service",
+    "google_compute_firewall",
+    "google_compute_health_check",
+    "google_compute_instance_group",
+    "google_compute_instance_group_membership",
+    "google_compute_region_backend_service",
+    "google_compute_region_health_check",
+    "google_compute_region_instance_group_manager",
+    "google_compute_region_target_tcp_proxy",
+    "google_compute_security_policy",
+    "google_compute_target_tcp_proxy",
+    "google_dns_record_set",
+    "google_project_iam_member",
+    "google_service_account",
+    "google_storage_bucket_iam_member",
+    "hcloud_load_balancer_network",
+    "hcloud_load_balancer_service",
+    "hcloud_load_balancer_target",
+    "openstack_compute_servergroup_v2",
+    "openstack_lb_listener_v2",
+    "openstack_lb_member_v2",
+    "openstack_lb_monitor_v2",
+    "openstack_lb_pool_v2",
+    "openstack_networking_secgroup_rule_v2",
+    "proxmox_virtual_environment_file",
+    "terraform_data",
+    "vsphere_compute_cluster_vm_anti_affinity_rule",
+];
+
+#[test]
+fn tags_are_on_everything_that_can_have_them() {
+    let mut untagged = BTreeSet::new();
+    for module in modules() {
+        let variables: BTreeSet<_> = module.blocks("variable").map(|block| label(block, 0)).collect();
+        if !variables.contains("tags") && !variables.contains("labels") {
+            assert_eq!(module.name, "libvirt");
+            continue;
+        }
+        for block in module.blocks("resource") {
+            let body = hcl::format::to_string(block.body()).unwrap();
+            let tagged = ["var.tags", "var.labels", "local.machine_tags"]
+                .iter()
+                .any(|name| body.contains(name));
+            if !tagged {
+                untagged.insert(label(block, 0));
+            }
+        }
+    }
+    let expected: BTreeSet<_> = UNTAGGED.iter().map(|&kind| kind.to_owned()).collect();
+    assert_eq!(untagged, expected);
+}
+
+/// The page of a module, and the module block of its example.
+fn page(module: &Module) -> (String, Body) {
+    let page = fs::read_to_string(module.folder().join("README.md")).unwrap();
+    let example = page.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = hcl::parse(example).unwrap_or_else(|error| panic!("{}: {error}", module.name));
+    (page, example)
+}
+
+#[test]
+fn pages_have_every_variable_and_an_example_that_sets_the_required_ones() {
+    for module in modules() {
+        let (page, example) = page(&module);
+        let name = &module.name;
+        let rows: BTreeSet<_> = page
+            .lines()
+            .filter_map(|line| {
+                line.strip_prefix("| `")?
+                    .split_once('`')
+                    .map(|(name, _)| name.to_owned())
+            })
+            .collect();
+        let variables: BTreeSet<_> = module.blocks("variable").map(|block| label(block, 0)).collect();
+        assert_eq!(rows, variables, "{name}: rows of the table, and variables");
+        let used = example.blocks().find(|block| block.identifier() == "module").unwrap();
+        let set: BTreeSet<_> = used.body().attributes().map(|given| given.key().to_owned()).collect();
+        let unknown: Vec<_> = set
+            .iter()
+            .filter(|key| *key != "source" && !variables.contains(*key))
+            .collect();
+        assert!(unknown.is_empty(), "{name}: {unknown:?}");
+        for block in module.blocks("variable") {
+            let (variable, required) = (label(block, 0), attribute(block, "default").is_none());
+            assert!(
+                !required || set.contains(&variable),
+                "{name}: the example lacks {variable}"
+            );
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{variable}` | ")))
+                .unwrap();
+            assert_eq!(row.contains("| required |"), required, "{name}: {row}");
+        }
+    }
+}
+
+#[test]
+fn instances_of_a_group_are_drained_before_they_end() {
+    let modules = modules();
+    let aws = modules.iter().find(|module| module.name == "aws").unwrap();
+    let of = |kind: &str| aws.blocks("resource").find(|block| label(block, 0) == kind).unwrap();
+    let hook = of("aws_autoscaling_lifecycle_hook");
+    assert_eq!(
+        written(hook, "lifecycle_transition"),
+        "\"autoscaling:EC2_INSTANCE_TERMINATING\""
+    );
+    assert_eq!(written(hook, "heartbeat_timeout"), "var.drain_timeout");
+    assert_eq!(
+        written(hook, "for_each"),
+        written(of("aws_autoscaling_group"), "for_each")
+    );
+    let manifest = fs::read_to_string(aws.folder().join("termination-handler.yaml.tftpl")).unwrap();
+    let image = manifest.lines().find(|line| line.contains("image: ")).unwrap();
+    let version = image.rsplit_once(":v").unwrap().1;
+    assert!(
+        manifest.starts_with(&format!("# aws-node-termination-handler {version}:")),
+        "{image}"
+    );
+    for value in ["${queue_url}", "${seconds}"] {
+        assert!(manifest.contains(value), "{value}");
+    }
+    // It can reach the metadata service only in the host's network, since the hop limit is 1.
+    assert!(manifest.contains("hostNetwork: true"));
 }

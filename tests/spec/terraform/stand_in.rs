@@ -1,9 +1,11 @@
 //! The modules evaluated by Terraform itself, without their providers: `stand_in.py` turns every resource into a
 //! terraform_data. The test shows that every expression is valid for a rendered tree, and the changes of a new
-//! document. It cannot show how a provider treats an argument.
+//! document. It cannot show how a provider treats an argument. Where a provider's program is on the machine, Terraform
+//! checks its module with the provider's schema, and runs `tests/terraform/MODULE.tftest.hcl`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
@@ -77,9 +79,10 @@ impl StandIn {
         stand_in
     }
 
-    /// A value for every variable without a default.
+    /// A value for every variable without a default, and for those that add resources.
     fn variables(&self, module: &Module) -> Value {
-        let mut values = json!({ "tree": self.desk.at("out") });
+        let mut values = optional(&module.name);
+        values["tree"] = json!(self.desk.at("out"));
         for block in module
             .blocks("variable")
             .filter(|block| block.body().attributes().all(|attribute| attribute.key() != "default"))
@@ -89,29 +92,14 @@ impl StandIn {
             values[name] = match (module.name.as_str(), name) {
                 ("azurerm", "images") => machines(&json!({ "publisher": "p", "offer": "o", "sku": "s" })),
                 (_, "images" | "templates") => machines(&json!("image")),
-                (_, "flavors") => json!({ "control-plane/amd64": "f", "worker/amd64": "f", "worker/arm64": "f" }),
+                ("openstack", "machines") => {
+                    json!({ "control-plane": { "flavor": "f", "volume_size": 20 }, "worker": { "flavor": "f" } })
+                }
                 // All machines share one range there; subnets of a VPC do not.
                 (_, "subnet_ids") => json!(["one"]),
                 (_, "ssh_keys") => json!(["one", "two"]),
                 _ => json!("word"),
             };
-        }
-        if module
-            .blocks("variable")
-            .any(|block| block.labels()[0].as_str() == "pool_sizes")
-        {
-            let size = if module.name == "aws" {
-                json!({ "min": 0, "max": 2 })
-            } else {
-                json!(2)
-            };
-            values["pool_sizes"] = json!({ "burst": size });
-        }
-        if module
-            .blocks("variable")
-            .any(|block| block.labels()[0].as_str() == "api_cidrs")
-        {
-            values["api_cidrs"] = json!(["192.0.2.0/24"]);
         }
         values
     }
@@ -128,6 +116,33 @@ impl StandIn {
             )
         });
         changes.filter(|(_, actions)| actions != "[\"no-op\"]").collect()
+    }
+}
+
+/// Values of variables with a default, for resources that the default leaves out.
+fn optional(module: &str) -> Value {
+    let api = json!(["192.0.2.0/24"]);
+    match module {
+        "aws" => json!({
+            "api_cidrs": api, "load_balancer": "external", "dns_zone": "Z1", "csi": true,
+            "pointer_base": "s3://example/far", "create_bucket": true,
+            "pools": { "burst": { "max": 2, "spot": true, "refresh": true } },
+        }),
+        "azurerm" => json!({
+            "api_cidrs": api, "load_balancer": "external", "csi": true, "pointer_container_id": "/container",
+            "pools": { "burst": { "size": 2, "spot": true } },
+        }),
+        "google" => json!({
+            "api_cidrs": api, "proxy_cidr": "10.9.0.0/24", "dns_zone": "zone", "zones": { "cp2": "b" }, "csi": true,
+            "pointer_base": "gs://example/far", "create_bucket": true, "disk_encryption_key": "key",
+            "pools": { "burst": { "size": 2, "spot": true } },
+        }),
+        "hcloud" => json!({ "api_cidrs": api, "pools": { "burst": { "size": 2 } } }),
+        "openstack" => json!({
+            "api_cidrs": api, "load_balancer": "external", "external_network": "public", "pools": { "burst": { "size": 2 } },
+        }),
+        "vsphere" => json!({ "anti_affinity": true, "pools": { "burst": { "size": 2 } } }),
+        _ => json!({}),
     }
 }
 
@@ -205,6 +220,48 @@ fn a_new_document(stand_in: &StandIn) {
         );
     }
     stand_in.succeeds(&["apply", "-no-color", "-input=false", "-auto-approve"]);
+}
+
+/// A provider's own schema: the modules whose provider is below this directory, as Terraform lays out its mirrors.
+const PLUGINS: &str = "FIRELAY_TERRAFORM_PLUGINS";
+
+#[test]
+#[ignore = "wants Terraform, and checks only modules whose providers are in FIRELAY_TERRAFORM_PLUGINS: `just terraform`"]
+fn terraform_validates_modules_with_their_providers() {
+    let Ok(plugins) = std::env::var(PLUGINS) else { return };
+    let plugins = format!("-plugin-dir={plugins}");
+    let run = |folder: &Path, arguments: &[&str]| {
+        let mut terraform = Command::new("terraform");
+        let terraform = terraform
+            .args(arguments)
+            .current_dir(folder)
+            .env_remove("TF_CLI_CONFIG_FILE");
+        terraform.output().unwrap()
+    };
+    let mut validated = Vec::new();
+    for module in modules() {
+        let copy = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(module.folder()).unwrap() {
+            let file = file.unwrap().path();
+            fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+        }
+        let name = &module.name;
+        let own = root().join("tests/terraform").join(format!("{name}.tftest.hcl"));
+        if run(copy.path(), &["init", "-input=false", &plugins]).status.success() {
+            let valid = run(copy.path(), &["validate", "-no-color"]);
+            assert!(valid.status.success(), "{name}: {}", said(&valid));
+            if own.exists() {
+                let desk = StandIn::new(&module);
+                desk.render(&[]);
+                fs::copy(own, copy.path().join("module.tftest.hcl")).unwrap();
+                let tree = format!("-var=tree={}", desk.desk.at("out").display());
+                let tested = run(copy.path(), &["test", "-no-color", &tree]);
+                assert!(tested.status.success(), "{name}: {}", said(&tested));
+            }
+            validated.push(name.clone());
+        }
+    }
+    assert!(!validated.is_empty(), "{plugins} has no provider of a module");
 }
 
 fn a_changed_document(stand_in: &StandIn) {
