@@ -132,17 +132,20 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
         .map(|(file, _)| serde_json::from_value(serde_json::to_value(file)?));
     let entries = entries.collect::<serde_json::Result<Vec<_>>>();
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
-    let mut text: Option<Arc<Contents>> = None;
     for (file, bytes) in files {
-        let same = text
-            .clone()
-            .filter(|_| file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer));
+        let same = readable(&machine.files, file).map(|own| Arc::clone(&own.contents));
         let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes).into());
-        text.get_or_insert_with(|| Arc::clone(&contents));
         let path = file.path.clone();
         machine.files.push(Document { path, contents });
     }
     Some(machine)
+}
+
+/// The document of which a file is a compressed form: `user-data` of `user-data.gz.b64`.
+fn readable<'a>(searched: &'a [Document], file: &ManifestFile) -> Option<&'a Document> {
+    let is_form = |path: &str| file.path.strip_prefix(path).is_some_and(|end| end.starts_with('.'));
+    let whole = file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer);
+    searched.iter().find(|own| whole && is_form(&own.path))
 }
 
 /// Refuses documents that contain misplaced secrets, or expose more than the spec allows.

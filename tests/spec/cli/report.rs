@@ -114,6 +114,26 @@ fn a_tree_has_a_page_with_and_without_its_bundle() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
+/// Documents with meta-data beside them, compressed ones, Ignition, and a pointer.
+#[test]
+fn a_spec_and_its_tree_have_the_same_exposure() {
+    for (name, reader) in [
+        ("bare-metal", "can sign for the cluster"),
+        ("single-node", "can sign for the cluster"),
+        ("ha-flatcar", "can sign for the cluster"),
+        ("pointer-s3", "learns no secret"),
+    ] {
+        let desk = Desk::of(name);
+        assert_eq!(desk.run(&["render"]).code, 0, "{name}");
+        let of_spec = desk.run(&["report", "--out", "-"]).stdout;
+        let of_tree = ["report", "out", "--secrets", "firelay.secrets.yaml", "--out", "-"];
+        let of_tree = desk.run(&of_tree).stdout;
+        let exposure = section(&of_spec, "exposure");
+        assert_eq!(exposure, section(&of_tree, "exposure"), "{name}");
+        assert!(exposure.contains(reader), "{name}: {exposure}");
+    }
+}
+
 #[test]
 fn changes_are_shown_in_their_order() {
     let desk = founded("ha-ubuntu");
