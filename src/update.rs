@@ -4,8 +4,10 @@
 //! the digests of its files (docs/adr/0020-updates-in-place.md).
 
 mod manifests;
+mod objects;
 
 pub use manifests::manifests_script;
+pub use objects::{Carried, Run, SECRET_SIZE, in_a_row};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -367,6 +369,10 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             None => "",
         },
         drain: handlers.contains(&Handler::Drain),
+        undrained: change
+            .plan
+            .updates()
+            .map_or_else(String::new, |(_, updates)| updates.undrained.clone()),
         containerd: late("containerd.service"),
         kubelet: late("kubelet.service"),
         flags: lists.contains_key("flags"),

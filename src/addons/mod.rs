@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -62,6 +63,30 @@ pub fn phases(plan: &Plan, certificates: &AddonCertificates) -> Result<Vec<Phase
             files,
         })
         .collect())
+}
+
+/// The template of the objects by which an add-on brings scripts of an update to their machines.
+pub struct UpdateObjects {
+    template: String,
+    context: Value,
+}
+
+impl UpdateObjects {
+    /// That of the add-on in the plan that does so, if there is one.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let (addon, updates) = plan.updates()?;
+        Some(Self {
+            template: format!("{}/{}", addon.choice.declaration.folder(), updates.file),
+            context: plan::context_of(&plan::context(plan), addon),
+        })
+    }
+
+    /// The objects of one script; `update` has its variables.
+    pub fn render(&self, update: &impl Serialize) -> Result<String, Error> {
+        let mut context = self.context.clone();
+        context["update"] = json!(update);
+        Ok(template::render(&self.template, &context)?)
+    }
 }
 
 /// Certificates in the form that templates use.

@@ -1,5 +1,7 @@
 //! The scripts that change running machines in place, which a render for `update` writes.
 
+mod carried;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -132,12 +134,15 @@ impl<'a> Base<'a> {
                 upgrades,
                 leads: first.as_ref() == Some(&node.name),
             };
-            tree.put(described(&directory, node, &node.name), script(&own)?.as_bytes())?;
+            tree.put(
+                described(&directory, node, &script_name(&node.name)),
+                script(&own)?.as_bytes(),
+            )?;
             count += 1;
         }
         if let Some((files, node)) = update.applied_manifests().zip(update.manifests_node()) {
             let script = manifests_script(&project.plan, node, files)?;
-            tree.put(described(&directory, node, MANIFESTS), script.as_bytes())?;
+            tree.put(described(&directory, node, &script_name(MANIFESTS)), script.as_bytes())?;
             count += 1;
         }
         let changes: Vec<_> = changes.into_iter().map(|(change, _)| change).collect();
@@ -146,11 +151,13 @@ impl<'a> Base<'a> {
             let order = ManifestFile::new(format!("{directory}/{ORDER}"));
             tree.put(order, order_text(&steps).as_bytes())?;
         }
+        let carried = carried::Written::write(project, tree, &directory, &steps)?;
         let directory = (count > 0).then_some(directory);
         Ok(Written {
             changes,
             directory,
             count,
+            carried,
         })
     }
 
@@ -257,12 +264,16 @@ fn directory(tree: &TreeWriter, out: &Path) -> String {
     format!("{UPDATE}{}", last + 1)
 }
 
-fn described(directory: &str, node: &NodePlan, name: &str) -> ManifestFile {
+fn script_name(name: &str) -> String {
+    format!("{name}.sh")
+}
+
+fn described(directory: &str, node: &NodePlan, file: &str) -> ManifestFile {
     ManifestFile {
         node: Some(node.name.clone()),
         pool: node.pool,
         roles: crate::delivery::roles(node),
-        ..ManifestFile::new(format!("{directory}/{name}.sh"))
+        ..ManifestFile::new(format!("{directory}/{file}"))
     }
 }
 
@@ -288,6 +299,7 @@ pub(super) struct Written {
     changes: Vec<MachineChange>,
     directory: Option<String>,
     count: usize,
+    carried: Option<carried::Written>,
 }
 
 #[derive(Serialize)]
@@ -316,12 +328,16 @@ impl Written {
             return streams::json(&Scripts { plan: report, scripts });
         }
         streams::text(&report.text())?;
-        match scripts {
-            Some(scripts) => streams::tell(format_args!(
-                "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
-                counted(self.count, "script")
-            )),
-            None => streams::tell("no script was written: no machine takes a change in place"),
+        let Some(scripts) = scripts else {
+            streams::tell("no script was written: no machine takes a change in place");
+            return Ok(());
+        };
+        streams::tell(format_args!(
+            "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
+            counted(self.count, "script")
+        ));
+        if let Some(carried) = &self.carried {
+            streams::tell(carried.text(&scripts));
         }
         Ok(())
     }

@@ -138,9 +138,21 @@ pub struct Declaration {
     /// Certificates by name.
     #[serde(default)]
     pub certificates: Vec<Authority>,
+    /// How it brings updates to machines that run.
+    pub updates: Option<Updates>,
     /// Parameters of every mode.
     #[serde(default)]
     pub examples: Vec<Map<String, Value>>,
+}
+
+/// How an add-on brings the scripts of an update to their machines.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Updates {
+    /// The template of the objects of one script, in the folder.
+    pub file: String,
+    /// A label of pods that a machine's drain leaves: those that run the script.
+    pub undrained: String,
 }
 
 /// A release.

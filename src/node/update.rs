@@ -60,6 +60,8 @@ pub struct UpdateSteps {
     pub patches: &'static str,
     /// Pods leave before.
     pub drain: bool,
+    /// The label of pods that stay, as one of them may run the script; or nothing.
+    pub undrained: String,
     /// containerd restarts.
     pub containerd: bool,
     /// The kubelet restarts.

@@ -10,10 +10,22 @@ from jsonschema import Draft202012Validator
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def strict(schema):
+    """Refuses fields that a schema of a CustomResourceDefinition does not name."""
+    if isinstance(schema, list):
+        return [strict(it) for it in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = {key: strict(value) for key, value in schema.items()}
+    return {"additionalProperties": False, **own} if isinstance(schema.get("properties"), dict) else own
+
+
 @functools.cache
 def validators(minor):
     schema = json.loads((HERE / f"{minor}.json").read_text())
-    return {kind: Draft202012Validator({"$ref": ref, "$defs": schema["$defs"]}) for kind, ref in schema["kinds"].items()}
+    kinds = {kind: {"$ref": ref, "$defs": schema["$defs"]} for kind, ref in schema["kinds"].items()}
+    kinds["upgrade.cattle.io/v1 Plan"] = strict(json.loads((HERE / "plans.upgrade.cattle.io.json").read_text()))
+    return {kind: Draft202012Validator(own) for kind, own in kinds.items()}
 
 
 @functools.cache

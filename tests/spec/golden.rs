@@ -101,7 +101,18 @@ fn every_example_is_as_it_was_agreed() {
 #[test]
 fn every_folder_belongs_to_an_example() {
     let mut known: BTreeSet<_> = examples().into_iter().map(|example| example.name).collect();
-    known.extend(["adopt", "adopt-pki", "audit", "cli", "graph", "verify"].map(str::to_owned));
+    known.extend(
+        [
+            "adopt",
+            "adopt-pki",
+            "audit",
+            "cli",
+            "graph",
+            "update-objects",
+            "verify",
+        ]
+        .map(str::to_owned),
+    );
     for entry in fs::read_dir(folder()).into_iter().flatten() {
         let path = entry.unwrap().path();
         if known.contains(path.file_name().unwrap().to_str().unwrap()) {

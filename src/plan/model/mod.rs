@@ -25,7 +25,10 @@ pub use runtime::*;
 pub use trust::*;
 
 use super::{ScopedPatch, images::Images, ports};
-use crate::spec::{Access, Beside};
+use crate::{
+    declaration::Updates,
+    spec::{Access, Beside},
+};
 
 /// How many of some machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,12 @@ impl Plan {
             .iter()
             .find(|node| node.founder)
             .expect("resolve() refuses a plan without a control plane")
+    }
+
+    /// The add-on that brings updates to machines.
+    pub fn updates(&self) -> Option<(&AddonPlan, &Updates)> {
+        let mut addons = self.addons.iter();
+        addons.find_map(|addon| Some((addon, addon.choice.declaration.updates.as_ref()?)))
     }
 
     /// Control planes in the order of the spec.

@@ -69,7 +69,11 @@ impl Cluster {
     }
 
     fn script(&self, node: &str) -> String {
-        fs::read_to_string(self.directory.path().join(format!("out/update/1/{node}.sh"))).unwrap()
+        self.script_file(&format!("{node}.sh"))
+    }
+
+    fn script_file(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join("out/update/1").join(name)).unwrap()
     }
 }
 
@@ -1163,6 +1167,139 @@ fn changed_manifests_are_applied_by_a_control_plane() {
     same(&after, &before, "a machine that has applied manifests");
 }
 
+const ADDON: [&str; 2] = ["--set", "addons.systemUpgradeController={}"];
+
+impl Updated<'_> {
+    /// The containers of the machine's Plan as the kubelet starts them, `prepare` first. The programs of the image are those of this machine;
+    /// nsenter(1) takes its options and stays in the test's namespace.
+    fn containers(&self) -> Vec<Vec<String>> {
+        let nsenter = "#!/bin/bash\n[ \"$1 $2 $3 $4\" = '-t 1 -m --' ] || exit 64\nshift 4\nexec \"$@\"\n";
+        self.machine.program("nsenter", nsenter);
+        self.machine.write("/firelay/script", 0o400, &self.script());
+        let text = self.cluster.script_file(&format!("{}.yaml", self.node));
+        let plan = support::pyyaml(&text).remove(1);
+        let own = ["prepare", "upgrade"].map(|name| plan["spec"][name].clone());
+        let words = |container: serde_json::Value| -> Vec<String> {
+            let lists = [&container["command"], &container["args"]];
+            let all = lists.into_iter().filter_map(|list| list.as_array()).flatten();
+            all.map(|word| {
+                self.translated(word.as_str().unwrap())
+                    .replace("</firelay", &format!("<{}/firelay", self.root()))
+            })
+            .collect()
+        };
+        own.into_iter().filter(|own| !own.is_null()).map(words).collect()
+    }
+
+    fn start(&self, container: &[String]) -> Command {
+        let mut command = Command::new("/usr/bin/env");
+        command.env_clear().env("PATH", self.path()).args(container);
+        command
+    }
+}
+
+/// A pod that is killed while it follows the update is replaced by one that goes on following; a third one finds the machine updated.
+#[test]
+fn a_pod_of_a_plan_starts_the_update_or_follows_the_one_that_runs() {
+    let cluster = Cluster::updated(&[&["--set", OLD][..], &ADDON].concat(), &ADDON);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    let machine = &updated.machine;
+    let [prepare, upgrade] = updated.containers().try_into().unwrap();
+    // It waits while the Plan of the step before is of an earlier update, runs, or has failed.
+    let wait = prepare.last().unwrap().split_once("for plan in ").unwrap().1;
+    let (name, version) = wait.split_once(';').unwrap().0.split_once('=').unwrap();
+    let plan = |status: &str, version: &str| {
+        format!(
+            "{{\n  \"status\": {{\n    \"conditions\": [\n      {{\n        \"message\": \"\",\n        \"status\": \"{status}\",\n        \"type\": \"Complete\"\n      }},\n      \
+             {{\n        \"status\": \"True\",\n        \"type\": \"LatestResolved\"\n      }}\n    ],\n    \"latestVersion\": \"{version}\"\n  }}\n}}\n"
+        )
+    };
+    assert_eq!(name, "firelay-node-cp3");
+    for (at, answer) in [
+        "{}\n".to_owned(),
+        plan("True", "0123456789abcdef"),
+        plan("False", version),
+        plan("True", version),
+    ]
+    .iter()
+    .enumerate()
+    {
+        machine.write(&format!("/plan-{}", at + 1), 0o644, answer);
+    }
+    machine.write("/plan", 0o644, "{}\n");
+    let root = updated.root();
+    machine.program(
+        "sleep",
+        &format!("#!/bin/bash\n[ \"$1\" = 20 ] || exec /usr/bin/sleep \"$@\"\nread -r at <{root}/at\necho $((at + 1)) >{root}/at\ncp {root}/plan-$at {root}/plan\n"),
+    );
+    machine.write("/at", 0o644, "1\n");
+    let curl = machine.read("/usr/local/bin/curl");
+    machine.program(
+        "curl",
+        &curl.replace(
+            "case $url in\n",
+            &format!("case $url in\n*/plans/{name}) cat {root}/plan ;;\n"),
+        ),
+    );
+    let told = succeeded(&output(&mut updated.start(&prepare), "bash"));
+    assert_eq!(told, format!("waiting for Plan {name}\n").repeat(4));
+    machine.program("sleep", "#!/bin/bash\nexec /usr/bin/sleep \"$@\"\n");
+
+    // The unit is started and the pod ends before the work begins.
+    let systemctl = machine.read("/usr/local/bin/systemctl");
+    machine.stand_in("systemctl", "exit 0");
+    let mut pod = updated
+        .start(&upgrade)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let unit = "systemctl start --no-block firelay-update.service";
+    let starts = || machine.calls().iter().filter(|call| *call == unit).count();
+    while starts() == 0 {
+        assert!(pod.try_wait().unwrap().is_none(), "it ends before the update does");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    pod.kill().unwrap();
+    pod.wait().unwrap();
+    assert!(machine.exists(&format!("{STATE}/update/id")));
+    machine.program("systemctl", &systemctl);
+    let told = succeeded(&output(&mut updated.start(&upgrade), "bash"));
+    assert!(told.contains("worker-1 is of generation 2"), "{told}");
+    assert_eq!(starts(), 2);
+    let own = calls(machine);
+    assert_eq!(
+        own.iter().filter(|call| call.starts_with("kubeadm")).count(),
+        1,
+        "{own:?}"
+    );
+    let told = succeeded(&output(&mut updated.start(&upgrade), "bash"));
+    assert!(told.contains("already; nothing was changed") && starts() == 2, "{told}");
+    // A machine that the script refuses fails the pod.
+    machine.write("/etc/firelay/kubeadm/join.yaml", 0o600, "another\n");
+    assert_eq!(output(&mut updated.start(&upgrade), "bash").status.code(), Some(1));
+}
+
+/// The pod of a Plan tolerates the cordon: an evicted one would come back, and the drain would never end.
+#[test]
+fn a_drain_leaves_the_pods_that_run_scripts() {
+    for (set, evicted) in [(&ADDON[..], &["web"][..]), (&[], &["job", "web"])] {
+        let cluster = Cluster::updated(&[&["--set", OLD][..], set].concat(), set);
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let job = "    {\n      \"metadata\": {\n        \"name\": \"job\",\n        \"namespace\": \"system-upgrade\",\n        \"labels\": {\n          \
+                   \"upgrade.cattle.io/controller\": \"system-upgrade-controller\"\n        },\n        \"ownerReferences\": [\n          {\n            \
+                   \"kind\": \"Job\"\n          }\n        ]\n      },\n      \"status\": {\n        \"phase\": \"Running\"\n      }\n    },\n";
+        let list = pods(true).replace("\"items\": [\n", &format!("\"items\": [\n{job}"));
+        updated.machine.write("/pods", 0o644, &list);
+        succeeded(&updated.run(&updated.script()));
+        let own = calls(&updated.machine);
+        let own: Vec<_> = own
+            .iter()
+            .filter_map(|call| call.strip_prefix("evict ")?.split('/').nth(3))
+            .collect();
+        assert_eq!(own, evicted);
+    }
+}
+
 /// Scripts of all kinds of machines: with a led endpoint, restricted files, static pods, and etcd.
 #[test]
 fn shellcheck_has_nothing_against_the_scripts() {
@@ -1200,6 +1337,22 @@ fn shellcheck_has_nothing_against_the_scripts() {
         for node in nodes {
             shellcheck(&cluster.script(node), node);
         }
+    }
+}
+
+/// What waits for the step before, and the drain that leaves the pods of Plans.
+#[test]
+fn shellcheck_has_nothing_against_plans() {
+    let cluster = Cluster::updated(&[&["--set", OLD][..], &ADDON].concat(), &ADDON);
+    shellcheck(&cluster.script("worker-1"), "worker-1");
+    for node in ["cp2", "worker-1"] {
+        let plan = support::pyyaml(&cluster.script_file(&format!("{node}.yaml"))).remove(1);
+        let text = plan["spec"]["prepare"]["args"][0].as_str().unwrap();
+        let mut shellcheck = Command::new("shellcheck");
+        // A step may have one machine.
+        shellcheck.args(["--shell", "bash", "--exclude", "SC1091,SC2043", "-"]);
+        let checked = support::pipe(&mut shellcheck, "shellcheck", text.as_bytes());
+        assert_eq!(succeeded(&checked), "", "{node}");
     }
 }
 

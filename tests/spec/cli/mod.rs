@@ -24,5 +24,6 @@ mod sealed;
 mod starter;
 mod streams;
 mod update;
+mod update_objects;
 mod watch;
 use crate::support;

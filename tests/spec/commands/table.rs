@@ -127,6 +127,11 @@ pub const PAGES: &[Page] = &[
         Empty,
         &[("kubectl --namespace kube-system", Elsewhere)],
     ),
+    page(
+        "docs/addons/system-upgrade-controller.md",
+        Empty,
+        &[("kubectl --namespace system-upgrade", Elsewhere)],
+    ),
     page("docs/addons/priority-classes.md", Empty, &[("kubectl get", Elsewhere)]),
     page(
         "docs/addons/registry.md",
@@ -489,6 +494,15 @@ pub const PAGES: &[Page] = &[
                 Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
             ),
             ("git worktree add", Read),
+            (
+                "firelay update\nkubectl apply",
+                Run("echo 'addons: { systemUpgradeController: {} }' >>cluster.yaml; \
+                     sed -i 's/^kubernetes: .*/kubernetes: { version: 1.36.4, kubelet: { config: { maxPods: 80 } } }/' cluster.yaml"),
+            ),
+            (
+                "kubectl delete --filename out/update/1/worker-1.yaml",
+                Run("sed -i 's/maxPods: 80/maxPods: 90/' cluster.yaml && firelay update"),
+            ),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
             ("kubectl drain worker-1", RUN),
