@@ -11,7 +11,7 @@ use crate::cli::{Graph, GraphOutput};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
-    let tree = Tree::open(args.tree.path())?;
+    let tree = Tree::open_order(args.tree.path())?;
     draw(args, &Picture::of(&tree))?;
     verify::undrawn(args.tree.path(), &order::unread(&tree))
 }

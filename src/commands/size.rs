@@ -13,8 +13,8 @@ use super::{
     streams,
 };
 use crate::{
-    cli::Size,
-    delivery::NodeSize,
+    cli::{OutputFormat, Size},
+    delivery::{CompressedSizes, NodeSize},
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
 };
@@ -76,11 +76,16 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     let nodes = chosen(&project, args.node.as_deref())?;
     let bundle = project.bundle_or_placeholder(&args.inputs, "size", "measured")?;
     let assembly = Assembly::new(&project, &bundle, false)?;
+    let compressed = CompressedSizes::default();
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
         let artifact = assembly.artifact(node, &files)?;
         let payload = artifact.payload.as_ref().map(|payload| payload.bytes);
-        Ok(NodeSize::new(node, &files, &artifact.handover, payload))
+        let mut size = NodeSize::new(node, &files, (&artifact.handover, payload), &compressed);
+        if args.output == OutputFormat::Text && args.node.is_none() {
+            size.files = Vec::new();
+        }
+        Ok(size)
     });
     let sizes = sizes.map_err(|failure| measure::explained(&project, &bundle, failure))?;
     let takes = nodes.iter().map(Takes::of);

@@ -22,6 +22,6 @@ pub use escape::{Engine, escape};
 pub use form::MARGIN;
 pub use pointer::PayloadKeys;
 pub use seed_image::{Form, Seed, SeedError, seed};
-pub use size::{FileSize, Group, GroupSize, NodeSize, Overrun};
+pub use size::{CompressedSizes, FileSize, Group, GroupSize, NodeSize, Overrun};
 
 pub use crate::tree::{self, Document, Machine, Manifest, ManifestFile, ManifestPort, machines};

@@ -1,7 +1,13 @@
 //! Where the bytes go.
 
-use std::{borrow::Cow, fmt};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use firelay_verify::Machine;
 use serde::Serialize;
 
@@ -129,14 +135,41 @@ pub struct NodeSize {
     pub files: Vec<FileSize>,
 }
 
+/// The compressed sizes of contents by their SHA-256: machines share most files.
+#[derive(Default)]
+pub struct CompressedSizes(Mutex<HashMap<Vec<u8>, usize>>);
+
+impl CompressedSizes {
+    /// Bytes of a content as a part of a compressed document.
+    fn of(&self, content: &str) -> usize {
+        let digest = digest(&SHA256, content.as_bytes()).as_ref().to_vec();
+        let sizes = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = sizes().get(&digest).copied();
+        known.unwrap_or_else(|| {
+            let size = gzip(content.as_bytes()).len() - GZIP_FRAME;
+            sizes().insert(digest, size);
+            size
+        })
+    }
+}
+
 impl NodeSize {
     /// Weighs the files of a node. This compresses each file once more, so it is for reports and errors only.
-    pub fn new(node: &NodePlan, files: &NodeFiles, handover: &Handover, payload: Option<u64>) -> Self {
+    pub fn new(
+        node: &NodePlan,
+        files: &NodeFiles,
+        (handover, payload): (&Handover, Option<u64>),
+        sizes: &CompressedSizes,
+    ) -> Self {
         let compressed = payload.is_some() || handover.is_compressed();
         let contents = files
             .contents()
             .map(|(path, _, content)| (path, Cow::Borrowed(&**content)));
-        let files = file_sizes(contents, payload.unwrap_or(handover.counted), compressed);
+        let files = file_sizes(
+            contents,
+            payload.unwrap_or(handover.counted),
+            compressed.then_some(sizes),
+        );
         Self {
             node: node.name.clone(),
             platform: node.platform.name.clone(),
@@ -153,7 +186,7 @@ impl NodeSize {
     }
 
     /// The same from a rendered tree: a machine, and the description of its delivered file.
-    pub fn of_tree(machine: &Machine, given: &ManifestFile, payload: Option<u64>) -> Self {
+    pub fn of_tree(machine: &Machine, given: &ManifestFile, payload: Option<u64>, sizes: &CompressedSizes) -> Self {
         let (rung, encoding) = (
             given.rung.unwrap_or(DeliveryForm::Plain),
             given.encoding.unwrap_or(Encoding::Plain),
@@ -162,7 +195,7 @@ impl NodeSize {
         let compressed = payload.is_some() || rung == DeliveryForm::Inner || encoding.is_gzip();
         let contents =
             { machine.root.files() }.map(|(path, _, bytes)| (path.to_owned(), String::from_utf8_lossy(bytes)));
-        let files = file_sizes(contents, payload.unwrap_or(counted), compressed);
+        let files = file_sizes(contents, payload.unwrap_or(counted), compressed.then_some(sizes));
         Self {
             node: machine.name.clone(),
             platform: machine.platform.clone(),
@@ -187,15 +220,9 @@ fn percent(counted: u64, limit: u64) -> u64 {
 fn file_sizes<'c>(
     contents: impl Iterator<Item = (String, Cow<'c, str>)>,
     counted: u64,
-    compressed: bool,
+    compressed: Option<&CompressedSizes>,
 ) -> Vec<FileSize> {
-    let weigh = |content: &str| {
-        if compressed {
-            gzip(content.as_bytes()).len() - GZIP_FRAME
-        } else {
-            content.len()
-        }
-    };
+    let weigh = |content: &str| compressed.map_or(content.len(), |sizes| sizes.of(content));
     let weighed: Vec<_> = contents
         .map(|(path, content)| (weigh(&content) as u64, path, content))
         .collect();
@@ -243,7 +270,7 @@ pub struct Overrun {
 impl Overrun {
     pub(super) fn new(node: &NodePlan, files: &NodeFiles, smallest: &Handover) -> Self {
         Self {
-            size: NodeSize::new(node, files, smallest, None),
+            size: NodeSize::new(node, files, (smallest, None), &CompressedSizes::default()),
             limit: smallest.limit.unwrap_or(u64::MAX),
             format: node.os.document,
         }

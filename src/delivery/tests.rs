@@ -340,7 +340,7 @@ fn shares_add_up_by_group() {
     let node = node("ubuntu-24.04", "aws");
     let files = files(8000, 100);
     let artifact = package("prod", &node, &files).unwrap();
-    let size = NodeSize::new(&node, &files, &artifact.handover, None);
+    let size = NodeSize::new(&node, &files, (&artifact.handover, None), &CompressedSizes::default());
     let groups: Vec<_> = size.groups.iter().map(|size| size.group).collect();
     assert_eq!(groups, [Group::Pki, Group::Scripts]);
     let shares: u64 = size.groups.iter().map(|size| size.share).sum();

@@ -1,45 +1,69 @@
 //! The search of one file for secrets, keys and certificates.
 
+use std::sync::Arc;
+
 use x509_parser::{
     certificate::X509Certificate,
     prelude::{FromDer, SubjectPublicKeyInfo},
 };
+use zeroize::Zeroizing;
 
 use crate::{
     catalogue::Catalogue,
     certificate::Certificate,
     contents::{Contents, Key, wrapping},
     der::{self, Structure},
-    layers::{Piece, Reader, Wrap, is_text, unescaped, unpack, unpack_piece},
+    layers::{Piece, Reader, Wrap, is_coded, is_text, unescaped, unpack, unpack_piece},
     patterns,
 };
 
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
-        let mut search = Search::new(catalogue);
+        Self::read_after(catalogue, &[], bytes).contents.as_ref().clone()
+    }
+
+    /// The same, where a file of the same machine may be packed in this one.
+    pub(crate) fn read_after(catalogue: &Catalogue, earlier: &[SearchedFile], bytes: &[u8]) -> SearchedFile {
+        let mut search = Search::new(catalogue, earlier);
         let unpacked = unpack(bytes, &mut search);
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
-        contents
+        SearchedFile {
+            bytes: Zeroizing::new(bytes.to_vec()),
+            contents: contents.into(),
+            unpacked: unpacked.bytes,
+        }
     }
+}
+
+/// A file that was searched.
+pub(crate) struct SearchedFile {
+    bytes: Zeroizing<Vec<u8>>,
+    pub(crate) contents: Arc<Contents>,
+    /// How many bytes were unpacked from it.
+    unpacked: usize,
 }
 
 /// The contents of a file while its layers are read.
 struct Search<'c> {
     catalogue: &'c Catalogue,
+    earlier: &'c [SearchedFile],
     contents: Contents,
 }
 
 impl<'c> Search<'c> {
-    fn new(catalogue: &'c Catalogue) -> Self {
-        let contents = Contents::default();
-        Self { catalogue, contents }
+    fn new(catalogue: &'c Catalogue, earlier: &'c [SearchedFile]) -> Self {
+        Self {
+            catalogue,
+            earlier,
+            contents: Contents::default(),
+        }
     }
 
     /// The contents of a piece, and how many bytes were unpacked from it.
     fn searched(catalogue: &Catalogue, piece: Piece<'_>) -> (Contents, usize) {
-        let mut search = Search::new(catalogue);
+        let mut search = Search::new(catalogue, &[]);
         search.known(&[], &squeezed(piece.with_margin));
         search.marks(&[], piece.text());
         let unpacked = unpack_piece(piece.text(), &mut search);
@@ -91,6 +115,12 @@ impl<'c> Search<'c> {
 }
 
 impl Reader for Search<'_> {
+    fn again(&mut self, wraps: &[Wrap], layer: &[u8]) -> Option<usize> {
+        let file = self.earlier.iter().find(|file| *file.bytes == layer)?;
+        self.contents.add(wraps, &file.contents);
+        Some(file.unpacked)
+    }
+
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
         self.known(wraps, &squeezed(layer));
         self.marks(wraps, layer);
@@ -114,12 +144,12 @@ impl Reader for Search<'_> {
 }
 
 /// The characters of base64 and hex alone, without line breaks, colons, quotes and continuations between them.
-fn squeezed(layer: &[u8]) -> zeroize::Zeroizing<Vec<u8>> {
-    let mut joined = zeroize::Zeroizing::new(Vec::with_capacity(layer.len()));
+fn squeezed(layer: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut joined = Zeroizing::new(Vec::with_capacity(layer.len()));
     let mut escaped = false;
     for byte in layer {
         let breaks = escaped && matches!(byte, b'n' | b'r' | b't');
-        if !breaks && (byte.is_ascii_alphanumeric() || b"+/-_".contains(byte)) {
+        if !breaks && is_coded(*byte) {
             joined.push(*byte);
         }
         escaped = *byte == b'\\' && !escaped;

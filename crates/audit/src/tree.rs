@@ -6,6 +6,7 @@ use std::{
     fs::{self, DirEntry, FileType},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rayon::prelude::*;
@@ -16,6 +17,7 @@ use crate::{
     contents::Contents,
     layers::Unsearched,
     machine_files::{Document, MachineFiles, Payload, Role},
+    search::SearchedFile,
     secret::Exposure,
 };
 
@@ -132,20 +134,24 @@ impl Files {
         shared.extend(self.strays(&files)?);
         machines.par_iter_mut().try_for_each(|machine| {
             let paths = files.get(machine.name.as_str()).into_iter().flatten();
+            let mut searched = Vec::new();
             machine.files = paths
-                .map(|path| self.document(catalogue, path))
+                .map(|path| self.document(catalogue, path, &mut searched))
                 .collect::<Result<_, _>>()?;
             Ok::<_, Error>(())
         })?;
-        let shared = shared.iter().map(|path| self.document(catalogue, path));
+        let shared = shared
+            .iter()
+            .map(|path| self.document(catalogue, path, &mut Vec::new()));
         Ok((machines, shared.collect::<Result<_, _>>()?))
     }
 
-    fn document(&self, catalogue: &Catalogue, path: &Path) -> Result<Document, Error> {
-        let contents = contents(catalogue, &self.root.join(path)).map_err(failed(&self.root.join(path)))?;
+    /// A file, searched. It may hold one of the earlier files of its machine, and is added to them.
+    fn document(&self, catalogue: &Catalogue, path: &Path, earlier: &mut Vec<SearchedFile>) -> Result<Document, Error> {
+        let contents = contents(catalogue, &self.root.join(path), earlier).map_err(failed(&self.root.join(path)))?;
         Ok(Document {
             path: path.to_string_lossy().into_owned(),
-            contents: contents.into(),
+            contents,
         })
     }
 
@@ -225,15 +231,22 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
 }
 
 /// The contents of a file, or the reason why it is not searched: a pipe would never end.
-fn contents(catalogue: &Catalogue, path: &Path) -> io::Result<Contents> {
-    let unsearched = |reason| Contents {
-        unsearched: Some(reason),
-        ..Contents::default()
+fn contents(catalogue: &Catalogue, path: &Path, earlier: &mut Vec<SearchedFile>) -> io::Result<Arc<Contents>> {
+    let unsearched = |reason| {
+        Arc::new(Contents {
+            unsearched: Some(reason),
+            ..Contents::default()
+        })
     };
     match fs::metadata(path) {
         Ok(file) if !file.is_file() => Ok(unsearched(Unsearched::NoFile)),
         Ok(file) if file.len() > LARGEST => Ok(unsearched(Unsearched::Large)),
-        Ok(_) => fs::read(path).map(|bytes| Contents::read(catalogue, &bytes)),
+        Ok(_) => {
+            let searched = Contents::read_after(catalogue, earlier, &fs::read(path)?);
+            let contents = searched.contents.clone();
+            earlier.push(searched);
+            Ok(contents)
+        }
         Err(_) if fs::symlink_metadata(path).is_ok() => Ok(unsearched(Unsearched::NoFile)),
         Err(error) => Err(error),
     }

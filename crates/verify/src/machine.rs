@@ -63,6 +63,17 @@ impl Machine {
         self.roles.iter().any(|own| own == role)
     }
 
+    /// The machine without the bytes and values of its documents.
+    pub(crate) fn without_documents(self) -> Self {
+        Self {
+            files: Vec::new(),
+            layers: Vec::new(),
+            configs: Vec::new(),
+            innermost: None,
+            ..self
+        }
+    }
+
     /// The document that contains an entry.
     pub fn layer(&self, entry: &Entry) -> Option<&Layer> {
         self.layers.get(entry.layer)

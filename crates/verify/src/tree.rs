@@ -14,6 +14,7 @@ use super::{
     digest::sha256_hex,
     machine::Bytes,
     manifest::{Described, Manifest},
+    parts::PART,
     unpack::{self, Pool},
 };
 
@@ -88,6 +89,37 @@ impl Tree {
     /// Reads the tree in a directory.
     pub fn open(out: &Path) -> Result<Self, Error> {
         Self::read(&manifest(out)?, &|name| file(&out.join(name)), out)
+    }
+
+    /// Reads the tree in a directory in parts, and keeps of each machine only what its boot order needs.
+    pub fn open_order(out: &Path) -> Result<Self, Error> {
+        let manifest = parsed(&manifest(out)?)?;
+        let (of_machines, others): (Vec<_>, Vec<_>) =
+            { manifest.files.iter() }.partition(|file| file.machine().is_some());
+        let mut parts: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for file in of_machines {
+            parts.entry(file.machine()).or_default().push(file.clone());
+        }
+        let parts: Vec<_> = parts.into_values().collect();
+        let others = others.into_iter().cloned().collect();
+        let pool = Arc::<Pool>::default();
+        let read = |files| {
+            let manifest = Manifest {
+                files,
+                ..manifest.without_files()
+            };
+            Self::of(manifest, &|name| file(&out.join(name)), out, pool.clone())
+        };
+        let mut tree = read(others)?;
+        for part in parts.chunks(PART) {
+            let part = read(part.concat())?;
+            tree.faults.extend(part.faults);
+            tree.machines
+                .extend(part.machines.into_iter().map(Machine::without_documents));
+            pool.forget();
+        }
+        tree.manifest = manifest;
+        Ok(tree)
     }
 
     /// Reads a tree with a function that provides its files; `out` is for messages only.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{names::Names, subject::Subject};
 use crate::{
-    delivery::{Group, NodeSize},
+    delivery::{CompressedSizes, Group, NodeSize},
     tree::{Manifest, ManifestFile},
 };
 
@@ -132,7 +132,7 @@ impl Documents {
     fn of(group: &[Given<'_>]) -> Option<Self> {
         let counted = |given: &&Given<'_>| given.1.counted.unwrap_or(given.1.bytes);
         let (machine, file, payload) = group.iter().max_by_key(counted)?;
-        let size = NodeSize::of_tree(machine, file, *payload);
+        let size = NodeSize::of_tree(machine, file, *payload, &CompressedSizes::default());
         let all = payload.unwrap_or(size.counted);
         Some(Self {
             names: Names::of(group.iter().map(|(machine, ..)| machine.name.as_str())),

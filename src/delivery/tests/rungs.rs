@@ -109,7 +109,12 @@ fn a_pointer_is_handed_over_beside_its_payload() {
         (Some(DeliveryForm::Pointer), &None)
     );
     assert_eq!((described[2].rung, described[2].url.as_ref()), (None, Some(&url)));
-    let size = NodeSize::new(&node, &files(12_000, 1000), &artifact.handover, Some(payload.bytes));
+    let size = NodeSize::new(
+        &node,
+        &files(12_000, 1000),
+        (&artifact.handover, Some(payload.bytes)),
+        &CompressedSizes::default(),
+    );
     let shares: u64 = size.groups.iter().map(|size| size.share).sum();
     assert!(
         shares <= payload.bytes && payload.bytes - shares < 3,

@@ -90,6 +90,18 @@ pub fn packings(pem: &str) -> Vec<(&'static str, Vec<u8>)> {
             "base64 behind gzip",
             [&gzip(b"harmless")[..], b"\n", base64.as_bytes()].concat(),
         ),
+        (
+            "base64 of gzip and of something behind",
+            text(STANDARD.encode([&gzip(b"harmless")[..], pem.as_bytes()].concat())),
+        ),
+        (
+            "the name of a gzip stream",
+            flate2::GzBuilder::new()
+                .filename(base64.as_str())
+                .write(Vec::new(), flate2::Compression::best())
+                .finish()
+                .unwrap(),
+        ),
         ("base32", text(base32(&packed))),
         (
             "small base32 in lines",

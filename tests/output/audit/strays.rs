@@ -7,11 +7,13 @@ use std::{
     process::Command,
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
     rendered::Rendered,
     support::{said, succeed},
+    tampered::gzip,
 };
 
 /// The codes and the files of the findings.
@@ -64,6 +66,26 @@ fn what_is_no_file_is_not_read() {
     large.set_len(6 << 30).unwrap();
     let expected = ["node-names", "nodes/arm1/pipe", "nodes/arm1/user-data"].map(|path| place("FL1087", path));
     assert_eq!(places(&tree), expected);
+}
+
+/// The compressed form of the same text is not searched twice; one of another text, or with more behind it, is searched.
+#[test]
+fn a_compressed_document_is_searched_for_what_the_readable_one_lacks() {
+    let tree = Rendered::of("mixed");
+    let key = tree.bundle().kubernetes.key.expose().clone();
+    let text = fs::read(tree.at("out/nodes/arm1/user-data")).unwrap();
+    let path = "nodes/arm1/user-data.gz.b64";
+    let packed = |bytes: &[u8]| STANDARD.encode(gzip(bytes));
+    let with_key = [&text[..], key.as_bytes()].concat();
+    let behind = [&gzip(&text)[..], key.as_bytes()].concat();
+    for (document, expected) in [
+        (packed(&text), vec![]),
+        (packed(&with_key), vec![place("FL1081", path)]),
+        (STANDARD.encode(&behind), vec![place("FL1081", path)]),
+    ] {
+        fs::write(tree.at("out").join(path), document).unwrap();
+        assert_eq!(places(&tree), expected);
+    }
 }
 
 /// Nodes that the manifest does not list, and files beside them.

@@ -10,6 +10,9 @@ const PIECE: usize = 16;
 /// Whole lines, with and without the end of the line before: `key: AAAA`.
 pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let mut found = Vec::new();
+    if !text.contains(&b'\n') {
+        return found;
+    }
     let mut block = Zeroizing::new(Vec::new());
     let (mut before, mut many) = (0, false);
     for line in text.split(|byte| *byte == b'\n').chain([&b"."[..]]) {
@@ -25,7 +28,7 @@ pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
         if many {
             found.push(std::mem::take(&mut block));
         }
-        let ends = |byte: &u8| !is_coded(*byte) || b"-_".contains(byte);
+        let ends = |byte: &u8| !is_coded(*byte) || matches!(byte, b'-' | b'_');
         let tail = line.iter().rposition(ends).map_or(0, |at| at + 1);
         *block = line[tail..].to_vec();
         (before, many) = (block.len(), false);
@@ -35,7 +38,7 @@ pub(crate) fn lines(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
 
 /// A line without surrounding blanks, quotes, continuations and padding.
 fn trimmed(line: &[u8]) -> &[u8] {
-    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"'\\=,".contains(byte);
+    let around = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'\\' | b'=' | b',');
     let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
     let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |at| at + 1);
     &line[start..end]
@@ -51,7 +54,7 @@ pub(crate) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
 
 /// The words of a text or list.
 pub(super) fn words(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    let words = text.split(|byte| byte.is_ascii_whitespace() || b",;".contains(byte));
+    let words = text.split(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';'));
     words.filter(|word| !word.is_empty())
 }
 

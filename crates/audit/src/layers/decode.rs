@@ -44,7 +44,7 @@ pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
         .with_decode_allow_trailing_bits(true);
     let whole = &run[..run.len() - usize::from(run.len() % 4 == 1)];
     let engine = GeneralPurpose::new(&STANDARD, config);
-    let of_urls = |byte: &u8| b"-_".contains(byte);
+    let of_urls = |byte: &u8| matches!(byte, b'-' | b'_');
     let decoded = if whole.iter().any(of_urls) {
         let same = |byte: &u8| match byte {
             b'-' => b'+',
@@ -56,6 +56,14 @@ pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
         engine.decode(whole)
     };
     decoded.ok().map(Zeroizing::new)
+}
+
+/// Decodes a text that begins as the base64 of gzip, and has nothing else on its only line.
+pub(crate) fn base64_of_gzip(text: &[u8]) -> Option<Bytes> {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    let padding = line.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+    let run = &line[..line.len() - padding];
+    (run.starts_with(b"H4sI") && run.len() % 4 != 1).then(|| base64(run))?
 }
 
 /// Small or capital letters (RFC 4648 §6).
@@ -171,7 +179,12 @@ pub(crate) fn numbers(text: &[u8]) -> Vec<Bytes> {
     ];
     let mut lists = [const { Vec::new() }; 3].map(Zeroizing::new);
     let mut found = Vec::new();
-    let between = |byte: &u8| b",:; \t\r\n[](){}\"'".contains(byte);
+    let between = |byte: &u8| {
+        matches!(
+            byte,
+            b',' | b':' | b';' | b' ' | b'\t' | b'\r' | b'\n' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'"' | b'\''
+        )
+    };
     let tokens = text.split(between).filter(|token| !token.is_empty());
     for token in tokens.chain([&b"."[..]]) {
         for (list, reading) in lists.iter_mut().zip(readings) {

@@ -31,6 +31,9 @@ const PIECES: usize = 4;
 const LEAST: usize = 16 << 20;
 const TIMES: usize = 64;
 
+/// Bytes that are looked at together.
+const CHUNK: usize = 64;
+
 /// Shorter texts hold no secret.
 const SHORTEST: usize = 24;
 
@@ -103,6 +106,11 @@ impl Unsearched {
 
 /// Reads the layers of a file.
 pub(crate) trait Reader {
+    /// How many bytes were unpacked from the same bytes before; nothing more has to be read of them.
+    fn again(&mut self, _: &[Wrap], _: &[u8]) -> Option<usize> {
+        None
+    }
+
     /// A layer with its wrappings, the outermost first.
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]);
 
@@ -155,7 +163,9 @@ fn unpack_by(bytes: &[u8], reader: &mut dyn Reader, visit: impl FnOnce(&mut Unpa
 /// Whether all bytes are those of plain text, so that no binary structure begins in it.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-    bytes.iter().all(plain)
+    // Without an early end in a chunk: many bytes are compared at once.
+    let all = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & plain(byte));
+    bytes.chunks(CHUNK).all(all)
 }
 
 struct Unpacking<'s> {
@@ -170,6 +180,13 @@ struct Unpacking<'s> {
 
 impl Unpacking<'_> {
     fn visit(&mut self, bytes: &[u8]) {
+        if let Some(unpacked) = self.reader.again(&self.wraps, bytes) {
+            self.spend(unpacked);
+            return;
+        }
+        if self.only_stream(bytes) {
+            return;
+        }
         if self.wraps.len() < PIECES && self.reader.in_pieces() {
             let pieces = pieces(bytes, self.reader.margin());
             if pieces.len() > 1 {
@@ -185,6 +202,23 @@ impl Unpacking<'_> {
         }
         self.words(bytes);
         self.escapes(bytes);
+    }
+
+    /// Whether the layer is nothing but a compressed stream or its base64, as a delivered document is. Then every byte belongs to
+    /// the coding of the content, and only that is searched.
+    fn only_stream(&mut self, bytes: &[u8]) -> bool {
+        let decoded = decode::base64_of_gzip(bytes);
+        let packed = decoded.as_ref().map_or(bytes, |decoded| decoded.as_slice());
+        let Some(plain) = streams::only(packed, self.left) else {
+            return false;
+        };
+        let depth = self.wraps.len();
+        self.wraps.extend(decoded.as_ref().map(|_| Wrap::Base64));
+        if self.spend(packed.len()) {
+            self.within(Wrap::Gzip, Some(plain));
+        }
+        self.wraps.truncate(depth);
+        true
     }
 
     fn pieces(&mut self, text: &[u8], pieces: &[Piece<'_>]) {
@@ -228,7 +262,7 @@ impl Unpacking<'_> {
 
     /// base64 in both alphabets, base32 and hex, in one piece.
     fn word(&mut self, word: &[u8]) {
-        let of_urls = |byte: &u8| b"-_".contains(byte);
+        let of_urls = |byte: &u8| matches!(byte, b'-' | b'_');
         if word.iter().any(of_urls) {
             self.within(Wrap::Base64, decode::base64(word));
         }
@@ -298,8 +332,8 @@ impl Unpacking<'_> {
 }
 
 /// A character of base64 in either alphabet, which includes base32 and hex.
-fn is_coded(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+pub(crate) fn is_coded(byte: u8) -> bool {
+    matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_')
 }
 
 /// Longest runs of bytes of a kind.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::{GzDecoder, MultiGzDecoder, ZlibDecoder};
 use zeroize::Zeroizing;
 
 /// The kind of a stream.
@@ -47,6 +47,17 @@ fn is_zlib(bytes: &[u8]) -> bool {
             2 => block >> 3 < 30,
             _ => false,
         }
+}
+
+/// The content of one gzip stream that is all of the bytes, with a header that has no text (RFC 1952 §2.3.1).
+pub(crate) fn only(bytes: &[u8], most: usize) -> Option<Zeroizing<Vec<u8>>> {
+    if !bytes.starts_with(&[0x1f, 0x8b, 8, 0]) {
+        return None;
+    }
+    let inflated = inflate(GzDecoder::new(bytes), most, bytes.len(), |reader| {
+        reader.get_ref().len()
+    });
+    (inflated.ended && inflated.read == bytes.len()).then_some(inflated.plain)
 }
 
 impl Stream {

@@ -162,9 +162,11 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
 
 /// The file is to be read as PEM: it is one of firelay's, or a block begins at one of its lines. Scripts have texts.
 fn is_pem(path: &str, bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let has_block = || text.contains(BEGIN) && text.lines().any(|line| line.starts_with(BEGIN));
-    is_own(path) || (!text.starts_with("#!") && has_block())
+    let has_block = || {
+        let text = String::from_utf8_lossy(bytes);
+        text.contains(BEGIN) && text.lines().any(|line| line.starts_with(BEGIN))
+    };
+    is_own(path) || (!bytes.starts_with(b"#!") && has_block())
 }
 
 /// Whether firelay creates it; other files come from the user.
@@ -280,7 +282,6 @@ impl File<'_> {
             self.identity(row, &certificate),
             self.usage(row, &certificate),
             self.signer(row, &certificate),
-            self.within(row, &certificate),
             self.key(row, &certificate),
         ];
         found.into_iter().flatten().collect()
@@ -324,17 +325,14 @@ impl File<'_> {
         };
         // Another check reports unreadable certificates.
         let authority = Certificate::first(authority).ok()?;
-        (!certificate.is_signed_by(&authority)).then(|| self.error("FL1031", format!("{by} did not sign it")))
+        if !certificate.is_signed_by(&authority) {
+            return Some(self.error("FL1031", format!("{by} did not sign it")));
+        }
+        self.within(&by, certificate, &authority)
     }
 
     /// A certificate is accepted only while its CA is valid, too.
-    fn within(&self, row: &Row, certificate: &Certificate) -> Option<Finding> {
-        let by = format!("{DIRECTORY}{}", row.by.as_ref()?);
-        // Another check reports unreadable certificates.
-        let authority = Certificate::first(self.machine.text(&by)?).ok()?;
-        if !certificate.is_signed_by(&authority) {
-            return None;
-        }
+    fn within(&self, by: &str, certificate: &Certificate, authority: &Certificate) -> Option<Finding> {
         let message = if certificate.not_after > authority.not_after {
             format!(
                 "it ends after its authority {by}, which ends on {}",

@@ -68,6 +68,8 @@ struct Play<'g> {
     done: BTreeMap<At, u64>,
     /// Machines that wait, since when.
     parked: BTreeMap<usize, u64>,
+    /// Machines by the acts that may end one of their waits.
+    waiters: BTreeMap<At, Vec<usize>>,
     /// The machine that has the turn.
     holder: Option<usize>,
     run: Run,
@@ -83,6 +85,7 @@ impl<'g> Play<'g> {
             acting: BTreeMap::new(),
             done: BTreeMap::new(),
             parked: BTreeMap::new(),
+            waiters: waiters(graph),
             holder: None,
             run: Run {
                 steps: vec![Vec::new(); machines],
@@ -100,7 +103,9 @@ impl<'g> Play<'g> {
     fn go_on(&mut self, now: u64, machine: usize) {
         if let Some(act) = self.acting.remove(&machine) {
             self.done.insert(act, now);
-            self.wake(now);
+            let waiters = self.waiters.get(&act).into_iter().flatten();
+            let parked = waiters.filter(|machine| self.parked.contains_key(machine));
+            self.queue.extend(parked.map(|machine| (now, *machine)));
         }
         let Position { step, event } = self.positions[machine];
         let graph = self.graph;
@@ -140,7 +145,12 @@ impl<'g> Play<'g> {
         self.queue.insert((now, machine));
         if self.holder == Some(machine) {
             self.holder = None;
-            self.wake(now);
+            let takes_turn = |machine: &usize| {
+                let wait = self.graph.wait(self.place(*machine));
+                wait.is_some_and(|wait| wait.rule.turn.is_some())
+            };
+            let parked: Vec<_> = self.parked.keys().copied().filter(takes_turn).collect();
+            self.queue.extend(parked.into_iter().map(|machine| (now, machine)));
         }
     }
 
@@ -176,9 +186,16 @@ impl<'g> Play<'g> {
         done.sort_unstable();
         (done.len() >= *enough).then(|| done[..*enough].iter().map(|(_, at)| *at).collect())
     }
+}
 
-    /// Every waiting machine checks again.
-    fn wake(&mut self, now: u64) {
-        self.queue.extend(self.parked.keys().map(|machine| (now, *machine)));
+/// Machines by the acts that may end one of their waits.
+fn waiters(graph: &Graph<'_>) -> BTreeMap<At, Vec<usize>> {
+    let mut waiters: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (place, _, need) in graph.waits() {
+        let Need::Of { from, .. } = need else { continue };
+        for act in from {
+            waiters.entry(*act).or_default().push(place.machine);
+        }
     }
+    waiters
 }

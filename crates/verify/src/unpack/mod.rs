@@ -102,8 +102,10 @@ fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, byte
     match text.and_then(|text| cloud_config::parse(path, text, &building.pool.parts)) {
         Ok(config) => {
             building.machine.innermost = Some(building.pool.share(bytes));
-            building.begin(path, title, Some(Format::CloudInit), config.clone());
+            let number = building.machine.layers.len();
+            building.begin(path, title, Some(Format::CloudInit), Value::Null);
             cloud_config::lay(building, path, &config);
+            building.machine.layers[number].config = config;
             if building.machine.root.has(POINTER) {
                 follow(building, path);
             }
