@@ -5,8 +5,6 @@ mod credential;
 mod inventory;
 mod report;
 
-use std::path::Path;
-
 use firelay_yaml::duration;
 use time::{Duration, OffsetDateTime};
 
@@ -25,7 +23,7 @@ use super::{
 use crate::{
     cli::{Certs, CertsOutput},
     secrets::Bundle,
-    tree::{self, Manifest, TreeReader},
+    tree::{Manifest, TreeReader},
 };
 
 /// Runs the verb.
@@ -35,7 +33,7 @@ pub fn run(args: &Certs) -> Result<(), Failure> {
     let bundle = project.bundle(&args.inputs, "certs")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
     refuse_foreign(&state, &bundle)?;
-    let tree = manifest(&args.out)?;
+    let tree = TreeReader::open_last(&args.out)?.map(|tree| tree.manifest);
     same_cluster(&args.out, tree.as_ref(), &project.plan.name, &bundle)?;
     let dates = Dates::of(state.record(), tree.as_ref(), &bundle);
     let inventory = Inventory::of(&project.plan, &bundle, &dates)?;
@@ -56,15 +54,6 @@ fn within(text: &str) -> Result<Duration, Failure> {
     let longest = Duration::days(u16::MAX.into());
     let within = within.or_else(|| duration::parse(text).filter(|within| *within <= longest));
     within.ok_or_else(|| Failure::Usage(format!("--within {text:?} is not a duration such as 30d or 720h")))
-}
-
-/// The manifest of the tree, if there is one.
-fn manifest(out: &Path) -> Result<Option<Manifest>, Failure> {
-    match TreeReader::open(out) {
-        Ok(tree) => Ok(Some(tree.manifest)),
-        Err(tree::Error::Missing(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Warns of documents whose certificates end on another day than those that spec, bundle and record make.

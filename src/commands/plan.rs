@@ -10,11 +10,7 @@ use super::{
     project::Project,
     state::{Applying, Rendering, State, Update, same_cluster},
 };
-use crate::{
-    changes::Counts,
-    cli::Plan,
-    tree::{self, TreeReader},
-};
+use crate::{changes::Counts, cli::Plan, tree::TreeReader};
 
 pub(super) use compare::{Pair, Secrets, assembled, changed, changed_members, explain, rendered_changes, unpacked};
 pub(super) use report::{Report, field, file, machine, verb};
@@ -24,7 +20,7 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let bundle = project.bundle(&args.inputs, "plan")?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
-    let last = last(args)?;
+    let last = TreeReader::open_last(&args.out)?;
     let manifest = last.as_ref().map(|last| &last.manifest);
     same_cluster(&args.out, manifest, &project.plan.name, &bundle)?;
     let rendering = Rendering {
@@ -48,14 +44,5 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     match args.detailed_exitcode && !counts.is_empty() {
         true => Err(Failure::Changes),
         false => Ok(()),
-    }
-}
-
-/// The tree of the last render, if there is one.
-fn last(args: &Plan) -> Result<Option<TreeReader>, Failure> {
-    match TreeReader::open(&args.out) {
-        Ok(tree) => Ok(Some(tree)),
-        Err(tree::Error::Missing(_)) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }

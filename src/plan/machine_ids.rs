@@ -125,7 +125,12 @@ pub(super) fn check(groups: &[NodeGroup<'_>], report: &mut Report) {
             }
         }
         let mut owners = BTreeMap::new();
-        let given = |node| (mark.one)(node).into_iter().chain((mark.several)(node)).map(move |text| (node, text));
+        let given = |node| {
+            (mark.one)(node)
+                .into_iter()
+                .chain((mark.several)(node))
+                .map(move |text| (node, text))
+        };
         for (node, text) in groups.iter().flat_map(|group| given(group.node)) {
             let Ok(id) = (mark.read)(text) else { continue };
             if let Some(owner) = owners.insert(id, &node.name.value) {

@@ -32,6 +32,15 @@ impl TreeReader {
         Ok(Self { root, manifest })
     }
 
+    /// The same; `None` where nothing was rendered yet. A directory with other files is an error, since its name may be mistyped.
+    pub fn open_last(out: &Path) -> Result<Option<Self>, Error> {
+        let is_free = || fs::read_dir(out).map_or(true, |mut entries| entries.next().is_none());
+        match Self::open(out) {
+            Err(Error::Missing(_)) if is_free() => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
     /// The bytes of a file that the manifest names, if they are still those that were rendered.
     pub fn read(&self, file: &ManifestFile) -> Result<Vec<u8>, Error> {
         read(&self.root, file)

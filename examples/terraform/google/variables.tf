@@ -85,7 +85,7 @@ variable "dns_zone" {
 }
 
 variable "api_cidrs" {
-  description = "Ranges that may reach the API server, besides the machines themselves. With an external load balancer also the address of Cloud NAT, by which the machines come."
+  description = "Ranges that may reach the API server, besides the machines themselves. With an external load balancer also the address of Cloud NAT, from which the machines connect."
   type        = list(string)
   default     = []
 

@@ -1,7 +1,7 @@
 # The output of firelay for `delivery: { beside: [terraform] }`. This file is the same in every module.
 
 variable "tree" {
-  description = "The directory that firelay render wrote, as seen from where terraform runs."
+  description = "The directory that firelay render wrote, relative to Terraform's working directory."
   type        = string
   default     = "out"
 }

@@ -51,7 +51,7 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     };
     let answers = if asks {
         let start = place(Answers::unasked(&profiles));
-        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr().lock(), &profiles, start)?
+        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr(), &profiles, start)?
     } else {
         from_flags(&args.answers, &profiles, place(Answers::new(&profiles)))?
     };
@@ -75,7 +75,7 @@ fn wants_gitignore(spec: &Path) -> Result<bool, Failure> {
     }
     dialogue::confirm(
         &mut io::stdin().lock(),
-        &mut io::stderr().lock(),
+        &mut io::stderr(),
         "Entries in .gitignore, so that git adds neither the secrets nor the documents (yes, no):",
     )
 }

@@ -30,7 +30,7 @@ use crate::{
     cli::{Inputs, Report, StateArgs},
     plan::Plan,
     redact::redact_spec,
-    tree::{self, Manifest, ManifestFile, TreeReader},
+    tree::{Manifest, ManifestFile, TreeReader},
 };
 
 /// A cluster, and everything that other verbs compute about it.
@@ -81,7 +81,7 @@ pub(super) fn of_spec(
 ) -> Result<(), Failure> {
     let bundle = project.bundle(&args.inputs, "report")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
-    let last = last(&args.tree)?;
+    let last = TreeReader::open_last(&args.tree)?.map(|tree| tree.manifest);
     same_cluster(&args.tree, last.as_ref(), &project.plan.name, &bundle)?;
     let flags = StateArgs::default();
     let rendering = Rendering {
@@ -151,15 +151,6 @@ pub(super) fn accept(resolution: Resolution) -> Result<Project, Failure> {
         print_findings(&redact_spec(&refused.spec), &refused.findings);
         Failure::Refused(refusal(&refused.spec.name(), &refused.findings))
     })
-}
-
-/// The manifest of the last render, if there was one.
-fn last(out: &Path) -> Result<Option<Manifest>, Failure> {
-    match TreeReader::open(out) {
-        Ok(tree) => Ok(Some(tree.manifest)),
-        Err(tree::Error::Missing(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// The changes since the last render, if there was one.

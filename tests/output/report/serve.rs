@@ -299,7 +299,8 @@ fn the_browser_shows_a_change_by_itself() {
     browser.run("const field = document.getElementById('filter'); field.value = 'cp2 &'; field.dispatchEvent(new Event('input'))");
     let before = site.add("timezone: Europe/Berlin\n");
     wait("another version", || (version() != first).then_some(()));
-    let kept = "return [document.getElementById('filter').value, document.getElementById('count').textContent.split(' ')[0]]";
+    let kept =
+        "return [document.getElementById('filter').value, document.getElementById('count').textContent.split(' ')[0]]";
     assert_eq!(browser.run(kept), serde_json::json!(["cp2 &", "0"]));
 
     fs::write(site.spec(), format!("{before}timezon: <b>\n")).unwrap();

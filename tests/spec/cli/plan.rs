@@ -195,6 +195,12 @@ fn a_directory_among_the_specs_is_the_tree() {
         }
         assert_eq!(desk.everything(), before, "{verb}");
     }
+    std::fs::create_dir_all(desk.at("mistyped/nodes")).unwrap();
+    for verb in ["plan", "certs"] {
+        let ran = desk.run(&[verb, "mistyped"]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.stderr.contains("there is no rendered tree at mistyped"), "{ran:?}");
+    }
     let twice = desk.run(&["plan", "--out", "other", "other"]);
     assert!(twice.stderr.contains("cannot read other: Is a directory"), "{twice:?}");
 }

@@ -93,9 +93,14 @@ fn the_first_command_leaves_a_usable_tree_and_nothing_among_the_sources() {
 fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
     let desk = Desk::empty();
     let commands = commands(&part("A first cluster on AWS"));
-    let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(|line| line.starts_with("firelay "));
-    assert_eq!(typed.len(), 3, "{typed:?}");
+    let is_typed = |line: &&String| ["firelay ", "printf "].iter().any(|program| line.starts_with(program));
+    let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(is_typed);
+    assert_eq!(typed.len(), 4, "{typed:?}");
     desk.type_in(&typed.into_iter().map(|line| line.clone() + "\n").collect::<String>());
+    assert!(
+        desk.at("out/terraform/nodes.auto.tfvars.json").exists(),
+        "the module reads it"
+    );
     // kubectl would need a cluster; the test checks that its argument is a kubeconfig.
     let [install, kubectl] = others[..] else {
         panic!("{others:?}")

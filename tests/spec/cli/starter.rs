@@ -161,6 +161,15 @@ fn on_a_terminal_init_asks() {
     assert!(asked(&desk, "--name lab other.yaml", "").contains("\nwrote other.yaml; next"));
 }
 
+/// It measures documents before it asks for the network plugin, and shows that, which needs the terminal as well.
+#[test]
+fn empty_answers_on_a_terminal_end() {
+    let desk = Desk::empty();
+    let said = asked(&desk, "cluster.yaml", &"\n".repeat(20));
+    assert!(said.contains("fit the limit of aws with: "), "{said}");
+    assert_eq!(desk.run(&["check", "--strict"]).code, 0);
+}
+
 #[test]
 fn the_starter_renders_and_is_not_overwritten() {
     let desk = Desk::empty();
