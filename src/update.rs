@@ -7,7 +7,7 @@ mod manifests;
 mod objects;
 
 pub use manifests::manifests_script;
-pub use objects::{Carried, Run, SECRET_SIZE, in_a_row};
+pub use objects::{Carried, Run, SECRET_SIZE, in_a_row, waited};
 
 use std::{
     collections::{BTreeMap, BTreeSet},

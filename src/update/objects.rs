@@ -15,6 +15,8 @@ use crate::{
 pub const SECRET_SIZE: usize = 1 << 20;
 /// Most characters of a name: with `secret-` before it, it is a volume (pkg/upgrade/job/job.go).
 const NAME: usize = 56;
+/// Earlier runs for which a script waits, at least.
+const WAITED: usize = 100;
 /// Digits of a digest in a name or version.
 const DIGITS: usize = 16;
 
@@ -93,6 +95,13 @@ impl Carried<'_> {
     }
 }
 
+/// The runs for which the next step waits: those of the last steps. One step is not enough, since a Plan without a Node is complete
+/// before its turn. All of them would be too long for one argument of a program in a large cluster.
+pub fn waited(after: Vec<Run>, step: Vec<Run>) -> Vec<Run> {
+    let dropped = (after.len() + step.len()).saturating_sub(WAITED.max(step.len()));
+    after.into_iter().chain(step).skip(dropped).collect()
+}
+
 /// The steps that the cluster takes itself: the first ones in a row whose machines it all reaches. Those before and after are left to
 /// the operator, as no object can wait for them.
 pub fn in_a_row(steps: &[Step], reaches: impl Fn(&Step, &str) -> bool) -> Range<usize> {
@@ -125,6 +134,18 @@ mod tests {
             prop_assert!(taken.clone().all(whole) && !whole(taken.end));
             prop_assert!(!taken.is_empty() || !(0..steps.len()).any(whole));
         }
+    }
+
+    #[test]
+    fn a_step_waits_for_many_runs_before_it() {
+        let runs = |names: Range<usize>| {
+            names
+                .map(|name| Run::of(Some(&name.to_string()), ""))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(waited(runs(0..2), runs(2..3)), runs(0..3));
+        assert_eq!(waited(runs(0..WAITED), runs(WAITED..WAITED + 2)), runs(2..WAITED + 2));
+        assert_eq!(waited(runs(0..3), runs(3..2 * WAITED)), runs(3..2 * WAITED));
     }
 
     #[test]

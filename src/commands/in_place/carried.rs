@@ -1,6 +1,6 @@
 //! The objects beside the scripts by which the cluster runs them itself.
 
-use std::{collections::BTreeSet, fmt::Write, io, ops::Range};
+use std::{collections::BTreeSet, io, ops::Range};
 
 use super::{MANIFESTS, described, script_name};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     changes::{Action, Member, Step},
     commands::{failure::Failure, project::Project},
     tree::TreeWriter,
-    update::{Carried, Run, SECRET_SIZE, in_a_row},
+    update::{Carried, Run, SECRET_SIZE, in_a_row, waited},
 };
 
 /// The steps that the cluster takes itself.
@@ -83,7 +83,8 @@ impl Written {
         });
         let mut after: Vec<Run> = Vec::new();
         for step in &steps[taken.clone()] {
-            after = scripts.carry(&template, step, &after)?;
+            let runs = scripts.carry(&template, step, &after)?;
+            after = waited(after, runs);
         }
         Ok(Some(Self {
             addon: addon.choice.declaration.name.clone(),
@@ -96,7 +97,7 @@ impl Written {
     /// What the cluster does itself, and what it leaves to the operator.
     pub(super) fn text(&self, scripts: &str) -> String {
         let (all, taken) = (self.steps.len(), &self.taken);
-        let mut text = match taken.is_empty() {
+        let command = match taken.is_empty() {
             true => format!("{} can take no step: its Plans need Nodes with known names", self.addon),
             false => format!(
                 "{} takes {}: kubectl apply --server-side --filename {scripts}",
@@ -104,24 +105,24 @@ impl Written {
                 named(taken)
             ),
         };
-        for (when, rest) in [("before that", 0..taken.start), ("after that", taken.end..all)] {
-            if !rest.is_empty() && !taken.is_empty() {
-                let _ = write!(
-                    text,
-                    "\n{when} do {} yourself: {}",
-                    named(&rest),
-                    self.steps[rest].join(", ")
-                );
-            }
-        }
-        for name in &self.large {
-            let _ = write!(
-                text,
-                "\nwarning: {} has more than 1 MiB, and no Secret holds it: run it yourself",
-                script_name(name)
+        let left = |when: &str, rest: Range<usize>| {
+            let text = format!(
+                "{when} do {} yourself: {}",
+                named(&rest),
+                self.steps[rest.clone()].join(", ")
             );
-        }
-        text
+            (!rest.is_empty() && !taken.is_empty()).then_some(text)
+        };
+        let large = self.large.iter().map(|name| {
+            let script = script_name(name);
+            format!("warning: {script} has more than 1 MiB, and no Secret holds it: run it yourself")
+        });
+        let steps = [
+            left("first", 0..taken.start),
+            Some(command),
+            left("then", taken.end..all),
+        ];
+        steps.into_iter().flatten().chain(large).collect::<Vec<_>>().join("\n")
     }
 }
 

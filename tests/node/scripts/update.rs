@@ -470,6 +470,7 @@ impl<'c> Updated<'c> {
         let mut disk = BTreeMap::new();
         let not = [
             "/var/lib/firelay/previous",
+            "/var/lib/firelay/rolled-back",
             "/var/lib/firelay/status.json",
             "/usr/local/bin/firelay-rollback",
         ];
@@ -894,6 +895,8 @@ fn a_rollback_brings_files_and_binaries_back() {
     succeeded(&output(rollback.env_clear().env("PATH", updated.path()), "bash"));
     same(&disk(), &before, "the disk");
     assert!(!updated.machine.exists("/var/lib/firelay/previous"));
+    let mark = updated.machine.read(&format!("{STATE}/rolled-back"));
+    assert!(updated.script().contains(&format!(" = {} ]", mark.trim())), "{mark}");
 }
 
 /// A member of external etcd: a snapshot comes before its new program.
@@ -1205,16 +1208,25 @@ fn a_pod_of_a_plan_starts_the_update_or_follows_the_one_that_runs() {
     let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
     let machine = &updated.machine;
     let [prepare, upgrade] = updated.containers().try_into().unwrap();
-    // It waits while the Plan of the step before is of an earlier update, runs, or has failed.
+    // It waits while a Plan of an earlier step is of an earlier update, runs, or has failed. The last one decides here.
     let wait = prepare.last().unwrap().split_once("for plan in ").unwrap().1;
-    let (name, version) = wait.split_once(';').unwrap().0.split_once('=').unwrap();
+    let waits = wait.split_once(';').unwrap().0.split(' ');
+    let waits: Vec<_> = waits.map(|plan| plan.split_once('=').unwrap()).collect();
+    let ((name, version), others) = waits.split_last().unwrap();
+    assert_eq!(
+        others.iter().map(|other| other.0).collect::<Vec<_>>(),
+        ["firelay-node-cp1", "firelay-node-cp2"]
+    );
     let plan = |status: &str, version: &str| {
         format!(
-            "{{\n  \"status\": {{\n    \"conditions\": [\n      {{\n        \"message\": \"\",\n        \"status\": \"{status}\",\n        \"type\": \"Complete\"\n      }},\n      \
+            "{{\n  \"status\": {{\n    \"conditions\": [\n      {{\n        \"message\": \"its reason\",\n        \"status\": \"{status}\",\n        \"type\": \"Complete\"\n      }},\n      \
              {{\n        \"status\": \"True\",\n        \"type\": \"LatestResolved\"\n      }}\n    ],\n    \"latestVersion\": \"{version}\"\n  }}\n}}\n"
         )
     };
-    assert_eq!(name, "firelay-node-cp3");
+    assert_eq!(*name, "firelay-node-cp3");
+    for (other, version) in others {
+        machine.write(&format!("/{other}"), 0o644, &plan("True", version));
+    }
     for (at, answer) in [
         "{}\n".to_owned(),
         plan("True", "0123456789abcdef"),
@@ -1238,12 +1250,37 @@ fn a_pod_of_a_plan_starts_the_update_or_follows_the_one_that_runs() {
         "curl",
         &curl.replace(
             "case $url in\n",
-            &format!("case $url in\n*/plans/{name}) cat {root}/plan ;;\n"),
+            &format!("case $url in\n*/plans/{name}) cat {root}/plan ;;\n*/plans/*) cat {root}/${{url##*/}} ;;\n"),
         ),
     );
     let told = succeeded(&output(&mut updated.start(&prepare), "bash"));
-    assert_eq!(told, format!("waiting for Plan {name}\n").repeat(4));
+    let waiting = format!("waiting for Plan {name}\n");
+    let reason = "\"message\": \"its reason\"\n";
+    assert_eq!(told, [&waiting, &waiting, &waiting, reason, &waiting, reason].concat());
     machine.program("sleep", "#!/bin/bash\nexec /usr/bin/sleep \"$@\"\n");
+
+    // The pods that follow a failed one do not begin again what somebody rolled back.
+    let script = updated.script();
+    let id = script
+        .split_once("\"$STATE/update/id\")\" = ")
+        .unwrap()
+        .1
+        .split(' ')
+        .next()
+        .unwrap();
+    for (mark, text, reason) in [
+        ("rolled-back", id, "firelay-rollback ended this update"),
+        ("update.off", "", "firelay-rollback has not ended"),
+    ] {
+        machine.write(&format!("{STATE}/{mark}"), 0o600, text);
+        let refused = output(&mut updated.start(&upgrade), "bash");
+        assert!(
+            refused.status.code() == Some(1) && said(&refused).contains(reason),
+            "{refused:?}"
+        );
+        assert!(!machine.exists(&format!("{STATE}/update")));
+        std::fs::remove_file(machine.at(&format!("{STATE}/{mark}"))).unwrap();
+    }
 
     // The unit is started and the pod ends before the work begins.
     let systemctl = machine.read("/usr/local/bin/systemctl");

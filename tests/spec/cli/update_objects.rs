@@ -108,8 +108,10 @@ fn every_script_has_a_secret_and_a_plan_that_the_api_server_takes() {
             fs::read(desk.at(&format!("out/update/1/{name}.sh"))).unwrap(),
             "{name}"
         );
-        // Only the Secret of the same name is mounted, and only on the machine.
-        assert_eq!(secret["metadata"], plan["metadata"]);
+        // Only its own Secret is mounted, and only on the machine. It is another one for another script.
+        let [own, version] = [&plan["metadata"]["name"], &plan["spec"]["version"]].map(|text| text.as_str().unwrap());
+        assert_eq!(secret["metadata"]["name"], format!("{own}-{version}"));
+        assert_eq!(secret["immutable"], true);
         assert_eq!(plan["spec"]["secrets"].as_array().unwrap().len(), 1);
         assert_eq!(plan["spec"]["secrets"][0]["name"], secret["metadata"]["name"]);
         let node = if name == "MANIFESTS" { "cp1" } else { name };
@@ -170,8 +172,8 @@ fn steps_that_the_cluster_cannot_take_are_named() {
     let (desk, ran) = updated("external-etcd", &etcd, &FLAG);
     assert!(
         ran.stderr.ends_with(
-            "system-upgrade-controller takes steps 4 to 7 of ORDER: kubectl apply --server-side --filename out/update/1\n\
-             before that do steps 1 to 3 of ORDER yourself: etcd1 (no Node), etcd2 (no Node), etcd3 (no Node)\n"
+            "first do steps 1 to 3 of ORDER yourself: etcd1 (no Node), etcd2 (no Node), etcd3 (no Node)\n\
+             system-upgrade-controller takes steps 4 to 7 of ORDER: kubectl apply --server-side --filename out/update/1\n"
         ),
         "{ran:?}"
     );
@@ -179,7 +181,7 @@ fn steps_that_the_cluster_cannot_take_are_named() {
     let (desk, ran) = updated("local-endpoint", &[], &FLAG);
     assert!(
         ran.stderr
-            .ends_with("\nafter that do step 6 of ORDER yourself: burst (a pool)\n"),
+            .ends_with("\nthen do step 6 of ORDER yourself: burst (a pool)\n"),
         "{ran:?}"
     );
     assert_eq!(rolled(&objects(&desk)), order(&desk)[..5]);
@@ -188,7 +190,7 @@ fn steps_that_the_cluster_cannot_take_are_named() {
     let (desk, ran) = updated("ha-ubuntu", &[], &[FLAG, taint].concat());
     assert!(
         ran.stderr
-            .contains("\nafter that do steps 3 to 6 of ORDER yourself: cp2, worker-1, "),
+            .contains("\nthen do steps 3 to 6 of ORDER yourself: cp2, worker-1, "),
         "{ran:?}"
     );
     assert_eq!(objects(&desk).into_keys().collect::<Vec<_>>(), ["cp1", "cp3"]);

@@ -503,6 +503,10 @@ pub const PAGES: &[Page] = &[
                 "kubectl delete --filename out/update/1/worker-1.yaml",
                 Run("sed -i 's/maxPods: 80/maxPods: 90/' cluster.yaml && firelay update"),
             ),
+            (
+                "kubectl delete --filename out/update/1\n",
+                Run("sed -i 's/maxPods: 90/maxPods: 70/' cluster.yaml && firelay update"),
+            ),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
             ("kubectl drain worker-1", RUN),
