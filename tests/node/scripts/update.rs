@@ -1259,29 +1259,6 @@ fn a_pod_of_a_plan_starts_the_update_or_follows_the_one_that_runs() {
     assert_eq!(told, [&waiting, &waiting, &waiting, reason, &waiting, reason].concat());
     machine.program("sleep", "#!/bin/bash\nexec /usr/bin/sleep \"$@\"\n");
 
-    // The pods that follow a failed one do not begin again what somebody rolled back.
-    let script = updated.script();
-    let id = script
-        .split_once("\"$STATE/update/id\")\" = ")
-        .unwrap()
-        .1
-        .split(' ')
-        .next()
-        .unwrap();
-    for (mark, text, reason) in [
-        ("rolled-back", id, "firelay-rollback ended this update"),
-        ("update.off", "", "firelay-rollback has not ended"),
-    ] {
-        machine.write(&format!("{STATE}/{mark}"), 0o600, text);
-        let refused = output(&mut updated.start(&upgrade), "bash");
-        assert!(
-            refused.status.code() == Some(1) && said(&refused).contains(reason),
-            "{refused:?}"
-        );
-        assert!(!machine.exists(&format!("{STATE}/update")));
-        std::fs::remove_file(machine.at(&format!("{STATE}/{mark}"))).unwrap();
-    }
-
     // The unit is started and the pod ends before the work begins.
     let systemctl = machine.read("/usr/local/bin/systemctl");
     machine.stand_in("systemctl", "exit 0");
@@ -1314,6 +1291,36 @@ fn a_pod_of_a_plan_starts_the_update_or_follows_the_one_that_runs() {
     // A machine that the script refuses fails the pod.
     machine.write("/etc/firelay/kubeadm/join.yaml", 0o600, "another\n");
     assert_eq!(output(&mut updated.start(&upgrade), "bash").status.code(), Some(1));
+}
+
+/// The pods that follow a failed one do not begin again an update that somebody rolled back.
+#[test]
+fn a_pod_of_a_plan_leaves_a_machine_that_was_rolled_back() {
+    let cluster = Cluster::updated(&[&["--set", OLD][..], &ADDON].concat(), &ADDON);
+    let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+    let machine = &updated.machine;
+    let [_, upgrade] = updated.containers().try_into().unwrap();
+    let script = updated.script();
+    let id = script
+        .split_once("\"$STATE/update/id\")\" = ")
+        .unwrap()
+        .1
+        .split(' ')
+        .next()
+        .unwrap();
+    for (mark, text, reason) in [
+        ("rolled-back", id, "firelay-rollback ended this update"),
+        ("update.off", "", "firelay-rollback has not ended"),
+    ] {
+        machine.write(&format!("{STATE}/{mark}"), 0o600, text);
+        let refused = output(&mut updated.start(&upgrade), "bash");
+        assert!(
+            refused.status.code() == Some(1) && said(&refused).contains(reason),
+            "{refused:?}"
+        );
+        assert!(!machine.exists(&format!("{STATE}/update")));
+        std::fs::remove_file(machine.at(&format!("{STATE}/{mark}"))).unwrap();
+    }
 }
 
 /// The pod of a Plan tolerates the cordon: an evicted one would come back, and the drain would never end.
