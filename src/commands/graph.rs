@@ -6,13 +6,18 @@ use firelay_verify::{
     order::{self, Picture},
 };
 
-use super::{failure::Failure, streams, verify};
+use super::{failure::Failure, progress, streams, verify};
 use crate::cli::{Graph, GraphOutput};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
-    let tree = Tree::open_order(args.tree.path())?;
-    draw(args, &Picture::of(&tree))?;
+    let (tree, picture) = progress::during("reading the documents", || {
+        Tree::open_order(args.tree.path()).map(|tree| {
+            let picture = Picture::of(&tree);
+            (tree, picture)
+        })
+    })?;
+    draw(args, &picture)?;
     verify::undrawn(args.tree.path(), &order::unread(&tree))
 }
 

@@ -28,6 +28,7 @@ use self::{
 use super::{
     audit, clock,
     failure::Failure,
+    progress,
     project::Resolution,
     state::whole_second,
     streams, verify,
@@ -54,7 +55,7 @@ fn with_subject(
 ) -> Result<(), Failure> {
     let now = whole_second(clock::now()?);
     if let Some(out) = tree(&args.inputs)? {
-        let subject = of_tree(out, &args.inputs, now)?;
+        let subject = progress::during("reading the documents", || of_tree(out, &args.inputs, now))?;
         done(&subject, now)?;
         return verdict(&subject);
     }

@@ -14,6 +14,7 @@ use super::{
     assembly::{Assembly, for_each_node},
     failure::{Failure, shell_word},
     plan::{Secrets, assembled},
+    progress,
     project::Project,
 };
 use crate::{
@@ -36,7 +37,7 @@ pub fn run(args: &Diff) -> Result<(), Failure> {
         .into_iter()
         .try_for_each(|path| refuse_missing(path))?;
     let report = match (args.old.is_dir(), args.new.is_dir()) {
-        (true, true) => of_trees(&args.old, &args.new)?,
+        (true, true) => progress::during("comparing", || of_trees(&args.old, &args.new))?,
         (false, false) => of_specs(args)?,
         _ => {
             return Err(Failure::Usage(format!(

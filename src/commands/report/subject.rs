@@ -16,7 +16,7 @@ use super::{
         certs::{self, Credential, Dates, Inventory},
         check::{check_age, check_sizes},
         failure::Failure,
-        measure, plan,
+        measure, plan, progress,
         project::{Project, Resolution, load_profiles, print_findings, refusal},
         rendered::Rendered,
         state::{Applying, Rendering, State, Update, same_cluster},
@@ -103,7 +103,7 @@ pub(super) fn of_spec(
     let fetch = |path: &str| rendered.get(path, &args.tree);
     let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
     let catalogue = audit::catalogue(&project.plan, &bundle);
-    let machines = searched(&catalogue, &rendered, &args.tree)?;
+    let machines = progress::during("searching for secrets", || searched(&catalogue, &rendered, &args.tree))?;
     let exposure = audit::of_machines((&catalogue, &bundle), machines, &project.profiles);
     // Each excerpt is rendered alone: places that other findings hide are hidden in it, too.
     let found = [project.warnings.clone(), update.findings.clone()].concat();
@@ -113,7 +113,7 @@ pub(super) fn of_spec(
         out: args.tree.clone(),
         facts: facts(&project.plan),
         picture: Picture::of(&tree),
-        verified: check(&tree, now.max(bundle.issued_at)),
+        verified: progress::during("verifying", || check(&tree, now.max(bundle.issued_at))),
         diagnostics: [of_diagnostics(&source, &project.warnings, "check"), of_changes].concat(),
         manifest: rendered.manifest,
         catalogue,
