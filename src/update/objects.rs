@@ -73,7 +73,7 @@ pub struct Carried<'a> {
     pub file: &'a str,
     /// Its text.
     pub script: &'a str,
-    /// What has to be complete before.
+    /// Runs that have to be complete before.
     pub after: &'a [Run],
 }
 

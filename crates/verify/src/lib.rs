@@ -30,8 +30,8 @@ pub use cluster::{Cluster, variable};
 pub use finding::{Finding, Level};
 pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
 pub use manifest::{Described, Manifest};
-pub use parts::{PART, Verified, verify, verify_chosen, verify_parts};
-pub use tree::{Error, Fetch, MANIFEST, Tree, TreeFile};
+pub use parts::{Verified, verify, verify_chosen, verify_parts};
+pub use tree::{Error, Fetch, MANIFEST, PART, Tree, TreeFile};
 
 /// Facts in YAML that are built in.
 fn embedded<T: DeserializeOwned>(name: &str, text: &str) -> T {

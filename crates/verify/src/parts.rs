@@ -7,11 +7,8 @@ use time::OffsetDateTime;
 use super::{
     Finding, Manifest, Tree,
     check::{Chosen, Seen, part},
-    tree::{Error, Fetch, file, manifest, parsed},
+    tree::{Error, Fetch, PART, file, manifest, parsed},
 };
-
-/// The number of machines per part, besides those that every part needs.
-pub const PART: usize = 64;
 
 /// Roles whose machines define cluster-wide facts.
 const SERVERS: [&str; 2] = ["control-plane", "etcd"];

@@ -14,9 +14,11 @@ use super::{
     digest::sha256_hex,
     machine::Bytes,
     manifest::{Described, Manifest},
-    parts::PART,
     unpack::{self, Pool},
 };
+
+/// The number of machines that are read together, besides those that every part needs.
+pub const PART: usize = 64;
 
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";

@@ -94,7 +94,7 @@ impl Written {
         }))
     }
 
-    /// What the cluster does itself, and what it leaves to the operator.
+    /// The steps of the cluster, and those of the operator.
     pub(super) fn text(&self, scripts: &str) -> String {
         let (all, taken) = (self.steps.len(), &self.taken);
         let command = match taken.is_empty() {

@@ -1384,7 +1384,7 @@ fn shellcheck_has_nothing_against_the_scripts() {
     }
 }
 
-/// What waits for the step before, and the drain that leaves the pods of Plans.
+/// The wait for the steps before, and the drain that leaves the pods of Plans.
 #[test]
 fn shellcheck_has_nothing_against_plans() {
     let cluster = Cluster::updated(&[&["--set", OLD][..], &ADDON].concat(), &ADDON);

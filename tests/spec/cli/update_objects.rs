@@ -78,7 +78,7 @@ fn run(plan: &Value) -> String {
     format!("{}={}", text(&plan["metadata"]["name"]), text(&plan["spec"]["version"]))
 }
 
-/// What a Plan waits for.
+/// The runs for which a Plan waits.
 fn waits(plan: &Value) -> Vec<String> {
     let Some(text) = plan["spec"]["prepare"]["args"][0].as_str() else {
         return Vec::new();
