@@ -10,6 +10,7 @@ use crate::{
     delivery::ManifestFile,
     plan::Plan,
     profile::{PlatformProfile, Profiles, Store},
+    secret::Secret,
     secrets::Bundle,
     spec::DeliveryForm,
 };
@@ -125,8 +126,13 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, names, plan.etcd.external))
 }
 
-/// One machine's files, searched. The readable document represents its compressed forms.
-pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -> Option<MachineFiles> {
+/// One machine's files, searched. The readable document represents its compressed forms. `made` are lines of certificates and
+/// keys that were made for this machine.
+pub(super) fn searched(
+    catalogue: &Catalogue,
+    files: &[(ManifestFile, &[u8])],
+    made: &[Secret<String>],
+) -> Option<MachineFiles> {
     let entries = files
         .iter()
         .map(|(file, _)| serde_json::from_value(serde_json::to_value(file)?));
@@ -134,7 +140,8 @@ pub(super) fn searched(catalogue: &Catalogue, files: &[(ManifestFile, &[u8])]) -
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
     for (file, bytes) in files {
         let same = readable(&machine.files, file).map(|own| Arc::clone(&own.contents));
-        let contents = same.unwrap_or_else(|| Contents::read(catalogue, bytes).into());
+        let made = made.iter().map(|line| line.expose().as_str());
+        let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, bytes).into());
         let path = file.path.clone();
         machine.files.push(Document { path, contents });
     }

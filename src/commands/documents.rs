@@ -5,9 +5,15 @@ use time::OffsetDateTime;
 use super::{assembly::Assembly, failure::Failure, project::Project};
 use crate::{
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
+    node::on_one_line,
+    pki::NodePki,
     plan::NodePlan,
+    secret::Secret,
     tree::network_boot,
 };
+
+/// The begin of the first and last line of each PEM block (RFC 7468).
+const BORDER: &str = "-----";
 
 /// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type TreeFile = (ManifestFile, Vec<u8>);
@@ -19,6 +25,8 @@ pub(super) struct Documents<'n> {
     pub(super) artifact: Artifact,
     /// When the first of its certificates ends.
     pub(super) ends: OffsetDateTime,
+    /// The lines of its certificates and keys, as they are in the document.
+    pub(super) made: Vec<Secret<String>>,
 }
 
 impl<'n> Documents<'n> {
@@ -32,6 +40,7 @@ impl<'n> Documents<'n> {
             boot: assembly.pxe_files(node, &artifact)?,
             artifact,
             ends: pki.expires,
+            made: made(&pki),
         })
     }
 
@@ -52,6 +61,17 @@ impl<'n> Documents<'n> {
             .chain(boot)
             .collect()
     }
+}
+
+/// The lines with the base64 of PEM files.
+fn made(pki: &NodePki) -> Vec<Secret<String>> {
+    let texts = pki.files.iter().map(|file| on_one_line(file.content.expose()));
+    let pem = texts.filter(|text| text.starts_with(BORDER));
+    let lines = pem.flat_map(|text| {
+        let lines = text.lines().filter(|line| !line.starts_with(BORDER));
+        lines.map(|line| Secret::new(line.to_owned())).collect::<Vec<_>>()
+    });
+    lines.collect()
 }
 
 /// Files that belong to no single node.

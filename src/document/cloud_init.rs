@@ -1,7 +1,11 @@
 //! cloud-init, in the subset that 22.4 to 26.2 read alike and without deprecation warnings.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
+use firelay_base::memo::Memo;
 use serde::Serialize;
 
 use super::{Compression, Document, Error, layout};
@@ -26,13 +30,35 @@ impl Document for CloudInit {
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
         layout::check(files, &[])?;
-        let config = firelay_yaml::emit(&CloudConfig::new(files, compression))?;
-        let document = format!("#cloud-config\n{config}");
+        let document = text(files, compression)?;
         match compression {
             Compression::None => Ok(document),
             Compression::Inner => wrap(&document),
         }
     }
+}
+
+/// The text of [`CloudConfig`].
+fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
+    let mut text = format!("#cloud-config\n{}", firelay_yaml::emit(&CloudConfig::head(files))?);
+    for (number, (path, mode, content)) in files.contents().enumerate() {
+        text.push_str(if number == 0 { "write_files:\n" } else { "" });
+        text.push_str(&*item(path, mode, content, compression)?);
+    }
+    let runcmd = run_commands(files);
+    if !runcmd.is_empty() {
+        text.push_str(&firelay_yaml::emit(&Tail { runcmd })?);
+    }
+    Ok(text)
+}
+
+/// The text of an item of `write_files`. Machines share most files, and writing YAML takes longer than compressing it.
+fn item(path: String, mode: u32, content: &str, compression: Compression) -> Result<Arc<String>, Error> {
+    static ITEMS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
+    let name = format!("{path} {mode:o} {compression:?}");
+    ITEMS.try_of(&name, content.as_bytes(), || {
+        Ok(firelay_yaml::emit(&[WriteFile::new(path, mode, content, compression)])?)
+    })
 }
 
 /// A MIME message whose only part is the gzipped document: plain text for the platform, and unpacked by cloud-init itself
@@ -77,7 +103,17 @@ pub(super) struct CloudConfig<'a> {
 }
 
 impl<'a> CloudConfig<'a> {
-    pub(super) fn new(files: &'a NodeFiles, compression: Compression) -> Self {
+    /// The whole of it, with texts as they are.
+    pub(super) fn new(files: &'a NodeFiles) -> Self {
+        Self {
+            write_files: write_files(files),
+            runcmd: run_commands(files),
+            ..Self::head(files)
+        }
+    }
+
+    /// All before the files.
+    fn head(files: &'a NodeFiles) -> Self {
         let hostname = files.hostname.as_deref();
         Self {
             hostname,
@@ -87,10 +123,16 @@ impl<'a> CloudConfig<'a> {
             ssh_authorized_keys: &files.ssh_authorized_keys,
             users: users(&files.users),
             bootcmd: boot_commands(files),
-            write_files: write_files(files, compression),
-            runcmd: run_commands(files),
+            write_files: Vec::new(),
+            runcmd: Vec::new(),
         }
     }
+}
+
+/// All after the files.
+#[derive(Serialize)]
+struct Tail {
+    runcmd: Vec<Command>,
 }
 
 #[derive(Serialize)]
@@ -247,11 +289,10 @@ impl<'a> WriteFile<'a> {
     }
 }
 
-fn write_files(files: &NodeFiles, compression: Compression) -> Vec<WriteFile<'_>> {
-    files
-        .contents()
-        .map(|(path, mode, content)| WriteFile::new(path, mode, content, compression))
-        .collect()
+fn write_files(files: &NodeFiles) -> Vec<WriteFile<'_>> {
+    let item = |(path, mode, content)| WriteFile::new(path, mode, content, Compression::None);
+    let contents = files.contents().map(|(path, mode, content)| (path, mode, &**content));
+    contents.map(item).collect()
 }
 
 fn octal(mode: u32) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Compression, Error, cloud_init::CloudConfig, layout};
+use super::{Error, cloud_init::CloudConfig, layout};
 use crate::node::NodeFiles;
 
 /// Merge rule of each part: lists are appended to, existing keys stay. cloud-init's default would replace the list of an
@@ -16,7 +16,7 @@ const START: &str = "runcmd";
 /// them around the parts of others.
 pub fn parts(files: &NodeFiles) -> Result<[(&'static str, String); 2], Error> {
     layout::check(files, &[])?;
-    let config = serde_json::to_value(CloudConfig::new(files, Compression::None));
+    let config = serde_json::to_value(CloudConfig::new(files));
     let (start, files) = match config.expect("structs of texts are JSON") {
         Value::Object(config) => config.into_iter().partition(|(key, _)| key == START),
         _ => (Map::new(), Map::new()),

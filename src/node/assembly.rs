@@ -153,7 +153,7 @@ fn staged(file: &PkiFile) -> NodeFile {
 /// PEM with the base64 of each block on one line. Line breaks at every 64th character are at different offsets in each
 /// certificate, and prevent gzip from compressing their common parts: 2 % of a document. Every reader on a node accepts
 /// it (docs/adr/0008-pem-on-one-line.md).
-fn on_one_line(pem: &str) -> String {
+pub fn on_one_line(pem: &str) -> String {
     let mut text = String::with_capacity(pem.len());
     for line in pem.lines() {
         let border = line.starts_with("-----");

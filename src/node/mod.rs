@@ -26,7 +26,7 @@ pub mod tools;
 pub mod units;
 pub mod update;
 
-pub use assembly::{Shared, assemble};
+pub use assembly::{Shared, assemble, on_one_line};
 pub use boot::{ARTIFACTS, MANIFESTS, fetched_manifests};
 pub use error::Error;
 pub use model::*;

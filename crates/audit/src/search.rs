@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use x509_parser::{
     certificate::X509Certificate,
     prelude::{FromDer, SubjectPublicKeyInfo},
@@ -21,6 +22,24 @@ impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         Self::read_after(catalogue, &[], bytes).contents.as_ref().clone()
+    }
+
+    /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
+    /// the catalogue alone. Guessing what they might be takes most of the time of a search.
+    pub fn read_beside<'l>(catalogue: &Catalogue, made: impl IntoIterator<Item = &'l str>, bytes: &[u8]) -> Self {
+        let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Zeroizing::new(Vec::new()), bytes);
+        rest.reserve(bytes.len());
+        for line in made {
+            if let Some(at) = memmem::find(left, line.as_bytes()) {
+                own.known(&[], line.as_bytes());
+                rest.extend_from_slice(&left[..at]);
+                left = &left[at + line.len()..];
+            }
+        }
+        rest.extend_from_slice(left);
+        let mut contents = Self::read(catalogue, &rest);
+        contents.add(&[], &own.contents);
+        contents
     }
 
     /// The same, where a file of the same machine may be packed in this one.

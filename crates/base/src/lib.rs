@@ -1,7 +1,8 @@
-//! Values and files that all other packages use: secrets, encodings and digests, files that are written whole, and tables.
+//! Values and files that all other packages use: secrets, encodings and digests, files that are written whole, results that are kept, and tables.
 
 pub mod disk;
 pub mod encoding;
+pub mod memo;
 pub mod secret;
 pub mod table;
 

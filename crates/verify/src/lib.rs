@@ -14,7 +14,6 @@ pub mod graph;
 mod kinds;
 mod machine;
 mod manifest;
-mod memo;
 pub mod order;
 mod parts;
 mod provided;

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use firelay_base::memo::Memo;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Building, Laid, encoding};
-use crate::{What, memo::Memo};
+use crate::What;
 
 /// Keys with files or units, as cloud-init reads them.
 #[derive(Debug, Default, Deserialize)]

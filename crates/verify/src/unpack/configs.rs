@@ -1,8 +1,9 @@
 //! Configuration for programs of Kubernetes among the files of a machine.
 
+use firelay_base::memo::Memo;
 use serde_json::Value;
 
-use crate::{Config, Finding, Machine, memo::Memo, provided::PROVIDED};
+use crate::{Config, Finding, Machine, provided::PROVIDED};
 
 /// Objects for the API server, which judges them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";

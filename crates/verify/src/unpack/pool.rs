@@ -5,10 +5,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use firelay_base::memo::Memo;
 use serde_json::Value;
 
 use super::Documents;
-use crate::{Bytes, memo::Memo};
+use crate::Bytes;
 
 /// Keeps equal bytes once, and parses them once: most files are the same on every node.
 #[derive(Debug, Default)]

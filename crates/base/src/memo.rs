@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    convert::Infallible,
     hash::{BuildHasher, RandomState},
     sync::{Arc, PoisonError, RwLock},
 };
@@ -9,7 +10,7 @@ use std::{
 /// Results by their input. The result of a first occurrence is not kept: most inputs that differ between machines never
 /// repeat.
 #[derive(Debug)]
-pub(crate) struct Memo<V> {
+pub struct Memo<V> {
     hasher: RandomState,
     kept: RwLock<HashMap<u64, Option<Kept<V>>>>,
 }
@@ -33,15 +34,21 @@ impl<V> Default for Memo<V> {
 
 impl<V> Memo<V> {
     /// The result for these very bytes under this name.
-    pub(crate) fn of(&self, name: &str, bytes: &[u8], compute: impl FnOnce() -> V) -> Arc<V> {
+    pub fn of(&self, name: &str, bytes: &[u8], compute: impl FnOnce() -> V) -> Arc<V> {
+        let Ok(value) = self.try_of(name, bytes, || Ok::<_, Infallible>(compute()));
+        value
+    }
+
+    /// The same for a computation that may fail; an error is not kept.
+    pub fn try_of<E>(&self, name: &str, bytes: &[u8], compute: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         let hash = self.hasher.hash_one((name, bytes));
         let is_same = |kept: &&Kept<V>| kept.bytes == bytes && kept.name == name;
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = kept.get(&hash).and_then(Option::as_ref).filter(is_same) {
-            return kept.value.clone();
+            return Ok(kept.value.clone());
         }
         drop(kept);
-        let value = Arc::new(compute());
+        let value = Arc::new(compute()?);
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         match kept.entry(hash) {
             Entry::Vacant(first) => drop(first.insert(None)),
@@ -53,6 +60,6 @@ impl<V> Memo<V> {
                 });
             }
         }
-        value
+        Ok(value)
     }
 }
