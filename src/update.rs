@@ -266,6 +266,7 @@ fn units(change: &Change<'_>) -> String {
     for (folder, unit) in [
         (ETCD_CERTIFICATES, "etcd.service"),
         ("/etc/firelay/kubelet/", "kubelet.service"),
+        ("/etc/firelay/pki/ca.crt", "kubelet.service"),
     ] {
         if changes_below(change, folder) {
             lines.insert(format!("restart {unit}\n"));
