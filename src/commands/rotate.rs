@@ -27,6 +27,9 @@ const UPDATE: &str = "firelay update, run its scripts in their order, then firel
 /// Of people and programs outside the cluster.
 const HAND_OUT: &str =
     "hand out the kubeconfigs of this step: admin.kubeconfig of the tree, and those of firelay kubeconfig anew";
+/// The CAs of servers of aggregated APIs. API servers add theirs, and take none away (`combineCertLists`,
+/// pkg/controlplane/controller/clusterauthenticationtrust).
+const AGGREGATED: &str = "extension-apiserver-authentication";
 /// The flag of the steps after which an old key is refused.
 const UNUSED: &str = "--old-key-unused";
 /// The flag of the step after which an old CA is not enough.
@@ -374,8 +377,13 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::Encryption, _) => ("the old key is gone", vec![UPDATE.to_owned()], ""),
         (KeyKind::Authorities, 1) => (
             "machines trust new CAs as well; the old ones sign",
-            vec![UPDATE.to_owned(), restart(args), HAND_OUT.to_owned()],
-            "every machine has the step, and all pods and kubeconfigs have both CAs: with --new-key-trusted",
+            vec![
+                UPDATE.to_owned(),
+                "wait until the ConfigMap kube-root-ca.crt has two certificates in every namespace".to_owned(),
+                restart(args),
+                HAND_OUT.to_owned(),
+            ],
+            "every machine has the step, and all pods and kubeconfigs have both CAs (docs/rotate.md): with --new-key-trusted",
         ),
         (KeyKind::Authorities, 2) => (
             "the new CAs sign, and machines get new keys and certificates; the old CAs are trusted still",
@@ -384,9 +392,20 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
                 "create the machines of pools anew, after the control planes".to_owned(),
                 HAND_OUT.to_owned(),
             ],
-            "every machine has the step, and nothing shows a certificate of the old CAs: with --old-key-unused",
+            "every machine has the step, and no kubelet, person or program has a certificate of the old CAs (docs/rotate.md): with \
+             --old-key-unused",
         ),
-        (KeyKind::Authorities, _) => ("the old CAs are refused", vec![UPDATE.to_owned()], ""),
+        (KeyKind::Authorities, _) => (
+            "the old CAs are refused",
+            vec![
+                UPDATE.to_owned(),
+                format!(
+                    "{} --namespace kube-system delete configmap {AGGREGATED}",
+                    kubectl(args)
+                ),
+            ],
+            "",
+        ),
     };
     let of = kind.steps();
     Ok(Step {
