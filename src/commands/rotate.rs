@@ -389,7 +389,8 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
             "the new CAs sign, and machines get new keys and certificates; the old CAs are trusted still",
             vec![
                 UPDATE.to_owned(),
-                "create the machines of pools anew, after the control planes".to_owned(),
+                "create machines that join with a token anew, after the control planes; firelay secrets token makes the token valid again"
+                    .to_owned(),
                 HAND_OUT.to_owned(),
             ],
             "every machine has the step, and no kubelet, person or program has a certificate of the old CAs (docs/rotate.md): with \

@@ -129,6 +129,7 @@ fn cas_go_to_their_end_one_step_after_the_other() {
             assert_eq!(ran.stderr.contains("  next: "), step < 3, "{ran:?}");
             let forgets = "delete configmap extension-apiserver-authentication";
             assert_eq!(ran.stderr.contains(forgets), step == 3, "{ran:?}");
+            assert_eq!(ran.stderr.contains("firelay secrets token makes"), step == 2, "{ran:?}");
             refused(&desk, rotate, 3, "its last step was not rendered (FL1103)");
             if step < 3 {
                 refused(&desk, &["render"], 3, "error[FL1222]");
