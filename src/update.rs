@@ -18,7 +18,7 @@ use firelay_verify::{Entry, Machine, What};
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, handler,
+        Configuration, Handler, MachineChange, authorities, handler,
         registration::{self, Binary, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
@@ -266,6 +266,7 @@ fn units(change: &Change<'_>) -> String {
     for (folder, unit) in [
         (ETCD_CERTIFICATES, "etcd.service"),
         ("/etc/firelay/kubelet/", "kubelet.service"),
+        ("/etc/firelay/pki/ca.crt", "kubelet.service"),
     ] {
         if changes_below(change, folder) {
             lines.insert(format!("restart {unit}\n"));
@@ -351,6 +352,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         restart_etcd: restart.iter().any(etcd) || has("etcd"),
         certificates: has("certificates"),
         etcd_certificates: changes_below(change, ETCD_CERTIFICATES),
+        signs_anew: authorities::signs_anew(change.old, change.new),
         restart: restart.into_iter().filter(|unit| !etcd(unit)).collect(),
         boot_steps: named(|handler| match handler {
             Handler::Step(step) => Some(step),

@@ -6,7 +6,7 @@ use firelay_verify::{Entry, Machine, What};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Handler, handler, registration};
+use super::{Handler, authorities, handler, registration};
 
 /// Fields of one file that are listed.
 const FIELDS: usize = 6;
@@ -92,7 +92,11 @@ pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &FieldCha
     let entries = paths
         .into_iter()
         .filter_map(|path| match (before.get(path), after.get(path)) {
-            (Some(before), Some(after)) => changed(new, path, (before, after), is_secret),
+            (Some(before), Some(after)) => changed((old, new), path, (before, after), is_secret),
+            (None, Some(_)) if path == authorities::SIGNING => Some(FileChange {
+                handlers: BTreeSet::from([Handler::Certificates]),
+                ..change(path, "added")
+            }),
             (None, Some(_)) => Some(change(path, "added")),
             _ => Some(change(path, "removed")),
         });
@@ -124,7 +128,7 @@ fn change(path: &str, kind: &'static str) -> FileChange {
 }
 
 fn changed(
-    machine: &Machine,
+    machines: (&Machine, &Machine),
     path: &str,
     (old, new): (&Entry, &Entry),
     is_secret: &impl Fn(&str, &FieldChange) -> bool,
@@ -143,8 +147,11 @@ fn changed(
                     .position(|(one, other)| one != other)
                     .map(|line| line + 1);
                 fields = content(path, before, after);
-                handlers = registration::handlers(path, before, after, registration::runs_etcd(machine));
+                handlers = registration::handlers(path, before, after, registration::runs_etcd(machines.1));
             }
+            handlers = authorities::handler(path, machines.0, machines.1)
+                .map(|handler| BTreeSet::from([handler]))
+                .or(handlers);
             let hides = |change: &FieldChange| {
                 let named = change.field.to_lowercase();
                 let values = change.old.iter().chain(&change.new);

@@ -2,6 +2,7 @@
 //!
 //! A file's handler, what a running machine does when the file changes, is data: `templates/update.yaml`.
 
+pub mod authorities;
 mod configuration;
 mod files;
 mod handlers;

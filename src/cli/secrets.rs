@@ -32,6 +32,8 @@ pub enum RotationKind {
     ServiceAccount,
     /// The key of encryption at rest: 3 steps
     Encryption,
+    /// The CAs, and all keys and certificates of machines with them: 3 steps
+    Ca,
 }
 
 /// `secrets rotate`.
@@ -52,9 +54,13 @@ pub struct SecretsRotate {
     /// Only leaf keys of this machine; may be repeated
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
-    /// Before the last step of service-account and encryption: confirm that no token and no stored object needs the old key
+    /// Before the last step of service-account, encryption and ca: confirm that no token, no stored object and no kubelet needs the
+    /// old key
     #[arg(long)]
     pub old_key_unused: bool,
+    /// Before the second step of ca: confirm that all pods and kubeconfigs have both CAs
+    #[arg(long)]
+    pub new_key_trusted: bool,
     /// The tree of the last render; it must contain no update scripts
     #[arg(short, long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,

@@ -48,7 +48,8 @@ impl<'a> Assembly<'a> {
             plan,
             credentials: JoinCredentials {
                 token: bundle.bootstrap_token.clone(),
-                ca_cert_hash: pki::ca_cert_hash(&authorities),
+                ca_cert_hashes: pki::ca_cert_hashes(bundle).map_err(|error| secrets(&error))?,
+                signing_file: bundle.has_rotated_authorities(),
             },
             encryption_keys: bundle.encryption_keys(),
             phases: addons::phases(plan, &certificates)?,

@@ -198,7 +198,7 @@ pub fn placeholder(plan: &Plan) -> Result<Bundle, Failure> {
     Ok(Bundle::create(&request(plan), PLACEHOLDER_ISSUED_AT, &mut fill)?)
 }
 
-fn request(plan: &Plan) -> BundleRequest {
+pub(super) fn request(plan: &Plan) -> BundleRequest {
     BundleRequest {
         cluster: plan.name.clone(),
         algorithm: plan.pki.algorithm,

@@ -150,6 +150,13 @@ fn generations(bundle: &Bundle) -> Vec<KnownSecret> {
         let value = Secret::new(unbase64(key.expose()).unwrap_or_default());
         KnownSecret::new(Exposure::Administers, ENCRYPTION_KEY, Holder::ControlPlanes, value)
     });
+    // Those of the other CAs are on no machine: before the switch they sign nothing, and afterwards nothing more.
+    let authorities = bundle.other_authorities().into_iter();
+    let authorities = authorities.flat_map(|own| [&own.kubernetes, &own.etcd, &own.front_proxy]);
+    let authorities = authorities.filter_map(|root| {
+        KnownSecret::of_authority(&root.certificate, Holder::Nobody, secret_part(root.key.expose())?)
+    });
+    let authorities: Vec<_> = authorities.collect();
     let account = match bundle.rotating() {
         Some(Keys::ServiceAccount(own)) => secret_part(own.key().key.expose()),
         _ => None,
@@ -161,7 +168,7 @@ fn generations(bundle: &Bundle) -> Vec<KnownSecret> {
         let joins = bootstrap_token();
         KnownSecret::new(joins.exposure, joins.title.as_str(), Holder::Nobody, value)
     });
-    keys.chain(account).chain(token).collect()
+    keys.chain(account).chain(token).chain(authorities).collect()
 }
 
 /// Keys from the seed that belong to no machine.

@@ -57,7 +57,8 @@ impl<'a> Preview<'a> {
             plan,
             credentials: JoinCredentials {
                 token: Secret::new(bundle.token.to_owned()),
-                ca_cert_hash: bundle.hash.to_owned(),
+                ca_cert_hashes: vec![bundle.hash.to_owned()],
+                signing_file: false,
             },
             encryption_keys: vec![(ENCRYPTION_KEY.to_owned(), Secret::new(bundle.encryption_key.to_owned()))],
             phases: addons::phases(plan, &AddonCertificates::new())?,

@@ -7,7 +7,7 @@ use firelay_yaml::duration;
 use time::OffsetDateTime;
 
 use super::{
-    bundle::{bundle_path, replace_bundle},
+    bundle::{bundle_path, replace_bundle, request},
     failure::{Failure, shell_word},
     project::Project,
     state::{State, refuse_foreign},
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cli::{RotationKind, SecretsRotate},
     plan::Plan,
-    record::{Record, listed},
+    record::{MachineRecord, Record, listed},
     secrets::{Bundle, Generation, KeyKind, Keys},
     spec::JoinIdentity,
     tree::{Role, TreeReader, is_update},
@@ -24,6 +24,16 @@ use crate::{
 
 /// How machines take a step.
 const UPDATE: &str = "firelay update, run its scripts in their order, then firelay update --done";
+/// Of people and programs outside the cluster.
+const HAND_OUT: &str =
+    "hand out the kubeconfigs of this step: admin.kubeconfig of the tree, and those of firelay kubeconfig anew";
+/// The CAs of servers of aggregated APIs. API servers add theirs, and take none away (`combineCertLists`,
+/// pkg/controlplane/controller/clusterauthenticationtrust).
+const AGGREGATED: &str = "extension-apiserver-authentication";
+/// The flag of the steps after which an old key is refused.
+const UNUSED: &str = "--old-key-unused";
+/// The flag of the step after which an old CA is not enough.
+const TRUSTED: &str = "--new-key-trusted";
 /// How record and tree learn of a step that asks nothing of running machines.
 const RENDER: &str = "firelay render";
 
@@ -36,6 +46,7 @@ pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     refuse_flags(args)?;
     refuse_useless(args, &project, &bundle)?;
     refuse_second(args.keys, &bundle)?;
+    refuse_tokens(args.keys, &project.plan)?;
     refuse_early(args, &state, &bundle)?;
     let step = go(args, &mut bundle, &project.plan)?;
     replace_bundle(&bundle_path(&args.inputs), &bundle)?;
@@ -49,6 +60,7 @@ fn keys_of(kind: RotationKind) -> Option<KeyKind> {
         RotationKind::Token => Some(KeyKind::Token),
         RotationKind::ServiceAccount => Some(KeyKind::ServiceAccount),
         RotationKind::Encryption => Some(KeyKind::Encryption),
+        RotationKind::Ca => Some(KeyKind::Authorities),
     }
 }
 
@@ -67,9 +79,14 @@ fn refuse_flags(args: &SecretsRotate) -> Result<(), Failure> {
             "--node takes leaves of one machine, and {kind} are of the whole cluster"
         )));
     }
-    if args.old_key_unused && !matches!(args.keys, RotationKind::ServiceAccount | RotationKind::Encryption) {
+    if args.old_key_unused && matches!(args.keys, RotationKind::Leaves | RotationKind::Token) {
         return Err(Failure::Usage(format!(
-            "--old-key-unused is for the last step of service-account and of encryption, not for {kind}"
+            "--old-key-unused is for the last step of service-account, encryption and ca, not for {kind}"
+        )));
+    }
+    if args.new_key_trusted && args.keys != RotationKind::Ca {
+        return Err(Failure::Usage(format!(
+            "--new-key-trusted is for the second step of ca, not for {kind}"
         )));
     }
     Ok(())
@@ -127,10 +144,29 @@ fn refuse_second(kind: RotationKind, bundle: &Bundle) -> Result<(), Failure> {
     }
 }
 
-/// Control planes that something else created.
-fn adopted(record: &Record) -> impl Iterator<Item = &str> {
+/// A kubelet that joined with a token has a certificate of the cluster. Pools and workers are created anew for another one, after the control
+/// planes. The kubelet of a control plane would get one of the old CA again, by a controller manager that has not changed yet.
+fn refuse_tokens(kind: RotationKind, plan: &Plan) -> Result<(), Failure> {
+    let joins = |node: &&crate::plan::NodePlan| node.roles.control_plane && node.identity == JoinIdentity::Token;
+    match plan.nodes.iter().find(joins).filter(|_| kind == RotationKind::Ca) {
+        None => Ok(()),
+        Some(node) => Err(Failure::Refused(format!(
+            "control plane {} joins with a token: no step gives its kubelet a certificate of the new CA (FL1105)\n  \
+             = help: write join: {{ identity: certificate }}, and replace the machines one at a time before",
+            node.name
+        ))),
+    }
+}
+
+/// Machines that something else created and whose keys of a kind change: all of them have CAs, and control planes alone the others.
+fn adopted(record: &Record, kind: RotationKind) -> impl Iterator<Item = &str> {
+    let concerns = move |own: &MachineRecord| match kind {
+        RotationKind::Ca => true,
+        RotationKind::ServiceAccount | RotationKind::Encryption => own.roles.contains(&Role::ControlPlane),
+        RotationKind::Leaves | RotationKind::Token => false,
+    };
     let own = record.machines.iter();
-    let own = own.filter(|(_, own)| own.is_adopted() && own.roles.contains(&Role::ControlPlane));
+    let own = own.filter(move |(_, own)| own.is_adopted() && concerns(own));
     own.map(|(name, _)| name.as_str())
 }
 
@@ -153,14 +189,14 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "if it runs: firelay founded; if not, make a new bundle: firelay secrets new".to_owned(),
         );
     }
-    let adopted: Vec<_> = adopted(record).collect();
-    if !adopted.is_empty() && matches!(args.keys, RotationKind::ServiceAccount | RotationKind::Encryption) {
+    let adopted: Vec<_> = adopted(record, args.keys).collect();
+    if !adopted.is_empty() {
         return early(
             format!(
                 "no script brings it to {}, which firelay did not create",
                 listed(&adopted)
             ),
-            "replace these control planes first, one at a time: docs/adopt.md".to_owned(),
+            "replace these machines first, one at a time: docs/adopt.md".to_owned(),
         );
     }
     if record.bundle != bundle.fingerprint() {
@@ -193,25 +229,41 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
-    match bundle.rotating().and_then(unused).filter(|_| !args.old_key_unused) {
-        Some((missing, help)) => early(
+    let confirms = |flag: &str| match flag {
+        TRUSTED => args.new_key_trusted,
+        _ => args.old_key_unused,
+    };
+    match bundle.rotating().and_then(unconfirmed).filter(|own| !confirms(own.2)) {
+        Some((missing, help, flag)) => early(
             missing.to_owned(),
-            format!("{help} (docs/rotate.md), then call it with --old-key-unused"),
+            format!("{help} (docs/rotate.md), then call it with {flag}"),
         ),
         None => Ok(()),
     }
 }
 
-/// The machines that may still need the old key before the step that removes it, and the remedy.
-fn unused(keys: &Keys) -> Option<(&'static str, &'static str)> {
+/// Users of keys that no machine of the record shows, before the step that would break them: the reason, the remedy and the flag.
+fn unconfirmed(keys: &Keys) -> Option<(&'static str, &'static str, &'static str)> {
     match keys {
         Keys::ServiceAccount(Generation::Previous(_)) => Some((
             "tokens of the old key that are in use still would be refused",
             "wait a day for those of pods, and make those of Secrets and of `kubectl create token` anew",
+            UNUSED,
         )),
         Keys::EncryptionKey(Generation::Previous(_)) => Some((
             "objects that nobody has written since are encrypted with the old key, and would be lost with it",
             "write them all again",
+            UNUSED,
+        )),
+        Keys::Authorities(Generation::Next(_)) => Some((
+            "pods and kubeconfigs that know only the old CA would refuse the API servers' new certificates",
+            "restart all pods, and hand out kubeconfigs with both CAs",
+            TRUSTED,
+        )),
+        Keys::Authorities(Generation::Previous(_)) => Some((
+            "kubelets and people with certificates of the old CA would be refused",
+            "create the machines of pools anew, and hand out kubeconfigs of the new CA",
+            UNUSED,
         )),
         _ => None,
     }
@@ -277,7 +329,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
     };
     let last = bundle.previous_token().and_then(|token| token.expose().split_once('.'));
     let last = last.map(|(id, _)| id.to_owned());
-    let number = bundle.rotate(kind, &mut getrandom::fill)?;
+    let number = bundle.rotate(kind, &request(plan), OffsetDateTime::now_utc(), &mut getrandom::fill)?;
     let (does, now, next) = match (kind, number) {
         (KeyKind::Token, 1) => (
             "documents get a new bootstrap token; running machines need nothing",
@@ -323,6 +375,38 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
             "all of them were written again: with --old-key-unused",
         ),
         (KeyKind::Encryption, _) => ("the old key is gone", vec![UPDATE.to_owned()], ""),
+        (KeyKind::Authorities, 1) => (
+            "machines trust new CAs as well; the old ones sign",
+            vec![
+                UPDATE.to_owned(),
+                "wait until the ConfigMap kube-root-ca.crt has two certificates in every namespace".to_owned(),
+                restart(args),
+                HAND_OUT.to_owned(),
+            ],
+            "every machine has the step, and all pods and kubeconfigs have both CAs (docs/rotate.md): with --new-key-trusted",
+        ),
+        (KeyKind::Authorities, 2) => (
+            "the new CAs sign, and machines get new keys and certificates; the old CAs are trusted still",
+            vec![
+                UPDATE.to_owned(),
+                "create machines that join with a token anew, after the control planes; firelay secrets token makes the token valid again"
+                    .to_owned(),
+                HAND_OUT.to_owned(),
+            ],
+            "every machine has the step, and no kubelet, person or program has a certificate of the old CAs (docs/rotate.md): with \
+             --old-key-unused",
+        ),
+        (KeyKind::Authorities, _) => (
+            "the old CAs are refused",
+            vec![
+                UPDATE.to_owned(),
+                format!(
+                    "{} --namespace kube-system delete configmap {AGGREGATED}",
+                    kubectl(args)
+                ),
+            ],
+            "",
+        ),
     };
     let of = kind.steps();
     Ok(Step {
@@ -370,6 +454,15 @@ fn token_command(args: &SecretsRotate, bundle: &Bundle, plan: &Plan) -> String {
     format!(
         "firelay secrets token --secrets {path}{identities} --ttl {ttl} | {} apply -f -",
         kubectl(args)
+    )
+}
+
+/// Pods read the CA once, at their start. The command is that of Kubernetes' page on rotating CAs, for all kinds at once.
+fn restart(args: &SecretsRotate) -> String {
+    let kubectl = kubectl(args);
+    format!(
+        "{kubectl} get deployments,daemonsets,statefulsets --all-namespaces --output 'jsonpath={{range .items[*]}}{{.kind}}/{{.metadata.name}} \
+         --namespace {{.metadata.namespace}}{{\"\\n\"}}{{end}}' | xargs -L 1 {kubectl} rollout restart"
     )
 }
 

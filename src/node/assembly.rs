@@ -126,7 +126,7 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
                 ));
             }
         }
-        let init = kubeadm::init(plan, node, &shared.credentials.token)?;
+        let init = kubeadm::init(plan, node, &shared.credentials)?;
         files.push(NodeFile::new(
             &format!("{STAGING}/kubeadm/init.yaml"),
             0o600,

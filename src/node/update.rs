@@ -42,6 +42,8 @@ pub struct UpdateSteps {
     pub certificates: bool,
     /// Those of a member of external etcd do.
     pub etcd_certificates: bool,
+    /// Other CAs sign than before.
+    pub signs_anew: bool,
     /// kubeadm upgrades the node.
     pub kubeadm: bool,
     /// This machine upgrades the cluster and uploads its configuration; all others wait for it.

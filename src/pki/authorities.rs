@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 use super::{Error, derivation::LeafKeys};
 use crate::{
     encoding::sha256_hex,
-    secrets::{Authority, Bundle, OpenAuthority},
+    secrets::{Authority, AuthoritySet, Bundle, OpenAuthority, pem_of_two},
 };
 
 /// One of the three CAs.
@@ -32,6 +32,22 @@ impl Ca {
             Self::Kubernetes => &bundle.kubernetes,
             Self::Etcd => &bundle.etcd,
             Self::FrontProxy => &bundle.front_proxy,
+        }
+    }
+
+    /// The certificates that machines trust: that of the CA in use, and while it rotates the other one's. kubeadm takes the first one for
+    /// that of the key (`TryLoadCertFromDisk`, util/pkiutil/pki_helpers.go).
+    pub(super) fn trusted(self, bundle: &Bundle) -> String {
+        let own = &self.of(bundle).certificate;
+        let other = bundle.other_authorities().map(|other| &self.among(other).certificate);
+        other.map_or_else(|| own.clone(), |other| pem_of_two([own, other]))
+    }
+
+    fn among(self, set: &AuthoritySet) -> &Authority {
+        match self {
+            Self::Kubernetes => &set.kubernetes,
+            Self::Etcd => &set.etcd,
+            Self::FrontProxy => &set.front_proxy,
         }
     }
 
@@ -75,7 +91,14 @@ impl Authorities {
     }
 }
 
-/// The cluster CA's pin for kubeadm's `caCertHashes`: `sha256:` and lower-case hex of its SubjectPublicKeyInfo.
-pub fn ca_cert_hash(authorities: &Authorities) -> String {
-    format!("sha256:{}", sha256_hex(&authorities.kubernetes.public_key))
+/// The pins of the cluster's CAs for kubeadm's `caCertHashes`: `sha256:` and lower-case hex of each SubjectPublicKeyInfo. kubeadm joins
+/// when one of them is among those of cluster-info (`CheckAny`, discovery/token/token.go).
+pub fn ca_cert_hashes(bundle: &Bundle) -> Result<Vec<String>, Error> {
+    let other = bundle.other_authorities().map(|other| &other.kubernetes);
+    let pin = |authority: &Authority| {
+        let open = authority.open();
+        let open = open.map_err(|problem| Error::Authority(Ca::Kubernetes.name(), problem))?;
+        Ok(format!("sha256:{}", sha256_hex(&open.public_key)))
+    };
+    std::iter::once(&bundle.kubernetes).chain(other).map(pin).collect()
 }

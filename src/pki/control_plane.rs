@@ -28,8 +28,8 @@ pub(super) fn issue(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
 /// `pki/ca.crt` is on every node.
 fn add_roots(builder: &mut PkiBuilder<'_>) {
     let bundle = builder.bundle;
-    builder.certificate("pki/front-proxy-ca.crt", &bundle.front_proxy.certificate);
-    builder.certificate("pki/etcd/ca.crt", &bundle.etcd.certificate);
+    builder.certificate("pki/front-proxy-ca.crt", &Ca::FrontProxy.trusted(bundle));
+    builder.certificate("pki/etcd/ca.crt", &Ca::Etcd.trusted(bundle));
     builder.secret("pki/sa.key", bundle.service_account_key.clone());
     builder.secret("pki/sa.pub", Secret::new(bundle.service_account_publics()));
 }
@@ -39,6 +39,10 @@ fn add_authority_keys(builder: &mut PkiBuilder<'_>) {
     let (bundle, plan) = (builder.bundle, builder.plan);
     if plan.pki.holds_kubernetes_key() {
         builder.secret("pki/ca.key", bundle.kubernetes.key.clone());
+        // kube-controller-manager refuses to sign with a file of two certificates (pkg/controller/certificates/signer/ca_provider.go).
+        if bundle.has_rotated_authorities() {
+            builder.certificate("pki/ca-signing.crt", &bundle.kubernetes.certificate);
+        }
     }
     if plan.pki.holds_front_proxy_key() {
         builder.secret("pki/front-proxy-ca.key", bundle.front_proxy.key.clone());

@@ -12,7 +12,7 @@ use super::{
 
 /// A member outside the control plane holds no CA key: nothing on it signs.
 pub(super) fn issue_member(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
-    builder.certificate("etcd/ca.crt", &builder.bundle.etcd.certificate);
+    builder.certificate("etcd/ca.crt", &Ca::Etcd.trusted(builder.bundle));
     issue_leaves(builder, "etcd")?;
     issue_health_check(builder, "etcd")
 }

@@ -19,7 +19,7 @@ pub(super) const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 
 /// The kubeconfig of `user` at the endpoint, everything embedded.
 fn kubeconfig(plan: &Plan, bundle: &Bundle, user: &str, issued: &Issued) -> Result<Secret<String>, Error> {
-    let authority = base64(&Ca::Kubernetes.of(bundle).certificate);
+    let authority = base64(Ca::Kubernetes.trusted(bundle));
     let context = format!("{user}@{}", plan.name);
     let certificate = base64(&issued.certificate);
     let key = Zeroizing::new(base64(issued.key.expose()));

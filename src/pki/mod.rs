@@ -15,7 +15,7 @@ mod names;
 mod node;
 
 pub use addons::{AddonCertificate, AddonCertificates, of_addons};
-pub use authorities::{Authorities, ca_cert_hash};
+pub use authorities::{Authorities, ca_cert_hashes};
 pub use boot_server::BootServer;
 pub use builder::{NodePki, PkiFile};
 pub use derivation::LeafKeys;

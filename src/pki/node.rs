@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{Authorities, Error, NodePki, builder::PkiBuilder, control_plane, etcd, kubelet};
+use super::{Authorities, Error, NodePki, authorities::Ca, builder::PkiBuilder, control_plane, etcd, kubelet};
 use crate::{
     plan::{NodePlan, Plan},
     secrets::Bundle,
@@ -18,7 +18,7 @@ pub fn issue(
 ) -> Result<NodePki, Error> {
     let mut builder = PkiBuilder::new(plan, authorities, bundle, node, issued_at);
     if node.roles.kubernetes() {
-        builder.certificate("pki/ca.crt", &bundle.kubernetes.certificate);
+        builder.certificate("pki/ca.crt", &Ca::Kubernetes.trusted(bundle));
         kubelet::issue(&mut builder)?;
     }
     if node.roles.control_plane {

@@ -4,19 +4,59 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, IsCa, Issuer, KeyUsagePurpose,
     PublicKeyData, SanType, SerialNumber,
 };
+use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 use x509_parser::certificate::X509Certificate;
 
-use super::{BundleRequest, Error, PrivateKey, Random, random, to_pem};
+use super::{BundleRequest, Error, PrivateKey, Random, document::clear, random, to_pem};
 use crate::secret::Secret;
 
 /// A CA: certificate and key as PEM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Authority {
     /// Certificate, PEM.
     pub certificate: String,
     /// Key, PEM (SEC1 for ECDSA, PKCS#8 for RSA).
+    #[serde(serialize_with = "clear")]
     pub key: Secret<String>,
+}
+
+/// The three CAs of one generation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuthoritySet {
+    /// CA `kubernetes`.
+    pub kubernetes: Authority,
+    /// CA `etcd-ca`.
+    pub etcd: Authority,
+    /// CA `front-proxy-ca`.
+    pub front_proxy: Authority,
+}
+
+impl AuthoritySet {
+    /// New CAs. Of later generations each has a name of its own: some verifiers choose a CA by its name alone.
+    pub(super) fn create(
+        generation: u32,
+        request: &BundleRequest,
+        now: OffsetDateTime,
+        random: &mut Random<'_>,
+    ) -> Result<Self, Error> {
+        let mut create = |name: &str| match generation {
+            0 => Authority::create(name, request, now, random),
+            generation => Authority::create(
+                &format!("{name}-{}", generation.saturating_add(1)),
+                request,
+                now,
+                random,
+            ),
+        };
+        Ok(Self {
+            kubernetes: create("kubernetes")?,
+            etcd: create("etcd-ca")?,
+            front_proxy: create("front-proxy-ca")?,
+        })
+    }
 }
 
 /// A CA that was read and found able to sign.

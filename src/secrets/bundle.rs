@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, UtcOffset};
 use zeroize::Zeroizing;
 
-use super::{Authority, Error, PrivateKey, Random, Rotation, random};
+use super::{Authority, AuthoritySet, Error, PrivateKey, Random, Rotation, random};
 use crate::{
     age::Recipient,
     encoding::{base64, hex},
@@ -90,14 +90,16 @@ impl Bundle {
     pub fn create(request: &BundleRequest, now: OffsetDateTime, random: &mut Random<'_>) -> Result<Self, Error> {
         let now = whole_seconds(now);
         let service_account = PrivateKey::generate(request.algorithm, random)?;
+        let seed = Secret::new(random::bytes::<32>(random)?.to_vec());
+        let authorities = AuthoritySet::create(0, request, now, random)?;
         Ok(Self {
             cluster: request.cluster.clone(),
             issued_at: now,
             epoch: 0,
-            seed: Secret::new(random::bytes::<32>(random)?.to_vec()),
-            kubernetes: Authority::create("kubernetes", request, now, random)?,
-            etcd: Authority::create("etcd-ca", request, now, random)?,
-            front_proxy: Authority::create("front-proxy-ca", request, now, random)?,
+            seed,
+            kubernetes: authorities.kubernetes,
+            etcd: authorities.etcd,
+            front_proxy: authorities.front_proxy,
             service_account_public: service_account.public_pem(),
             service_account_key: service_account.to_pem(),
             bootstrap_token: random::bootstrap_token(random)?,

@@ -4,7 +4,7 @@ use rcgen::PublicKeyData;
 use x509_parser::pem::Pem;
 use zeroize::Zeroizing;
 
-use super::{Bundle, Keys, PrivateKey};
+use super::{Authority, Bundle, Keys, PrivateKey};
 use crate::{encoding::unbase64, secret::Secret};
 
 /// Field and what is wrong with it.
@@ -20,13 +20,9 @@ pub(super) fn ensure(holds: bool, field: &'static str, problem: &'static str) ->
 impl Bundle {
     /// Whether the parts belong together.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        self.kubernetes
-            .open()
-            .map_err(|problem| ("authorities.kubernetes", problem))?;
-        self.etcd.open().map_err(|problem| ("authorities.etcd", problem))?;
-        self.front_proxy
-            .open()
-            .map_err(|problem| ("authorities.frontProxy", problem))?;
+        authority("authorities.kubernetes", &self.kubernetes)?;
+        authority("authorities.etcd", &self.etcd)?;
+        authority("authorities.frontProxy", &self.front_proxy)?;
         key_pair(&self.service_account_key, &self.service_account_public)
             .map_err(|problem| ("serviceAccount", problem))?;
         ensure(self.seed.expose().len() == 32, "seed", "is not 32 bytes")?;
@@ -41,6 +37,11 @@ impl Bundle {
         ensure(!is_zero_text(self.certificate_key.expose()), "certificateKey", ZERO)?;
         self.rotating().map_or(Ok(()), Keys::check)
     }
+}
+
+/// Whether a CA can sign.
+pub(super) fn authority(field: &'static str, authority: &Authority) -> Result<(), Problem> {
+    authority.open().map(drop).map_err(|problem| (field, problem))
 }
 
 /// Whether a text is a bootstrap token that was drawn.

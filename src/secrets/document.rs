@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
 use super::{
-    Authority, Bundle, Error, Random, Rotation, ServiceAccount,
+    AuthoritySet, Bundle, Error, Random, Rotation, ServiceAccount,
     check::{Problem, ensure},
 };
 use crate::{
@@ -37,7 +37,7 @@ struct Document {
     epoch: u32,
     #[serde(serialize_with = "clear")]
     seed: Secret<String>,
-    authorities: Authorities,
+    authorities: AuthoritySet,
     service_account: ServiceAccount,
     #[serde(serialize_with = "clear")]
     bootstrap_token: Secret<String>,
@@ -52,22 +52,6 @@ struct Document {
     recipients: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     adopted: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Authorities {
-    kubernetes: AuthorityDocument,
-    etcd: AuthorityDocument,
-    front_proxy: AuthorityDocument,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct AuthorityDocument {
-    certificate: String,
-    #[serde(serialize_with = "clear")]
-    key: Secret<String>,
 }
 
 /// The bundle's file is the one place where a secret is serialised.
@@ -103,10 +87,10 @@ impl Bundle {
             issued_at,
             epoch: self.epoch,
             seed: Secret::new(base64(self.seed.expose())),
-            authorities: Authorities {
-                kubernetes: (&self.kubernetes).into(),
-                etcd: (&self.etcd).into(),
-                front_proxy: (&self.front_proxy).into(),
+            authorities: AuthoritySet {
+                kubernetes: self.kubernetes.clone(),
+                etcd: self.etcd.clone(),
+                front_proxy: self.front_proxy.clone(),
             },
             service_account: ServiceAccount {
                 key: self.service_account_key.clone(),
@@ -147,9 +131,9 @@ impl Document {
             issued_at: moment(&self.issued_at)?,
             epoch: self.epoch,
             seed: Secret::new(seed),
-            kubernetes: self.authorities.kubernetes.into(),
-            etcd: self.authorities.etcd.into(),
-            front_proxy: self.authorities.front_proxy.into(),
+            kubernetes: self.authorities.kubernetes,
+            etcd: self.authorities.etcd,
+            front_proxy: self.authorities.front_proxy,
             service_account_key: self.service_account.key,
             service_account_public: self.service_account.public_key,
             bootstrap_token: self.bootstrap_token,
@@ -177,24 +161,6 @@ fn moment(text: &str) -> Result<OffsetDateTime, Problem> {
     let moment = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| ("issuedAt", "is not an RFC 3339 time"))?;
     ensure(moment.nanosecond() == 0, "issuedAt", "has fractions of a second")?;
     Ok(moment.to_offset(UtcOffset::UTC))
-}
-
-impl From<&Authority> for AuthorityDocument {
-    fn from(authority: &Authority) -> Self {
-        Self {
-            certificate: authority.certificate.clone(),
-            key: authority.key.clone(),
-        }
-    }
-}
-
-impl From<AuthorityDocument> for Authority {
-    fn from(document: AuthorityDocument) -> Self {
-        Self {
-            certificate: document.certificate,
-            key: document.key,
-        }
-    }
 }
 
 #[cfg(test)]

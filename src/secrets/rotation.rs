@@ -7,7 +7,7 @@ use time::{Duration, OffsetDateTime};
 use zeroize::Zeroizing;
 
 use super::{
-    Bundle, Error, PrivateKey, Random,
+    AuthoritySet, Bundle, BundleRequest, Error, PrivateKey, Random,
     bundle::whole_seconds,
     check::{self, Problem},
     document::clear,
@@ -33,6 +33,9 @@ pub struct Rotation {
     /// Encryption keys before the one in use.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub encryption_keys: u32,
+    /// CAs that were made after the cluster's first ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub authorities: u32,
     /// The rotation that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Keys>,
@@ -41,6 +44,36 @@ pub struct Rotation {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+impl Rotation {
+    /// Gives machines new keys and certificates: these, or all and the administrator.
+    fn rotate_leaves(&mut self, machines: &[String], now: OffsetDateTime) {
+        // Certificates of two rotations never have the same date: the younger one is told by it.
+        let last = self
+            .machines
+            .values()
+            .chain(&self.leaves)
+            .map(|own| own.issued_at + Duration::SECOND);
+        let issued_at = last.fold(whole_seconds(now), OffsetDateTime::max);
+        let all = self.leaves.map_or(0, |own| own.generation);
+        if machines.is_empty() {
+            let alone = self.machines.values().map(|own| own.generation);
+            let generation = alone.fold(all, u32::max).saturating_add(1);
+            self.machines.clear();
+            self.leaves = Some(Leaves { generation, issued_at });
+        }
+        for name in machines {
+            let last = self.machines.get(name).map_or(all, |own| own.generation);
+            let generation = last.saturating_add(1);
+            self.machines.insert(name.clone(), Leaves { generation, issued_at });
+        }
+    }
+}
+
+/// Two PEM texts as one. A bundle of other programs may leave the last line's end out.
+pub fn pem_of_two(texts: [&String; 2]) -> String {
+    texts.map(|text| format!("{}\n", text.trim_end())).concat()
 }
 
 /// Keys and certificates that were drawn anew.
@@ -63,6 +96,8 @@ pub enum KeyKind {
     ServiceAccount,
     /// The key of encryption at rest.
     Encryption,
+    /// The three CAs, and all keys and certificates of machines with them.
+    Authorities,
 }
 
 /// The other generation of the keys that rotate.
@@ -75,6 +110,8 @@ pub enum Keys {
     ServiceAccount(Generation<ServiceAccount>),
     /// A key that reads objects beside the one in use.
     EncryptionKey(Generation<Text>),
+    /// CAs that are trusted beside those that sign.
+    Authorities(Generation<Box<AuthoritySet>>),
 }
 
 /// A generation beside the one in use.
@@ -118,6 +155,7 @@ impl Keys {
             Self::BootstrapToken(_) => KeyKind::Token,
             Self::ServiceAccount(_) => KeyKind::ServiceAccount,
             Self::EncryptionKey(_) => KeyKind::Encryption,
+            Self::Authorities(_) => KeyKind::Authorities,
         }
     }
 
@@ -126,8 +164,11 @@ impl Keys {
         match self {
             Self::BootstrapToken(_)
             | Self::ServiceAccount(Generation::Next(_))
-            | Self::EncryptionKey(Generation::Next(_)) => 1,
-            Self::ServiceAccount(Generation::Previous(_)) | Self::EncryptionKey(Generation::Previous(_)) => 2,
+            | Self::EncryptionKey(Generation::Next(_))
+            | Self::Authorities(Generation::Next(_)) => 1,
+            Self::ServiceAccount(Generation::Previous(_))
+            | Self::EncryptionKey(Generation::Previous(_))
+            | Self::Authorities(Generation::Previous(_)) => 2,
         }
     }
 
@@ -144,6 +185,11 @@ impl Keys {
             Self::EncryptionKey(own) => check::encryption_key("rotation.keys.encryptionKey", own.key().0.expose()),
             Self::ServiceAccount(own) => check::key_pair(&own.key().key, &own.key().public_key)
                 .map_err(|problem| ("rotation.keys.serviceAccount", problem)),
+            Self::Authorities(own) => {
+                check::authority("rotation.keys.authorities.kubernetes", &own.key().kubernetes)?;
+                check::authority("rotation.keys.authorities.etcd", &own.key().etcd)?;
+                check::authority("rotation.keys.authorities.frontProxy", &own.key().front_proxy)
+            }
         }
     }
 }
@@ -155,6 +201,7 @@ impl KeyKind {
             Self::Token => "token",
             Self::ServiceAccount => "service-account",
             Self::Encryption => "encryption",
+            Self::Authorities => "ca",
         }
     }
 
@@ -162,7 +209,7 @@ impl KeyKind {
     pub fn steps(self) -> usize {
         match self {
             Self::Token => 2,
-            Self::ServiceAccount | Self::Encryption => 3,
+            Self::ServiceAccount | Self::Encryption | Self::Authorities => 3,
         }
     }
 }
@@ -192,14 +239,23 @@ impl Bundle {
         }
     }
 
+    /// CAs that machines trust beside those in use, while they rotate.
+    pub fn other_authorities(&self) -> Option<&AuthoritySet> {
+        match self.rotating() {
+            Some(Keys::Authorities(own)) => Some(own.key()),
+            _ => None,
+        }
+    }
+
+    /// Whether the CAs were in rotation once: `ca.crt` may have two certificates, so the signer has a file of its own from then on.
+    pub fn has_rotated_authorities(&self) -> bool {
+        self.rotation.as_ref().is_some_and(|rotation| rotation.authorities > 0)
+    }
+
     /// Public keys by which API servers accept tokens: that of the signing key first, as kubeadm wants it.
     pub fn service_account_publics(&self) -> String {
         match self.rotating() {
-            Some(Keys::ServiceAccount(own)) => {
-                let keys = [&self.service_account_public, &own.key().public_key];
-                // A bundle of other programs may leave the last line's end out.
-                keys.map(|key| format!("{}\n", key.trim_end())).concat()
-            }
+            Some(Keys::ServiceAccount(own)) => pem_of_two([&self.service_account_public, &own.key().public_key]),
             _ => self.service_account_public.clone(),
         }
     }
@@ -225,34 +281,22 @@ impl Bundle {
     /// Gives machines new keys and certificates: these, or all and the administrator.
     pub fn rotate_leaves(&mut self, machines: &[String], now: OffsetDateTime) {
         let mut rotation = self.next_rotation();
-        // Certificates of two rotations never have the same date: the younger one is told by it.
-        let last = rotation
-            .machines
-            .values()
-            .chain(&rotation.leaves)
-            .map(|own| own.issued_at + Duration::SECOND);
-        let issued_at = last.fold(whole_seconds(now), OffsetDateTime::max);
-        let all = rotation.leaves.map_or(0, |own| own.generation);
-        if machines.is_empty() {
-            let alone = rotation.machines.values().map(|own| own.generation);
-            let generation = alone.fold(all, u32::max).saturating_add(1);
-            rotation.machines.clear();
-            rotation.leaves = Some(Leaves { generation, issued_at });
-        }
-        for name in machines {
-            let last = rotation.machines.get(name).map_or(all, |own| own.generation);
-            let generation = last.saturating_add(1);
-            rotation.machines.insert(name.clone(), Leaves { generation, issued_at });
-        }
+        rotation.rotate_leaves(machines, now);
         self.rotation = Some(rotation);
     }
 
     /// Goes one step forward with keys of a kind, and returns its number. The caller makes sure that no other kind rotates.
-    pub fn rotate(&mut self, kind: KeyKind, random: &mut Random<'_>) -> Result<usize, Error> {
+    pub fn rotate(
+        &mut self,
+        kind: KeyKind,
+        request: &BundleRequest,
+        now: OffsetDateTime,
+        random: &mut Random<'_>,
+    ) -> Result<usize, Error> {
         let mut rotation = self.next_rotation();
         let step = rotation.keys.as_ref().map_or(1, |keys| keys.step() + 1);
         rotation.keys = match rotation.keys.take() {
-            None => Some(self.begin(kind, random)?),
+            None => Some(self.begin(kind, &mut rotation, (request, now), random)?),
             Some(Keys::ServiceAccount(Generation::Next(mut key))) => {
                 mem::swap(&mut self.service_account_key, &mut key.key);
                 mem::swap(&mut self.service_account_public, &mut key.public_key);
@@ -263,13 +307,27 @@ impl Bundle {
                 rotation.encryption_keys = rotation.encryption_keys.saturating_add(1);
                 Some(Keys::EncryptionKey(Generation::Previous(key)))
             }
+            Some(Keys::Authorities(Generation::Next(mut set))) => {
+                mem::swap(&mut self.kubernetes, &mut set.kubernetes);
+                mem::swap(&mut self.etcd, &mut set.etcd);
+                mem::swap(&mut self.front_proxy, &mut set.front_proxy);
+                // Running machines take only younger certificates in the place of their own.
+                rotation.rotate_leaves(&[], now);
+                Some(Keys::Authorities(Generation::Previous(set)))
+            }
             Some(_) => None,
         };
         self.rotation = Some(rotation);
         Ok(step)
     }
 
-    fn begin(&mut self, kind: KeyKind, random: &mut Random<'_>) -> Result<Keys, Error> {
+    fn begin(
+        &mut self,
+        kind: KeyKind,
+        rotation: &mut Rotation,
+        (request, now): (&BundleRequest, OffsetDateTime),
+        random: &mut Random<'_>,
+    ) -> Result<Keys, Error> {
         Ok(match kind {
             KeyKind::Token => {
                 let last = mem::replace(&mut self.bootstrap_token, random::bootstrap_token(random)?);
@@ -279,6 +337,11 @@ impl Bundle {
             KeyKind::Encryption => {
                 let key = Secret::new(base64(*random::bytes::<32>(random)?));
                 Keys::EncryptionKey(Generation::Next(Text(key)))
+            }
+            KeyKind::Authorities => {
+                rotation.authorities = rotation.authorities.saturating_add(1);
+                let next = AuthoritySet::create(rotation.authorities, request, whole_seconds(now), random)?;
+                Keys::Authorities(Generation::Next(Box::new(next)))
             }
         })
     }
@@ -319,6 +382,21 @@ mod tests {
     use crate::secrets::bundle::tests::bundle;
 
     const NOW: OffsetDateTime = datetime!(2027-03-01 8:00:00.7 UTC);
+    const KINDS: [KeyKind; 4] = [
+        KeyKind::Token,
+        KeyKind::ServiceAccount,
+        KeyKind::Encryption,
+        KeyKind::Authorities,
+    ];
+
+    fn request() -> BundleRequest {
+        BundleRequest {
+            cluster: "lab".into(),
+            algorithm: Algorithm::EcdsaP256,
+            ca_validity: Duration::hours(87_600),
+            backdate: Duration::hours(24),
+        }
+    }
 
     /// Bundles from the first to the last step of a rotation, each written and read again.
     fn steps(kind: KeyKind) -> Vec<Bundle> {
@@ -333,7 +411,7 @@ mod tests {
         let mut bundles = vec![bundle()];
         for step in 1..=kind.steps() {
             let mut next = bundles.last().unwrap().clone();
-            assert_eq!(next.rotate(kind, &mut random).unwrap(), step);
+            assert_eq!(next.rotate(kind, &request(), NOW, &mut random).unwrap(), step);
             let text = next.to_yaml().unwrap();
             let read = Bundle::parse("s.yaml", text.expose()).unwrap();
             assert_eq!(read.to_yaml().unwrap().expose(), text.expose());
@@ -345,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_step_is_known_by_the_one_before_and_by_no_other() {
-        for kind in [KeyKind::Token, KeyKind::ServiceAccount, KeyKind::Encryption] {
+        for kind in KINDS {
             let bundles = steps(kind);
             let names: BTreeSet<_> = bundles.iter().map(Bundle::fingerprint).collect();
             assert_eq!(names.len(), bundles.len());
@@ -386,7 +464,8 @@ mod tests {
             bytes.fill(counter);
             Ok(())
         };
-        own.rotate(KeyKind::ServiceAccount, &mut random).unwrap();
+        own.rotate(KeyKind::ServiceAccount, &request(), NOW, &mut random)
+            .unwrap();
         let publics = own.service_account_publics();
         assert_eq!(
             publics
@@ -426,8 +505,22 @@ mod tests {
             bytes.fill(9);
             Ok(())
         };
-        third.rotate(KeyKind::Encryption, &mut random).unwrap();
+        third.rotate(KeyKind::Encryption, &request(), NOW, &mut random).unwrap();
         assert_eq!(keys(&third)[1].0, "firelay-3");
+    }
+
+    /// Leaves are of the CA that signs, so all of them rotate with it.
+    #[test]
+    fn certificates_are_made_anew_with_the_ca_that_signs_them() {
+        let bundles = steps(KeyKind::Authorities);
+        let signs: Vec<_> = bundles.iter().map(|own| &own.kubernetes.certificate).collect();
+        assert!(signs[0] == signs[1] && signs[1] != signs[2] && signs[2] == signs[3]);
+        let leaves = bundles.iter().map(|own| own.leaves().map_or(0, |own| own.generation));
+        assert_eq!(leaves.collect::<Vec<_>>(), [0, 0, 1, 1]);
+        let others = bundles.iter().map(|own| own.other_authorities().is_some());
+        assert_eq!(others.collect::<Vec<_>>(), [false, true, true, false]);
+        let marked = bundles.iter().map(Bundle::has_rotated_authorities);
+        assert_eq!(marked.collect::<Vec<_>>(), [false, true, true, true]);
     }
 
     #[test]
@@ -471,6 +564,14 @@ mod tests {
         assert_eq!(
             refusal(text(KeyKind::Encryption).replace(key.expose(), "hunter2=")),
             "s.yaml: rotation.keys.encryptionKey: is not base64 of 32 bytes"
+        );
+        let mut other = steps(KeyKind::Authorities)[1].clone();
+        if let Some(Keys::Authorities(Generation::Next(set))) = &mut other.rotation.as_mut().unwrap().keys {
+            set.etcd.key = set.kubernetes.key.clone();
+        }
+        assert_eq!(
+            refusal(other.to_yaml().unwrap().expose().clone()),
+            "s.yaml: rotation.keys.authorities.etcd: key is not the one of the certificate"
         );
         let both = text(KeyKind::ServiceAccount).replacen("      next:", "      later:", 1);
         let found = refusal(both);

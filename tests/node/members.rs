@@ -337,6 +337,116 @@ echo "and $(get "$3" 3 animal) on the third"
     assert!(text.contains("and otter on the third"), "{text}");
 }
 
+/// Certificates of each step of a rotation, by step and machine, and the programs that move three members from one to the next.
+const ROTATE: &str = r#"
+health() {
+  local judge
+  for judge; do
+    for last in 1 2 3; do
+      on "$judge" curl -fsS --cacert "$judge/etc/etcd/pki/ca.crt" --cert "$judge/etc/etcd/pki/healthcheck-client.crt" \
+        --key "$judge/etc/etcd/pki/healthcheck-client.key" "https://10.2.0.3$last:2379/health" | grep -q '"health":"true"' || { echo "member $last is not well"; return 1; }
+    done
+  done
+}
+restart() {
+  kill "$(cat "$1/pid")"
+  while kill -0 "$(cat "$1/pid")" 2>/dev/null; do /bin/sleep 0.1; done
+  mv "$1/pid" "$1/last"
+  on "$1" env -i PATH="$PATH" bash -c "set -a; . $1/etc/etcd/etcd.env; echo \$\$ >$1/pid; exec etcd" >>"$1/log" 2>&1 </dev/null &
+  until [ -s "$1/pid" ]; do /bin/sleep 0.1; done
+}
+# As the API servers of two steps: each reads what the other has written.
+as_server() {
+  on "$1" curl -fsS --cacert "$SHARED/$2/cp1/ca.crt" --cert "$SHARED/$2/cp1/client.crt" --key "$SHARED/$2/cp1/client.key" -d "$4" "https://10.2.0.3$3"
+}
+writes=0
+quorum() {
+  local last step value
+  for step in "$1" "$2"; do
+    for last in 1 2 3; do
+      value=$(printf %s "$((++writes))" | base64)
+      as_server "$3" "$step" "$last:2379/v3/kv/put" "{\"key\":\"Zm9v\",\"value\":\"$value\"}" >/dev/null
+      as_server "$4" "$step" "$last:2379/v3/kv/range" '{"key":"Zm9v"}' | grep -q "\"$value\""
+    done
+  done
+}
+health "$@"
+for step in 1 2 3; do
+  number=0
+  for root; do
+    cp "$SHARED/$step/etcd$((++number))"/* "$root/etc/etcd/pki/"
+    # Two of three are a quorum while one is away, when they have elected a leader.
+    kill -STOP "$(cat "$root/pid")"
+    others=("$@")
+    unset "others[number - 1]"
+    others=("${others[@]}")
+    tries=0
+    until put "${others[0]}" "$((number % 3 + 1))" step "$step" 2>/dev/null; do
+      /bin/sleep 0.2
+      ((++tries < 100)) || exit 7
+    done
+    kill -CONT "$(cat "$root/pid")"
+    restart "$root"
+    tries=0
+    until health "$@" >/dev/null 2>&1; do
+      /bin/sleep 0.2
+      ((++tries < 150)) || { health "$@"; exit 8; }
+    done
+    kill -0 "$(cat "$root/pid")"
+    quorum "$((step - 1))" "$step" "$root" "${others[0]}"
+    echo "step $step etcd$number: all are well"
+  done
+done
+# The trust ended: the first certificates are refused.
+! as_server "$1" 0 1:2379/v3/kv/range '{"key":"Zm9v"}' 2>/dev/null
+"#;
+
+/// Members change one at a time, and both they and API servers of neighbouring steps talk to each other.
+#[test]
+fn members_stay_a_quorum_while_their_ca_rotates() {
+    let directory = tempfile::tempdir().unwrap();
+    let shared = directory.path();
+    let machines = machines("external-etcd", &["etcd1", "etcd2", "etcd3"], &[], shared);
+    let run = |arguments: &[&str]| {
+        let mut firelay = Command::new(env!("CARGO_BIN_EXE_firelay"));
+        firelay.args(arguments).arg(example("external-etcd").spec);
+        firelay.arg("--secrets").arg(shared.join("bundle.secrets.yaml"));
+        firelay.arg("--out").arg(shared.join("out"));
+        support::succeed(&mut firelay, "firelay");
+    };
+    for step in 0..=3_usize {
+        let flag = [&[][..], &["--new-key-trusted"], &["--old-key-unused"]][step.saturating_sub(1)];
+        if step == 0 {
+            run(&["render", "--founded"]);
+        } else {
+            run(&[&["secrets", "rotate", "ca"], flag].concat());
+            run(&["update"]);
+            std::fs::remove_dir_all(shared.join("out/update")).unwrap();
+        }
+        let nodes = read_tree(&shared.join("out"));
+        let server = [
+            ("etcd/ca.crt", "ca.crt"),
+            ("apiserver-etcd-client.crt", "client.crt"),
+            ("apiserver-etcd-client.key", "client.key"),
+        ];
+        for (node, files) in &nodes {
+            let folder = shared.join(step.to_string()).join(node);
+            std::fs::create_dir_all(&folder).unwrap();
+            for (path, (_, text)) in files {
+                let member = path.strip_prefix("/etc/firelay/etcd/");
+                let own = server
+                    .iter()
+                    .find(|(from, _)| path.strip_prefix("/etc/firelay/pki/") == Some(from));
+                if let Some(name) = member.or(own.map(|(_, to)| *to)) {
+                    std::fs::write(folder.join(name), text).unwrap();
+                }
+            }
+        }
+    }
+    let text = inside(&machines, shared, &format!("{NETWORK}{SNAPSHOTS}{ROTATE}"));
+    assert_eq!(text.matches(": all are well").count(), 9, "{text}");
+}
+
 /// A kubelet that knows one static pod, a container runtime that tells of it, and an API server that is ready when its etcd is.
 const KUBELET: &str = r#"
 set -eu

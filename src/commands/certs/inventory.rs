@@ -22,7 +22,7 @@ use crate::{
     pki::{self, AddonCertificates, Authorities},
     plan::{NodePlan, Plan},
     record::Record,
-    secrets::{self, Bundle},
+    secrets::{self, Bundle, Generation, Keys},
     spec::JoinIdentity,
     tree::Manifest,
 };
@@ -268,19 +268,28 @@ fn certificate(place: &str, text: &str) -> Result<(String, OffsetDateTime), Fail
 }
 
 /// The roots in the bundle.
-fn of_bundle(plan: &Plan, bundle: &Bundle, dates: &Dates) -> Result<Vec<Credential>, Failure> {
-    let authorities = [
-        (Signer::Kubernetes, &bundle.kubernetes),
-        (Signer::Etcd, &bundle.etcd),
-        (Signer::FrontProxy, &bundle.front_proxy),
-    ];
-    let root = |(signer, authority): (Signer, &secrets::Authority)| {
+fn of_bundle<'a>(plan: &Plan, bundle: &'a Bundle, dates: &Dates) -> Result<Vec<Credential>, Failure> {
+    let named = |set: [&'a secrets::Authority; 3], suffix: &str| {
+        let signers = [Signer::Kubernetes, Signer::Etcd, Signer::FrontProxy];
+        let titles = signers.map(|signer| (signer, format!("{}{suffix}", signer.title())));
+        titles.into_iter().zip(set).collect::<Vec<_>>()
+    };
+    let mut authorities = named([&bundle.kubernetes, &bundle.etcd, &bundle.front_proxy], "");
+    if let Some(Keys::Authorities(other)) = bundle.rotating() {
+        let suffix = match other {
+            Generation::Next(_) => ", the next one",
+            Generation::Previous(_) => ", the last one",
+        };
+        let other = other.key();
+        authorities.extend(named([&other.kubernetes, &other.etcd, &other.front_proxy], suffix));
+    }
+    let root = |((signer, title), authority): ((Signer, String), &secrets::Authority)| {
         let (subject, end) = certificate(secrets::FILE, &authority.certificate)?;
         Ok(Credential {
             kind: Kind::Authority,
             subject: Some(subject),
             expires: Some(end),
-            ..key(signer.title(), signer.stops())
+            ..key(&title, signer.stops())
         })
     };
     let mut all = authorities.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?;

@@ -121,6 +121,10 @@ pub(super) fn caught_up(
     }
     base.machines
         .extend(newer.into_iter().map(|(name, own)| (name.clone(), own.clone())));
+    // The bundle names the step before this one, so its CAs were those of this cluster.
+    if render.bundle.other_authorities().is_some() && render.bundle.is_step_after(&record.bundle) {
+        base.fixed.authorities = Record::new(&render.project.plan, render.bundle).fixed.authorities;
+    }
     if let Some(last) = last {
         base.administrator = base.administrator.max(last.administrator_issued_at);
     }

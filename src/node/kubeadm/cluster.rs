@@ -20,6 +20,8 @@ const CA_VALIDITY: Duration = Duration::hours(87_600);
 /// kube-controller-manager's own masks of a node's pod range.
 const NODE_MASK_IPV4: u8 = 24;
 const NODE_MASK_IPV6: u8 = 64;
+/// The one certificate of the CA that signs requests, where `ca.crt` may have two.
+const SIGNING_FILE: &str = "/etc/kubernetes/pki/ca-signing.crt";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -141,7 +143,7 @@ struct Proxy {
 }
 
 impl<'a> ClusterConfiguration<'a> {
-    pub(super) fn of(plan: &'a Plan) -> Self {
+    pub(super) fn of(plan: &'a Plan, signing_file: bool) -> Self {
         let kubernetes = &plan.kubernetes;
         let gates = feature_gates(&kubernetes.feature_gates);
         Self {
@@ -156,7 +158,10 @@ impl<'a> ClusterConfiguration<'a> {
                 component: Component::of(&kubernetes.api_server, gates.clone()),
                 cert_sans: &plan.pki.extra_sans,
             },
-            controller_manager: Component::of(&kubernetes.controller_manager, controller_manager(plan, &gates)),
+            controller_manager: Component::of(
+                &kubernetes.controller_manager,
+                controller_manager(plan, &gates, signing_file),
+            ),
             dns: Dns::of(&kubernetes.dns),
             proxy: kubernetes.kube_proxy.is_none().then_some(Proxy { disabled: true }),
             image_repository: other_than(IMAGE_REPOSITORY, &kubernetes.image_repository),
@@ -194,7 +199,7 @@ fn feature_gates(gates: &BTreeMap<String, bool>) -> Vec<NameValue> {
 
 /// Arguments of kube-controller-manager that kubeadm does not set. Without ca.key on control planes, kubeadm itself
 /// removes the flags of the signing key.
-fn controller_manager(plan: &Plan, gates: &[NameValue]) -> Vec<NameValue> {
+fn controller_manager(plan: &Plan, gates: &[NameValue], signing_file: bool) -> Vec<NameValue> {
     let mask = |family, mask: Option<u8>, default| {
         let mask = mask.filter(|mask| *mask != default)?;
         Some(NameValue::new(
@@ -206,6 +211,9 @@ fn controller_manager(plan: &Plan, gates: &[NameValue]) -> Vec<NameValue> {
     own.extend(mask("ipv4", plan.network.node_mask_ipv4, NODE_MASK_IPV4));
     own.extend(mask("ipv6", plan.network.node_mask_ipv6, NODE_MASK_IPV6));
     own.extend(volume_plugins(plan));
+    if signing_file && plan.pki.holds_kubernetes_key() {
+        own.push(NameValue::new("cluster-signing-cert-file", SIGNING_FILE));
+    }
     own
 }
 

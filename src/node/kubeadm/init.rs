@@ -4,7 +4,7 @@ use serde::Serialize;
 use time::Duration;
 
 use super::{
-    GoDuration, LocalApiEndpoint, Timeouts, cluster::ClusterConfiguration, patches::Patches,
+    GoDuration, JoinCredentials, LocalApiEndpoint, Timeouts, cluster::ClusterConfiguration, patches::Patches,
     registration::NodeRegistration,
 };
 use crate::{
@@ -46,10 +46,14 @@ struct BootstrapToken<'a> {
 /// has fields, KubeProxyConfiguration.
 ///
 /// The list always contains a token: for an empty list kubeadm creates its own, which lives for a day.
-pub fn init(plan: &Plan, node: &NodePlan, token: &Secret<String>) -> Result<Secret<String>, Error> {
+pub fn init(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<Secret<String>, Error> {
     let mut documents = vec![
-        firelay_yaml::emit(&init_configuration(plan, node, vec![bootstrap_token(plan, token)])),
-        firelay_yaml::emit(&ClusterConfiguration::of(plan)),
+        firelay_yaml::emit(&init_configuration(
+            plan,
+            node,
+            vec![bootstrap_token(plan, &credentials.token)],
+        )),
+        firelay_yaml::emit(&ClusterConfiguration::of(plan, credentials.signing_file)),
         firelay_yaml::emit(&kubelet::configuration(plan)),
     ];
     documents.extend(kube_proxy::configuration(plan).map(|configuration| firelay_yaml::emit(&configuration)));

@@ -20,8 +20,10 @@ const CA_CRT: &str = "FileAvailable--etc-kubernetes-pki-ca.crt";
 pub struct JoinCredentials {
     /// The bundle's bootstrap token. Written only into the configuration of a node that joins by token.
     pub token: Secret<String>,
-    /// `sha256:` and the hex digest of the CA's SubjectPublicKeyInfo.
-    pub ca_cert_hash: String,
+    /// `sha256:` and the hex digest of the SubjectPublicKeyInfo, of each CA that may be in cluster-info.
+    pub ca_cert_hashes: Vec<String>,
+    /// The certificate of the CA that signs requests has a file of its own.
+    pub signing_file: bool,
 }
 
 #[derive(Serialize)]
@@ -48,7 +50,7 @@ enum Discovery<'a> {
     BootstrapToken {
         token: &'a str,
         api_server_endpoint: String,
-        ca_cert_hashes: [&'a str; 1],
+        ca_cert_hashes: &'a [String],
     },
 }
 
@@ -105,7 +107,7 @@ fn discovery<'a>(plan: &Plan, node: &NodePlan, credentials: &'a JoinCredentials)
         JoinIdentity::Token => Discovery::BootstrapToken {
             token: credentials.token.expose(),
             api_server_endpoint: endpoint(plan),
-            ca_cert_hashes: [&credentials.ca_cert_hash],
+            ca_cert_hashes: &credentials.ca_cert_hashes,
         },
     }
 }

@@ -18,20 +18,20 @@ use super::{
 
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
+fn credentials() -> JoinCredentials {
+    JoinCredentials {
+        token: Secret::new(TOKEN.into()),
+        ca_cert_hashes: vec!["sha256:00ff".into()],
+        signing_file: false,
+    }
+}
+
 fn init(plan: &Plan) -> Vec<Value> {
-    tool::yaml(
-        kubeadm::init(plan, plan.founder(), &Secret::new(TOKEN.into()))
-            .unwrap()
-            .expose(),
-    )
+    tool::yaml(kubeadm::init(plan, plan.founder(), &credentials()).unwrap().expose())
 }
 
 fn join(plan: &Plan, node: &NodePlan) -> Value {
-    let credentials = JoinCredentials {
-        token: Secret::new(TOKEN.into()),
-        ca_cert_hash: "sha256:00ff".into(),
-    };
-    let documents = tool::yaml(kubeadm::join(plan, node, &credentials).unwrap().expose());
+    let documents = tool::yaml(kubeadm::join(plan, node, &credentials()).unwrap().expose());
     assert_eq!(documents.len(), 1);
     documents[0].clone()
 }
@@ -393,9 +393,30 @@ fn a_read_only_usr_moves_the_controller_managers_plugin_directory() {
     );
 }
 
+/// kube-controller-manager signs with one certificate alone, and without `ca.key` it does not sign.
+#[test]
+fn after_a_rotation_of_the_cas_the_signer_has_a_file_of_its_own() {
+    let arguments = |plan: &Plan| {
+        let credentials = JoinCredentials {
+            signing_file: true,
+            ..credentials()
+        };
+        let documents = tool::yaml(kubeadm::init(plan, plan.founder(), &credentials).unwrap().expose());
+        documents[1]["controllerManager"]["extraArgs"].to_string()
+    };
+    let mut plan = plan();
+    assert!(
+        arguments(&plan)
+            .contains(r#"{"name":"cluster-signing-cert-file","value":"/etc/kubernetes/pki/ca-signing.crt"}"#)
+    );
+    assert!(!init(&plan)[1].to_string().contains("signing"));
+    plan.pki.ca_keys = firelay::spec::CaKeys::None;
+    assert!(!arguments(&plan).contains("signing"));
+}
+
 #[test]
 fn the_token_is_never_shown() {
     let plan = plan();
-    let document = kubeadm::init(&plan, plan.founder(), &Secret::new(TOKEN.into())).unwrap();
+    let document = kubeadm::init(&plan, plan.founder(), &credentials()).unwrap();
     assert!(!format!("{document:?}").contains(TOKEN));
 }

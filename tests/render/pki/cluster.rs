@@ -25,14 +25,17 @@ pub fn stream() -> impl FnMut(&mut [u8]) -> Result<(), getrandom::Error> {
     }
 }
 
-pub fn bundle_of(algorithm: Algorithm) -> Bundle {
-    let request = BundleRequest {
+pub fn request(algorithm: Algorithm) -> BundleRequest {
+    BundleRequest {
         cluster: "lab".into(),
         algorithm,
         ca_validity: Duration::hours(87_600),
         backdate: Duration::hours(24),
-    };
-    Bundle::create(&request, ISSUED_AT, &mut stream()).unwrap()
+    }
+}
+
+pub fn bundle_of(algorithm: Algorithm) -> Bundle {
+    Bundle::create(&request(algorithm), ISSUED_AT, &mut stream()).unwrap()
 }
 
 pub fn bundle() -> Bundle {

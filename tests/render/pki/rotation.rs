@@ -6,11 +6,12 @@ use firelay::{
     pki::{self, Authorities, NodePki},
     plan::{NodePlan, Plan, RoleSet},
     secrets::{Bundle, KeyKind},
+    spec::Algorithm,
 };
 use time::{Duration, OffsetDateTime};
 
 use super::{
-    cluster::{ISSUED_AT, bundle, node, plan, stream},
+    cluster::{ISSUED_AT, bundle, bundle_of, node, plan, request, stream},
     openssl::Tree,
 };
 
@@ -45,6 +46,17 @@ fn orders(rotations: &[Vec<Step>]) -> Vec<Vec<Step>> {
         all.extend(orders(&rest).into_iter().map(|rest| [first.clone(), rest].concat()));
     }
     all
+}
+
+fn rotate(
+    bundle: &mut Bundle,
+    kind: KeyKind,
+    now: OffsetDateTime,
+    random: &mut impl FnMut(&mut [u8]) -> Result<(), getrandom::Error>,
+) {
+    bundle
+        .rotate(kind, &request(Algorithm::EcdsaP256), now, random)
+        .unwrap();
 }
 
 /// Two control planes with etcd beside them, and a worker.
@@ -174,7 +186,7 @@ fn machines_of_neighbouring_steps_accept_each_other_in_every_order_of_rotations(
             match step {
                 Step::Leaves => bundle.rotate_leaves(&[], now),
                 Step::LeavesOf(name) => bundle.rotate_leaves(&[(*name).to_owned()], now),
-                Step::Keys(kind) => drop(bundle.rotate(*kind, &mut random).unwrap()),
+                Step::Keys(kind) => rotate(&mut bundle, *kind, now, &mut random),
             }
             let (one_after, other_after) = (made(&plan, &bundle, find(one)), made(&plan, &bundle, find(other)));
             let at = now + Duration::hours(1);
@@ -193,6 +205,94 @@ fn machines_of_neighbouring_steps_accept_each_other_in_every_order_of_rotations(
     }
 }
 
+/// Bundles before and after each step of two rotations of the CAs, with the times of their steps. The first CAs may be of another kind.
+fn authorities(algorithm: Algorithm) -> Vec<(Bundle, OffsetDateTime)> {
+    let (mut random, mut now) = (stream(), ISSUED_AT + Duration::days(300));
+    for _ in 0..40 {
+        random(&mut [0; 32]).unwrap();
+    }
+    let mut bundles = vec![(bundle_of(algorithm), now)];
+    for _ in 0..2 * KeyKind::Authorities.steps() {
+        now += Duration::days(1);
+        let mut next = bundles.last().unwrap().0.clone();
+        rotate(&mut next, KeyKind::Authorities, now, &mut random);
+        bundles.push((next, now));
+    }
+    bundles
+}
+
+/// Of each step all machines, against all of the steps before and after.
+#[test]
+fn machines_of_neighbouring_steps_accept_each_other_while_the_cas_rotate() {
+    let plan = cluster();
+    for algorithm in [Algorithm::EcdsaP256, Algorithm::Rsa2048] {
+        let bundles = authorities(algorithm);
+        let of = |bundle| {
+            plan.nodes
+                .iter()
+                .map(|node| made(&plan, bundle, node))
+                .collect::<Vec<_>>()
+        };
+        let steps: Vec<_> = bundles.iter().map(|(bundle, _)| of(bundle)).collect();
+        let mut judged = BTreeSet::new();
+        for (at, (_, now)) in bundles.iter().enumerate() {
+            for other in [at.saturating_sub(1), at] {
+                let pairs = steps[at]
+                    .iter()
+                    .flat_map(|one| steps[other].iter().map(move |other| (one, other)));
+                for (one, other) in pairs {
+                    accepts(one, other, *now + Duration::hours(1), &mut judged);
+                    accepts(other, one, *now + Duration::hours(1), &mut judged);
+                }
+            }
+        }
+        // Two steps apart they do not, so no step is left out.
+        let at = bundles[2].1 + Duration::hours(1);
+        for (one, other) in [(0, 2), (2, 0), (1, 3), (3, 1)] {
+            let (judge, shown) = (&steps[one][0], &steps[other][0]);
+            let refused = std::panic::AssertUnwindSafe(|| accepts(judge, shown, at, &mut BTreeSet::new()));
+            let trusts_both = [1, 2].contains(&one);
+            assert_eq!(std::panic::catch_unwind(refused).is_ok(), trusts_both, "{one}, {other}");
+        }
+    }
+}
+
+/// kubeadm and the controller manager sign with the first certificate of `ca.crt` and with the one of `ca-signing.crt`.
+#[test]
+fn the_key_of_a_ca_is_that_of_its_first_certificate_at_each_step() {
+    let plan = cluster();
+    let mut signers = BTreeSet::new();
+    for (step, (bundle, _)) in authorities(Algorithm::EcdsaP256).iter().enumerate() {
+        let own = made(&plan, bundle, &plan.nodes[0]).tree;
+        for authority in ["pki/ca", "pki/front-proxy-ca", "pki/etcd/ca"] {
+            let text = own.read(&format!("{authority}.crt"));
+            assert_eq!(
+                text.matches("BEGIN CERTIFICATE").count(),
+                if step % 3 == 0 { 1 } else { 2 }
+            );
+            // OpenSSL reads the first one.
+            let certificate = own.openssl(&format!("x509 -in {authority}.crt -noout -pubkey"));
+            assert_eq!(certificate, own.openssl(&format!("pkey -in {authority}.key -pubout")));
+        }
+        if step == 0 {
+            assert!(!own.path("pki/ca-signing.crt").exists());
+            continue;
+        }
+        let first = own.openssl("x509 -in pki/ca.crt");
+        assert_eq!(own.read("pki/ca-signing.crt"), first);
+        signers.insert(own.openssl("x509 -in pki/ca.crt -noout -subject"));
+    }
+    let names: Vec<_> = signers.iter().map(|name| name.trim()).collect();
+    assert_eq!(
+        names,
+        [
+            "subject=CN = kubernetes",
+            "subject=CN = kubernetes-2",
+            "subject=CN = kubernetes-3"
+        ]
+    );
+}
+
 /// The judge above can refuse: two steps apart tokens are not accepted.
 #[test]
 fn a_token_is_refused_two_steps_later() {
@@ -202,8 +302,8 @@ fn a_token_is_refused_two_steps_later() {
     }
     let mut bundle = bundle();
     let first = made(&plan, &bundle, &plan.nodes[0]);
-    bundle.rotate(KeyKind::ServiceAccount, &mut random).unwrap();
-    bundle.rotate(KeyKind::ServiceAccount, &mut random).unwrap();
+    rotate(&mut bundle, KeyKind::ServiceAccount, ISSUED_AT, &mut random);
+    rotate(&mut bundle, KeyKind::ServiceAccount, ISSUED_AT, &mut random);
     let second = made(&plan, &bundle, &plan.nodes[0]);
     let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| accepts_token(&first, &second)));
     assert!(refused.is_err());

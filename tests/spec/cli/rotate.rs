@@ -111,6 +111,70 @@ fn keys_of_service_accounts_and_of_encryption_go_to_their_end_one_step_after_the
     }
 }
 
+/// All machines take each step, and the pool's are created anew when the CA changes that signs for their kubelets.
+#[test]
+fn cas_go_to_their_end_one_step_after_the_other() {
+    for (example, members) in [("mixed", ""), ("external-etcd", "etcd1")] {
+        let desk = founded(example, &[]);
+        let has_pool = example == "mixed";
+        let first = desk.read("out/admin.kubeconfig");
+        for (step, flag) in [(1, ""), (2, "--new-key-trusted"), (3, "--old-key-unused")] {
+            let rotate = ["secrets", "rotate", "ca", flag];
+            let rotate = &rotate[..3 + usize::from(step > 1)];
+            if step > 1 {
+                refused(&desk, &rotate[..3], 3, flag);
+            }
+            let ran = succeed(&desk, rotate);
+            assert!(ran.stderr.starts_with(&format!("ca, step {step} of 3: ")), "{ran:?}");
+            assert_eq!(ran.stderr.contains("  next: "), step < 3, "{ran:?}");
+            let forgets = "delete configmap extension-apiserver-authentication";
+            assert_eq!(ran.stderr.contains(forgets), step == 3, "{ran:?}");
+            assert_eq!(ran.stderr.contains("firelay secrets token makes"), step == 2, "{ran:?}");
+            refused(&desk, rotate, 3, "its last step was not rendered (FL1103)");
+            if step < 3 {
+                refused(&desk, &["render"], 3, "error[FL1222]");
+            }
+            let ran = succeed(&desk, &["update"]);
+            let replaced = usize::from(has_pool && step == 2);
+            assert!(
+                ran.stdout.contains(&format!(", {replaced} to replace, 0 to remove")),
+                "{ran:?}"
+            );
+            assert_eq!(ran.stdout.contains("-/+ burst"), replaced == 1, "{ran:?}");
+            assert!(ran.stdout.contains(members), "{ran:?}");
+            assert_eq!(ran.stdout.contains("kubeadm's configuration"), step == 1, "{ran:?}");
+            refused(&desk, rotate, 3, "its machine may not have run it (FL1103)");
+            succeed(&desk, &["update", "--done"]);
+            consistent(&desk, &[]);
+            let certs = succeed(&desk, &["certs"]).stdout;
+            for (title, at) in [("CA kubernetes, the next one", 1), ("CA kubernetes, the last one", 2)] {
+                assert_eq!(certs.contains(title), step == at, "{certs}");
+            }
+        }
+        assert_ne!(desk.read("out/admin.kubeconfig"), first);
+        let made = succeed(&desk, &["kubeconfig", "--user", "jane"]).stdout;
+        assert!(made.contains("certificate-authority-data"), "{made}");
+        // Another one begins where this one has ended.
+        succeed(&desk, &["secrets", "rotate", "ca"]);
+    }
+}
+
+/// The kubelet of a control plane that joined with a token has no certificate of the bundle.
+#[test]
+fn cas_do_not_rotate_where_control_planes_join_with_a_token() {
+    let token = ["--set", "join={ identity: token }"];
+    let desk = founded("ha-ubuntu", &token);
+    let rotate = [&["secrets", "rotate", "ca"], &token[..]].concat();
+    refused(&desk, &rotate, 3, "control plane cp1 joins with a token");
+    let desk = founded("ha-ubuntu", &[]);
+    refused(
+        &desk,
+        &["secrets", "rotate", "leaves", "--new-key-trusted"],
+        2,
+        "not for leaves",
+    );
+}
+
 /// Of a token running machines need nothing; the cluster has to know it.
 #[test]
 fn a_token_rotates_without_a_change_of_running_machines() {
@@ -257,7 +321,6 @@ fn keys_that_no_machine_has_do_not_rotate() {
         2,
         "not for leaves",
     );
-    refused(&desk, &["secrets", "rotate", "ca"], 2, "invalid value 'ca'");
     let desk = founded("mixed", &[]);
     let pool = pyyaml(&desk.read("cluster.yaml")).remove(0)["pools"][0]["name"]
         .as_str()
