@@ -78,7 +78,6 @@ fn values(draft: &Draft, plan: &Plan) -> Vec<Compared> {
     values
 }
 
-/// A text of the draft.
 fn text(draft: &Draft, path: &[&str]) -> Option<String> {
     let value = path.iter().fold(&draft.spec, |value, key| &value[key]);
     value.as_str().map(str::to_owned)

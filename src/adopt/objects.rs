@@ -15,7 +15,6 @@ const NAMESPACE: &str = "kube-system";
 /// An object, or a document in one of its texts.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Its content.
     pub value: Value,
     /// Its place in the source.
     pub place: Span,

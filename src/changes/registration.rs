@@ -94,7 +94,6 @@ pub struct Binary<'a> {
     pub name: &'a str,
     /// SHA-256.
     pub sum: &'a str,
-    /// The whole line.
     pub line: &'a str,
     place: [&'a str; 2],
 }

@@ -86,7 +86,6 @@ pub struct Requirement {
 pub struct Port {
     /// `tcp`, `udp`, or the number of a protocol without ports (IANA, "Protocol Numbers").
     pub protocol: Value,
-    /// The port.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub port: Value,
     /// Where it is open.
@@ -100,7 +99,6 @@ pub struct Port {
 /// A role of nodes with a kubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum On {
     ControlPlane,
     Worker,
@@ -115,7 +113,6 @@ pub type Roles = Vec<On>;
 pub struct HostFile {
     /// Absolute path.
     pub path: String,
-    /// Its text.
     #[serde(default)]
     pub content: Option<String>,
     /// Or a template in the folder.
@@ -141,7 +138,6 @@ impl HostFile {
 pub struct Unit {
     /// `renew.timer`.
     pub name: String,
-    /// Its text.
     #[serde(default)]
     pub content: Option<String>,
     /// Or a template in the folder.

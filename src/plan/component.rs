@@ -110,7 +110,6 @@ pub(super) fn check_arguments(
     }
 }
 
-/// Arguments as pairs.
 pub(super) fn arguments(arguments: &[Argument]) -> Vec<(String, String)> {
     arguments
         .iter()

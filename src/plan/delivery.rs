@@ -51,7 +51,6 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
     }
 }
 
-/// The store and the place of a base.
 fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> {
     let examples: Vec<_> = Store::all().map(|store| store.example.as_str()).collect();
     let wrong = |label: &str| {

@@ -3,6 +3,8 @@
 //! [`resolve`] gives every absent value its default, merges the levels of settings (cluster, role, node), expands
 //! groups of machines and runs all checks that need no machine. It does not stop at a mistake.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod access;
 mod addons;
 mod addresses;

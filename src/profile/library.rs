@@ -66,7 +66,6 @@ pub struct Library {
 pub struct Resolved<'s> {
     /// Path below the folder of profiles.
     pub path: String,
-    /// Its content.
     pub root: Node<'s>,
     /// Numbers of the texts that it is made of, the nearest first.
     pub texts: Vec<usize>,

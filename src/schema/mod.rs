@@ -3,6 +3,8 @@
 //! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` in this folder, names of
 //! profiles from the profiles. Tests compare it with the values that the spec parser accepts and refuses.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod explain;
 mod field;
 mod page;

@@ -50,7 +50,6 @@ struct Context {
     files: Files,
 }
 
-/// The merged texts.
 struct Merged {
     root: Node<'static>,
     findings: Vec<Diagnostic>,

@@ -53,7 +53,6 @@ pub struct Input {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// A file of the spec.
 #[derive(Clone, Debug)]
 pub(super) struct SpecFile {
     path: PathBuf,

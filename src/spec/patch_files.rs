@@ -29,7 +29,6 @@ pub struct FilePatch {
     pub patch: Patch,
 }
 
-/// A patch of the spec.
 #[derive(Clone, Debug)]
 pub(super) struct SpecPatch {
     /// Like the field of [`FilePatch`].
@@ -53,7 +52,6 @@ pub(super) struct PatchFiles {
     pub(super) texts: Vec<PatchText>,
     /// Patches of rendered files.
     pub(super) files: Vec<FilePatch>,
-    /// Patches of the spec.
     pub(super) spec: Vec<SpecPatch>,
     pub(super) findings: Vec<Diagnostic>,
 }

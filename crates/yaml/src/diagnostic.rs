@@ -35,10 +35,8 @@ pub enum Severity {
     Warning,
 }
 
-/// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its severity.
     pub severity: Severity,
     /// Stable code, `FLnnnn`.
     pub code: &'static str,

@@ -18,9 +18,7 @@ use crate::diagnostic::Span;
 /// A value with the place where it was written. Compares and orders by the value alone.
 #[derive(Clone, Debug, Default)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
-    /// Its place.
     pub span: Span,
 }
 
@@ -31,7 +29,6 @@ pub trait OptionalKey<T> {
     where
         T: Clone;
 
-    /// The place.
     fn span(&self) -> Option<Span>;
 }
 

@@ -44,7 +44,6 @@ macro_rules! static_pod {
 
 /// The settings of every static pod of the control plane.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct StaticPod<'a> {
     pub extra_args: &'a [Argument],
     pub extra_volumes: &'a [Volume],
@@ -162,7 +161,6 @@ pub struct Tls {
 
 /// Versions of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub enum TlsVersion {
     #[serde(rename = "TLS1.2")]
     Tls12,

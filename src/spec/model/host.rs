@@ -83,7 +83,6 @@ pub struct Disk {
 /// File systems of data disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum Filesystem {
     Ext4,
     Xfs,

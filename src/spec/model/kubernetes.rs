@@ -168,7 +168,6 @@ pub struct KubeadmPatch {
 /// kubeadm's patch targets (`kubeadm` `util/patches/patches.go`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum PatchTarget {
     KubeApiserver,
     KubeControllerManager,
@@ -200,7 +199,6 @@ impl PatchTarget {
 /// kubeadm's patch types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum PatchType {
     Strategic,
     Merge,

@@ -30,7 +30,6 @@ pub struct RoleSettings {
 
 /// `effect` of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
-#[allow(missing_docs)]
 pub enum TaintEffect {
     NoSchedule,
     PreferNoSchedule,
@@ -108,7 +107,6 @@ macro_rules! with_node_settings {
 
 /// The settings that a role, a node and a pool share, borrowed from whichever carries them.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Settings<'a> {
     pub os: Option<&'a Spanned<String>>,
     pub platform: Option<&'a Spanned<String>>,

@@ -67,7 +67,6 @@ pub struct Mirror {
 /// Requests that a mirror answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum MirrorCapability {
     Pull,
     Resolve,

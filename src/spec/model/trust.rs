@@ -92,7 +92,6 @@ pub struct Join {
 /// How a node proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum JoinIdentity {
     Certificate,
     Token,

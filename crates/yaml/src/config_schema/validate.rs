@@ -17,7 +17,6 @@ pub struct Mistake {
     pub path: String,
     /// Its place, or the nearest above it that was written.
     pub span: Span,
-    /// The mistake.
     pub problem: Problem,
 }
 
@@ -28,7 +27,6 @@ pub enum Problem {
     UnknownField {
         /// Path of the mapping; empty for the document.
         above: String,
-        /// The name.
         name: String,
         /// Fields that the mapping has, and the minors of a field of this name if other minors have it.
         known: Vec<String>,
@@ -39,7 +37,6 @@ pub enum Problem {
     UnknownKey {
         /// Path of the mapping.
         above: String,
-        /// The key.
         name: String,
         /// Its valid keys.
         known: Vec<String>,
@@ -56,22 +53,18 @@ pub enum Problem {
 /// A field that is accepted only if a feature gate is on.
 #[derive(Clone, Debug)]
 pub struct Gated {
-    /// The gate.
     pub gate: String,
     /// Path of the field.
     pub path: String,
-    /// Its place.
     pub span: Span,
 }
 
 /// A feature gate that is set somewhere.
 #[derive(Clone, Debug)]
 pub struct GateSetting {
-    /// Its name.
     pub name: String,
     /// Whether it is turned on.
     pub on: bool,
-    /// Its place.
     pub span: Span,
 }
 

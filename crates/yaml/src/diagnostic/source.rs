@@ -13,7 +13,6 @@ pub struct Source {
 pub struct Text {
     /// The name to print: a path, or `<stdin>`.
     pub name: String,
-    /// The whole text.
     pub text: String,
     /// Offset of its first byte in the source.
     pub start: usize,
