@@ -29,12 +29,11 @@ pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";
 
 /// Facts about a field that its type lacks.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Note {
     /// The default of an absent key, if it is the same for every user.
     default: Option<Value>,
     /// Values that are no default.
-    #[serde(default)]
     examples: Vec<Value>,
 }
 

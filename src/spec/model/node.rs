@@ -15,16 +15,13 @@ use super::{
 
 /// `roles`: settings for every node of a role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RoleSettings {
     /// Control planes.
-    #[serde(default)]
     pub control_plane: NodeSettings,
     /// Workers.
-    #[serde(default)]
     pub worker: NodeSettings,
     /// External etcd members.
-    #[serde(default)]
     pub etcd: NodeSettings,
 }
 

@@ -9,7 +9,7 @@ use firelay_yaml::Spanned;
 
 /// `pki`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Pki {
     /// Algorithm of the CAs and the service-account key; leaves are always P-256.
     pub algorithm: Option<Spanned<Algorithm>>,
@@ -21,7 +21,6 @@ pub struct Pki {
     /// How far `notBefore` lies before the bundle's `issuedAt`; `24h` if absent.
     pub backdate: Option<Spanned<String>>,
     /// Extra names and addresses in the API server's certificate.
-    #[serde(default)]
     pub extra_sans: Vec<Spanned<String>>,
     /// Which nodes hold the CA keys.
     pub ca_keys: Option<Spanned<CaKeys>>,
