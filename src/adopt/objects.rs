@@ -120,9 +120,6 @@ fn broken(finding: &Diagnostic) -> Diagnostic {
 
 /// A node as JSON. kubectl writes no value that JSON lacks.
 fn value(node: &Node<'_>) -> Value {
-    let tree = Tree {
-        root: node.detached(),
-        findings: Vec::new(),
-    };
+    let tree = Tree::from(node.detached());
     decode_partial(&tree, &[]).value.unwrap_or_default()
 }

@@ -60,10 +60,7 @@ impl PatchFiles {
     /// Reads one more text. Patches are applied in the order of their texts.
     pub(super) fn read(&mut self, source: &Source, number: usize, folder: &str) {
         let text = &source.texts()[number];
-        let beginning = Span {
-            start: text.start,
-            end: text.start,
-        };
+        let beginning = Span::new(text.start, text.start);
         self.texts.push(PatchText {
             number,
             folder: folder.to_owned(),
@@ -73,10 +70,7 @@ impl PatchFiles {
             let help = "move it to patches/all, patches/control-plane, patches/worker or the folder of a node";
             return self.findings.push(finding.help(help));
         }
-        let folder = Spanned {
-            value: folder.to_owned(),
-            span: beginning,
-        };
+        let folder = Spanned::new(folder.to_owned(), beginning);
         let before = self.len();
         for part in firelay_yaml::split(&text.text) {
             self.document(&alone(&text.text, part), text.start, &folder);

@@ -25,6 +25,13 @@ pub struct Span {
     pub end: usize,
 }
 
+impl Span {
+    /// From a byte to before another.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+}
+
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,6 +102,13 @@ impl Diagnostic {
     pub fn at_hidden(self, value: Span) -> Self {
         let hidden = true;
         Self { hidden, ..self }.at(value)
+    }
+
+    /// Message and label in one text, then the help between these two.
+    pub fn in_one(&self, before: &str, after: &str) -> String {
+        let colon = if self.label.is_empty() { "" } else { ": " };
+        let help = self.help.iter().map(|help| format!("{before}{help}{after}"));
+        format!("{}{colon}{}{}", self.message, self.label, help.collect::<String>())
     }
 
     /// Removes a word from the texts.

@@ -22,6 +22,13 @@ pub struct Spanned<T> {
     pub span: Span,
 }
 
+impl<T> Spanned<T> {
+    /// A value at a place.
+    pub const fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
+}
+
 /// The value and the place of a key that may be absent.
 pub trait OptionalKey<T> {
     /// The value, copied.
@@ -125,10 +132,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
 
     /// The decoder passes start, end and then the value. It repeats this while another attempt finds more.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let span = Span {
-            start: map.next_value()?,
-            end: map.next_value()?,
-        };
+        let span = Span::new(map.next_value()?, map.next_value()?);
         loop {
             match map.next_value() {
                 Ok(value) => return Ok(Spanned { value, span }),

@@ -41,7 +41,22 @@ pub struct Scalar<'s> {
     pub plain: bool,
 }
 
+impl<'s> From<Node<'s>> for Tree<'s> {
+    /// A document without mistakes.
+    fn from(root: Node<'s>) -> Self {
+        let findings = Vec::new();
+        Self { root, findings }
+    }
+}
+
 impl<'s> Node<'s> {
+    /// A scalar.
+    pub fn scalar(text: impl Into<Cow<'s, str>>, plain: bool, span: Span) -> Self {
+        let text = text.into();
+        let content = Content::Scalar(Scalar { text, plain });
+        Self { span, content }
+    }
+
     /// The value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
         self.entries()
@@ -68,10 +83,7 @@ impl<'s> Node<'s> {
 
     pub(super) fn shift(&mut self, by: usize) {
         if by > 0 {
-            self.place(&|span| Span {
-                start: span.start + by,
-                end: span.end + by,
-            });
+            self.place(&|span| Span::new(span.start + by, span.end + by));
         }
     }
 

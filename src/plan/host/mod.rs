@@ -122,8 +122,7 @@ fn check_spelling(code: &'static str, path: &Spanned<String>, report: &mut Repor
         super::artifacts::check_path(path, report);
         return false;
     }
-    let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let plain = format!("/{}", parts.join("/"));
+    let (_, plain) = names::shortest(path);
     if plain != path.as_str() {
         let finding = Diagnostic::error(code, "not the shortest spelling of a path").at(path.span);
         report.push(finding.help(format!("write {plain}")));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use firelay_yaml::Spanned;
 
@@ -61,7 +61,7 @@ pub struct ImageArchive {
 }
 
 /// A processor architecture, in Kubernetes' words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// x86_64.
@@ -72,9 +72,6 @@ pub enum Arch {
 
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Arch::Amd64 => "amd64",
-            Arch::Arm64 => "arm64",
-        })
+        self.serialize(f)
     }
 }

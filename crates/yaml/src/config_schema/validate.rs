@@ -148,7 +148,7 @@ impl<'a> Validator<'a> {
 
     fn top(&mut self, kind: &str, root: &Node<'_>, place: &Place) {
         let Some(fields) = self.schema.fields(kind) else { return };
-        if !is_mapping(root) {
+        if !matches!(root.content, Content::Mapping(_)) {
             return self.refuse(&FieldType::Kind(kind.to_owned()), root, place);
         }
         for (key, value) in root.entries() {
@@ -375,10 +375,6 @@ fn help(of: &FieldType, value: &Value, key: &str) -> Option<String> {
 
 fn is_bare(text: &str) -> bool {
     text.parse::<i64>().is_ok() || matches!(text, "true" | "false")
-}
-
-fn is_mapping(node: &Node<'_>) -> bool {
-    matches!(node.content, Content::Mapping(_))
 }
 
 /// A scalar as the programs read it.
