@@ -17,6 +17,7 @@ mod duration;
 mod endpoint;
 mod etcd;
 mod extra_outputs;
+mod facts;
 mod fields;
 mod group_addresses;
 mod host;

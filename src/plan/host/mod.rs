@@ -131,7 +131,7 @@ fn check_spelling(code: &'static str, path: &Spanned<String>, report: &mut Repor
 }
 
 /// Whether a path equals another or is below it.
-fn within(path: &str, parent: &str) -> bool {
+pub(super) fn within(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent.trim_end_matches('/'))
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
