@@ -1,6 +1,5 @@
 //! Findings in the user's own files, each with its code, place and help.
 
-mod codes;
 mod redact;
 mod render;
 mod sarif;
@@ -9,12 +8,11 @@ mod stories;
 
 use serde::Serialize;
 
-pub use codes::CODES;
 pub use redact::redact_places;
 pub use render::{render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
-pub use stories::{Story, stories, story};
+pub use stories::{STORIES, Story, story};
 
 /// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
