@@ -124,10 +124,10 @@ impl<'t> Finder<'t> {
         match (&value, shapes) {
             (Some(value), Some(shapes)) => self.typed(value, &shapes),
             (Some(value), None) => self.mark(value, true),
-            (None, _) => self.places.push(Span {
-                start: self.text.start + at + start,
-                end: self.text.start + at + text.len(),
-            }),
+            (None, _) => self.places.push(Span::new(
+                self.text.start + at + start,
+                self.text.start + at + text.len(),
+            )),
         }
     }
 
@@ -284,10 +284,7 @@ impl<'t> Finder<'t> {
         }
         let start = node.span.start + scalar::header(written);
         let end = node.span.start + written.trim_end().len();
-        self.places.push(Span {
-            start,
-            end: end.max(start),
-        });
+        self.places.push(Span::new(start, end.max(start)));
         if certain {
             let texts = scalars(node).into_iter().filter_map(Node::text);
             self.values.extend(texts.map(str::to_owned));

@@ -1,6 +1,9 @@
 //! Arguments of static pods: kubeadm's two forms of them, and those that firelay sets itself.
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    diagnostic::{Diagnostic, Span},
+    plain_text,
+};
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
@@ -12,15 +15,14 @@ const FALSE: [&str; 6] = ["0", "f", "F", "false", "FALSE", "False"];
 
 /// v1beta4 has a list, earlier ones a mapping.
 pub(super) fn arguments(value: Option<Value>) -> Vec<Value> {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
         Some(Value::Object(map)) => map
             .iter()
-            .map(|(name, value)| json!({ "name": name, "value": text(value) }))
+            .map(|(name, value)| json!({ "name": name, "value": plain_text(value) }))
             .collect(),
         Some(Value::Array(items)) => items
             .iter()
-            .map(|item| json!({ "name": item["name"], "value": text(&item["value"]) }))
+            .map(|item| json!({ "name": item["name"], "value": plain_text(&item["value"]) }))
             .collect(),
         _ => Vec::new(),
     }

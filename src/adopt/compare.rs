@@ -78,7 +78,6 @@ fn values(draft: &Draft, plan: &Plan) -> Vec<Compared> {
     values
 }
 
-/// A text of the draft.
 fn text(draft: &Draft, path: &[&str]) -> Option<String> {
     let value = path.iter().fold(&draft.spec, |value, key| &value[key]);
     value.as_str().map(str::to_owned)
@@ -270,7 +269,7 @@ fn check_machine(machine: &Machine, plan: &Plan, root: Option<&Node<'static>>) -
 /// The first value in which a machine differs from its Node.
 fn differences(machine: &Machine, node: &NodePlan) -> Option<String> {
     let name = &machine.name;
-    if !same_role(machine, node) {
+    if (machine.control_plane, machine.etcd) != (node.roles.control_plane, node.roles.etcd) {
         return Some(format!(
             "the machine {name} has another role in the cluster than in the spec"
         ));
@@ -284,11 +283,6 @@ fn differences(machine: &Machine, node: &NodePlan) -> Option<String> {
     }
     let (cluster, own) = (machine.arch(), node.arch.to_string());
     (cluster != own).then(|| format!("the machine {name} is {cluster} in the cluster, and {own} here"))
-}
-
-/// Whether a control plane is one, and a member of etcd.
-fn same_role(machine: &Machine, node: &NodePlan) -> bool {
-    machine.control_plane == node.roles.control_plane && machine.etcd == node.roles.etcd
 }
 
 /// Some clouds give a Node more addresses than a spec may have. A member of etcd may be known by its name only.

@@ -50,7 +50,6 @@ pub struct Answers {
 /// A spec that follows from a cluster.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The spec.
     pub spec: Value,
     /// The cluster's own name; absent where it cannot be that of a spec, or another one was given.
     pub name: Option<String>,

@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use firelay_yaml::diagnostic::{Diagnostic, Span};
+use firelay_yaml::{
+    diagnostic::{Diagnostic, Span},
+    plain_text,
+};
 use serde_json::{Map, Value};
 
 /// `defaults.yaml`.
@@ -47,10 +50,7 @@ impl Fields {
 
     /// A field that is a text.
     pub(super) fn text(&mut self, key: &str) -> Option<String> {
-        match self.take(key)? {
-            Value::String(text) => Some(text),
-            other => Some(other.to_string()),
-        }
+        self.take(key).as_ref().map(plain_text)
     }
 
     /// The fields of a field.

@@ -38,7 +38,6 @@ const ROUNDS: usize = 32;
 pub struct Fitted {
     /// The text of the spec.
     pub text: String,
-    /// The spec, composed.
     pub composed: Composed,
     /// The plan with its warnings, or what is still refused.
     pub outcome: Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>,

@@ -17,7 +17,6 @@ pub struct Access {
     pub authority: Option<Material>,
     /// The client's certificate and key.
     pub client: Option<(Material, Material)>,
-    /// The bearer token.
     pub token: Option<Material>,
 }
 
@@ -33,16 +32,13 @@ pub enum Material {
 /// A kubeconfig that leads to no server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An entry that another one names is missing.
     #[error("it has no {0} {1:?}")]
     Missing(&'static str, String),
-    /// A value that cannot be used.
     #[error("{0}")]
     Unusable(&'static str),
 }
 
 impl Error {
-    /// The remedy.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Missing(..) => "name one of its contexts with --context, or the kubeconfig of an administrator",
@@ -79,7 +75,6 @@ impl Access {
     }
 }
 
-/// An entry of a list by its name.
 fn entry<'n>(root: &'n Node<'_>, [list, key]: [&'static str; 2], name: &str) -> Result<&'n Node<'n>, Error> {
     let items = match root.get(list).map(|list| &list.content) {
         Some(Content::Sequence(items)) => items.as_slice(),

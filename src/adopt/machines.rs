@@ -25,11 +25,8 @@ const OF_STATE: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernet
 /// A machine of the cluster.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Its name.
     pub name: String,
-    /// Its addresses.
     pub addresses: Vec<String>,
-    /// It is a control plane.
     pub control_plane: bool,
     /// It runs pods of users.
     pub worker: bool,

@@ -3,6 +3,8 @@
 //! Sources: kubeadm's names of files (`cmd/kubeadm/app/constants/constants.go`), its ConfigMaps (`phases/uploadconfig`) and
 //! the forms of its configuration (`apis/kubeadm/v1beta3`, `v1beta4`).
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod arguments;
 mod authorities;
 mod compare;

@@ -15,7 +15,6 @@ const NAMESPACE: &str = "kube-system";
 /// An object, or a document in one of its texts.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Its content.
     pub value: Value,
     /// Its place in the source.
     pub place: Span,
@@ -121,9 +120,6 @@ fn broken(finding: &Diagnostic) -> Diagnostic {
 
 /// A node as JSON. kubectl writes no value that JSON lacks.
 fn value(node: &Node<'_>) -> Value {
-    let tree = Tree {
-        root: node.detached(),
-        findings: Vec::new(),
-    };
+    let tree = Tree::from(node.detached());
     decode_partial(&tree, &[]).value.unwrap_or_default()
 }

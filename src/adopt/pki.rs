@@ -36,7 +36,6 @@ pub fn files() -> Vec<String> {
     authorities.chain(SERVICE_ACCOUNT.map(str::to_owned)).collect()
 }
 
-/// A file of the PKI.
 pub struct PkiFile {
     /// Its path, for people.
     pub path: String,

@@ -38,7 +38,6 @@ impl Stanza {
         }
     }
 
-    /// Its type.
     pub(super) fn kind(&self) -> &str {
         self.arguments.first().map_or("", String::as_str)
     }

@@ -4,6 +4,8 @@
 //! derived so that the same bundle gives the same bytes. The crate `age` generates its keys itself, and its SSH
 //! recipients require the crate `rsa` (docs/adr/0016-the-bundle-at-rest.md).
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod armor;
 mod bech32;
 mod der;

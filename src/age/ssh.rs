@@ -33,7 +33,6 @@ const_monty_params!(
 );
 type Element = ConstMontyForm<Field, { U256::LIMBS }>;
 
-/// A public key.
 #[derive(Clone, Debug)]
 pub(super) struct Public {
     /// The key in SSH's wire format.
@@ -45,11 +44,9 @@ pub(super) struct Public {
 enum Kind {
     /// The same key on the other form of the curve.
     Ed25519([u8; 32]),
-    /// SubjectPublicKeyInfo.
     Rsa(Vec<u8>),
 }
 
-/// A private key.
 #[derive(Clone)]
 pub(super) struct Private {
     public: Public,

@@ -12,9 +12,7 @@ pub enum Handler {
     Boot,
     /// Nothing but the new file: its reader reads it each time.
     None,
-    /// Reloads a unit.
     Reload(String),
-    /// Restarts a unit.
     Restart(String),
     /// Runs a step of the first boot again.
     Step(String),

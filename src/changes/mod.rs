@@ -2,6 +2,8 @@
 //!
 //! A file's handler, what a running machine does when the file changes, is data: `templates/update.yaml`.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 pub mod authorities;
 mod configuration;
 mod files;
@@ -42,11 +44,8 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineChange {
-    /// Its name.
     pub name: String,
-    /// Its roles.
     pub roles: Vec<Role>,
-    /// It is a pool.
     pub pool: bool,
     /// The kind of its change.
     pub action: Action,
@@ -118,11 +117,9 @@ impl MachineChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// To add.
     pub add: usize,
     /// To create anew.
     pub replace: usize,
-    /// To remove.
     pub remove: usize,
     /// To update in place.
     pub in_place: usize,

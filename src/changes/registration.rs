@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use firelay_verify::Machine;
+use firelay_yaml::plain_text;
 use serde_json::Value;
 use x509_parser::pem::parse_x509_pem;
 
@@ -94,7 +95,6 @@ pub struct Binary<'a> {
     pub name: &'a str,
     /// SHA-256.
     pub sum: &'a str,
-    /// The whole line.
     pub line: &'a str,
     place: [&'a str; 2],
 }
@@ -215,7 +215,9 @@ impl Flags {
     fn between(old: &Value, new: &Value) -> Option<Self> {
         let pairs = |list: &Value| -> Vec<(String, String)> {
             let items = list.as_array().into_iter().flatten();
-            items.map(|item| (text(&item["name"]), text(&item["value"]))).collect()
+            items
+                .map(|item| (plain_text(&item["name"]), plain_text(&item["value"])))
+                .collect()
         };
         let (old, new) = (pairs(old), pairs(new));
         let of = |name: &str, pairs: &[(String, String)]| -> Vec<String> {
@@ -253,10 +255,6 @@ impl Flags {
             labels: changed,
         })
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

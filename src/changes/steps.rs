@@ -24,9 +24,7 @@ pub struct Step {
 pub enum Member {
     /// A member of external etcd on a machine of its own.
     Etcd,
-    /// A control plane.
     ControlPlane,
-    /// A worker.
     Worker,
     /// The manifests of the cluster, which one control plane applies.
     Manifests,

@@ -2,7 +2,7 @@
 
 use firelay_yaml::{
     Minor,
-    diagnostic::{CODES, Story, story},
+    diagnostic::{STORIES, Story, story},
 };
 
 use super::{failure::Failure, streams};
@@ -73,9 +73,9 @@ fn is_code(what: &str) -> bool {
 /// The story of a code, or the codes that begin so.
 fn code(what: &str) -> Result<String, Failure> {
     if let Some(story) = story(what) {
-        return Ok(told(&story));
+        return Ok(told(story));
     }
-    let begun: Vec<_> = CODES.iter().filter(|(code, _)| code.starts_with(what)).collect();
+    let begun: Vec<_> = STORIES.iter().filter(|story| story.code.starts_with(what)).collect();
     if begun.is_empty() {
         return Err(Failure::Usage(format!(
             "there is no code {what}{}\n  = help: firelay explain {} lists those of its kind",
@@ -87,7 +87,8 @@ fn code(what: &str) -> Result<String, Failure> {
             &what[..what.len().min(4)]
         )));
     }
-    Ok(begun.iter().map(|(code, title)| format!("{code}  {title}\n")).collect())
+    let lines = begun.iter().map(|story| format!("{}  {}\n", story.code, story.title));
+    Ok(lines.collect())
 }
 
 fn refusal(unknown: &Unknown) -> String {

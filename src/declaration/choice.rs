@@ -14,7 +14,6 @@ use crate::template;
 /// A plugin or add-on with its parameters.
 #[derive(Clone)]
 pub struct Choice {
-    /// Its declaration.
     pub declaration: Arc<Declaration>,
     /// Where its name stands; `None` where it was not written.
     pub place: Option<Span>,

@@ -9,74 +9,52 @@ use serde_json::Value;
 /// A requirement of a plugin or add-on. Texts may hold `{{ EXPRESSION }}`; one that is nothing else has the expression's own type,
 /// a list in a list stands for its elements, and what is undefined is left out.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Requirement {
     /// When it follows; an expression.
     #[serde(rename = "if", skip_serializing)]
     pub when: Option<String>,
-    /// Kernel modules.
-    #[serde(default)]
     pub modules: Vec<String>,
     /// Kernel parameters.
-    #[serde(default)]
     pub sysctls: BTreeMap<String, Value>,
     /// Ports of the machines.
-    #[serde(default)]
     pub ports: Vec<Port>,
     /// Devices that NetworkManager must leave alone, in the syntax of its `unmanaged-devices`.
-    #[serde(default)]
     pub unmanaged_interfaces: Vec<String>,
     /// CNI plugins that must be in the host's CNI directory.
-    #[serde(default)]
     pub cni_plugins: Vec<String>,
     /// The least kernel, `5.10`.
-    #[serde(default)]
     pub kernel: Option<String>,
     /// False: kube-proxy is not deployed.
-    #[serde(default)]
     pub kube_proxy: Option<bool>,
     /// False: the controller manager gives nodes no pod ranges. It follows from the parameters, `p`, alone.
-    #[serde(default)]
     pub node_cidrs: Option<bool>,
     /// True, beside that: the plugin gives them ranges, of the sizes in `network.nodeMaskIpv4` and `nodeMaskIpv6`.
-    #[serde(default)]
     pub node_masks: Option<bool>,
     /// Fields of KubeletConfiguration.
-    #[serde(default)]
     pub kubelet_config: BTreeMap<String, Value>,
     /// Flags of the kubelet.
-    #[serde(default)]
     pub kubelet_arguments: BTreeMap<String, Value>,
     /// Flags of kube-apiserver.
-    #[serde(default)]
     pub api_server_arguments: BTreeMap<String, Value>,
     /// Flags of kube-controller-manager.
-    #[serde(default)]
     pub controller_manager_arguments: BTreeMap<String, Value>,
     /// Names of the API server's certificate.
-    #[serde(default)]
     pub sans: Vec<String>,
     /// True: every kubelet serves with a certificate of the cluster's CA.
-    #[serde(default)]
     pub serving_certificates: Option<bool>,
     /// True: certificates that kubelets ask for to serve with are approved.
-    #[serde(default)]
     pub approves_serving: Option<bool>,
     /// Files of the host.
-    #[serde(default)]
     pub files: Vec<HostFile>,
     /// Units of the host.
-    #[serde(default)]
     pub units: Vec<Unit>,
     /// Additional binaries to fetch, by their names in the catalog.
-    #[serde(default)]
     pub binaries: Vec<Binary>,
     /// Keys of add-ons that are deployed with it, with their defaults unless the spec sets them. They follow from the
     /// parameters, `p`, alone.
-    #[serde(default)]
     pub addons: Vec<String>,
     /// Further API groups whose kinds it defines. They follow from the parameters alone, too.
-    #[serde(default)]
     pub defines: Vec<String>,
 }
 
@@ -86,7 +64,6 @@ pub struct Requirement {
 pub struct Port {
     /// `tcp`, `udp`, or the number of a protocol without ports (IANA, "Protocol Numbers").
     pub protocol: Value,
-    /// The port.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub port: Value,
     /// Where it is open.
@@ -100,7 +77,6 @@ pub struct Port {
 /// A role of nodes with a kubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum On {
     ControlPlane,
     Worker,
@@ -115,7 +91,6 @@ pub type Roles = Vec<On>;
 pub struct HostFile {
     /// Absolute path.
     pub path: String,
-    /// Its text.
     #[serde(default)]
     pub content: Option<String>,
     /// Or a template in the folder.
@@ -141,7 +116,6 @@ impl HostFile {
 pub struct Unit {
     /// `renew.timer`.
     pub name: String,
-    /// Its text.
     #[serde(default)]
     pub content: Option<String>,
     /// Or a template in the folder.

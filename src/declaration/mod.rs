@@ -3,6 +3,8 @@
 //! A declaration defines the parameters in the spec, the images and manifests of each release, constraints, and
 //! requirements on machines. No other file knows a plugin or add-on by name.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod checks;
 mod choice;
 mod implies;
@@ -118,7 +120,6 @@ pub struct Declaration {
     /// Releases; none for what has no version of its own.
     #[serde(default)]
     pub releases: BTreeMap<Version, Release>,
-    /// Manifests.
     #[serde(default)]
     pub files: Vec<ManifestFile>,
     /// The parameter that lists manifests of the user, as `manifests` does.
@@ -135,7 +136,6 @@ pub struct Declaration {
     /// Bytes of each packet between nodes; the first entry whose condition holds.
     #[serde(default)]
     pub overhead: Vec<Overhead>,
-    /// Certificates by name.
     #[serde(default)]
     pub certificates: Vec<Authority>,
     /// How it brings updates to machines that run.
@@ -155,7 +155,6 @@ pub struct Updates {
     pub undrained: String,
 }
 
-/// A release.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Release {
@@ -215,7 +214,6 @@ pub struct Check {
     pub needs: Vec<String>,
     /// The parameter concerned, with dots between keys; the plugin as a whole if absent.
     pub at: Option<String>,
-    /// The mistake.
     pub message: String,
     /// The correct form.
     pub help: Option<String>,
@@ -254,7 +252,6 @@ pub struct Leaf {
     /// DNS names.
     #[serde(default)]
     pub dns_names: Vec<String>,
-    /// Addresses.
     #[serde(default)]
     pub addresses: Vec<String>,
     /// Permitted uses.
@@ -264,7 +261,6 @@ pub struct Leaf {
 /// A permitted use of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum Usage {
     Server,
     Client,
@@ -274,10 +270,8 @@ pub enum Usage {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another form.
     #[error("declaration refused: {0}")]
     Invalid(String),
-    /// A folder without one.
     #[error("templates/{file} is missing")]
     Missing {
         /// Path below `templates/`.
@@ -323,7 +317,6 @@ pub fn check() -> Result<(), Error> {
     folders.try_for_each(|folder| folder.read().map(drop).map_err(Clone::clone))
 }
 
-/// The declarations of a kind.
 pub fn of(kind: Kind) -> impl Iterator<Item = &'static Arc<Declaration>> {
     let folders = FOLDERS.iter().filter(move |folder| folder.kind == kind);
     folders.filter_map(|folder| folder.read().ok())

@@ -62,7 +62,6 @@ pub struct Handover {
     pub file: String,
     /// The platform's field for it: a Terraform attribute, a metadata key, a file name. It is the same for every form.
     pub attribute: String,
-    /// The form.
     pub rung: DeliveryForm,
     /// How the file is encoded.
     pub encoding: Encoding,
@@ -86,7 +85,6 @@ pub struct Payload {
     pub file: String,
     /// Its URL, without the key.
     pub url: String,
-    /// Its size.
     pub bytes: u64,
     /// Its content is encrypted.
     pub sealed: bool,

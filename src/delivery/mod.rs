@@ -1,5 +1,7 @@
 //! Documents for platforms: the form that fits the limit, the files beside it, pointers, and seeds.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod artifact;
 mod beside;
 mod error;

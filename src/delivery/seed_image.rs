@@ -41,12 +41,10 @@ impl Form {
     }
 }
 
-/// A seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seed {
     /// An ISO 9660 image.
     Image {
-        /// Its label.
         label: &'static str,
         /// The content; it contains secrets.
         bytes: Vec<u8>,
@@ -59,17 +57,14 @@ pub enum Seed {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeedError {
-    /// Its document does not exist in this form.
     #[error("{machine}: {why}\n  = help: {help}")]
     Form {
         /// Name of the node or pool.
         machine: String,
-        /// The reason.
         why: String,
         /// The key to change, or the form to choose.
         help: String,
     },
-    /// The tree cannot be read.
     #[error(transparent)]
     Tree(#[from] tree::Error),
 }

@@ -35,7 +35,6 @@ pub enum Group {
     Pki,
     /// firelay's driver and steps, and other programs.
     Scripts,
-    /// Manifests.
     Addons,
     /// kubeadm's configuration and patches.
     Kubeadm,
@@ -82,12 +81,10 @@ impl Group {
     }
 }
 
-/// The size of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileSize {
     /// Path on the node.
     pub path: String,
-    /// Its kind.
     pub group: Group,
     /// Bytes on the node.
     pub raw: u64,
@@ -99,7 +96,6 @@ pub struct FileSize {
 /// The size of one kind of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupSize {
-    /// The kind.
     pub group: Group,
     /// Bytes on the node.
     pub raw: u64,
@@ -116,7 +112,6 @@ pub struct NodeSize {
     pub platform: String,
     /// The platform's field for the document.
     pub attribute: String,
-    /// The selected form.
     pub rung: DeliveryForm,
     /// How it is encoded.
     pub encoding: Encoding,

@@ -52,7 +52,6 @@ impl SecretVariables {
 /// Values of the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// Its name.
     pub name: String,
     /// Version of Kubernetes, `1.36.4`.
     pub kubernetes_version: String,
@@ -60,9 +59,7 @@ pub struct Cluster {
     pub bundle_fingerprint: String,
     /// Name or address under which all clients reach the API.
     pub endpoint_host: String,
-    /// Port of it.
     pub endpoint_port: u16,
-    /// Ranges of pods.
     pub pod_cidrs: Vec<String>,
     /// Ranges of Services.
     pub service_cidrs: Vec<String>,
@@ -111,7 +108,6 @@ fn cidrs(ranges: &[IpNet]) -> Vec<String> {
 /// A machine, or the machines of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its roles.
     pub roles: Vec<Role>,
     /// Name of its platform's profile.
     pub platform: String,
@@ -150,9 +146,7 @@ pub struct Machine {
     pub expires: Option<OffsetDateTime>,
 }
 
-/// A taint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Taint {
     pub key: String,
     pub value: String,

@@ -10,6 +10,7 @@ use firelay_yaml::{
 use super::{
     ComponentPlan, VolumePlan, artifacts,
     control_plane::{self, Claim, PodSettings},
+    facts::FACTS,
     names,
     release::Release,
     report::Report,
@@ -17,17 +18,6 @@ use super::{
     unknown_name::unknown_name,
 };
 use crate::spec::{Argument, EnvVar, StaticPod, Volume};
-
-/// Kubernetes' HostPathType (`k8s.io/api/core/v1`).
-const PATH_TYPES: &[&str] = &[
-    "DirectoryOrCreate",
-    "Directory",
-    "FileOrCreate",
-    "File",
-    "Socket",
-    "CharDevice",
-    "BlockDevice",
-];
 
 /// Refuses an argument's name that no component could have; whether it may be one.
 fn check_argument(argument: &Argument, report: &mut Report) -> bool {
@@ -110,7 +100,6 @@ pub(super) fn check_arguments(
     }
 }
 
-/// Arguments as pairs.
 pub(super) fn arguments(arguments: &[Argument]) -> Vec<(String, String)> {
     arguments
         .iter()
@@ -190,11 +179,11 @@ fn check_volume(volume: &Volume, report: &mut Report) {
     if let Some(path_type) = volume
         .path_type
         .as_ref()
-        .filter(|kind| !kind.is_empty() && !PATH_TYPES.contains(&kind.as_str()))
+        .filter(|kind| !kind.is_empty() && !FACTS.path_types.contains(kind))
     {
-        let known: Vec<_> = PATH_TYPES.iter().map(|kind| (*kind).to_owned()).collect();
-        let help = format!("types: {}", PATH_TYPES.join(", "));
-        report.push(unknown_name("FL0508", "not a type of host path".to_owned(), path_type, &known).help(help));
+        let known = &FACTS.path_types;
+        let help = format!("types: {}", known.join(", "));
+        report.push(unknown_name("FL0508", "not a type of host path".to_owned(), path_type, known).help(help));
     }
 }
 

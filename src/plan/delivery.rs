@@ -20,10 +20,7 @@ const IGNITION_HEADERS: Version = Version::new(3, 1, 0);
 
 /// Checks every pointer separately, at each level.
 pub(super) fn check(spec: &Spec, report: &mut Report) {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.delivery);
-    let nodes = spec.nodes.iter().map(|node| &node.delivery);
-    let pools = spec.pools.iter().map(|pool| &pool.delivery);
-    let below = roles.into_iter().chain(nodes).chain(pools).map(|level| &level.pointer);
+    let below = spec.below().map(|level| &level.delivery.pointer);
     let pointers = std::iter::once(&spec.delivery.pointer).chain(below).flatten();
     pointers.for_each(|pointer| check_pointer(pointer, report));
 }
@@ -51,7 +48,6 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
     }
 }
 
-/// The store and the place of a base.
 fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> {
     let examples: Vec<_> = Store::all().map(|store| store.example.as_str()).collect();
     let wrong = |label: &str| {

@@ -36,7 +36,7 @@ pub(super) fn resolve(
     report: &mut Report,
 ) -> Option<EndpointPlan> {
     let endpoint = &spec.endpoint;
-    let provider = chosen(endpoint);
+    let provider = endpoint.provider.value().unwrap_or(EndpointProvider::External);
     check_host(endpoint, provider, ranges, report);
     report.take(check_taken(spec));
     check_namesakes(&endpoint.host, provider, groups, report);
@@ -83,11 +83,6 @@ pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
         port: API_PORT,
         provider: ProviderPlan::External,
     }
-}
-
-/// The spec's provider, or the default.
-fn chosen(endpoint: &Endpoint) -> EndpointProvider {
-    endpoint.provider.value().unwrap_or(EndpointProvider::External)
 }
 
 /// The names of API servers besides kubeadm's: the addresses at which the provider reaches them, then the spec's.

@@ -8,8 +8,8 @@ use semver::Version;
 use time::Duration;
 
 use super::{
-    EtcdBackupPlan, EtcdPlan, artifacts, component, control_plane, duration, images::Images, names, release::Release,
-    report::Report, reserved::RESERVED,
+    EtcdBackupPlan, EtcdPlan, artifacts, component, control_plane, duration, facts::FACTS, images::Images, names,
+    release::Release, report::Report, reserved::RESERVED,
 };
 use crate::{
     profile::Profiles,
@@ -33,21 +33,6 @@ const LONGEST_ELECTION: u32 = 50_000;
 const VOLATILE: &[&str] = &["dev", "proc", "run", "sys", "tmp"];
 /// Directories at the top of which nothing is free.
 const SYSTEM: &[&str] = &["bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr"];
-/// Further directories (hier(7)) that others share.
-const SHARED: &[&str] = &[
-    "/var",
-    "/var/cache",
-    "/var/lib",
-    "/var/lib/cloud",
-    "/var/lib/containerd",
-    "/var/lib/firelay",
-    "/var/lib/kubelet",
-    "/var/lock",
-    "/var/log",
-    "/var/run",
-    "/var/spool",
-    "/var/tmp",
-];
 
 /// `etcd`, checked and resolved, for the version of external members.
 pub(super) fn resolve(
@@ -116,8 +101,7 @@ fn check_backup_dir(to: &Spanned<String>, etcd: &Etcd, report: &mut Report) {
         return;
     }
     let finding = Diagnostic::error("FL0542", "not a directory for etcd's backups").at(to.span);
-    let parts: Vec<_> = to.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let path = format!("/{}", parts.join("/"));
+    let (parts, path) = names::shortest(to);
     let data = etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned());
     let help =
         "give it a directory of its own, such as /var/backups/etcd, or one of a file system that is mounted there";
@@ -144,8 +128,7 @@ fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
     if !names::is_absolute_path(dir) {
         return;
     }
-    let parts: Vec<_> = dir.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let path = format!("/{}", parts.join("/"));
+    let (parts, path) = names::shortest(dir);
     let finding = Diagnostic::error("FL0313", "not a directory for etcd's data").at(dir.span);
     if let Some(why) = unfit(&path, &parts) {
         let help = "give it a directory of its own that outlives a reboot, such as /var/lib/etcd";
@@ -162,7 +145,7 @@ fn unfit(path: &str, parts: &[&str]) -> Option<String> {
         Some(top) if VOLATILE.contains(top) => Some(format!("/{top} is empty after a reboot")),
         Some(top) if SYSTEM.contains(top) => Some(format!("/{top} belongs to the system")),
         None => Some("this is the whole file system".to_owned()),
-        _ if SHARED.contains(&path) => Some("others keep their files here".to_owned()),
+        _ if FACTS.not_for_etcd.contains(path) => Some("others keep their files here".to_owned()),
         _ if parts.len() < 2 => Some("a directory at the top may hold what others left there".to_owned()),
         _ => None,
     }

@@ -34,6 +34,11 @@ pub(super) fn of_row(node: &Node, machines: usize, report: &mut Report) -> Vec<V
     entries
 }
 
+/// The addresses of one machine.
+pub(super) fn of_machine(entries: &[Vec<IpAddr>], machine: usize) -> Vec<IpAddr> {
+    entries.iter().filter_map(|entry| entry.get(machine)).copied().collect()
+}
+
 /// A number with its noun.
 pub(super) fn count(number: usize, noun: &str, plural: &str) -> String {
     if number == 1 {

@@ -4,55 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
-use super::{TaintPlan, names, report::Report};
+use super::{TaintPlan, facts::FACTS, names, report::Report};
 use crate::spec::{Taint, TaintEffect};
 
-/// Labels of Kubernetes' own domains that a kubelet may set on its node (`k8s.io/kubelet`
-/// `pkg/apis/well_known_labels.go`, used by the NodeRestriction admission plugin).
-const KUBELET_LABELS: &[&str] = &[
-    "beta.kubernetes.io/arch",
-    "beta.kubernetes.io/instance-type",
-    "beta.kubernetes.io/os",
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "kubernetes.io/arch",
-    "kubernetes.io/hostname",
-    "kubernetes.io/os",
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-];
 /// Domains, their subdomains included, of which a kubelet may set any label.
 const KUBELET_DOMAINS: &[&str] = &["kubelet.kubernetes.io", "node.kubernetes.io"];
 /// Domains that Kubernetes keeps to itself.
 const RESERVED_DOMAINS: &[&str] = &["kubernetes.io", "k8s.io"];
 
-/// Labels that each kubelet sets itself, from facts of its machine (`pkg/kubelet/kubelet_node_status.go`).
-const FOUND_LABELS: &[&str] = &[
-    "beta.kubernetes.io/arch",
-    "beta.kubernetes.io/os",
-    "kubernetes.io/arch",
-    "kubernetes.io/hostname",
-    "kubernetes.io/os",
-];
-/// Labels that the controller manager of a cloud writes (`k8s.io/cloud-provider` `controllers/node`).
-const CLOUD_LABELS: &[&str] = &[
-    "beta.kubernetes.io/instance-type",
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "node.kubernetes.io/instance-type",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-];
-
 /// Whether each kubelet sets a label itself.
 pub fn set_by_kubelet(key: &str) -> bool {
-    FOUND_LABELS.contains(&key)
+    FACTS.found_labels.contains(key)
 }
 
 /// Whether the controller manager of a cloud sets a label.
 pub fn set_by_cloud(key: &str) -> bool {
-    CLOUD_LABELS.contains(&key)
+    FACTS.cloud_labels.contains(key)
 }
 
 /// Whether a kubelet may set a label on its own node.
@@ -67,7 +34,7 @@ pub(super) fn kubelet_may_set(key: &str) -> bool {
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         })
     };
-    !within(RESERVED_DOMAINS) || within(KUBELET_DOMAINS) || KUBELET_LABELS.contains(&key)
+    !within(RESERVED_DOMAINS) || within(KUBELET_DOMAINS) || FACTS.kubelet_labels.contains(key)
 }
 
 /// A node's labels, those it sets itself and those that need an administrator.
@@ -103,7 +70,7 @@ pub(super) fn sort(
 
 /// Labels that others write: pods and volumes are placed by them, and a wrong one misplaces them.
 fn check_finder(key: &Spanned<String>, cloud: bool) -> Option<Diagnostic> {
-    if FOUND_LABELS.contains(&key.as_str()) {
+    if set_by_kubelet(key) {
         let finding = Diagnostic::error("FL0535", "a label that each kubelet writes by itself").at(key.span);
         return Some(
             finding
@@ -111,7 +78,7 @@ fn check_finder(key: &Spanned<String>, cloud: bool) -> Option<Diagnostic> {
                 .help("remove it"),
         );
     }
-    (cloud && CLOUD_LABELS.contains(&key.as_str())).then(|| {
+    (cloud && set_by_cloud(key)).then(|| {
         let finding = Diagnostic::warning("FL0535", "a label that the cloud's controller manager writes").at(key.span);
         finding.label("the two overwrite each other").help("remove it")
     })

@@ -73,19 +73,16 @@ fn resolved(
         .filter(of_form)
         .filter_map(|finding| finding.span)
         .collect();
-    let apart = |span: Span| is_written(span) && !mistakes.iter().any(|mistake| touch(span, *mistake));
+    // A finding that shows no value has no width.
+    let touches = |span: Span| {
+        mistakes
+            .iter()
+            .any(|other| span.start <= other.end && other.start <= span.end)
+    };
+    // Placeholders have no position.
+    let apart = |span: Span| span.end > 0 && !touches(span);
     let holds =
         |finding: &Diagnostic| finding.span.is_some_and(apart) && (certain || OF_ONE_VALUE.contains(&finding.code));
     findings.extend(further.into_iter().filter(holds));
     Err(findings)
-}
-
-/// Placeholders have no position.
-fn is_written(span: Span) -> bool {
-    span.end > 0
-}
-
-/// A finding that shows no value has no width.
-fn touch(one: Span, other: Span) -> bool {
-    one.start <= other.end && other.start <= one.end
 }

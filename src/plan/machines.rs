@@ -20,17 +20,6 @@ pub(super) struct NodeGroup<'a> {
     pub(super) addresses: Vec<Vec<IpAddr>>,
 }
 
-impl NodeGroup<'_> {
-    /// The addresses of a machine of the group.
-    pub(super) fn addresses_of(&self, machine: usize) -> Vec<IpAddr> {
-        self.addresses
-            .iter()
-            .filter_map(|entry| entry.get(machine))
-            .copied()
-            .collect()
-    }
-}
-
 /// All groups. Refused entries are left out, so that later checks see the rest.
 pub(super) fn expand<'a>(spec: &'a Spec, report: &mut Report) -> Vec<NodeGroup<'a>> {
     let mut left = ranges::MAX_MACHINES;

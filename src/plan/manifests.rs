@@ -22,10 +22,7 @@ pub(super) fn of_choices(spec: &Spec) -> Vec<Manifest> {
             .manifests
             .as_deref()
             .and_then(|path| choice.written(path));
-        let tree = node.map(|node| Tree {
-            root: node.clone(),
-            findings: Vec::new(),
-        });
+        let tree = node.map(|node| Tree::from(node.clone()));
         // Their form is checked by the declaration.
         let listed = tree.and_then(|tree| firelay_yaml::decode_partial::<Vec<Manifest>>(&tree, &[]).value);
         listed.unwrap_or_default()
@@ -139,10 +136,7 @@ fn check_loaded(source: &Spanned<String>, loaded: &Loaded, report: &mut Report) 
         let length = lines
             .get(line.saturating_sub(1))
             .map_or(0, |line| line.trim_end().len());
-        Span {
-            start: start + before,
-            end: start + before + length,
-        }
+        Span::new(start + before, start + before + length)
     };
     match firelay_yaml::documents(text) {
         Ok(0) => report.push(Diagnostic::error("FL0503", NO_DOCUMENT).at(Span { start, end: start })),

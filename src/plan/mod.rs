@@ -3,6 +3,8 @@
 //! [`resolve`] gives every absent value its default, merges the levels of settings (cluster, role, node), expands
 //! groups of machines and runs all checks that need no machine. It does not stop at a mistake.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod access;
 mod addons;
 mod addresses;
@@ -15,6 +17,7 @@ mod duration;
 mod endpoint;
 mod etcd;
 mod extra_outputs;
+mod facts;
 mod fields;
 mod group_addresses;
 mod host;

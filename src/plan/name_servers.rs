@@ -19,7 +19,6 @@ pub(super) fn resolve(dns: &NameServers) -> Option<NameServersPlan> {
     })
 }
 
-/// The texts of a list.
 pub(super) fn texts(list: &[Spanned<String>]) -> Vec<String> {
     list.iter().map(|text| text.value.clone()).collect()
 }

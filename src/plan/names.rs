@@ -97,6 +97,13 @@ pub(super) fn is_absolute_path(text: &str) -> bool {
     text.starts_with('/') && !text.split('/').any(|part| part == "..") && !text.contains(odd)
 }
 
+/// The parts of a path, and its shortest spelling.
+pub(super) fn shortest(path: &str) -> (Vec<&str>, String) {
+    let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let shortest = format!("/{}", parts.join("/"));
+    (parts, shortest)
+}
+
 /// The name of an environment variable, as a container may have it.
 pub(super) fn is_env_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && is_plain(text, "_-.")

@@ -9,9 +9,9 @@ use firelay_yaml::{
 use serde_json::Value;
 
 use super::{
-    InterfacePlan, NodePlan, RoleSet, artifacts, artifacts::Store, delivery, host, inheritance::Inherited, interfaces,
-    kubelet, labels, machine_ids, machines, machines::NodeGroup, names, network::Ranges, pki, report::Report,
-    swap::SwapUse, tunnel::Tunnel,
+    InterfacePlan, NodePlan, RoleSet, artifacts, artifacts::Store, delivery, group_addresses, host,
+    inheritance::Inherited, interfaces, kubelet, labels, machine_ids, machines, machines::NodeGroup, names,
+    network::Ranges, pki, report::Report, swap::SwapUse, tunnel::Tunnel,
 };
 use crate::{
     profile::{OsProfile, PlatformProfile, Profiles},
@@ -85,7 +85,7 @@ impl Nodes<'_> {
         let named = group.names.iter().zip(interfaces).zip(macs).enumerate();
         nodes.extend(named.map(|(at, ((name, interfaces), mac))| NodePlan {
             name: name.clone(),
-            addresses: group.addresses_of(at),
+            addresses: group_addresses::of_machine(&group.addresses, at),
             mac,
             uuid: uuid.clone(),
             interfaces,

@@ -22,9 +22,7 @@ pub enum Scope {
 /// A patch and its scope.
 #[derive(Clone, Debug)]
 pub struct ScopedPatch {
-    /// The machines.
     pub scope: Scope,
-    /// The change.
     pub patch: Patch,
 }
 

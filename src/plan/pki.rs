@@ -96,10 +96,8 @@ fn check_renewal(pki: &Pki, report: &mut Report) {
 
 fn check_algorithm(algorithm: &Spanned<Algorithm>, release: &Release, report: &mut Report) {
     // kubeadm writes the same names in capitals.
-    let name = serde_json::to_value(algorithm.value)
-        .ok()
-        .and_then(|name| Some(name.as_str()?.to_uppercase()));
-    if !name.is_some_and(|name| release.profile.accepts_encryption_algorithm(&name)) {
+    let name = algorithm.value.to_string().to_uppercase();
+    if !release.profile.accepts_encryption_algorithm(&name) {
         let finding = Diagnostic::error(
             "FL0404",
             format!("kubeadm {} does not have this algorithm", release.profile.minor),

@@ -168,10 +168,7 @@ mod tests {
     use firelay_yaml::diagnostic::Span;
 
     fn text(text: &str) -> Spanned<String> {
-        Spanned {
-            value: text.to_owned(),
-            span: Span::default(),
-        }
+        Spanned::new(text.to_owned(), Span::default())
     }
 
     #[test]

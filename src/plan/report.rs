@@ -19,7 +19,6 @@ impl Report {
         }
     }
 
-    /// Keeps findings.
     pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         findings.into_iter().for_each(|finding| self.push(finding));
     }

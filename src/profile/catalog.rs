@@ -72,7 +72,6 @@ pub struct Artifact {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Catalog {
-    /// Artifacts by name.
     pub artifacts: BTreeMap<String, Artifact>,
 }
 

@@ -17,9 +17,7 @@ pub struct EtcdProfile {
 pub struct MemberArgument {
     /// Versions that have it.
     pub versions: VersionReq,
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// The user's flag that takes its place.
     pub unless: Option<String>,

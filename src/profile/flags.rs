@@ -13,7 +13,6 @@ pub struct Flags {
     components: BTreeMap<String, ComponentFlags>,
 }
 
-/// The flags of one component.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ComponentFlags {

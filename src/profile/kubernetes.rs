@@ -53,7 +53,6 @@ pub struct KubernetesProfile {
     pub preflight_checks: Vec<String>,
     /// kubeadm v1beta4 key algorithms.
     pub encryption_algorithms: Vec<String>,
-    /// kubeadm feature gates.
     pub kubeadm_feature_gates: Vec<String>,
     /// Targets of kubeadm patches.
     pub patch_targets: Vec<String>,
@@ -71,7 +70,6 @@ pub struct ConfigurationFile {
     pub api_versions: Vec<String>,
 }
 
-/// Admission plugins.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdmissionPlugins {

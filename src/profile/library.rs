@@ -66,7 +66,6 @@ pub struct Library {
 pub struct Resolved<'s> {
     /// Path below the folder of profiles.
     pub path: String,
-    /// Its content.
     pub root: Node<'s>,
     /// Numbers of the texts that it is made of, the nearest first.
     pub texts: Vec<usize>,
@@ -178,10 +177,7 @@ impl Resolved<'_> {
 
     /// The content as a value, or what is wrong with it.
     pub fn decode<T: serde::de::DeserializeOwned>(&self, source: &Source) -> Result<T, Vec<Diagnostic>> {
-        let tree = Tree {
-            root: self.root.clone(),
-            findings: Vec::new(),
-        };
+        let tree = Tree::from(self.root.clone());
         let start = self.texts.first().map_or(0, |number| source.texts()[*number].start);
         let whole = Span { start, end: start };
         let place = |finding: Diagnostic| Diagnostic {

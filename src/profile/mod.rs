@@ -3,6 +3,8 @@
 //! `profiles/{os,platform,kubernetes,runtime,security}/*.yaml` and `profiles/*.yaml` are embedded in the binary; code
 //! queries them and never compares a name or a version.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod catalog;
 mod check;
 pub mod checksums;
@@ -57,16 +59,13 @@ static PROFILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/profiles");
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file is not what its type says.
     #[error("profile refused: {0}")]
     Invalid(#[source] firelay_yaml::Diagnostics),
-    /// A file is not text.
     #[error("profile {file} is not UTF-8")]
     NotText {
         /// Path below `profiles/`.
         file: String,
     },
-    /// The name in the file and the file's own differ.
     #[error("profile {file} calls itself {name}: name and file name must be the same")]
     Misnamed {
         /// Path below `profiles/`.
@@ -74,7 +73,6 @@ pub enum Error {
         /// The name in the file.
         name: String,
     },
-    /// A file that everything else needs is not there.
     #[error("profile {file} is missing")]
     Missing {
         /// Path below `profiles/`.
@@ -82,7 +80,6 @@ pub enum Error {
     },
 }
 
-/// All profiles.
 #[derive(Clone, Debug)]
 pub struct Profiles {
     /// Operating systems by name, `ubuntu-24.04`.

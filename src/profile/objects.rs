@@ -39,7 +39,6 @@ impl Objects {
         always.chain(some.map(|(kind, _)| kind)).map(String::as_str).collect()
     }
 
-    /// The versions of a minor that have a kind.
     pub fn versions(&self, kind: &str, minor: Minor) -> Vec<&str> {
         let versions = self.always.keys().chain(self.some.keys()).map(String::as_str);
         let mut versions: Vec<_> = versions

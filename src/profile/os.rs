@@ -9,7 +9,6 @@ use crate::spec::Arch;
 /// The manager of the network interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum NetworkStack {
     SystemdNetworkd,
     NetworkManager,
@@ -92,7 +91,6 @@ pub struct SystemBoot {
     /// Its initial RAM disks, in order.
     #[serde(default)]
     pub initrd: Vec<String>,
-    /// Kernel arguments.
     pub arguments: Vec<String>,
     /// Kernel arguments that install onto a disk instead; absent where none do.
     pub install: Option<Vec<String>>,
@@ -112,7 +110,6 @@ pub struct OsPaths {
     pub bin: String,
     /// firelay's own scripts.
     pub lib: String,
-    /// CNI plugins.
     pub cni_bin: String,
     /// Kubelet's volume plugins; must be writable.
     pub volume_plugins: String,

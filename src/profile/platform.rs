@@ -97,13 +97,10 @@ pub struct ProviderId {
 
 /// The service that tells a machine about itself, and its document to whoever asks from within.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MetadataService {
     /// Its addresses, and others of the platform that no proxy leads to.
-    #[serde(default)]
     pub addresses: Vec<IpAddr>,
-    /// Its names.
-    #[serde(default)]
     pub names: Vec<String>,
     /// The header that it wants to see, for people.
     pub header: Option<String>,

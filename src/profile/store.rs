@@ -96,7 +96,6 @@ impl Store {
         self.example.split_once("://").map(|(scheme, _)| scheme)
     }
 
-    /// All of them.
     pub fn all() -> impl Iterator<Item = &'static Self> + Clone {
         STORES.values()
     }

@@ -24,7 +24,6 @@ impl TimeZones {
             .is_some_and(|zones| zones.iter().any(|zone| zone == rest))
     }
 
-    /// All names.
     pub fn names(&self) -> Vec<String> {
         let names = self.areas.iter().flat_map(|(area, zones)| {
             zones.iter().map(move |zone| match area.as_str() {

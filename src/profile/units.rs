@@ -8,12 +8,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitSections {
-    /// Keys by section.
     sections: BTreeMap<String, Vec<String>>,
 }
 
 impl UnitSections {
-    /// The sections.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.sections.keys().map(String::as_str)
     }

@@ -15,11 +15,9 @@ const WIDTH: usize = 100;
 pub struct Unknown {
     /// The last path that is one; empty for the spec itself.
     pub parent: String,
-    /// The unknown key.
     pub key: String,
     /// Paths that were probably meant.
     pub meant: Vec<String>,
-    /// The known keys.
     pub known: Vec<String>,
 }
 
@@ -75,7 +73,6 @@ fn free(field: &Field, rest: &str, known: &[Known<'_>]) -> Result<String, Unknow
     Ok(format!("{path}.{rest}: {value}\n\n{about}{}", self::value(field)))
 }
 
-/// The minors that have a key.
 fn minors(path: &str, key: &str, known: &Known<'_>) -> Result<String, Unknown> {
     let minors: Vec<_> = known
         .keys

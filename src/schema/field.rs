@@ -11,11 +11,8 @@ pub struct Field {
     pub path: String,
     /// The type in readable form: `list of text`.
     pub kind: String,
-    /// Its effect.
     pub description: String,
-    /// It is required.
     pub required: bool,
-    /// The default.
     pub default: Option<Value>,
     /// Possible values.
     pub examples: Vec<Value>,
@@ -28,7 +25,6 @@ pub struct Field {
 /// A possible word of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// The word.
     pub value: String,
     /// Its meaning; may be empty.
     pub description: String,

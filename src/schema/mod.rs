@@ -3,6 +3,8 @@
 //! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` in this folder, names of
 //! profiles from the profiles. Tests compare it with the values that the spec parser accepts and refuses.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod explain;
 mod field;
 mod page;
@@ -27,12 +29,11 @@ pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";
 
 /// Facts about a field that its type lacks.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Note {
     /// The default of an absent key, if it is the same for every user.
     default: Option<Value>,
     /// Values that are no default.
-    #[serde(default)]
     examples: Vec<Value>,
 }
 

@@ -50,7 +50,6 @@ struct Context {
     files: Files,
 }
 
-/// The merged texts.
 struct Merged {
     root: Node<'static>,
     findings: Vec<Diagnostic>,
@@ -162,10 +161,7 @@ impl Composed {
 
     /// The spec of another tree, or the findings about its form.
     pub fn variant(&self, root: Node<'static>) -> Result<Spec, Vec<Diagnostic>> {
-        let draft = decode(&Tree {
-            root,
-            findings: Vec::new(),
-        });
+        let draft = decode(&Tree::from(root));
         match draft.value {
             Some(mut spec) if draft.findings.is_empty() => {
                 self.context.complete(&mut spec);

@@ -53,7 +53,6 @@ pub struct Input {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// A file of the spec.
 #[derive(Clone, Debug)]
 pub(super) struct SpecFile {
     path: PathBuf,
@@ -306,10 +305,7 @@ impl Input {
     fn includes(&mut self, tree: &Result<Tree<'_>, Vec<Diagnostic>>) -> Vec<Spanned<String>> {
         let list = tree.as_ref().ok().and_then(|tree| tree.root.get(INCLUDE));
         let Some(list) = list else { return Vec::new() };
-        let list = Tree {
-            root: list.clone(),
-            findings: Vec::new(),
-        };
+        let list = Tree::from(list.clone());
         let draft = firelay_yaml::decode_partial::<Vec<Spanned<String>>>(&list, &[]);
         let mistaken = !draft.findings.is_empty();
         // The same mistakes are found when the whole is decoded, unless another file hides them.
@@ -375,10 +371,7 @@ fn inventory_of(value: &Node<'_>) -> Option<Spanned<String>> {
     let is_null =
         matches!(&value.content, Content::Scalar(scalar) if scalar.plain && ["", "~", "null"].contains(&&*scalar.text));
     let text = value.text().filter(|_| !is_null)?;
-    Some(Spanned {
-        value: text.to_owned(),
-        span: value.span,
-    })
+    Some(Spanned::new(text.to_owned(), value.span))
 }
 
 /// The path that a file names, as seen from here.

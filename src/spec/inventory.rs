@@ -3,11 +3,11 @@
 //! A row becomes the tree that the same entry in YAML becomes, with the position of each value in the CSV file. So every
 //! later check applies to it and points into it.
 
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range};
 
 use csv_core::{ReadFieldResult, Reader};
 use firelay_yaml::{
-    Content, Node, Scalar, Tree,
+    Content, Node, Tree,
     diagnostic::{self, Diagnostic, Span, Text, nearest},
 };
 
@@ -102,10 +102,7 @@ pub(super) fn parse(text: &Text) -> Result<Tree<'static>, Vec<Diagnostic>> {
 /// a file that is no inventory it is all after the column names.
 pub fn unread_cells(text: &Text) -> Vec<Span> {
     let (rows, broken) = rows(text);
-    let rest = |start: usize| Span {
-        start,
-        end: text.start + text.text.len(),
-    };
+    let rest = |start: usize| Span::new(start, text.start + text.text.len());
     let Some(head) = rows.first().filter(|head| missing(head).next().is_none()) else {
         // The columns may be separated by other characters.
         let is_name = |word: &str| {
@@ -197,19 +194,13 @@ fn cell(text: &Text, outer: Range<usize>, content: &[u8]) -> Cell {
     let inner = narrowed(&text.text, inner, char::is_whitespace);
     let content = String::from_utf8_lossy(content).trim().to_owned();
     let exact = text.text[inner.clone()] == content && !content.contains('\n');
-    let outer_span = Span {
-        start: text.start + outer.start,
-        end: text.start + outer.end,
-    };
+    let outer_span = Span::new(text.start + outer.start, text.start + outer.end);
     let shown = if exact { inner } else { outer };
     // A finding points into one line.
     let first = text.text[shown.clone()].lines().next().map_or(0, str::len);
     Cell {
         text: content,
-        span: Span {
-            start: text.start + shown.start,
-            end: text.start + shown.start + first,
-        },
+        span: Span::new(text.start + shown.start, text.start + shown.start + first),
         outer: outer_span,
         exact,
     }
@@ -222,10 +213,7 @@ fn check_quote(text: &Text, value: &Range<usize>) -> Option<Diagnostic> {
     if !value.starts_with('"') || value.matches('"').count().is_multiple_of(2) {
         return None;
     }
-    let quote = Span {
-        start: text.start + start,
-        end: text.start + start + 1,
-    };
+    let quote = Span::new(text.start + start, text.start + start + 1);
     let finding = Diagnostic::error(OF_ROW, "a quote that does not end").at(quote);
     Some(finding.help("close it; a quote within quotes is written twice"))
 }
@@ -305,10 +293,10 @@ fn check_name(head: &Row, row: &Row, text: &Text, names: &mut BTreeMap<String, u
 
 /// From the first value of a row to the last.
 fn whole(row: &Row, start: usize) -> Span {
-    Span {
-        start: row.first().map_or(start, |cell| cell.span.start),
-        end: row.last().map_or(start, |cell| cell.span.end),
-    }
+    Span::new(
+        row.first().map_or(start, |cell| cell.span.start),
+        row.last().map_or(start, |cell| cell.span.end),
+    )
 }
 
 fn node(head: &Row, row: &Row, findings: &mut Vec<Diagnostic>) -> Node<'static> {
@@ -390,11 +378,7 @@ impl Word<'_> {
 
 /// A text, which is never another type: `true` in a cell is a word.
 fn scalar(text: &str, span: Span) -> Node<'static> {
-    let text = Cow::Owned(text.to_owned());
-    Node {
-        span,
-        content: Content::Scalar(Scalar { text, plain: false }),
-    }
+    Node::scalar(text.to_owned(), false, span)
 }
 
 #[cfg(test)]

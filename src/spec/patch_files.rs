@@ -29,7 +29,6 @@ pub struct FilePatch {
     pub patch: Patch,
 }
 
-/// A patch of the spec.
 #[derive(Clone, Debug)]
 pub(super) struct SpecPatch {
     /// Like the field of [`FilePatch`].
@@ -53,7 +52,6 @@ pub(super) struct PatchFiles {
     pub(super) texts: Vec<PatchText>,
     /// Patches of rendered files.
     pub(super) files: Vec<FilePatch>,
-    /// Patches of the spec.
     pub(super) spec: Vec<SpecPatch>,
     pub(super) findings: Vec<Diagnostic>,
 }
@@ -62,10 +60,7 @@ impl PatchFiles {
     /// Reads one more text. Patches are applied in the order of their texts.
     pub(super) fn read(&mut self, source: &Source, number: usize, folder: &str) {
         let text = &source.texts()[number];
-        let beginning = Span {
-            start: text.start,
-            end: text.start,
-        };
+        let beginning = Span::new(text.start, text.start);
         self.texts.push(PatchText {
             number,
             folder: folder.to_owned(),
@@ -75,10 +70,7 @@ impl PatchFiles {
             let help = "move it to patches/all, patches/control-plane, patches/worker or the folder of a node";
             return self.findings.push(finding.help(help));
         }
-        let folder = Spanned {
-            value: folder.to_owned(),
-            span: beginning,
-        };
+        let folder = Spanned::new(folder.to_owned(), beginning);
         let before = self.len();
         for part in firelay_yaml::split(&text.text) {
             self.document(&alone(&text.text, part), text.start, &folder);

@@ -19,14 +19,12 @@ use crate::{
 pub struct Problem {
     /// The path or URL that was checked.
     pub place: String,
-    /// The problem.
     pub fault: Fault,
 }
 
 /// How a file of a mirror can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is missing.
     Missing,
     /// It has another digest, lower-case hex.
     Digest(String),

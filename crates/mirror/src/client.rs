@@ -18,18 +18,14 @@ const READ_TIMEOUT: Duration = Duration::from_mins(1);
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No certificate is trusted.
     #[error("no certificate of an authority is found on this system; name a file of them with --ca or SSL_CERT_FILE")]
     NoAuthorities,
-    /// A file of authorities cannot be used.
     #[error("no certificate is in {0}: PEM is needed")]
     NoCertificate(String),
-    /// A proxy of the environment cannot be used.
     #[error("the proxy {0} of the environment is none: write http://HOST:PORT")]
     Proxy(&'static str),
 }
 
-/// An HTTP client.
 #[derive(Clone, Debug)]
 pub struct Client {
     direct: Agent,

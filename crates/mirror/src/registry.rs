@@ -23,7 +23,6 @@ const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 /// A server that may have an image.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Base URL.
     pub url: String,
     /// The URL is used without adding `/v2`.
     pub override_path: bool,

@@ -50,7 +50,6 @@ pub enum Outcome {
 pub struct Synced {
     /// Path in the mirror.
     pub path: String,
-    /// Its result.
     pub outcome: Outcome,
 }
 

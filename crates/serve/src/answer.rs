@@ -22,7 +22,6 @@ pub(crate) const NOTHING: &[u8] = b"nothing here\n";
 /// The state from which requests are answered.
 #[derive(Debug)]
 pub struct Server {
-    /// The rendered tree.
     pub tree: TreeReader,
     /// The files that may be requested.
     pub catalog: Catalog,
@@ -40,7 +39,6 @@ pub struct Server {
     pub begun: Instant,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

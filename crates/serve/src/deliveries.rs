@@ -53,7 +53,6 @@ pub(crate) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Applies an event.
     pub(crate) fn note(&mut self, event: Event) {
         match event {
             Event::Given { node, sha256, to, at } => self.give(node, sha256, to, &at),

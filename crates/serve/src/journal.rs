@@ -21,33 +21,22 @@ const TOKEN_BYTES: usize = 16;
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// `open`, `write`, …
         action: &'static str,
-        /// The state file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
-    /// Another server has it.
     #[error("{} is in use by another firelay serve: end that, or name another file with --state", path.display())]
-    Busy {
-        /// The state file.
-        path: PathBuf,
-    },
-    /// The file is something else.
+    Busy { path: PathBuf },
     #[error("{}, line {line}, is no state of firelay serve ({reason}): restore it, or name another file with --state", path.display())]
     Foreign {
-        /// The state file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// The problem.
         reason: String,
     },
-    /// The system has no randomness.
     #[error("cannot make a token: {0}")]
     Random(getrandom::Error),
 }

@@ -6,6 +6,8 @@
 //! `journal`, `mirror` and `access_log` access the disk, `connection` and `listen` the network
 //! (docs/adr/0014-serve-without-an-async-runtime.md).
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod access_log;
 mod answer;
 mod catalog;

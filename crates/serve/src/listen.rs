@@ -34,7 +34,6 @@ const BROWSERS: usize = 256;
 /// A socket that listens.
 #[derive(Debug)]
 pub struct Listener {
-    /// The socket.
     pub socket: TcpListener,
     /// With TLS.
     pub tls: Option<Arc<ServerConfig>>,

@@ -22,21 +22,13 @@ const BUNDLE: &str = "firelay.secrets.yaml";
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum MirrorError {
-    /// The system refused.
     #[error("cannot open the mirror {}: {source}", path.display())]
-    Io {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The mirror would publish files for machines or the operator.
+    Io { path: PathBuf, source: io::Error },
     #[error(
         "the mirror {} would hand {} to everybody\n  = help: name a directory of its own, with kernels and RAM disks alone",
         mirror.display(), secret.display()
     )]
     Secret {
-        /// The directory.
         mirror: PathBuf,
         /// The secret file that it contains, or the directory that contains it.
         secret: PathBuf,

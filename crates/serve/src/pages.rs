@@ -25,17 +25,14 @@ const CLOSED: &str = "default-src 'none'; frame-ancestors 'none'";
 /// A text at a path.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Its media type.
     pub media: &'static str,
     /// The Content-Security-Policy.
     pub policy: String,
-    /// The content.
     pub content: String,
 }
 
 /// Texts by path, each as it is now.
 pub trait Pages: Send + Sync + 'static {
-    /// The text at a path.
     fn find(&self, path: &str) -> Option<Text>;
 }
 

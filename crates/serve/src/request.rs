@@ -11,7 +11,6 @@ const MOST_HEADERS: usize = 64;
 /// Identifies the machine, if the path contains `self`.
 const NODE_HEADER: &str = "x-firelay-node";
 
-/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// A HEAD request, without content in the answer.
@@ -31,7 +30,6 @@ pub struct Request {
 pub enum Parsed {
     /// More bytes are needed.
     Partial,
-    /// A request.
     Whole(Request),
     /// An invalid request, with the status of the answer.
     Refused(u16),

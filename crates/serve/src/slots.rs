@@ -16,7 +16,6 @@ const SHARE: usize = 4;
 /// A network has what this many addresses may have.
 const SHARES_OF_NETWORK: usize = 3;
 
-/// The places.
 #[derive(Debug)]
 pub(crate) struct Slots {
     most: usize,

@@ -54,10 +54,7 @@ impl<'s> Tree<'s> {
 /// Moves a finding to a text that begins at an offset; a finding without a position is about that text.
 fn move_finding(finding: &mut Diagnostic, by: usize) {
     let span = finding.span.unwrap_or_default();
-    finding.span = Some(Span {
-        start: span.start + by,
-        end: span.end + by,
-    });
+    finding.span = Some(Span::new(span.start + by, span.end + by));
 }
 
 /// The limit of nodes that all aliases of a text may add. 16 bytes of text count as one more.
@@ -203,10 +200,7 @@ impl<'s> Builder<'s> {
             .map(|(key, _)| key.span)
             .or(open.items.first().map(|item| item.span));
         let place = match (open.flow || self.extents, parent_key, first) {
-            (true, ..) | (_, None, None) => self.line(Span {
-                start: open.start,
-                end: span.end,
-            }),
+            (true, ..) | (_, None, None) => self.line(Span::new(open.start, span.end)),
             (_, Some(key), _) => key,
             (_, None, Some(first)) => first,
         };
@@ -313,10 +307,7 @@ impl<'s> Builder<'s> {
     fn span(&self, span: granit_parser::Span) -> Span {
         let range = span.byte_range().unwrap_or(0..0);
         let start = self.text.floor_char_boundary(range.start);
-        Span {
-            start,
-            end: self.text.floor_char_boundary(range.end).max(start),
-        }
+        Span::new(start, self.text.floor_char_boundary(range.end).max(start))
     }
 
     /// The place of a scalar: its first line, or for a block and for one that is not written its key's.

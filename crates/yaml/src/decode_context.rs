@@ -115,7 +115,6 @@ impl DecodeContext {
             .map(|(_, choice)| *choice)
     }
 
-    /// The findings.
     pub(super) fn findings(self) -> Vec<Diagnostic> {
         self.findings.into_inner()
     }

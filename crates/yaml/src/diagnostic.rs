@@ -1,6 +1,5 @@
 //! Findings in the user's own files, each with its code, place and help.
 
-mod codes;
 mod redact;
 mod render;
 mod sarif;
@@ -9,12 +8,11 @@ mod stories;
 
 use serde::Serialize;
 
-pub use codes::CODES;
 pub use redact::redact_places;
 pub use render::{render, to_json};
 pub use sarif::to_sarif;
 pub use source::{Lines, Source, Text};
-pub use stories::{Story, stories, story};
+pub use stories::{STORIES, Story, story};
 
 /// Byte offsets into a [`Source`], half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -23,6 +21,13 @@ pub struct Span {
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
+}
+
+impl Span {
+    /// From a byte to before another.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
 }
 
 /// The severity of a finding.
@@ -35,10 +40,8 @@ pub enum Severity {
     Warning,
 }
 
-/// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its severity.
     pub severity: Severity,
     /// Stable code, `FLnnnn`.
     pub code: &'static str,
@@ -97,6 +100,13 @@ impl Diagnostic {
     pub fn at_hidden(self, value: Span) -> Self {
         let hidden = true;
         Self { hidden, ..self }.at(value)
+    }
+
+    /// Message and label in one text, then the help between these two.
+    pub fn in_one(&self, before: &str, after: &str) -> String {
+        let colon = if self.label.is_empty() { "" } else { ": " };
+        let help = self.help.iter().map(|help| format!("{before}{help}{after}"));
+        format!("{}{colon}{}{}", self.message, self.label, help.collect::<String>())
     }
 
     /// Removes a word from the texts.

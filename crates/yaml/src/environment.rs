@@ -10,7 +10,6 @@ use crate::diagnostic::{Diagnostic, Span, nearest};
 pub struct Inserted {
     /// The variable's name.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// The scalar that it is in.
     pub span: Span,

@@ -63,10 +63,7 @@ pub(super) fn line(text: &str, span: Span) -> Span {
     // Bytes, not characters: every node of a text comes here.
     let length = text.as_bytes()[start..end].iter().position(is_break);
     let first = &text[start..length.map_or(end, |length| start + length)];
-    Span {
-        start,
-        end: start + first.trim_end().len(),
-    }
+    Span::new(start, start + first.trim_end().len())
 }
 
 /// The first word of a line that continues with a brace (`w{1..2}`), which a flow mapping accepts only in quotes.

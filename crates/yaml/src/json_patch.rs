@@ -8,7 +8,7 @@ use super::{
     build::MAX_ALIASED,
     fault::{MAX_DEPTH, too_deep},
     pointer::{PathError, index, lost},
-    tree::{Content, Node, Scalar},
+    tree::{Content, Node},
 };
 use crate::diagnostic::{Diagnostic, Span};
 
@@ -97,7 +97,7 @@ fn apply(root: &mut Node<'static>, operation: &Operation) -> Result<(), Diagnost
     };
     let value = || match &operation.value {
         Some(OwnedNode(node)) => node.clone(),
-        None => null(operation.path.span),
+        None => Node::scalar("null", true, operation.path.span),
     };
     let from = || -> Result<_, Diagnostic> {
         let written = operation.from.as_ref().unwrap_or(&operation.path);
@@ -158,16 +158,6 @@ fn nowhere(lost: &PathError, span: Span) -> Diagnostic {
     }
 }
 
-fn null(span: Span) -> Node<'static> {
-    Node {
-        span,
-        content: Content::Scalar(Scalar {
-            text: "null".into(),
-            plain: true,
-        }),
-    }
-}
-
 fn add(root: &mut Node<'static>, path: &Pointer, value: Node<'static>) -> Result<(), PathError> {
     let Some((parent, last)) = path.split() else {
         *root = value;
@@ -184,27 +174,17 @@ fn add(root: &mut Node<'static>, path: &Pointer, value: Node<'static>) -> Result
         }
         Content::Mapping(entries) => match entries.iter_mut().find(|(key, _)| key.text() == Some(last)) {
             Some((_, old)) => *old = value,
-            None => entries.push((name(last, value.span), value)),
+            None => entries.push((Node::scalar(last.to_owned(), false, value.span), value)),
         },
     }
     Ok(())
 }
 
-fn name(text: &str, span: Span) -> Node<'static> {
-    Node {
-        span,
-        content: Content::Scalar(Scalar {
-            text: text.to_owned().into(),
-            plain: false,
-        }),
-    }
-}
-
 fn remove(root: &mut Node<'static>, path: &Pointer) -> Result<Node<'static>, PathError> {
     path.of(root)?;
     let Some((parent, last)) = path.split() else {
-        let span = root.span;
-        return Ok(std::mem::replace(root, null(span)));
+        let null = Node::scalar("null", true, root.span);
+        return Ok(std::mem::replace(root, null));
     };
     let parent = parent.of_mut(root)?;
     let refused = lost(parent, last);

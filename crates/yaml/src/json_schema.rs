@@ -10,7 +10,7 @@ use crate::{
     decode_context::DecodeContext,
     diagnostic::{Diagnostic, nearest},
     format::{format, is_match},
-    scalar::{Resolved, kind, resolve},
+    scalar::{Resolved, kind, plain_text, resolve},
     tree::{Content, Node},
     unknown::{unknown_choice, unknown_key},
 };
@@ -150,11 +150,11 @@ impl<'t> Reader<'t> {
             self.record(self.here("FL0010", format!("expected one choice, found {}", kind(self.at.node))));
             return Value::Null;
         };
-        let same = |word: &&Value| plain(word) == text;
+        let same = |word: &&Value| plain_text(word) == text;
         if let Some(word) = words.iter().find(same) {
             return word.clone();
         }
-        let known: Vec<_> = words.iter().map(plain).collect();
+        let known: Vec<_> = words.iter().map(plain_text).collect();
         let known: Vec<_> = known.iter().map(String::as_str).collect();
         let near = nearest(text, known.iter().copied());
         let shown = if self.secret { "" } else { text };
@@ -309,9 +309,4 @@ impl<'t> Reader<'t> {
             },
         }
     }
-}
-
-/// A value as it is written in a list of choices.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -3,6 +3,8 @@
 //! Reading goes text → [`Tree`] (every node with its place) → serde, and collects every finding of one run. Writing goes
 //! through serde and is safe for readers of YAML 1.1, cloud-init's among them.
 
+#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
+
 mod build;
 pub mod config_schema;
 mod decode;
@@ -49,7 +51,7 @@ pub use path::Assignment;
 pub use pointer::{PathError, Pointer};
 pub use raw_value::RawValue;
 pub use redact_env::redact_env;
-pub use scalar::quotable;
+pub use scalar::{plain_text, quotable};
 pub use spanned::{OptionalKey, Spanned};
 pub use stream::split;
 pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
@@ -100,16 +102,7 @@ fn one_line(source: &Source, finding: &Diagnostic) -> String {
     let place = finding
         .span
         .map_or_else(|| source.name().to_owned(), |span| source.place(span.start));
-    let label = if finding.label.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", finding.label)
-    };
-    let help = finding
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!(" ({help})"));
-    format!("{place}: {}{label}{help}", finding.message)
+    format!("{place}: {}", finding.in_one(" (", ")"))
 }
 
 /// The mistakes in a text that [`parse`] refused.

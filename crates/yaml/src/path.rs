@@ -4,7 +4,7 @@ use super::{
     fault::{MAX_DEPTH, too_deep},
     merge::{Rules, is_null, missed, removes},
     scalar::kind,
-    tree::{Content, Node, Scalar, Tree},
+    tree::{Content, Node, Tree},
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -171,13 +171,7 @@ impl<'s> Step<'s> {
     }
 
     fn scalar(&self, text: &'s str) -> Node<'s> {
-        Node {
-            span: self.span,
-            content: Content::Scalar(Scalar {
-                text: text.into(),
-                plain: true,
-            }),
-        }
+        Node::scalar(text, true, self.span)
     }
 }
 
@@ -198,10 +192,7 @@ fn step(text: &str, at: usize, start: usize) -> Option<(Step<'_>, usize)> {
     let rest = &text[at..];
     let found = |from: usize, length: usize, after: usize, bracket| {
         let name = &text[from..from + length];
-        let span = Span {
-            start: start + from,
-            end: start + from + length,
-        };
+        let span = Span::new(start + from, start + from + length);
         (!name.is_empty()).then_some((Step { name, span, bracket }, after))
     };
     if rest.starts_with('[') {
@@ -225,10 +216,7 @@ fn step(text: &str, at: usize, start: usize) -> Option<(Step<'_>, usize)> {
 
 fn refused(text: &str, at: usize, start: usize) -> Diagnostic {
     let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
-    let finding = Diagnostic::error("FL0019", "not an assignment").at(Span {
-        start: start + at,
-        end: start + end,
-    });
+    let finding = Diagnostic::error("FL0019", "not an assignment").at(Span::new(start + at, start + end));
     let label = if text.contains('=') {
         "a key, or an element in brackets, should be here"
     } else {
@@ -241,12 +229,7 @@ fn refused(text: &str, at: usize, start: usize) -> Diagnostic {
 
 fn value(text: &str, start: usize) -> Result<Node<'_>, Vec<Diagnostic>> {
     if text.trim().is_empty() {
-        let span = Span { start, end: start };
-        let content = Content::Scalar(Scalar {
-            text: "".into(),
-            plain: true,
-        });
-        return Ok(Node { span, content });
+        return Ok(Node::scalar("", true, Span::new(start, start)));
     }
     let tree = Tree::parse_at(text, start)?;
     if tree.findings.is_empty() {

@@ -2,7 +2,6 @@
 
 use super::tree::{Content, Node};
 
-/// A pointer, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer(pub Vec<String>);
 

@@ -11,7 +11,6 @@ use super::{owned_node, tree::Node};
 /// A value with its tree.
 #[derive(Clone, Debug)]
 pub struct RawValue {
-    /// The value.
     pub value: Value,
     /// The place of each part.
     pub node: Node<'static>,

@@ -28,7 +28,6 @@ pub fn redact_env(findings: &mut [Diagnostic], inserted: &[Inserted]) {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Word {
     text: String,
-    /// Its replacement.
     name: String,
     /// Inside quotes, parts of a word are removed as well.
     parts: bool,

@@ -80,6 +80,11 @@ pub(super) fn kind(node: &Node<'_>) -> &'static str {
     }
 }
 
+/// A value as a text has it: a text itself, anything else as JSON.
+pub fn plain_text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// A scalar that may be repeated in an error text: short, and made like a name or a number.
 pub fn quotable(text: &str) -> bool {
     !text.is_empty()

@@ -18,10 +18,15 @@ use crate::diagnostic::Span;
 /// A value with the place where it was written. Compares and orders by the value alone.
 #[derive(Clone, Debug, Default)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
-    /// Its place.
     pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// A value at a place.
+    pub const fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
 }
 
 /// The value and the place of a key that may be absent.
@@ -31,7 +36,6 @@ pub trait OptionalKey<T> {
     where
         T: Clone;
 
-    /// The place.
     fn span(&self) -> Option<Span>;
 }
 
@@ -128,10 +132,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
 
     /// The decoder passes start, end and then the value. It repeats this while another attempt finds more.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let span = Span {
-            start: map.next_value()?,
-            end: map.next_value()?,
-        };
+        let span = Span::new(map.next_value()?, map.next_value()?);
         loop {
             match map.next_value() {
                 Ok(value) => return Ok(Spanned { value, span }),

@@ -6,10 +6,8 @@ use granit_parser::{Event, Parser};
 
 use crate::diagnostic::{Diagnostic, Span};
 
-/// One document.
 #[derive(Clone, Debug)]
 pub struct Tree<'s> {
-    /// The outermost node.
     pub root: Node<'s>,
     /// Mistakes that do not prevent reading: keys given twice, unsupported tags.
     pub findings: Vec<Diagnostic>,
@@ -21,9 +19,7 @@ pub struct Tree<'s> {
 /// or, without one, its first key or element.
 #[derive(Clone, Debug)]
 pub struct Node<'s> {
-    /// Its place.
     pub span: Span,
-    /// Its content.
     pub content: Content<'s>,
 }
 
@@ -32,7 +28,6 @@ pub struct Node<'s> {
 pub enum Content<'s> {
     /// Text, not resolved.
     Scalar(Scalar<'s>),
-    /// A list.
     Sequence(Vec<Node<'s>>),
     /// A mapping in the order of the text. Keys are scalars, each once.
     Mapping(Vec<(Node<'s>, Node<'s>)>),
@@ -41,13 +36,27 @@ pub enum Content<'s> {
 /// A scalar after unescaping.
 #[derive(Clone, Debug)]
 pub struct Scalar<'s> {
-    /// The text.
     pub text: Cow<'s, str>,
     /// Neither quoted nor a block: `true`, `12` and `~` mean more than text.
     pub plain: bool,
 }
 
+impl<'s> From<Node<'s>> for Tree<'s> {
+    /// A document without mistakes.
+    fn from(root: Node<'s>) -> Self {
+        let findings = Vec::new();
+        Self { root, findings }
+    }
+}
+
 impl<'s> Node<'s> {
+    /// A scalar.
+    pub fn scalar(text: impl Into<Cow<'s, str>>, plain: bool, span: Span) -> Self {
+        let text = text.into();
+        let content = Content::Scalar(Scalar { text, plain });
+        Self { span, content }
+    }
+
     /// The value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
         self.entries()
@@ -74,10 +83,7 @@ impl<'s> Node<'s> {
 
     pub(super) fn shift(&mut self, by: usize) {
         if by > 0 {
-            self.place(&|span| Span {
-                start: span.start + by,
-                end: span.end + by,
-            });
+            self.place(&|span| Span::new(span.start + by, span.end + by));
         }
     }
 

@@ -59,25 +59,16 @@ impl Serialize for Node<'_> {
 /// The tree of a value, which has no places.
 impl From<&Value> for Node<'static> {
     fn from(value: &Value) -> Self {
-        let scalar = |text: String, plain| {
-            Content::Scalar(Scalar {
-                text: text.into(),
-                plain,
-            })
-        };
+        let span = Span::default();
         let content = match value {
             Value::Array(items) => Content::Sequence(items.iter().map(Self::from).collect()),
             Value::Object(fields) => {
-                let key = |name: &String| Self {
-                    span: Span::default(),
-                    content: scalar(name.clone(), false),
-                };
+                let key = |name: &String| Self::scalar(name.clone(), false, span);
                 Content::Mapping(fields.iter().map(|(name, value)| (key(name), value.into())).collect())
             }
-            Value::String(text) => scalar(text.clone(), false),
-            other => scalar(other.to_string(), true),
+            Value::String(text) => return Self::scalar(text.clone(), false, span),
+            other => return Self::scalar(other.to_string(), true, span),
         };
-        let span = Span::default();
         Self { span, content }
     }
 }

@@ -14,7 +14,6 @@ use crate::{
     record::listed,
 };
 
-/// All differences.
 pub(super) struct Report {
     /// Fields of the specs.
     pub(super) fields: Vec<FieldChange>,

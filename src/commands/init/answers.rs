@@ -27,6 +27,8 @@ use crate::{
 /// The usual control planes and workers.
 pub(super) const CONTROL_PLANES: &str = "cp1=10.0.0.11 cp2=10.0.0.12 cp3=10.0.0.13";
 pub(super) const WORKERS: &str = "worker-{1..3}=10.0.0.21-10.0.0.23";
+/// The beginning of advice.
+const HELP: &str = "\n  = help: ";
 /// The word for none.
 pub(super) const NONE: &str = "none";
 
@@ -156,7 +158,7 @@ impl Answers {
                 true => render(&source, std::slice::from_ref(finding), false)
                     .trim_end()
                     .to_owned(),
-                false => sentence(finding),
+                false => finding.in_one(HELP, ""),
             })
             .collect();
         if lines.is_empty() {
@@ -206,9 +208,13 @@ impl Answers {
     /// The question for the network plugin: which ones there are, and which fit the platform's limit.
     pub fn plugins(&self, profiles: &Profiles) -> String {
         let keys: Vec<_> = declaration::of(Kind::Cni).map(|plugin| plugin.key.as_str()).collect();
+        let with = |key: &str| Self {
+            cni: Some(key.to_owned()),
+            ..self.clone()
+        };
         let fits = keys
             .into_par_iter()
-            .filter_map(|key| Some((key, self.with_plugin(key).fit(profiles)?)));
+            .filter_map(|key| Some((key, with(key).fit(profiles)?)));
         let fits: Vec<_> = progress::during("measuring documents with each network plugin", || fits.collect());
         let listed = |wanted: fn(&Fit) -> bool| {
             let keys = fits.iter().filter(|(_, fit)| wanted(fit)).map(|(key, _)| *key);
@@ -223,11 +229,6 @@ impl Answers {
                 self.platform
             ),
         }
-    }
-
-    fn with_plugin(&self, key: &str) -> Self {
-        let cni = Some(key.to_owned());
-        Self { cni, ..self.clone() }
     }
 
     /// Whether the documents fit; `None` for a spec that is refused.
@@ -245,7 +246,7 @@ impl Answers {
             Fit::Whole => {}
             Fit::Pointer(pointer) => self.pointer = Some(pointer),
             Fit::Not(findings) => {
-                let lines: Vec<_> = findings.iter().map(sentence).collect();
+                let lines: Vec<_> = findings.iter().map(|finding| finding.in_one(HELP, "")).collect();
                 return Err(Failure::Usage(lines.join("\n")));
             }
         }
@@ -351,15 +352,4 @@ fn line(machine: &Machine, roles: &str, macs: &[Machine]) -> String {
 fn in_inventory(spec: &Composed, finding: &Diagnostic) -> bool {
     let number = finding.span.map(|span| spec.source().number(span.start));
     number.is_some_and(|number| matches!(spec.part(number), Part::Inventory))
-}
-
-/// A finding without its place, in one line.
-fn sentence(finding: &Diagnostic) -> String {
-    let label = Some(&finding.label).filter(|label| !label.is_empty());
-    let label = label.map_or_else(String::new, |label| format!(": {label}"));
-    let help = finding
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!("\n  = help: {help}"));
-    format!("{}{label}{help}", finding.message)
 }

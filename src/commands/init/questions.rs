@@ -7,13 +7,10 @@ use crate::{cli::InitAnswers, profile::Profiles};
 pub struct Question {
     /// The flag's name, for messages about its value.
     pub name: &'static str,
-    /// The question.
     pub words: fn(&Answers, &Profiles) -> String,
     /// Whether it is asked after these answers.
     pub asked: fn(&Answers, &Profiles) -> bool,
-    /// The default answer.
     pub usual: fn(&Answers) -> String,
-    /// The answer of the flags.
     pub flag: fn(&InitAnswers) -> Option<String>,
     pub(super) take: Take,
 }
@@ -22,7 +19,6 @@ pub struct Question {
 pub enum Take {
     /// It is stored unchanged.
     Word(fn(&mut Answers) -> &mut String),
-    /// It is parsed.
     Read(fn(&mut Answers, &str) -> Result<(), String>),
 }
 
@@ -38,7 +34,6 @@ impl Question {
     }
 }
 
-/// All questions.
 pub const QUESTIONS: &[Question] = &[
     Question {
         name: "--name",

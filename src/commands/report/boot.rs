@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::names::Names;
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Boot {
     /// A machine founds the cluster; none does in one that exists.

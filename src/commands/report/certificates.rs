@@ -20,7 +20,6 @@ const DISTANCES: [(i64, &str); 5] = [
 ];
 const LINES: i64 = 12;
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Certificates {
     from: String,

@@ -13,7 +13,6 @@ const SHOWN: usize = 100;
 /// Files of a machine that are shown.
 const FILES: usize = 12;
 
-/// The section.
 #[derive(Clone, Serialize)]
 pub(super) struct Changes {
     head: String,

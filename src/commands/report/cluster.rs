@@ -28,7 +28,6 @@ const TILES: u32 = 3;
 /// Groups of machines that are drawn; the table has all.
 const DRAWN: usize = 9;
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Cluster {
     drawing: Drawing,

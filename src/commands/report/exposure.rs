@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::names::Names;
 use crate::audit::{Documents, Exposure as Level, Line, Mark, Matrix, Report};
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Exposure<'s> {
     /// All secrets of a bundle were searched, and not only those with a typical form.

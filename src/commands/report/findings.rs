@@ -12,7 +12,6 @@ use crate::audit;
 /// Findings that are shown; the verbs show all.
 const SHOWN: usize = 150;
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Findings {
     errors: usize,

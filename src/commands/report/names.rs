@@ -11,7 +11,6 @@ const SHOWN: usize = 8;
 pub(super) struct Names {
     /// `cp1, worker-1..40`, or the first ranges of more.
     pub(super) text: String,
-    /// All ranges.
     pub(super) all: String,
     pub(super) count: usize,
 }

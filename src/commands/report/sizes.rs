@@ -11,7 +11,6 @@ use crate::{
     tree::{Manifest, ManifestFile},
 };
 
-/// The section.
 #[derive(Serialize)]
 pub(super) struct Sizes {
     documents: Vec<Documents>,

@@ -6,7 +6,6 @@ use firelay_yaml::Pointer;
 
 use crate::UNITS;
 
-/// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) node: String,
@@ -21,7 +20,6 @@ pub(super) enum Thing {
     Unit { unit: String, dropin: Option<String> },
 }
 
-/// A part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,

@@ -223,10 +223,7 @@ impl<'a> VariantContext<'a> {
             return Vec::new();
         };
         let judge = |variant: Node<'static>| {
-            let tree = Tree {
-                root: variant,
-                findings: Vec::new(),
-            };
+            let tree = Tree::from(variant);
             match self.project.profiles.varied(path, &tree) {
                 Some(profiles) => self.judge(spec, &profiles),
                 None => Verdict::Useless(Vec::new()),

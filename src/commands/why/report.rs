@@ -65,7 +65,6 @@ pub(super) fn lines(source: &Source, places: impl Iterator<Item = (Span, bool)>)
     all
 }
 
-/// The answer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
@@ -116,7 +115,6 @@ impl Answer {
     }
 }
 
-/// Prints it.
 pub(super) fn print(answer: &Answer, output: OutputFormat) -> Result<(), Failure> {
     streams::report(output, answer, || text(answer))
 }

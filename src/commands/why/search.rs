@@ -22,7 +22,6 @@ pub(super) enum Verdict {
 
 /// Tries variants of a tree.
 pub(super) struct Search<'a> {
-    /// The tree.
     pub(super) root: &'a Node<'static>,
     /// The value, to compare texts with.
     pub(super) text: &'a str,
@@ -32,7 +31,6 @@ pub(super) struct Search<'a> {
     pub(super) words: &'a [Vec<String>],
 }
 
-/// The result for a site.
 #[derive(Clone, Copy, PartialEq)]
 enum SiteResult {
     Source,

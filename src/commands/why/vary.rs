@@ -45,7 +45,6 @@ fn children<'n, 's>(node: &'n Node<'s>) -> Vec<(Option<&'n str>, &'n Node<'s>)> 
     }
 }
 
-/// The node at a path.
 pub(super) fn at<'n, 's>(root: &'n Node<'s>, path: &[usize]) -> Option<&'n Node<'s>> {
     path.iter().try_fold(root, |node, number| match &node.content {
         Content::Scalar(_) => None,

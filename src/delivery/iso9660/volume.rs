@@ -15,7 +15,6 @@ const UCS2_LEVEL_3: &[u8] = b"%/E";
 /// 1980-01-01 00:00:00.00 UTC (ECMA-119 §8.4.26.1).
 const DATE: &[u8] = b"1980010100000000\0";
 
-/// No date.
 const NO_DATE: &[u8] = b"0000000000000000\0";
 
 /// A descriptor by byte positions, which are those of ECMA-119 less one.

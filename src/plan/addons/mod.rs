@@ -52,7 +52,7 @@ fn addon(choice: Choice, release: &Release, images: &mut Images, report: &mut Re
             "no release of {} goes with Kubernetes {}",
             declaration.key, release.version
         );
-        report.push(placed(Diagnostic::error("FL0803", message), &choice, ""));
+        report.push(Diagnostic::error("FL0803", message).at(choice.span("")));
     }
     let text = version.as_ref().map(ToString::to_string).unwrap_or_default();
     let named = own.map(|own| &own.images).into_iter().flatten();
@@ -77,20 +77,11 @@ fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagn
         .rev()
         .filter(|(_, own)| own.kubernetes.matches(&release.version));
     let fitting: Vec<_> = fitting.map(|(version, _)| version.to_string()).collect();
-    let finding = placed(
-        Diagnostic::error("FL0803", message),
-        choice,
-        crate::declaration::VERSION,
-    );
+    let finding = Diagnostic::error("FL0803", message).at(choice.span(crate::declaration::VERSION));
     match fitting.is_empty() {
         true => finding.help("no release that is known does"),
         false => finding.help(format!("releases that do: {}", fitting.join(", "))),
     }
-}
-
-/// A finding at a parameter, or at its nearest written parent. An absent value has no position.
-fn placed(finding: Diagnostic, choice: &Choice, path: &str) -> Diagnostic {
-    finding.at(choice.span(path))
 }
 
 /// Evaluates the requirements of each plugin and add-on, adds them to the plan, and checks its constraints.
@@ -150,5 +141,5 @@ fn fetched(addon: &AddonPlan, context: &serde_json::Value, spec: &Spec) -> Resul
 /// A declaration that cannot be evaluated: a bug in firelay.
 fn broken(addon: &AddonPlan, error: &template::Error) -> Diagnostic {
     let finding = Diagnostic::error("FL0803", format!("{} cannot be checked", addon.key()));
-    placed(finding.label(error.to_string()), &addon.choice, "")
+    finding.label(error.to_string()).at(addon.choice.span(""))
 }

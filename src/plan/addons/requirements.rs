@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::{diagnostic::Diagnostic, plain_text};
 use serde_json::{Map, Value};
 
-use super::{broken, context, of, placed};
+use super::{broken, context, of};
 use crate::{
     UNITS,
     declaration::{Leaf, Place, Port, Requirement},
@@ -66,11 +66,7 @@ impl Asker<'_> {
         let filled = fill(&self.folder(), raw, self.context)?.unwrap_or_default();
         serde_json::from_value(filled)
             .map(Some)
-            .map_err(|error| self.refused(&error))
-    }
-
-    fn refused(&self, why: &impl ToString) -> template::Error {
-        refused(&self.folder(), why)
+            .map_err(|error| refused(&self.folder(), &error))
     }
 
     fn add(&self, one: Requirement, all: &mut Requirements) -> Result<Vec<Diagnostic>, template::Error> {
@@ -91,7 +87,7 @@ impl Asker<'_> {
         for file in one.files {
             all.files.push(HostFilePlan {
                 content: self.text(file.content, file.template)?,
-                mode: u32::from_str_radix(&file.mode, 8).map_err(|error| self.refused(&error))?,
+                mode: u32::from_str_radix(&file.mode, 8).map_err(|error| refused(&self.folder(), &error))?,
                 path: file.path,
                 roles: file.roles,
             });
@@ -112,7 +108,7 @@ impl Asker<'_> {
             (one.api_server_arguments, &mut all.api_server_arguments),
             (one.controller_manager_arguments, &mut all.controller_manager_arguments),
         ] {
-            findings.extend(self.lay(from, to, plain));
+            findings.extend(self.lay(from, to, plain_text));
         }
         Ok(findings)
     }
@@ -121,7 +117,7 @@ impl Asker<'_> {
         match (content, name) {
             (Some(content), _) => Ok(content),
             (None, Some(name)) => template::render(&format!("{}/{name}", self.folder()), self.context),
-            (None, None) => Err(self.refused(&"a file needs content or template")),
+            (None, None) => Err(refused(&self.folder(), &"a file needs content or template")),
         }
     }
 
@@ -137,8 +133,8 @@ impl Asker<'_> {
 
     fn port(&self, port: &Port) -> PortPlan {
         PortPlan {
-            protocol: plain(&port.protocol),
-            port: plain(&port.port).parse().ok(),
+            protocol: plain_text(&port.protocol),
+            port: plain_text(&port.port).parse().ok(),
             on: port.on,
             of: self.addon.key().to_owned(),
         }
@@ -155,7 +151,7 @@ impl Asker<'_> {
         let other = others.find(same)?;
         let message = format!("{} and {} both want {} port {number}", port.of, other.of, port.protocol);
         let finding = Diagnostic::error("FL0804", message).help("give one of them another port, or leave it out");
-        Some(placed(finding, &self.addon.choice, ""))
+        Some(finding.at(self.addon.choice.span("")))
     }
 
     /// Settings by name; what another has set to another value is a finding.
@@ -174,7 +170,7 @@ impl Asker<'_> {
                     self.addon.key()
                 );
                 let finding = Diagnostic::error("FL0804", message).help("leave one of them out");
-                findings.push(placed(finding, &self.addon.choice, ""));
+                findings.push(finding.at(self.addon.choice.span("")));
             } else {
                 to.insert(name, given);
             }
@@ -273,9 +269,4 @@ fn kernel(least: &str, addon: &AddonPlan) -> Option<KernelPlan> {
         minor: minor.parse().ok()?,
         of: addon.key().to_owned(),
     })
-}
-
-/// A value as a text setting has it.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

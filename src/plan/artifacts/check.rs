@@ -63,13 +63,7 @@ fn check_template(url: &Spanned<String>, report: &mut Report) {
     let filled = PLACEHOLDERS
         .iter()
         .fold(url.value.clone(), |url, word| url.replace(&format!("{{{word}}}"), "x"));
-    check_url(
-        &Spanned {
-            value: filled,
-            span: url.span,
-        },
-        report,
-    );
+    check_url(&Spanned::new(filled, url.span), report);
 }
 
 /// Refuses what cannot be fetched over HTTP, and a password, which many could read.

@@ -9,40 +9,15 @@ use firelay_yaml::{
 use serde_json::Value;
 
 use super::{Settings, add_file, document};
-use crate::{plan::report::Report, profile::KubernetesProfile};
+use crate::{
+    plan::{facts::FACTS, report::Report},
+    profile::KubernetesProfile,
+};
 
 type Fields = BTreeMap<Spanned<String>, Value>;
 
 const AUTHENTICATION: &str = "kubernetes.apiServer.authentication";
 const AUTHORIZATION: &str = "kubernetes.apiServer.authorization";
-
-/// Paths that are requested without a certificate: by the static pod's probes, and by nodes that wait for the cluster.
-const ANONYMOUS: &[&str] = &[
-    "/livez",
-    "/readyz",
-    "/api/v1/namespaces/kube-public/configmaps/cluster-info",
-];
-/// Arguments that kube-apiserver refuses together with `--authentication-config`.
-const OIDC: &[&str] = &[
-    "oidc-ca-file",
-    "oidc-client-id",
-    "oidc-groups-claim",
-    "oidc-groups-prefix",
-    "oidc-issuer-url",
-    "oidc-required-claim",
-    "oidc-signing-algs",
-    "oidc-username-claim",
-    "oidc-username-prefix",
-];
-/// Arguments that kube-apiserver refuses together with `--authorization-config`.
-const MODES: &[&str] = &[
-    "authorization-mode",
-    "authorization-policy-file",
-    "authorization-webhook-cache-authorized-ttl",
-    "authorization-webhook-cache-unauthorized-ttl",
-    "authorization-webhook-config-file",
-    "authorization-webhook-version",
-];
 
 pub(super) fn authenticate(fields: &Fields, profile: &KubernetesProfile, settings: &mut Settings, report: &mut Report) {
     let Some(content) = document::read("authentication", AUTHENTICATION, fields, profile, report) else {
@@ -56,7 +31,7 @@ pub(super) fn authenticate(fields: &Fields, profile: &KubernetesProfile, setting
         let issuers = issuers.as_array().map(Vec::as_slice).unwrap_or_default();
         report.extend(issuers.iter().filter_map(|issuer| check_issuer(issuer, name.span)));
     }
-    bar(settings, OIDC, AUTHENTICATION);
+    bar(settings, &FACTS.beside_authentication, AUTHENTICATION);
     let argument = "authentication-config";
     add_file(settings, "authentication", argument, AUTHENTICATION, content);
 }
@@ -66,13 +41,13 @@ pub(super) fn authorize(fields: &Fields, profile: &KubernetesProfile, settings: 
         return;
     };
     report.extend(check_authorizers(fields));
-    bar(settings, MODES, AUTHORIZATION);
+    bar(settings, &FACTS.beside_authorization, AUTHORIZATION);
     let argument = "authorization-config";
     add_file(settings, "authorization", argument, AUTHORIZATION, content);
 }
 
 /// Refuses arguments that contradict the file of a key.
-fn bar(settings: &mut Settings, arguments: &[&'static str], key: &'static str) {
+fn bar(settings: &mut Settings, arguments: &'static [String], key: &'static str) {
     for name in arguments {
         settings.api_server.bar(name, key);
     }
@@ -87,11 +62,8 @@ fn check_anonymous(anonymous: &Value) -> Option<Diagnostic> {
     }
     let conditions = anonymous.get("conditions").and_then(Value::as_array)?;
     let paths: Vec<_> = conditions.iter().filter_map(|it| it.get("path")?.as_str()).collect();
-    let missing: Vec<_> = ANONYMOUS
-        .iter()
-        .filter(|path| !paths.contains(*path))
-        .copied()
-        .collect();
+    let missing = FACTS.anonymous_paths.iter().map(String::as_str);
+    let missing: Vec<_> = missing.filter(|path| !paths.contains(path)).collect();
     let label = format!("not among the conditions: {}", missing.join(", "));
     (!conditions.is_empty() && !missing.is_empty()).then(|| {
         let paths: Vec<_> = missing.iter().map(|path| format!("{{ path: {path} }}")).collect();

@@ -5,7 +5,7 @@ use serde_json::Map;
 
 use super::{API_SERVER, Settings, document};
 use crate::{
-    plan::{EncryptionPlan, report::Report},
+    plan::{EncryptionPlan, facts::FACTS, report::Report},
     profile::KubernetesProfile,
     spec::Encryption,
 };
@@ -13,18 +13,6 @@ use crate::{
 const KEY: &str = "kubernetes.apiServer.encryption";
 /// The default resource.
 const SECRETS: &str = "secrets";
-/// Resources that the API server keeps under another name or not as objects, and a correction
-/// (`validateResourceNames` in `k8s.io/apiserver/pkg/apis/apiserver/validation/validation_encryption.go`).
-const NOT_STORED: [(&str, &str); 5] = [
-    (
-        "*.events.k8s.io",
-        "write events: they are kept in the group without a name",
-    ),
-    ("*.extensions", "remove it: Kubernetes has no such group any more"),
-    ("apiserveripinfo", "remove it: it has no API"),
-    ("serviceipallocations", "remove it: it has no API"),
-    ("servicenodeportallocations", "remove it: it has no API"),
-];
 
 pub(super) fn resolve(
     encryption: &Encryption,
@@ -55,9 +43,9 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
             report.push(
                 finding.help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
-        } else if let Some((_, instead)) = NOT_STORED.iter().find(|(pattern, _)| is_of(resource, pattern)) {
+        } else if let Some((_, instead)) = FACTS.not_stored.iter().find(|(pattern, _)| is_of(resource, pattern)) {
             let finding = finding("a resource that cannot be encrypted").label("the API server does not start");
-            report.push(finding.help(*instead));
+            report.push(finding.help(instead));
         } else if names[..at].contains(&resource.as_str()) {
             let finding = finding("a resource is encrypted twice").label("the API server does not start");
             report.push(finding.help("remove one of them"));

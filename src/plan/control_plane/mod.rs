@@ -30,7 +30,6 @@ pub(super) struct Claim {
     pub(super) name: &'static str,
     /// `None` if the argument is only forbidden together with the key.
     pub(super) value: Option<String>,
-    /// The key.
     pub(super) key: &'static str,
 }
 
@@ -42,7 +41,6 @@ pub(super) struct PodSettings {
 }
 
 impl PodSettings {
-    /// Sets an argument.
     fn set(&mut self, name: &'static str, value: impl Into<String>, key: &'static str) {
         let value = Some(value.into());
         self.claims.push(Claim { name, value, key });

@@ -47,7 +47,6 @@ impl Accepted {
         }
     }
 
-    /// The minor.
     pub fn minor(&self) -> Minor {
         self.minor
     }

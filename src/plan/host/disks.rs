@@ -4,45 +4,9 @@ use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
 use super::{DiskPlan, Site, check_spelling, mount_options, twice, within};
 use crate::{
-    plan::report::Report,
+    plan::{facts::FACTS, report::Report},
     spec::{Disk, Filesystem},
 };
-
-/// Directories of the system and those that a boot empties: nothing is mounted there or below.
-const SYSTEM: &[&str] = &[
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/sys",
-    "/tmp",
-    "/usr",
-    "/var/lib/cloud",
-    "/var/lib/firelay",
-    "/var/lock",
-    "/var/run",
-    "/var/tmp",
-];
-/// Directories in which others keep files: something may be mounted below, not over them.
-const SHARED: &[&str] = &[
-    "/",
-    "/home",
-    "/mnt",
-    "/opt",
-    "/srv",
-    "/var",
-    "/var/cache",
-    "/var/lib",
-    "/var/log",
-    "/var/spool",
-];
 
 /// The disks of a machine, a mount point before those below it.
 pub(super) fn resolve(disks: &[&Disk], site: &Site<'_>, report: &mut Report) -> Vec<DiskPlan> {
@@ -118,9 +82,9 @@ pub(super) fn check(disk: &Disk, report: &mut Report) {
 }
 
 pub(super) fn check_mount(mount: &Spanned<String>, code: &'static str) -> Result<(), Diagnostic> {
-    let why = if SYSTEM.iter().any(|system| within(mount, system)) {
+    let why = if FACTS.system_directories.iter().any(|system| within(mount, system)) {
         "this belongs to the system"
-    } else if SHARED.contains(&mount.as_str()) {
+    } else if FACTS.shared_directories.contains(&mount.value) {
         "others keep their files here, which it would hide"
     } else {
         return Ok(());

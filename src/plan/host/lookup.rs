@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 
-use super::super::{machines::NodeGroup, names, report::Report};
-use crate::spec::{EndpointProvider, Spec};
+use crate::{
+    plan::{group_addresses::of_machine, machines::NodeGroup, names, report::Report},
+    spec::{EndpointProvider, Spec},
+};
 
 /// The lines of a machine; addresses without names are omitted.
 pub(super) fn resolve(hosts: &BTreeMap<&Spanned<String>, &Vec<Spanned<String>>>) -> BTreeMap<IpAddr, Vec<String>> {
@@ -42,7 +44,7 @@ pub(in crate::plan) fn check_names(spec: &Spec, groups: &[NodeGroup<'_>], report
     let mut machines: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
     for group in groups {
         let named = group.names.iter().enumerate();
-        machines.extend(named.map(|(at, name)| (name.as_str(), group.addresses_of(at))));
+        machines.extend(named.map(|(at, name)| (name.as_str(), of_machine(&group.addresses, at))));
     }
     for (address, name) in lists
         .iter()

@@ -122,8 +122,7 @@ fn check_spelling(code: &'static str, path: &Spanned<String>, report: &mut Repor
         super::artifacts::check_path(path, report);
         return false;
     }
-    let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let plain = format!("/{}", parts.join("/"));
+    let (_, plain) = names::shortest(path);
     if plain != path.as_str() {
         let finding = Diagnostic::error(code, "not the shortest spelling of a path").at(path.span);
         report.push(finding.help(format!("write {plain}")));
@@ -132,7 +131,7 @@ fn check_spelling(code: &'static str, path: &Spanned<String>, report: &mut Repor
 }
 
 /// Whether a path equals another or is below it.
-fn within(path: &str, parent: &str) -> bool {
+pub(super) fn within(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent.trim_end_matches('/'))
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

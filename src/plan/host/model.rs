@@ -1,7 +1,5 @@
 //! Settings of a machine itself, resolved.
 
-#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
-
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use crate::{secret::Secret, spec::Filesystem};
@@ -80,7 +78,6 @@ pub struct PackageSourcePlan {
     pub key: Option<String>,
 }
 
-/// A data disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskPlan {
     pub device: String,

@@ -26,10 +26,7 @@ pub(super) fn read(text: &Spanned<String>) -> Result<Vec<IpNet>, Diagnostic> {
             odd.help("write ADDRESS/LENGTH, or FIRST-LAST/LENGTH for a row of machines")
         });
     };
-    let range = Spanned {
-        value: range.to_owned(),
-        span: text.span,
-    };
+    let range = Spanned::new(range.to_owned(), text.span);
     let addresses = ranges::addresses(&range).map_err(|why| odd(why.label))?;
     let length: u8 = length
         .parse()

@@ -16,7 +16,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 
-use super::{name_servers, report::Report};
+use super::{group_addresses::of_machine, name_servers, report::Report};
 use crate::spec::Interface;
 
 pub use model::*;
@@ -36,8 +36,7 @@ pub(super) struct Machines<'a> {
 impl Machines<'_> {
     /// The addresses of a machine.
     fn own(&self, machine: usize) -> Vec<IpAddr> {
-        let entries = self.addresses.iter();
-        entries.filter_map(|entry| entry.get(machine)).copied().collect()
+        of_machine(self.addresses, machine)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The network interfaces of a machine, resolved.
 
-#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
-
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -11,7 +9,6 @@ use crate::{
     spec::{BondMode, HashPolicy, LacpRate},
 };
 
-/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfacePlan {
     /// Its name in the kernel.
@@ -61,7 +58,6 @@ pub enum Device {
     },
 }
 
-/// A bond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BondPlan {
     pub devices: Vec<String>,
@@ -72,7 +68,6 @@ pub struct BondPlan {
     pub primary: Option<String>,
 }
 
-/// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePlan {
     pub to: IpNet,

@@ -3,7 +3,7 @@
 mod merged;
 mod validate;
 
-use firelay_yaml::{OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic};
+use firelay_yaml::{OptionalKey, Spanned, config_schema::GateSetting, diagnostic::Diagnostic, plain_text};
 use serde_json::Value;
 
 use super::{
@@ -41,7 +41,7 @@ pub(super) fn check(spec: &Spec, release: &Release, report: &mut Report) {
             _ => {}
         }
         for (name, branch) in &kubelet.config {
-            RESERVED.kubelet_fields.check(name, &plain(&branch.value), report);
+            RESERVED.kubelet_fields.check(name, &plain_text(&branch.value), report);
         }
         component::check_arguments(
             &RESERVED.kubelet_flags,
@@ -78,18 +78,7 @@ const ROLES: usize = 3;
 
 /// Every place of the spec that has kubelet settings: the cluster, the roles, nodes and pools.
 fn all(spec: &Spec) -> impl Iterator<Item = &Kubelet> {
-    let roles = [&spec.roles.control_plane, &spec.roles.worker, &spec.roles.etcd].map(|role| &role.kubelet);
-    let nodes = spec.nodes.iter().map(|node| &node.kubelet);
-    let pools = spec.pools.iter().map(|pool| &pool.kubelet);
-    std::iter::once(&spec.kubernetes.kubelet)
-        .chain(roles)
-        .chain(nodes)
-        .chain(pools)
-}
-
-/// A value as a text setting has it.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    std::iter::once(&spec.kubernetes.kubelet).chain(spec.below().map(|level| level.kubelet))
 }
 
 /// With an external cloud provider a node is tainted until the cloud's controller manager has initialized it.

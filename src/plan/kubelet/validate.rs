@@ -8,16 +8,7 @@ use serde_json::json;
 use time::Duration;
 
 use super::merged::Settings;
-use crate::plan::report::Report;
-
-/// Signals that the kubelet watches by default (`pkg/kubelet/eviction/defaults_linux.go`).
-const WATCHED: &[&str] = &[
-    "memory.available",
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-];
+use crate::plan::{facts::FACTS, report::Report};
 
 /// Checks the settings of a machine merged over the cluster's; without its own (`near` empty), the cluster's alone.
 ///
@@ -178,11 +169,8 @@ impl Settings<'_> {
             self.refuse(&["evictionSoft", "evictionSoftGracePeriod"], &message, &help, report);
         }
         let hard = self.keys("evictionHard");
-        let gone: Vec<_> = WATCHED
-            .iter()
-            .filter(|signal| !hard.iter().any(|key| key == *signal))
-            .copied()
-            .collect();
+        let gone = FACTS.eviction_signals.iter().map(String::as_str);
+        let gone: Vec<_> = gone.filter(|signal| !hard.iter().any(|key| key == signal)).collect();
         if !hard.is_empty() && !gone.is_empty() && !self.is("mergeDefaultEvictionSettings", true) {
             let finding = Diagnostic::warning("FL0516", "`evictionHard` replaces the kubelet's own thresholds");
             let finding = finding.label(format!("no longer watched: {}", gone.join(", ")));

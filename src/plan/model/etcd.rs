@@ -5,7 +5,6 @@ use time::Duration;
 
 use super::RoleSet;
 
-/// etcd, resolved.
 #[derive(Clone, Debug)]
 pub struct EtcdPlan {
     /// Members on nodes of their own; false means stacked on the control planes.

@@ -119,7 +119,6 @@ pub struct VolumePlan {
     pub path_type: Option<String>,
 }
 
-/// kube-proxy, resolved.
 #[derive(Clone, Debug)]
 pub struct KubeProxyPlan {
     /// Mode; `None` leaves the choice to kube-proxy.
@@ -138,7 +137,6 @@ pub struct DnsPlan {
     pub disabled: bool,
 }
 
-/// A kubeadm patch.
 #[derive(Clone, Debug)]
 pub struct PatchPlan {
     pub target: PatchTarget,

@@ -1,7 +1,5 @@
 //! The resolved cluster.
 
-#![allow(missing_docs, reason = "fields whose names say everything have no comment")]
-
 mod addons;
 mod delivery;
 mod etcd;

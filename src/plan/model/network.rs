@@ -25,7 +25,6 @@ pub enum ProviderPlan {
     External,
     /// kube-vip on the control planes.
     KubeVip {
-        /// The virtual address.
         address: IpAddr,
         /// The interface that carries it; `None` is that of the default route.
         interface: Option<String>,
@@ -51,7 +50,6 @@ pub struct BgpPlan {
     pub peers: Vec<BgpPeerPlan>,
 }
 
-/// A BGP router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BgpPeerPlan {
     pub address: IpAddr,

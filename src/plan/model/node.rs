@@ -142,7 +142,6 @@ impl NodePlan {
     }
 }
 
-/// A taint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaintPlan {
     pub key: String,

@@ -10,7 +10,6 @@ use crate::{
 /// containerd, resolved.
 #[derive(Clone, Debug)]
 pub struct RuntimePlan {
-    /// Version of containerd.
     pub version: Version,
     /// Sandbox image, rewritten already.
     pub sandbox_image: String,
@@ -21,7 +20,6 @@ pub struct RuntimePlan {
     pub nerdctl: bool,
 }
 
-/// An image archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageArchivePlan {
     pub url: String,

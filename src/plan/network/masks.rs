@@ -18,7 +18,6 @@ const MAX_PODS: u64 = 110;
 pub(in crate::plan) enum NodeCidrAllocator {
     /// The controller manager; kubeadm checks its masks.
     ControllerManager,
-    /// The network plugin.
     Plugin,
     /// Neither: the network plugin assigns addresses in another way, and nothing reads the masks.
     Nobody,

@@ -12,7 +12,7 @@ use firelay_yaml::{
 use ipnet::IpNet;
 
 use crate::{
-    plan::{names, report::Report},
+    plan::{facts::FACTS, names, report::Report},
     spec::Network,
 };
 
@@ -174,24 +174,10 @@ fn range(text: &Spanned<String>) -> Result<Range, Diagnostic> {
     })
 }
 
-/// Ranges that hosts keep to themselves (RFC 6890), and what for.
-const RESERVED: &[(&str, &str)] = &[
-    ("0.0.0.0/8", "addresses of this network itself"),
-    ("127.0.0.0/8", "loopback addresses"),
-    (
-        "169.254.0.0/16",
-        "link-local addresses, among them the platforms' metadata service",
-    ),
-    ("224.0.0.0/3", "multicast and reserved addresses"),
-    ("::/96", "loopback and unspecified addresses"),
-    ("::ffff:0:0/96", "IPv4 addresses written as IPv6"),
-    ("fe80::/10", "link-local addresses"),
-    ("ff00::/8", "multicast addresses"),
-];
-
 /// Pods and services need addresses that a node routes.
 fn check_reserved(text: &Spanned<String>, net: IpNet) -> Result<(), Diagnostic> {
-    let held = RESERVED
+    let held = FACTS
+        .host_ranges
         .iter()
         .filter_map(|(range, what)| Some((range.parse::<IpNet>().ok()?, what)))
         .find(|(range, _)| overlap(*range, net));

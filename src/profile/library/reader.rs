@@ -1,7 +1,7 @@
 //! The base of a profile: one that it extends, or the embedded one of its name.
 
 use firelay_yaml::{
-    Content, Node, Rules, Scalar, Tree,
+    Content, Node, Rules, Tree,
     diagnostic::{Diagnostic, Source, Span, nearest},
 };
 
@@ -163,13 +163,7 @@ fn take<'s>(root: &mut Node<'s>, key: &str) -> Option<Node<'s>> {
 /// Gives a profile the name of its file, first.
 fn name(root: &mut Node<'_>, key: &str, stem: &str, start: usize) {
     take(root, key);
-    let scalar = |text: &str| Node {
-        span: Span { start, end: start },
-        content: Content::Scalar(Scalar {
-            text: text.to_owned().into(),
-            plain: false,
-        }),
-    };
+    let scalar = |text: &str| Node::scalar(text.to_owned(), false, Span::new(start, start));
     if let Content::Mapping(entries) = &mut root.content {
         entries.insert(0, (scalar(key), scalar(stem)));
     }

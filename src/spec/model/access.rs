@@ -30,13 +30,11 @@ pub struct Manifest {
 
 /// `access`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Access {
     /// Keys of the image's default user.
-    #[serde(default)]
     pub ssh_authorized_keys: Vec<Spanned<String>>,
     /// Further users.
-    #[serde(default)]
     pub users: Vec<User>,
 }
 

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, fmt};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use firelay_yaml::Spanned;
 
 /// `artifacts`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Artifacts {
     /// `download` if absent.
     pub source: Option<Spanned<ArtifactSource>>,
@@ -18,16 +18,12 @@ pub struct Artifacts {
     /// Where `preinstalled` binaries are, or downloaded ones go; the OS profile's if absent.
     pub bin_dir: Option<Spanned<String>>,
     /// Own locations and digests by artifact name.
-    #[serde(default)]
     pub overrides: BTreeMap<Spanned<String>, ArtifactOverride>,
     /// OCI archives imported before kubeadm runs.
-    #[serde(default)]
     pub image_archives: Vec<ImageArchive>,
     /// Registry prefix → own prefix, for every image that firelay names.
-    #[serde(default)]
     pub image_rewrites: BTreeMap<Spanned<String>, Spanned<String>>,
     /// Upstream image, `NAME:TAG` → digest of its index (`sha256:` and hex) by which it is pulled; also from a mirror.
-    #[serde(default)]
     pub image_digests: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
@@ -42,13 +38,12 @@ pub enum ArtifactSource {
 }
 
 /// Own location of an artifact.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ArtifactOverride {
     /// URL; may hold `{version}` and `{arch}`. The catalog's if absent.
     pub url: Option<Spanned<String>>,
     /// Digest by architecture. The catalog's if absent.
-    #[serde(default)]
     #[schemars(extend("propertyNames" = { "$ref": "#/$defs/Arch" }))]
     pub sha256: BTreeMap<Arch, Spanned<String>>,
 }
@@ -66,7 +61,7 @@ pub struct ImageArchive {
 }
 
 /// A processor architecture, in Kubernetes' words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// x86_64.
@@ -77,9 +72,6 @@ pub enum Arch {
 
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Arch::Amd64 => "amd64",
-            Arch::Arm64 => "arm64",
-        })
+        self.serialize(f)
     }
 }

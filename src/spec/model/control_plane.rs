@@ -15,17 +15,14 @@ macro_rules! static_pod {
     ($(#[$attr:meta])* pub struct $name:ident { $($(#[$fattr:meta])* pub $field:ident : $ty:ty,)* }) => {
         $(#[$attr])*
         #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
         pub struct $name {
             $($(#[$fattr])* pub $field: $ty,)*
             /// Arguments without the leading dashes, in order; a name may repeat.
-            #[serde(default)]
             pub extra_args: Vec<Argument>,
             /// Host paths mounted into the pod.
-            #[serde(default)]
             pub extra_volumes: Vec<Volume>,
             /// Environment of the container.
-            #[serde(default)]
             pub extra_envs: Vec<EnvVar>,
         }
 
@@ -44,7 +41,6 @@ macro_rules! static_pod {
 
 /// The settings of every static pod of the control plane.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct StaticPod<'a> {
     pub extra_args: &'a [Argument],
     pub extra_volumes: &'a [Volume],
@@ -59,13 +55,10 @@ static_pod! {
         /// Which objects are encrypted in etcd, with the bundle's key; none if absent.
         pub encryption: Option<Encryption>,
         /// Admission plugins and their configuration.
-        #[serde(default)]
         pub admission: Admission,
         /// Fields of AuthenticationConfiguration as upstream names them: `jwt` for OIDC issuers, `anonymous`.
-        #[serde(default)]
         pub authentication: BTreeMap<Spanned<String>, Value>,
         /// Fields of AuthorizationConfiguration as upstream names them: `authorizers`, among them Node and RBAC.
-        #[serde(default)]
         pub authorization: BTreeMap<Spanned<String>, Value>,
     }
 }
@@ -79,18 +72,16 @@ static_pod! {
     /// kube-scheduler.
     pub struct Scheduler {
         /// Fields of KubeSchedulerConfiguration as upstream names them: `profiles`, `percentageOfNodesToScore`, …
-        #[serde(default)]
         pub config: BTreeMap<Spanned<String>, Value>,
     }
 }
 
 /// `kubernetes.apiServer.audit`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Audit {
     /// Fields of the audit Policy as upstream names them: `rules`, `omitStages`, …; there must be rules, if not by a security
     /// profile.
-    #[serde(default)]
     pub policy: BTreeMap<Spanned<String>, Value>,
     /// A file on every control plane; there is one if neither `log` nor `webhook` is given.
     pub log: Option<AuditLog>,
@@ -126,43 +117,37 @@ pub struct AuditWebhook {
 
 /// `kubernetes.apiServer.encryption`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Encryption {
     /// Resources, those of a group with it: `secrets`, `configmaps`, `deployments.apps`, `*.*`; secrets if empty. What was
     /// written before is still read.
-    #[serde(default)]
     pub resources: Vec<Spanned<String>>,
 }
 
 /// `kubernetes.apiServer.admission`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Admission {
     /// Plugins beside those that are on by themselves.
-    #[serde(default)]
     pub enable: Vec<Spanned<String>>,
     /// Plugins that are on by themselves and shall not be.
-    #[serde(default)]
     pub disable: Vec<Spanned<String>>,
     /// By plugin (`PodSecurity`, `EventRateLimit`, …), its configuration as upstream names the fields.
-    #[serde(default)]
     pub config: BTreeMap<Spanned<String>, Value>,
 }
 
 /// `kubernetes.tls`: what API server, controller manager, scheduler, kubelets and etcd accept.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Tls {
     /// Lowest version; TLS1.2 if absent.
     pub min_version: Option<Spanned<TlsVersion>>,
     /// Suites of TLS 1.2 by their Go names (TLS 1.3 has no choice); Go's own if absent.
-    #[serde(default)]
     pub cipher_suites: Vec<Spanned<String>>,
 }
 
 /// Versions of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[allow(missing_docs)]
 pub enum TlsVersion {
     #[serde(rename = "TLS1.2")]
     Tls12,

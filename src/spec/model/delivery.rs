@@ -12,7 +12,7 @@ use crate::secret::Secret;
 
 /// `delivery`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Delivery {
     /// The form that every document takes; if absent, the first of `plain`, `inner`, `compressed` and `pointer` in which a
     /// document fits its platform's limit.
@@ -20,7 +20,6 @@ pub struct Delivery {
     /// Where a document that does not fit may lie; the machine is then given a small one that fetches it. None if absent.
     pub pointer: Option<Spanned<Pointer>>,
     /// Further files of the tree, for tools that take the documents in another form.
-    #[serde(default)]
     pub beside: Vec<Spanned<Beside>>,
     /// Scripts and kernel arguments for machines that boot from the network, below `pxe/` of the tree. For those whose platform
     /// is `metal`.
@@ -55,10 +54,9 @@ pub struct Pointer {
 
 /// `delivery.pointer.auth`. It stands in the small document; what it opens should be read-only and end soon.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PointerAuth {
     /// Headers of each request by name; values are redacted in every output for people.
-    #[serde(default)]
     pub headers: BTreeMap<Spanned<String>, Spanned<Secret<String>>>,
     /// The query of every URL, such as a shared access signature; redacted in every output for people.
     pub query: Option<Spanned<Secret<String>>>,

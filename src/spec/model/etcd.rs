@@ -8,27 +8,23 @@ use super::{Argument, EnvVar};
 
 /// `etcd`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Etcd {
     /// Version of the external members' binary; the Kubernetes profile's if absent.
     pub version: Option<Spanned<String>>,
     /// Data directory; `/var/lib/etcd` if absent.
     pub data_dir: Option<Spanned<String>>,
     /// Flags without dashes, in order.
-    #[serde(default)]
     pub extra_args: Vec<Argument>,
     /// Environment of stacked members.
-    #[serde(default)]
     pub extra_envs: Vec<EnvVar>,
     /// Registry of the stacked members' image.
     pub image_repository: Option<Spanned<String>>,
     /// Tag of the stacked members' image; kubeadm's choice if absent.
     pub image_tag: Option<Spanned<String>>,
     /// Extra names and addresses in server certificates.
-    #[serde(default)]
     pub server_cert_sans: Vec<Spanned<String>>,
     /// Extra names and addresses in peer certificates.
-    #[serde(default)]
     pub peer_cert_sans: Vec<Spanned<String>>,
     /// Heartbeat in milliseconds; etcd's 100 if absent.
     pub heartbeat_interval_ms: Option<Spanned<u32>>,

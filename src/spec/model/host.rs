@@ -8,7 +8,7 @@ use crate::{secret::Secret, spec::Loaded};
 
 /// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Proxy {
     /// For `http://` URLs: `http://[USER:PASSWORD@]HOST:PORT`.
     #[schemars(extend("format" = "uri"))]
@@ -17,31 +17,26 @@ pub struct Proxy {
     #[schemars(extend("format" = "uri"))]
     pub https: Option<Spanned<Secret<String>>>,
     /// Names, domains (`.example.com`), addresses and ranges reached directly, beside those that firelay works out.
-    #[serde(default)]
     pub no_proxy: Vec<Spanned<String>>,
 }
 
 /// `ntp`: where the time service of the image gets its time. `{}` leaves it as the image has it.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Ntp {
     /// Names or addresses, one machine each.
-    #[serde(default)]
     pub servers: Vec<Spanned<String>>,
     /// Names behind which several machines are.
-    #[serde(default)]
     pub pools: Vec<Spanned<String>>,
 }
 
 /// `dns`: the name servers of the machines. `{}` leaves them as DHCP and the image have them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NameServers {
     /// Addresses, in the order in which they are asked.
-    #[serde(default)]
     pub servers: Vec<Spanned<String>>,
     /// Domains that are tried behind a short name.
-    #[serde(default)]
     pub search: Vec<Spanned<String>>,
 }
 
@@ -83,7 +78,6 @@ pub struct Disk {
 /// File systems of data disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum Filesystem {
     Ext4,
     Xfs,
@@ -143,18 +137,15 @@ pub enum FileEncoding {
 
 /// `commands`: text for bash, each entry run once.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Commands {
     /// Before anything is fetched.
-    #[serde(default)]
     #[schemars(extend("x-firelay-text" = true))]
     pub first: Vec<Spanned<String>>,
     /// With the runtime up, before the node joins.
-    #[serde(default)]
     #[schemars(extend("x-firelay-text" = true))]
     pub before: Vec<Spanned<String>>,
     /// When the node has joined.
-    #[serde(default)]
     #[schemars(extend("x-firelay-text" = true))]
     pub after: Vec<Spanned<String>>,
 }

@@ -64,7 +64,6 @@ pub struct Bond {
 /// Modes of the kernel's bonding driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum BondMode {
     BalanceRr,
     ActiveBackup,
@@ -88,7 +87,6 @@ pub enum LacpRate {
 
 /// Hash policies of the kernel's bonding driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
-#[allow(missing_docs)]
 pub enum HashPolicy {
     #[serde(rename = "layer2")]
     Layer2,

@@ -100,27 +100,23 @@ pub struct Volume {
 
 /// Kubelet settings; also on a role, a node and a pool.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Kubelet {
     /// Fields of KubeletConfiguration v1beta1 as upstream names them.
-    #[serde(default)]
     pub config: BTreeMap<Spanned<String>, RawValue>,
     /// Flags without dashes, for what has no field.
-    #[serde(default)]
     pub extra_args: Vec<Argument>,
 }
 
 /// `kubernetes.kubeProxy`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct KubeProxy {
     /// No kube-proxy at all.
-    #[serde(default)]
     pub disabled: Spanned<bool>,
     /// `iptables`, `nftables` or `ipvs`.
     pub mode: Option<Spanned<ProxyMode>>,
     /// Fields of KubeProxyConfiguration v1alpha1 as upstream names them.
-    #[serde(default)]
     pub config: BTreeMap<Spanned<String>, RawValue>,
 }
 
@@ -138,7 +134,7 @@ pub enum ProxyMode {
 
 /// `kubernetes.dns`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Dns {
     /// Cluster domain; `cluster.local` if absent.
     pub domain: Option<Spanned<String>>,
@@ -147,7 +143,6 @@ pub struct Dns {
     /// Tag of the CoreDNS image.
     pub image_tag: Option<Spanned<String>>,
     /// No CoreDNS from kubeadm.
-    #[serde(default)]
     pub disabled: bool,
 }
 
@@ -168,7 +163,6 @@ pub struct KubeadmPatch {
 /// kubeadm's patch targets (`kubeadm` `util/patches/patches.go`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum PatchTarget {
     KubeApiserver,
     KubeControllerManager,
@@ -200,7 +194,6 @@ impl PatchTarget {
 /// kubeadm's patch types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum PatchType {
     Strategic,
     Merge,

@@ -2,6 +2,8 @@
 //!
 //! Nothing is resolved here. An absent field is `None`; `plan` has the defaults.
 
+#![allow(missing_docs, reason = "a test asks for the descriptions of all keys")]
+
 mod access;
 mod addons;
 mod artifacts;

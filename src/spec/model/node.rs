@@ -15,22 +15,18 @@ use super::{
 
 /// `roles`: settings for every node of a role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RoleSettings {
     /// Control planes.
-    #[serde(default)]
     pub control_plane: NodeSettings,
     /// Workers.
-    #[serde(default)]
     pub worker: NodeSettings,
     /// External etcd members.
-    #[serde(default)]
     pub etcd: NodeSettings,
 }
 
 /// `effect` of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
-#[allow(missing_docs)]
 pub enum TaintEffect {
     NoSchedule,
     PreferNoSchedule,
@@ -108,7 +104,6 @@ macro_rules! with_node_settings {
 
 /// The settings that a role, a node and a pool share, borrowed from whichever carries them.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Settings<'a> {
     pub os: Option<&'a Spanned<String>>,
     pub platform: Option<&'a Spanned<String>>,

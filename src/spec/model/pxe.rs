@@ -23,7 +23,7 @@ pub struct Pxe {
 /// A system to boot. A location without `https://` or `http://` is a path in the directory of `firelay serve --mirror`. `{arch}`
 /// stands for `amd64` or `arm64`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PxeSystem {
     /// The kernel; the OS profile's if absent.
     pub kernel: Option<Spanned<String>>,
@@ -38,6 +38,5 @@ pub struct PxeSystem {
     pub image: Option<Spanned<String>>,
     /// Further kernel arguments, a word each. `{instance}`, `{seed}` and `{document}` stand for cloud-init's ID of the machine and for
     /// the URLs of its directory and of its Ignition document.
-    #[serde(default)]
     pub arguments: Vec<Spanned<String>>,
 }

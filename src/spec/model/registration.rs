@@ -17,7 +17,6 @@ pub struct ImagePull {
 
 /// When an image is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[allow(missing_docs)]
 pub enum PullPolicy {
     Always,
     IfNotPresent,

@@ -7,7 +7,7 @@ use firelay_yaml::Spanned;
 
 /// `runtime`: containerd.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Runtime {
     /// containerd's version; the Kubernetes profile's if absent.
     pub version: Option<Spanned<String>>,
@@ -18,13 +18,10 @@ pub struct Runtime {
     /// Snapshotter; `overlayfs` if absent.
     pub snapshotter: Option<Spanned<String>>,
     /// Registries, their mirrors and credentials.
-    #[serde(default)]
     pub registries: Vec<Registry>,
     /// Further OCI runtimes besides runc.
-    #[serde(default)]
     pub runtimes: Vec<OciRuntime>,
     /// nerdctl on every node.
-    #[serde(default)]
     pub nerdctl: bool,
 }
 
@@ -67,7 +64,6 @@ pub struct Mirror {
 /// Requests that a mirror answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum MirrorCapability {
     Pull,
     Resolve,

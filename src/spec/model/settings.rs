@@ -91,7 +91,6 @@ macro_rules! borrowed {
     ([ $($(#[$attr:meta])* pub $field:ident: $type:ty,)* ]) => {
         /// The settings of one level, borrowed.
         #[derive(Clone, Copy, Debug)]
-        #[allow(missing_docs)]
         pub struct HostSettings<'a> { $(pub $field: &'a $type,)* }
     };
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use firelay_yaml::Spanned;
 
 /// `pki`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Pki {
     /// Algorithm of the CAs and the service-account key; leaves are always P-256.
     pub algorithm: Option<Spanned<Algorithm>>,
@@ -21,15 +21,13 @@ pub struct Pki {
     /// How far `notBefore` lies before the bundle's `issuedAt`; `24h` if absent.
     pub backdate: Option<Spanned<String>>,
     /// Extra names and addresses in the API server's certificate.
-    #[serde(default)]
     pub extra_sans: Vec<Spanned<String>>,
     /// Which nodes hold the CA keys.
     pub ca_keys: Option<Spanned<CaKeys>>,
 }
 
 /// Key algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, serde::Serialize)]
-#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 pub enum Algorithm {
     #[serde(rename = "ecdsa-p256")]
     EcdsaP256,
@@ -52,18 +50,12 @@ impl Algorithm {
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EcdsaP256 => "ecdsa-p256",
-            Self::EcdsaP384 => "ecdsa-p384",
-            Self::Rsa2048 => "rsa-2048",
-            Self::Rsa3072 => "rsa-3072",
-            Self::Rsa4096 => "rsa-4096",
-        })
+        self.serialize(f)
     }
 }
 
 /// Which nodes hold the CA keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CaKeys {
     /// Every control plane: kubeadm can renew there.
@@ -92,7 +84,6 @@ pub struct Join {
 /// How a node proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum JoinIdentity {
     Certificate,
     Token,

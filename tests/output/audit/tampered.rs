@@ -399,7 +399,7 @@ fn every_code_is_said() {
         "error[FL1087] error[FL1088]".to_owned(),
     ]
     .concat();
-    let codes = firelay_yaml::diagnostic::CODES.iter().map(|(code, _)| *code);
+    let codes = firelay_yaml::diagnostic::STORIES.iter().map(|story| story.code);
     for code in codes.filter(|code| ("FL1081".."FL1091").contains(code)) {
         assert!(said.contains(&format!("error[{code}]")), "{code}");
     }

@@ -15,14 +15,14 @@ mod tampering;
 use std::{fs, path::Path};
 
 use firelay_verify::CHECKS;
-use firelay_yaml::diagnostic::CODES;
+use firelay_yaml::diagnostic::STORIES;
 
 #[test]
 fn every_code_of_a_check_is_registered_told_and_tampered_for() {
     let of_checks: Vec<_> = CHECKS.iter().flat_map(|check| check.codes).copied().collect();
-    let mut registered: Vec<_> = CODES
+    let mut registered: Vec<_> = STORIES
         .iter()
-        .map(|(code, _)| *code)
+        .map(|story| story.code)
         .filter(|code| ("FL1001".."FL1080").contains(code))
         .collect();
     let mut sorted = of_checks.clone();

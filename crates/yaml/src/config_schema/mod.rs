@@ -17,7 +17,6 @@ use crate::Minor;
 
 pub use validate::{GateSetting, Gated, Mistake, Problem, Validation, Validator};
 
-/// Fields by name.
 pub type Fields = BTreeMap<String, Field>;
 
 /// Kinds of configuration.
@@ -33,7 +32,6 @@ pub struct ConfigSchema {
 /// A field of a mapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its type.
     pub of: FieldType,
     /// The first minor that has it, if not all do.
     pub since: Option<Minor>,
@@ -46,22 +44,18 @@ pub struct Field {
 /// A feature gate without which a field is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldGate {
-    /// Its name.
     pub name: String,
     /// The value that needs no gate, besides nothing, zero and false.
     pub unless: Option<String>,
 }
 
-/// The type of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldType {
     /// `true` or `false`, or only the named one.
     Bool(Option<bool>),
     /// A whole number in a range.
     Integer(i64, i64),
-    /// Any number.
     Number,
-    /// Text.
     Text,
     /// A Go duration in a range of nanoseconds.
     Duration(i64, i64),
@@ -73,7 +67,6 @@ pub enum FieldType {
     Threshold,
     /// One of these texts.
     Choice(Vec<String>),
-    /// A list.
     List(Box<FieldType>),
     /// A mapping: its keys, any if the list is empty, and the type of its values. A key that ends in `-` is a prefix.
     Map(Vec<String>, Box<FieldType>),
@@ -107,7 +100,6 @@ impl ConfigSchema {
         asked.is_some() && self.documents.values().flatten().any(|known| group(known) == asked)
     }
 
-    /// The fields of a kind.
     pub fn fields(&self, kind: &str) -> Option<&Fields> {
         self.kinds.get(kind)
     }
@@ -132,7 +124,6 @@ impl ConfigSchema {
 }
 
 impl Field {
-    /// Whether a minor has it.
     pub fn is_of(&self, minor: Minor) -> bool {
         self.since.is_none_or(|since| since <= minor) && self.until.is_none_or(|until| minor <= until)
     }

@@ -3,7 +3,6 @@
 use super::{Field, FieldGate, FieldType};
 use crate::duration;
 
-/// Reads a field.
 pub(super) fn field(text: &str) -> Result<Field, String> {
     let mut parts = text.split(';').map(str::trim);
     let mut field = Field::from(field_type(parts.next().unwrap_or_default())?);

@@ -17,7 +17,6 @@ pub struct Mistake {
     pub path: String,
     /// Its place, or the nearest above it that was written.
     pub span: Span,
-    /// The mistake.
     pub problem: Problem,
 }
 
@@ -28,7 +27,6 @@ pub enum Problem {
     UnknownField {
         /// Path of the mapping; empty for the document.
         above: String,
-        /// The name.
         name: String,
         /// Fields that the mapping has, and the minors of a field of this name if other minors have it.
         known: Vec<String>,
@@ -39,7 +37,6 @@ pub enum Problem {
     UnknownKey {
         /// Path of the mapping.
         above: String,
-        /// The key.
         name: String,
         /// Its valid keys.
         known: Vec<String>,
@@ -56,22 +53,18 @@ pub enum Problem {
 /// A field that is accepted only if a feature gate is on.
 #[derive(Clone, Debug)]
 pub struct Gated {
-    /// The gate.
     pub gate: String,
     /// Path of the field.
     pub path: String,
-    /// Its place.
     pub span: Span,
 }
 
 /// A feature gate that is set somewhere.
 #[derive(Clone, Debug)]
 pub struct GateSetting {
-    /// Its name.
     pub name: String,
     /// Whether it is turned on.
     pub on: bool,
-    /// Its place.
     pub span: Span,
 }
 
@@ -155,7 +148,7 @@ impl<'a> Validator<'a> {
 
     fn top(&mut self, kind: &str, root: &Node<'_>, place: &Place) {
         let Some(fields) = self.schema.fields(kind) else { return };
-        if !is_mapping(root) {
+        if !matches!(root.content, Content::Mapping(_)) {
             return self.refuse(&FieldType::Kind(kind.to_owned()), root, place);
         }
         for (key, value) in root.entries() {
@@ -382,10 +375,6 @@ fn help(of: &FieldType, value: &Value, key: &str) -> Option<String> {
 
 fn is_bare(text: &str) -> bool {
     text.parse::<i64>().is_ok() || matches!(text, "true" | "false")
-}
-
-fn is_mapping(node: &Node<'_>) -> bool {
-    matches!(node.content, Content::Mapping(_))
 }
 
 /// A scalar as the programs read it.

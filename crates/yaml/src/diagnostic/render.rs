@@ -63,14 +63,11 @@ impl<'a> Pages<'a> {
         let number = finding.span.map_or(0, |span| self.source.number(span.start));
         let (lines, shown) = self.texts.get(number)?;
         let of = &self.source.texts()[number];
-        let whole = Span {
-            start: of.start,
-            end: of.start,
-        };
-        let span = finding.span.filter(|span| *span != whole).map(|span| Span {
-            start: span.start - of.start,
-            end: span.end.saturating_sub(of.start),
-        });
+        let whole = Span::new(of.start, of.start);
+        let span = finding
+            .span
+            .filter(|span| *span != whole)
+            .map(|span| Span::new(span.start - of.start, span.end.saturating_sub(of.start)));
         Some(Within {
             name: &of.name,
             text: &of.text,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CODES, Diagnostic, Severity, Source,
+    Diagnostic, Severity, Source,
     redact::{redact_findings, redact_places},
     render::to_json,
     story,
@@ -41,12 +41,9 @@ pub fn to_sarif(source: &Source, findings: &[Diagnostic]) -> Value {
 }
 
 fn rule(code: &'static str) -> Value {
-    let title = CODES.iter().find(|(known, _)| *known == code);
-    let mut rule = json!({
-        "id": code,
-        "shortDescription": { "text": title.map_or(code, |(_, title)| title) },
-    });
-    if let Some(story) = story(code) {
+    let story = story(code);
+    let mut rule = json!({ "id": code, "shortDescription": { "text": story.map_or(code, |story| story.title) } });
+    if let Some(story) = story {
         rule["help"] = json!({ "text": story.body, "markdown": story.body });
     }
     rule
@@ -75,20 +72,9 @@ fn outcome(finding: &Diagnostic, place: &Value, codes: &[&str]) -> Value {
             Severity::Error => "error",
             Severity::Warning => "warning",
         },
-        "message": { "text": message(finding) },
+        "message": { "text": finding.in_one("\nhelp: ", "") },
         "locations": location.into_iter().collect::<Vec<_>>(),
     })
-}
-
-/// Message, label and help in one text.
-fn message(finding: &Diagnostic) -> String {
-    let label = Some(&finding.label).filter(|label| !label.is_empty());
-    let label = label.map_or_else(String::new, |label| format!(": {label}"));
-    let help = finding
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!("\nhelp: {help}"));
-    format!("{}{label}{help}", finding.message)
 }
 
 /// A path as a reference (RFC 3986): relative as it is, absolute with its scheme.

@@ -13,7 +13,6 @@ pub struct Source {
 pub struct Text {
     /// The name to print: a path, or `<stdin>`.
     pub name: String,
-    /// The whole text.
     pub text: String,
     /// Offset of its first byte in the source.
     pub start: usize,
@@ -136,13 +135,7 @@ mod tests {
         assert_eq!(source.place(5), "one:2:1");
         assert_eq!(source.place(source.texts()[1].start), "empty:1:1");
         assert_eq!(source.place(start + 3), "two:1:4");
-        assert_eq!(
-            source.slice(Span {
-                start: start + 3,
-                end: start + 4
-            }),
-            Some("2")
-        );
+        assert_eq!(source.slice(Span::new(start + 3, start + 4)), Some("2"));
         assert_eq!(source.slice(Span { start: 0, end: start }), None);
     }
 }

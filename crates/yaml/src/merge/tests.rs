@@ -14,10 +14,7 @@ const RULES: Rules = Rules {
 fn merged(under: &str, over: &str) -> (Value, Vec<Diagnostic>) {
     let over = Tree::parse_at(over, 1000).unwrap();
     let (root, findings) = merge(Tree::parse(under).unwrap().root, &over.root, &RULES);
-    let tree = Tree {
-        root,
-        findings: Vec::new(),
-    };
+    let tree = Tree::from(root);
     (decode_partial(&tree, &[]).value.unwrap(), findings)
 }
 
