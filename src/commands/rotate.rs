@@ -378,6 +378,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::Authorities, 1) => (
             "machines trust new CAs as well; the old ones sign",
             vec![
+                "try the three steps on a test cluster first".to_owned(),
                 UPDATE.to_owned(),
                 "wait until the ConfigMap kube-root-ca.crt has two certificates in every namespace".to_owned(),
                 restart(args),
