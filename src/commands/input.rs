@@ -167,9 +167,14 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|error| {
-        let byte = error.utf8_error().valid_up_to();
-        Failure::Refused(format!("{name} is not UTF-8 (byte {byte})"))
+    utf8(bytes).map_err(|reason| Failure::Refused(format!("{name} is {reason}")))
+}
+
+/// The text, or what is wrong with it. Editors and spreadsheets of Windows write UTF-16 with a byte order mark.
+fn utf8(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| match error.as_bytes() {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16: save it as UTF-8".to_owned(),
+        _ => format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()),
     })
 }
 
@@ -185,7 +190,7 @@ fn from_stdin() -> Result<Vec<u8>, Failure> {
 pub(super) fn read_include(path: &Path) -> Result<String, String> {
     refuse_irregular(path)?;
     let bytes = fs::read(path).map_err(|error| because(&error))?;
-    String::from_utf8(bytes).map_err(|error| format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+    utf8(bytes)
 }
 
 /// Reads a file that `source` names.
@@ -223,6 +228,10 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
             "there is no spec at {}\n  = help: write a starter with: firelay init {}",
             path.display(),
             shell_word(path)
+        )),
+        io::ErrorKind::IsADirectory => Failure::Io(format!(
+            "{0} is a directory, not a spec\n  = help: name the file, for example {0}/cluster.yaml",
+            path.display()
         )),
         _ => Failure::file("read", path, error),
     }

@@ -29,7 +29,7 @@ pub enum Error {
         /// The format.
         format: DocumentFormat,
     },
-    /// The small document that fetches the rest cannot be written.
+    /// The small document that fetches the rest, or a file of the network boot, cannot be written.
     #[error("{node}: {source}")]
     Stub {
         /// Name of the node.
@@ -51,6 +51,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// An error in a text for a node.
+    pub(super) fn of_text(node: &NodePlan) -> impl Fn(template::Error) -> Self {
+        |source| Self::Stub {
+            node: node.name.clone(),
+            source,
+        }
+    }
+
     /// An error in the document of a node.
     pub(super) fn of_document(node: &NodePlan) -> impl Fn(document::Error) -> Self {
         |source| Self::Document {

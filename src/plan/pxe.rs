@@ -7,7 +7,7 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, nearest},
 };
 
-use super::{BootPlan, NodePlan, PxePlan, artifacts, names, report::Report};
+use super::{BootPlan, InstallationPlan, NodePlan, PxePlan, artifacts, names, report::Report};
 use crate::{
     profile::{OsProfile, Profiles, SystemBoot},
     spec::{Pxe, PxeSystem, Spec},
@@ -82,6 +82,9 @@ fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
     let initrd = own.and_then(|own| own.initrd.as_ref());
     let rootfs = own.and_then(|own| own.rootfs.as_ref()).map(given);
     let disk = own.and_then(|own| own.disk.as_ref()).map(|disk| disk.value.clone());
+    let image = own.and_then(|own| own.image.as_ref()).map(given);
+    let installation = of_os.installer.clone().zip(disk.clone());
+    let installation = installation.map(|(program, disk)| InstallationPlan { program, disk, image });
     let further = own.into_iter().flat_map(|own| &own.arguments);
     let arguments = chosen(of_os, disk.is_some()).iter().filter_map(|argument| {
         let argument = fill(argument, ROOTFS, rootfs.as_deref())?;
@@ -97,6 +100,7 @@ fn boot(pxe: &Pxe, url: &str, node: &NodePlan) -> Option<BootPlan> {
             .chain(further.map(|argument| argument.replace(ARCH, &node.arch.to_string())))
             .collect(),
         memory: of_os.memory && disk.is_none() && !further_root(own),
+        installation,
     })
 }
 
@@ -132,7 +136,13 @@ fn location(text: &str, url: &str) -> String {
 
 fn check_system(system: &PxeSystem, report: &mut Report) {
     let initrd = system.initrd.iter().flatten();
-    for place in system.kernel.iter().chain(initrd).chain(&system.rootfs) {
+    for place in system
+        .kernel
+        .iter()
+        .chain(initrd)
+        .chain(&system.rootfs)
+        .chain(&system.image)
+    {
         let filled = place.replace(ARCH, "amd64");
         if !names::is_url(&filled) && !is_path(&filled) {
             let finding = Diagnostic::error("FL0911", "neither a URL nor a path in the mirror").at(place.span);
@@ -202,11 +212,29 @@ fn check_bootable(pxe: &Pxe, os: &OsProfile, report: &mut Report) {
         report.push(finding.label("its profile knows no lasting URL of one").help(help));
     }
     check_rootfs(pxe, os, of_os, report);
+    check_image(own, os, of_os, report);
     if let (Some(disk), None) = (own.and_then(|own| own.disk.as_ref()), &of_os.install) {
         let finding = Diagnostic::error("FL0911", format!("{} is not installed by kernel arguments", os.name));
         let help = "write its image onto the disk by other means, and remove `disk`";
         report.push(finding.at(disk.span).label("no argument takes it").help(help));
     }
+}
+
+/// Refuses images for an installer that does not run, or that takes none.
+fn check_image(own: Option<&PxeSystem>, os: &OsProfile, of_os: &SystemBoot, report: &mut Report) {
+    let Some(own) = own else { return };
+    let (label, help) = match (&own.image, &own.disk, &of_os.installer) {
+        (Some(_), _, None) => ("no installer takes it", "remove `image`"),
+        (Some(_), None, Some(_)) => ("nothing is installed", "write the `disk`, or remove `image`"),
+        _ => return,
+    };
+    let finding = Diagnostic::error("FL0911", format!("`image` has no effect on {}", os.name));
+    report.push(
+        finding
+            .at(own.image.as_ref().map(|image| image.span))
+            .label(label)
+            .help(help),
+    );
 }
 
 /// Refuses a system without a root file system. The argument that names it is optional, for users who append it to the

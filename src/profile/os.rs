@@ -96,6 +96,9 @@ pub struct SystemBoot {
     pub arguments: Vec<String>,
     /// Kernel arguments that install onto a disk instead; absent where none do.
     pub install: Option<Vec<String>>,
+    /// Program of the live system that installs it, where kernel arguments alone do not: `PROGRAM -d DISK -i DOCUMENT [-b URL]`,
+    /// which with `-y` only checks the disk. `{installer}` in `install` is the URL of the Ignition document that starts it.
+    pub installer: Option<String>,
     /// Without those the system runs from memory, and reads its document at each start.
     #[serde(default)]
     pub memory: bool,

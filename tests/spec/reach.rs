@@ -258,6 +258,10 @@ const WITHOUT: &[(&str, &str)] = &[
     ("addons", "it holds the add-ons, each of which is set"),
     ("manifests[].url", ONE_OF),
     ("manifests[].sha256", ONE_OF),
+    (
+        "delivery.pxe.systems.*.image",
+        "the installer of another system takes it; tests/output/serve/installation.rs has one",
+    ),
     ("pools[].interfaces[].mac", POOL),
     ("pools[].interfaces[].subnets", POOL),
     ("pools[].interfaces[].addresses", POOL),

@@ -26,7 +26,7 @@ use crate::{
 #[non_exhaustive]
 pub enum Error {
     /// The directory has no manifest.
-    #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
+    #[error("there is no rendered tree at {path}: name the directory that `firelay render --out` writes", path = .0.display())]
     Missing(PathBuf),
     /// The manifest cannot be understood.
     #[error("{path} is not a manifest of firelay ({1}): restore it, or choose another output directory", path = .0.display())]
@@ -94,7 +94,9 @@ impl Files {
         let root = out.canonicalize().map_err(|_| missing())?;
         let path = root.join(MANIFEST);
         let text = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(missing());
+            }
             read => read.map_err(failed(&path))?,
         };
         let manifest = Manifest::parse(&text).map_err(|reason| Error::Manifest(path, reason))?;

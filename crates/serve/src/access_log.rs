@@ -16,7 +16,7 @@ use crate::request::Request;
 const MOST_CHARACTERS: usize = 200;
 
 /// Path segments that are no secrets: those that this server uses, and empty and relative ones.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 14] = [
     "",
     ".",
     "..",
@@ -30,6 +30,7 @@ const WORDS: [&str; 13] = [
     "vendor-data",
     "network-config",
     "config.ign",
+    "install.ign",
 ];
 
 /// The outcome of a request.

@@ -100,6 +100,12 @@ impl Catalog {
             };
             (network_boot::SCRIPT, content, false)
         }));
+        let mut keys = network_boot::keys(machine.mac, machine.uuid).into_iter();
+        let installer = keys.find_map(|key| {
+            let path = network_boot::installer(&key);
+            manifest.files.iter().find(|file| file.path == path)
+        });
+        contents.extend(installer.map(|found| (network_boot::INSTALLER, file(found), false)));
         for (name, content, secret) in contents {
             let entry = Entry {
                 node: Some(machine.name.to_owned()),

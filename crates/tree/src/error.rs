@@ -20,7 +20,7 @@ pub enum Error {
     #[error("{path} is not a directory: choose another output directory", path = .0.display())]
     NotADirectory(PathBuf),
     /// Nothing was rendered there.
-    #[error("there is no rendered tree at {path}: make one with firelay render --out {path}", path = .0.display())]
+    #[error("there is no rendered tree at {path}: name the directory that `firelay render --out` writes", path = .0.display())]
     Missing(PathBuf),
     /// Another render has locked the tree.
     #[error("{path} is being written by another firelay: wait for it to end", path = .0.display())]

@@ -6,6 +6,9 @@ pub const FIRST_SCRIPT: &str = "pxe/boot.ipxe";
 /// Name of a machine's own script.
 pub const SCRIPT: &str = "boot.ipxe";
 
+/// Name of the Ignition document that installs a machine. It contains no secret.
+pub const INSTALLER: &str = "install.ign";
+
 /// The keys that identify a machine to a server: its MAC address with hyphens, its UUID.
 pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
     let mac = mac.map(|mac| mac.replace(':', "-"));
@@ -15,6 +18,11 @@ pub fn keys(mac: Option<&str>, uuid: Option<&str>) -> Vec<String> {
 /// Path of a machine's script in the tree.
 pub fn script(key: &str) -> String {
     format!("pxe/m/{key}/{SCRIPT}")
+}
+
+/// Path of the document in the tree that installs a machine.
+pub fn installer(key: &str) -> String {
+    format!("pxe/m/{key}/{INSTALLER}")
 }
 
 /// Whether a file of the tree is a machine's script.

@@ -74,7 +74,9 @@ pub(crate) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
     };
     let text = match fs::read(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(failed("read", path)(error)),
     };
     let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;

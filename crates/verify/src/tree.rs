@@ -37,7 +37,7 @@ pub type Fetch<'a> = dyn Fn(&str) -> io::Result<Vec<u8>> + Sync + 'a;
 #[non_exhaustive]
 pub enum Error {
     /// There is no manifest.
-    #[error("{} has no manifest.json: name the directory that `firelay render` wrote", .path.display())]
+    #[error("there is no rendered tree at {path}: name the directory that `firelay render --out` writes", path = .path.display())]
     None {
         /// The directory.
         path: PathBuf,

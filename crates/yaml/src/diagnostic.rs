@@ -161,23 +161,29 @@ fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
 }
 
 /// The candidate that a mistyped word was probably meant to be: one with nearly the same letters, or one with this
-/// prefix.
+/// prefix, or the last one that has this name before its version.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let folded = word.to_lowercase();
-    let close = candidates
-        .clone()
-        .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(distance, candidate)| *distance <= (word.len().max(candidate.len()) / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate);
+    let near = |candidate: &'a str| {
+        let distance = strsim::damerau_levenshtein(&folded, &candidate.to_lowercase());
+        (distance <= (word.len().max(candidate.len()) / 3).max(1)).then_some((distance, candidate))
+    };
+    let close = candidates.clone().into_iter().filter_map(near);
     let begins = |candidate: &&str| candidate.len() >= 4 && folded.starts_with(&candidate.to_lowercase());
-    close.or_else(|| candidates.into_iter().find(begins))
+    let of_name = |candidate: &&'a str| unversioned(candidate).is_some_and(|name| near(name).is_some());
+    close
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+        .or_else(|| candidates.clone().into_iter().find(begins))
+        .or_else(|| candidates.into_iter().filter(of_name).last())
+}
+
+/// `ubuntu` of `ubuntu-24.04`.
+fn unversioned(name: &str) -> Option<&str> {
+    let (name, version) = name.rsplit_once('-')?;
+    version
+        .starts_with(|first: char| first.is_ascii_digit())
+        .then_some(name)
 }
 
 #[cfg(test)]
@@ -190,6 +196,10 @@ mod tests {
         assert_eq!(nearest("apiversion", ["apiVersion", "kind"]), Some("apiVersion"));
         assert_eq!(nearest("flanel", ["flannel", "none"]), Some("flannel"));
         assert_eq!(nearest("hostname", ["port", "host"]), Some("host"));
+        assert_eq!(
+            nearest("ubunto", ["rocky-9", "ubuntu-22.04", "ubuntu-24.04"]),
+            Some("ubuntu-24.04")
+        );
         assert_eq!(nearest("xyz", ["flannel", "none"]), None);
     }
 

@@ -1,5 +1,7 @@
 //! Booting from the network, resolved.
 
+use serde::Serialize;
+
 /// Where machines that boot from the network find things.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PxePlan {
@@ -16,9 +18,22 @@ pub struct BootPlan {
     pub kernel: String,
     /// URLs of its initial RAM disks, in order.
     pub initrd: Vec<String>,
-    /// Arguments, in which `{seed}`, `{document}` and `{instance}` are still to be filled: URLs that name the machine, and an
+    /// Arguments, in which `{seed}`, `{document}`, `{installer}` and `{instance}` are still to be filled: URLs that name the machine, and an
     /// ID that follows its document.
     pub arguments: Vec<String>,
     /// The machine runs from memory: it reads its document at each start.
     pub memory: bool,
+    /// A program of the live system installs the machine.
+    pub installation: Option<InstallationPlan>,
+}
+
+/// An installation by a program of the live system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InstallationPlan {
+    /// The program.
+    pub program: String,
+    /// The disk.
+    pub disk: String,
+    /// URL below which the program finds its images; its own default if absent.
+    pub image: Option<String>,
 }

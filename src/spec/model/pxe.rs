@@ -33,6 +33,9 @@ pub struct PxeSystem {
     pub rootfs: Option<Spanned<String>>,
     /// Install onto this disk, instead of running from memory.
     pub disk: Option<Spanned<String>>,
+    /// The directory in which the installer of `disk` finds images, for systems whose installer is a program such as flatcar-install;
+    /// the system's own site if absent.
+    pub image: Option<Spanned<String>>,
     /// Further kernel arguments, a word each. `{instance}`, `{seed}` and `{document}` stand for cloud-init's ID of the machine and for
     /// the URLs of its directory and of its Ignition document.
     #[serde(default)]

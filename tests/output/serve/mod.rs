@@ -3,6 +3,7 @@
 
 pub mod client;
 mod forms;
+mod installation;
 mod once;
 mod siege;
 mod site;

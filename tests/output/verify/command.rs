@@ -115,7 +115,7 @@ fn what_is_no_tree_cannot_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let (code, _, stderr) = run(directory.path(), &[]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("out has no manifest.json"), "{stderr}");
+    assert!(stderr.contains("there is no rendered tree at out"), "{stderr}");
     std::fs::create_dir(directory.path().join("out")).unwrap();
     for text in [
         "{",
