@@ -185,6 +185,7 @@ fn an_instance_follows_what_the_machine_is_given() {
         initrd: Vec::new(),
         arguments: vec!["i={instance}".to_owned()],
         memory: false,
+        installation: None,
     });
     let pxe = crate::plan::PxePlan {
         url: "http://10.0.0.5:8080".to_owned(),

@@ -43,7 +43,7 @@ fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
     let mut text = format!("#cloud-config\n{}", firelay_yaml::emit(&CloudConfig::head(files))?);
     for (number, (path, mode, content)) in files.contents().enumerate() {
         text.push_str(if number == 0 { "write_files:\n" } else { "" });
-        text.push_str(&*item(path, mode, content, compression)?);
+        text.push_str(&item(path, mode, content, compression)?);
     }
     let runcmd = run_commands(files);
     if !runcmd.is_empty() {
