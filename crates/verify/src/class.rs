@@ -1,9 +1,9 @@
-//! Machines of one class: their documents are equal but for each machine's own name, addresses, certificates and keys. What is
-//! proven of one document of a class holds for all.
+//! Machines of one class: their documents are equal but for each machine's own name, address, certificates and keys. The checks
+//! of a class read none of these, so a document without findings speaks for its class.
 
 use std::{
     collections::HashSet,
-    net::IpAddr,
+    net::Ipv4Addr,
     sync::{Mutex, PoisonError},
 };
 
@@ -11,24 +11,27 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use super::{Finding, Format, Machine, cluster::variable};
 
-/// The places of a machine's own values, each at the end of a line: keys of cloud-init and kubeadm, and variables of the chain.
-const PLACES: [&str; 9] = [
-    "hostname: ",
-    "fqdn: ",
-    "name: ",
-    "value: ",
-    "FL_NODE=",
-    "FL_ADDRESSES=",
-    "FL_LOCAL=",
-    "FL_URL_ADDRESS=",
-    "FL_PIN=",
+/// The places of a machine's own values: the line before if it matters, and the line up to the value. Elsewhere the same text may
+/// mean something else, such as a user or a volume.
+const PLACES: [(&str, &str); 9] = [
+    ("", "hostname: "),
+    ("", "fqdn: "),
+    ("    nodeRegistration:\n", "      name: "),
+    ("      - name: node-ip\n", "        value: "),
+    ("", "    FL_NODE="),
+    ("", "    FL_ADDRESSES="),
+    ("", "    FL_LOCAL="),
+    ("", "    FL_URL_ADDRESS="),
+    ("", "    FL_PIN="),
 ];
 
-/// Variables with a machine's addresses.
-const ADDRESSES: [&str; 4] = ["FL_ADDRESSES", "FL_LOCAL", "FL_URL_ADDRESS", "FL_PIN"];
-
-/// A body of PEM is longer: a short line may be anything.
+/// A body of PEM is on one line and longer.
 const SHORTEST: usize = 60;
+
+/// What is left out, in the digest. No text in UTF-8 has these bytes.
+const ADDRESS: &[u8] = b"\xff1";
+const NAME: &[u8] = b"\xff2";
+const BODY: &[u8] = b"\xff3";
 
 /// Classes without a finding.
 #[derive(Debug, Default)]
@@ -48,7 +51,7 @@ impl Proven {
     }
 }
 
-/// The digest of all but a machine's own values; `None` for a machine that is to be looked at alone.
+/// The digest of all but a machine's own values; `None` for a machine that is checked alone.
 fn class(machine: &Machine) -> Option<Vec<u8>> {
     let [layer] = machine.layers.as_slice() else {
         return None;
@@ -58,94 +61,132 @@ fn class(machine: &Machine) -> Option<Vec<u8>> {
     let own = own_values(machine);
     let mut digest = Context::new(&SHA256);
     digest.update(format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform).as_bytes());
-    let mut in_pem = false;
+    let mut before = "";
     for line in text.split_inclusive('\n') {
-        let is_base64 = in_pem && is_base64(line);
-        if !is_base64 {
-            let (before, word, behind) = without_own(line, &own).unwrap_or((line, "", ""));
-            let kind = ["address", "name"][usize::from(word == machine.name)];
-            for part in [before, if word.is_empty() { "" } else { kind }, behind] {
-                digest.update(part.as_bytes());
-            }
+        for part in parts(before, line, &own) {
+            digest.update(part);
         }
-        in_pem = is_base64 || line.trim_start().starts_with("-----BEGIN ");
+        before = line;
     }
     Some(digest.finish().as_ref().to_vec())
 }
 
-/// Name and addresses, as far as every reader of YAML takes them for text: a name has a letter first, and more than letters.
-fn own_values(machine: &Machine) -> Vec<String> {
-    let lists = ADDRESSES.iter().filter_map(|name| variable(machine, name));
-    let mut values: Vec<_> = lists
-        .flat_map(|list| {
-            list.split(' ')
-                .map(str::to_owned)
-                .chain([list.clone()])
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let is_address = |word: &str| word.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    values.retain(|value| !value.is_empty() && value.split(' ').all(is_address));
-    let name = machine.name.as_str();
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
-    let is_text = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && !name.bytes().all(|byte| byte.is_ascii_alphabetic());
-    values.extend((is_text && name.bytes().all(is_plain)).then(|| name.to_owned()));
-    values
+/// Name and address with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
+/// than letters. An IPv6 address may be a number of YAML 1.1.
+fn own_values(machine: &Machine) -> Vec<(String, &'static [u8])> {
+    let name = Some(machine.name.clone()).filter(|name| is_text(name));
+    let address = variable(machine, "FL_ADDRESSES").filter(|address| address.parse::<Ipv4Addr>().is_ok());
+    let own = [(name, NAME), (address, ADDRESS)];
+    own.into_iter()
+        .filter_map(|(value, mark)| Some((value?, mark)))
+        .collect()
 }
 
-/// A machine's own value with what is before and behind it, in a line that ends with one at its place.
-fn without_own<'l>(line: &'l str, own: &[String]) -> Option<(&'l str, &'l str, &'l str)> {
-    let key = line.trim_start_matches([' ', '-']);
-    let place = PLACES.iter().find(|place| key.starts_with(**place))?;
-    let (before, value) = line.split_at(line.len() - key.len() + place.len());
-    let plain = value.trim_end_matches('\n');
+fn is_text(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric())
+        && name.bytes().all(is_plain)
+        && !name.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// A line with marks in place of a machine's own value or of a body of PEM.
+fn parts<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> [&'l [u8]; 3] {
+    let (start, mark, end) = without_own(before, line, own)
+        .or_else(|| without_body(before, line))
+        .unwrap_or((line, b"", ""));
+    [start.as_bytes(), mark, end.as_bytes()]
+}
+
+type Parts<'l> = (&'l str, &'static [u8], &'l str);
+
+fn without_own<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> Option<Parts<'l>> {
+    let mut places = PLACES.iter().filter(|(above, _)| above.is_empty() || *above == before);
+    let value = places.find_map(|(_, place)| line.strip_prefix(place))?;
+    let plain = value.strip_suffix('\n')?;
     let unquoted = |quote| plain.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     let word = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(plain);
-    let start = usize::from(word.len() != plain.len());
-    let is_own = own.iter().any(|own| own == word);
-    is_own.then(|| (&line[..before.len() + start], word, &value[start + word.len()..]))
+    let (_, mark) = own.iter().find(|(own, _)| own == word)?;
+    let start = line.len() - value.len() + usize::from(word.len() != plain.len());
+    Some((&line[..start], mark, &line[start + word.len()..]))
 }
 
-fn is_base64(line: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-    let line = line.trim();
-    line.len() >= SHORTEST && line.bytes().all(is_digit)
+/// The line behind the first one of a block of PEM, with the same indentation: base64 of a SEQUENCE of DER.
+fn without_body<'l>(before: &str, line: &'l str) -> Option<Parts<'l>> {
+    let indentation = before.len() - before.trim_start_matches(' ').len();
+    let is_first = before[indentation..].starts_with("-----BEGIN ") && before.ends_with("-----\n");
+    let (start, body) = line.split_at_checked(indentation).filter(|_| is_first)?;
+    let digits = body.strip_suffix('\n')?.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+    let is_body = digits.len() >= SHORTEST && digits.starts_with('M') && digits.bytes().all(is_digit);
+    (is_body && start.trim_start_matches(' ').is_empty()).then_some((start, BODY, "\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn marked(before: &str, line: &str) -> Vec<u8> {
+        let own = [("w5".to_owned(), NAME), ("172.17.0.6".to_owned(), ADDRESS)];
+        parts(before, line, &own).concat()
+    }
+
     #[test]
     fn only_own_values_at_their_places_are_left_out() {
-        let own = ["w5".to_owned(), "172.17.0.6".to_owned()];
-        let own_lines = [
-            ("hostname: w5\n", "hostname: ", "\n"),
-            ("    FL_PIN=172.17.0.6\n", "    FL_PIN=", "\n"),
-            ("  value: \"172.17.0.6\"\n", "  value: \"", "\"\n"),
-            ("- name: 'w5'\n", "- name: '", "'\n"),
+        let own = [
+            ("", "hostname: w5\n", b"hostname: \xff2\n".as_slice()),
+            ("", "    FL_PIN=172.17.0.6\n", b"    FL_PIN=\xff1\n"),
+            (
+                "      - name: node-ip\n",
+                "        value: \"172.17.0.6\"\n",
+                b"        value: \"\xff1\"\n",
+            ),
+            (
+                "    nodeRegistration:\n",
+                "      name: 'w5'\n",
+                b"      name: '\xff2'\n",
+            ),
         ];
-        for (line, before, behind) in own_lines {
-            let found = without_own(line, &own).unwrap_or_default();
-            assert_eq!((found.0, found.2), (before, behind));
+        for (before, line, digested) in own {
+            assert_eq!(marked(before, line), digested);
         }
         let others = [
-            "apiVersion: w5\n",
-            "hostname: w55\n",
-            "hostname: w5 # a\n",
-            "FL_PIN=172.17.0.60\n",
-            "name: \"w5'\n",
+            ("", "apiVersion: w5\n"),
+            ("", "hostname: w55\n"),
+            ("", "hostname: w5 # a\n"),
+            ("", "hostname: w5"),
+            ("", "    FL_PIN=172.17.0.60\n"),
+            ("users:\n", "- name: w5\n"),
+            ("    metadata:\n", "      name: w5\n"),
+            ("      - name: hostname-override\n", "        value: \"172.17.0.6\"\n"),
+            ("    nodeRegistration:\n", "      name: \"w5'\n"),
         ];
-        for line in others {
-            assert_eq!(without_own(line, &own), None);
+        for (before, line) in others {
+            assert_eq!(marked(before, line), line.as_bytes());
         }
     }
 
     #[test]
-    fn a_body_of_pem_is_one_of_base64() {
-        assert!(is_base64(&format!("    {}\n", "MIIB+/=".repeat(10))));
-        assert!(!is_base64("    reboot\n"));
-        assert!(!is_base64("    -----END CERTIFICATE-----\n") && !is_base64("\n") && !is_base64("- path: /a\n"));
+    fn a_body_is_left_out_below_its_first_line_alone() {
+        let (first, body) = ("    -----BEGIN CERTIFICATE-----\n", "MIIB+/".repeat(10));
+        assert_eq!(marked(first, &format!("    {body}=\n")), b"    \xff3\n");
+        for (before, line) in [
+            (first, format!("  {body}\n")),
+            (first, format!("     {body}\n")),
+            (first, format!("    {body} \n")),
+            (first, format!("    {body}=/etc/a\n")),
+            (first, "    reboot\n".to_owned()),
+            (first, format!("    /{body}\n")),
+            ("    a\n", format!("    {body}\n")),
+        ] {
+            assert_eq!(marked(before, &line), line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_that_no_reader_takes_for_something_else() {
+        assert!(["w5", "worker-a", "w5.example.com"].into_iter().all(is_text));
+        let others = ["true", "5w", "1e3", "w5:", "w5-", "W5", "-w5", "~", ""];
+        assert!(!others.into_iter().any(is_text));
     }
 }
