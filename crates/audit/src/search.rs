@@ -22,6 +22,16 @@ use crate::{
 const KEY_BEGIN: [u8; 7] = [0x30, 0x31, 2, 1, 1, 4, 0x20];
 const KEY_END: [u8; 12] = [0xa0, 0x0a, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 
+/// `AlgorithmIdentifier` of ecdsa-with-SHA256 (RFC 5758 §3.2), and a BIT STRING without its bytes.
+const ALGORITHM: usize = 12;
+const BIT_STRING: usize = 3;
+
+/// The bytes have room for what is signed and for the signature alone: only the former is under the signature.
+fn is_tight(certificate: &X509Certificate<'_>, bytes: &[u8]) -> bool {
+    let signed = certificate.tbs_certificate.as_ref().len();
+    bytes.len() == 4 + signed + ALGORITHM + BIT_STRING + certificate.signature_value.data.len()
+}
+
 /// A SEQUENCE of two bytes of length, which is all of the bytes.
 fn is_der(bytes: &[u8]) -> bool {
     let length = |high: &u8, low: &u8| 4 + usize::from(u16::from_be_bytes([*high, *low]));
@@ -126,7 +136,8 @@ impl<'c> Search<'c> {
         };
         let parsed = Certificate::new(&certificate);
         let mut authorities = self.catalogue.authorities.iter();
-        let is_issued = authorities.any(|own| own.signed(&parsed) && own.has_signed(&certificate));
+        let is_issued =
+            is_tight(&certificate, layer) && authorities.any(|own| own.signed(&parsed) && own.has_signed(&certificate));
         if is_issued {
             self.known(wraps, layer);
             let public = certificate.public_key().subject_public_key.data.to_vec();
