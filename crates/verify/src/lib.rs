@@ -7,6 +7,7 @@
 mod against;
 mod certificate;
 mod check;
+mod class;
 mod cluster;
 mod digest;
 mod finding;

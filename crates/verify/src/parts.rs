@@ -1,11 +1,14 @@
 //! A tree part by part, so that one of thousands of machines does not have to be in memory.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use time::OffsetDateTime;
 
 use super::{
-    Finding, Manifest, Tree,
+    Described, Finding, Manifest, Tree,
     check::{Chosen, Seen, part},
     tree::{Error, Fetch, PART, file, manifest, parsed},
 };
@@ -62,17 +65,15 @@ pub fn verify_chosen(
     }
     let seen = Seen::default();
     let mut findings = Vec::new();
-    for (number, names) in parts.iter().enumerate() {
-        let is_in = |name: &str| servers.contains(name) || names.contains(name);
-        // Files of no machine are in the first part alone.
-        let files = manifest
-            .files
-            .iter()
-            .filter(|file| file.machine().map_or(number == 0, is_in));
-        let files = files.cloned().collect();
+    let mut files = by_machine(&manifest);
+    // Files of no machine are in the first part alone.
+    let mut next = files.remove(&None).unwrap_or_default();
+    for names in &parts {
+        let machines = servers.union(names).filter_map(|name| files.get(&Some(*name)));
+        next.extend(machines.flatten());
         let tree = Tree::of(
             Manifest {
-                files,
+                files: next.drain(..).cloned().collect(),
                 ..manifest.without_files()
             },
             fetch,
@@ -90,6 +91,15 @@ pub fn verify_chosen(
         findings,
         cluster: manifest.cluster,
     })
+}
+
+/// The files of each machine, and those of none.
+fn by_machine(manifest: &Manifest) -> BTreeMap<Option<&str>, Vec<&Described>> {
+    let mut files: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for file in &manifest.files {
+        files.entry(file.machine()).or_default().push(file);
+    }
+    files
 }
 
 /// The names of servers and of all others.

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The number of machines that are read together, besides those that every part needs.
-pub const PART: usize = 64;
+pub const PART: usize = 256;
 
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";

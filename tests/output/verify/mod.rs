@@ -1,6 +1,7 @@
 //! `firelay verify`: every example passes, and tampering is found.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod classes;
 mod command;
 mod legal;
 mod order;

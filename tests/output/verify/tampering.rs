@@ -36,7 +36,12 @@ impl Tampered {
     }
 
     fn render(name: &str) -> Self {
-        let mut files: BTreeMap<_, _> = support::tree(support::rendered(name))
+        Self::read(support::rendered(name))
+    }
+
+    /// The tree in a directory.
+    pub fn read(out: &Path) -> Self {
+        let mut files: BTreeMap<_, _> = support::tree(out)
             .into_iter()
             .filter_map(|(path, entry)| Some((path, entry.content?)))
             .collect();
@@ -148,6 +153,17 @@ impl Tampered {
         } else {
             config.to_string()
         };
+        self.pack(node, text);
+    }
+
+    /// Changes the text of a node's document, in all of its forms.
+    pub fn edit_text(&mut self, node: &str, change: impl FnOnce(&str) -> String) {
+        let text = change(std::str::from_utf8(&self.files[&self.readable(node)]).unwrap());
+        self.pack(node, text);
+    }
+
+    fn pack(&mut self, node: &str, text: String) {
+        let path = self.readable(node);
         let (handed, rung, encoding) = self.handed_over(node);
         let body = match rung.as_str() {
             "inner" => format!(

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use serde::Deserialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
@@ -163,8 +164,8 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
 /// The file is to be read as PEM: it is one of firelay's, or a block begins at one of its lines. Scripts have texts.
 fn is_pem(path: &str, bytes: &[u8]) -> bool {
     let has_block = || {
-        let text = String::from_utf8_lossy(bytes);
-        text.contains(BEGIN) && text.lines().any(|line| line.starts_with(BEGIN))
+        let mut places = memmem::find_iter(bytes, BEGIN);
+        places.any(|at| at == 0 || bytes[at - 1] == b'\n')
     };
     is_own(path) || (!bytes.starts_with(b"#!") && has_block())
 }

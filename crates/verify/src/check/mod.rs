@@ -37,7 +37,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::{Finding, Level, Machine, Tree, cluster::Cluster, order, provided::PROVIDED, unpack::Pool};
+use super::{Finding, Level, Machine, Tree, class::Proven, cluster::Cluster, order, provided::PROVIDED, unpack::Pool};
 
 use self::scripts::Shell;
 
@@ -85,6 +85,8 @@ impl Cause {
 enum Of {
     /// Each machine for itself.
     Machine(fn(&Machine, &Known<'_>) -> Vec<Finding>),
+    /// Each class of machines: the check does not depend on a machine's own name, addresses, certificates and keys.
+    Class(fn(&Machine, &Known<'_>) -> Vec<Finding>),
     /// The tree as a whole.
     Tree(fn(&Known<'_>) -> Vec<Finding>),
 }
@@ -172,61 +174,61 @@ pub const CHECKS: &[Check] = &[
         proves: "a cloud-config is what cloud-init's own schema takes",
         codes: &["FL1010"],
         causes: &[],
-        of: Of::Machine(schema::check),
+        of: Of::Class(schema::check),
     },
     Check {
         proves: "an Ignition config keeps the rules of its specification",
         codes: &["FL1011"],
         causes: &[],
-        of: Of::Machine(ignition::check),
+        of: Of::Class(ignition::check),
     },
     Check {
         proves: "no path is written twice, below a file, under a later mount or where every boot empties it",
         codes: &["FL1012", "FL1013", "FL1014", "FL1015"],
         causes: &[Cause::Files],
-        of: Of::Machine(paths::check),
+        of: Of::Class(paths::check),
     },
     Check {
         proves: "what units start and read is there and can be run, the units that they name exist, and the chain is started",
         codes: &["FL1016", "FL1017", "FL1018", "FL1019", "FL1020"],
         causes: &[Cause::Patches, Cause::Files, Cause::Commands],
-        of: Of::Machine(units::check),
+        of: Of::Class(units::check),
     },
     Check {
         proves: "units come up in an order that holds at every boot",
         codes: &["FL1028"],
         causes: &[Cause::Patches, Cause::Files],
-        of: Of::Machine(sequence::check),
+        of: Of::Class(sequence::check),
     },
     Check {
         proves: "bash reads every shell script",
         codes: &["FL1021", "FL1008"],
         causes: &[Cause::Commands, Cause::Files],
-        of: Of::Machine(scripts::check),
+        of: Of::Class(scripts::check),
     },
     Check {
         proves: "the scripts of the boot chain are those that firelay writes",
         codes: &["FL1029"],
         causes: &[],
-        of: Of::Machine(chain_scripts),
+        of: Of::Class(chain_scripts),
     },
     Check {
         proves: "every file that a script refers to is there or is made by a step",
         codes: &["FL1022"],
         causes: &[Cause::Files],
-        of: Of::Machine(references::check),
+        of: Of::Class(references::check),
     },
     Check {
         proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version, and containerd's is TOML",
         codes: &["FL1024", "FL1025", "FL1026"],
         causes: &[Cause::Patches, Cause::Files],
-        of: Of::Machine(configs::check),
+        of: Of::Class(configs::check),
     },
     Check {
         proves: "every file that configuration refers to is there, and inside of static pods as well",
         codes: &["FL1023"],
         causes: &[Cause::Patches, Cause::Files, Cause::Settings],
-        of: Of::Machine(settings::check),
+        of: Of::Class(settings::check),
     },
     Check {
         proves: "certificates are there with their keys, signed by their authority, fit their use, and hold no longer than it",
@@ -280,7 +282,7 @@ pub const CHECKS: &[Check] = &[
         proves: "the kubelet, kubeadm and crictl ask containerd where it listens, by one cgroup driver, and it finds plugins and registries",
         codes: &["FL1044"],
         causes: &[Cause::Patches, Cause::Files],
-        of: Of::Machine(container_runtime::check),
+        of: Of::Class(container_runtime::check),
     },
     Check {
         proves: "pods, Services, the network plugin and machines have ranges and addresses that go together, and there is a plugin",
@@ -304,19 +306,19 @@ pub const CHECKS: &[Check] = &[
         proves: "firelay's own files and keys belong to root, and nobody else can write them",
         codes: &["FL1048"],
         causes: &[],
-        of: Of::Machine(owners::check),
+        of: Of::Class(owners::check),
     },
     Check {
         proves: "kernel parameters and modules are those that a kubelet and kube-proxy need",
         codes: &["FL1049"],
         causes: &[Cause::Patches, Cause::Files],
-        of: Of::Machine(kernel::check),
+        of: Of::Class(kernel::check),
     },
     Check {
         proves: "each unit of the chain starts its own program, with the arguments and files that kubeadm expects",
         codes: &["FL1027"],
         causes: &[Cause::Patches, Cause::Files],
-        of: Of::Machine(started::check),
+        of: Of::Class(started::check),
     },
     Check {
         proves: "manifests refer to objects that are there",
@@ -328,7 +330,7 @@ pub const CHECKS: &[Check] = &[
         proves: "programs and the sandbox image are those of the catalogue, for one architecture and the cluster's version",
         codes: &["FL1062"],
         causes: &[],
-        of: Of::Machine(artifacts::check),
+        of: Of::Class(artifacts::check),
     },
     Check {
         proves: "the chain has its steps in their order, every wait of the first boot ends in time, one machine founds, and control planes join in turn",
@@ -382,14 +384,23 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chose
     };
     let of_tree = checks.iter().flat_map(|check| match check.of {
         Of::Tree(run) => run(&known),
-        Of::Machine(_) => Vec::new(),
+        Of::Machine(_) | Of::Class(_) => Vec::new(),
     });
+    let proven = Proven::default();
     let mut findings: Vec<_> = of_tree.chain(tree.faults.iter().cloned()).collect();
     findings.par_extend(tree.machines.par_iter().flat_map_iter(|machine| {
-        let found = checks.iter().flat_map(|check| match check.of {
+        let own = checks.iter().flat_map(|check| match check.of {
             Of::Machine(run) => run(machine, &known),
-            Of::Tree(_) => Vec::new(),
+            Of::Class(_) | Of::Tree(_) => Vec::new(),
         });
+        let of_class = || {
+            let found = checks.iter().flat_map(|check| match check.of {
+                Of::Class(run) => run(machine, &known),
+                Of::Machine(_) | Of::Tree(_) => Vec::new(),
+            });
+            found.collect()
+        };
+        let found = own.chain(proven.of(machine, of_class));
         found.map(|finding| weighed(machine, &known, finding))
     }));
     findings

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use firelay_base::memo::Memo;
+use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -207,7 +208,7 @@ fn only<T>(items: &[T]) -> Option<&T> {
 fn parts(text: &str, begins: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let next = rest.match_indices('\n').map(|(at, _)| at + 1).find(|at| {
+        let next = memchr_iter(b'\n', rest.as_bytes()).map(|at| at + 1).find(|at| {
             let line = &rest[*at..];
             !line.is_empty() && !line.starts_with([' ', '\n']) && begins(line)
         });

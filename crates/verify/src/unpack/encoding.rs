@@ -37,6 +37,10 @@ pub(super) fn is_gzip(bytes: &[u8]) -> bool {
 
 /// Undoes base64 (RFC 4648 §4), over any number of lines.
 pub(crate) fn base64(text: &[u8]) -> Result<Vec<u8>, String> {
+    // Most documents have it on one line.
+    if let Ok(bytes) = LENIENT.decode(text) {
+        return Ok(bytes);
+    }
     let dense: Vec<u8> = text
         .iter()
         .copied()

@@ -1,0 +1,192 @@
+//! Machines of one class: their documents are equal but for each machine's own name, address, certificates and keys. The checks
+//! of a class read none of these, so a document without findings speaks for its class.
+
+use std::{
+    collections::HashSet,
+    net::Ipv4Addr,
+    sync::{Mutex, PoisonError},
+};
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+use super::{Finding, Format, Machine, cluster::variable};
+
+/// The places of a machine's own values: the line before if it matters, and the line up to the value. Elsewhere the same text may
+/// mean something else, such as a user or a volume.
+const PLACES: [(&str, &str); 9] = [
+    ("", "hostname: "),
+    ("", "fqdn: "),
+    ("    nodeRegistration:\n", "      name: "),
+    ("      - name: node-ip\n", "        value: "),
+    ("", "    FL_NODE="),
+    ("", "    FL_ADDRESSES="),
+    ("", "    FL_LOCAL="),
+    ("", "    FL_URL_ADDRESS="),
+    ("", "    FL_PIN="),
+];
+
+/// A body of PEM is on one line and longer.
+const SHORTEST: usize = 60;
+
+/// What is left out, in the digest. No text in UTF-8 has these bytes.
+const ADDRESS: &[u8] = b"\xff1";
+const NAME: &[u8] = b"\xff2";
+const BODY: &[u8] = b"\xff3";
+
+/// Classes without a finding.
+#[derive(Debug, Default)]
+pub(super) struct Proven(Mutex<HashSet<Vec<u8>>>);
+
+impl Proven {
+    /// The findings of checks whose result is the same for all machines of a class.
+    pub(super) fn of(&self, machine: &Machine, check: impl FnOnce() -> Vec<Finding>) -> Vec<Finding> {
+        let proven = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let class = class(machine);
+        if class.as_ref().is_some_and(|class| proven().contains(class)) {
+            return Vec::new();
+        }
+        let findings = check();
+        proven().extend(class.filter(|_| findings.is_empty()));
+        findings
+    }
+}
+
+/// The digest of all but a machine's own values; `None` for a machine that is checked alone.
+fn class(machine: &Machine) -> Option<Vec<u8>> {
+    let [layer] = machine.layers.as_slice() else {
+        return None;
+    };
+    let is_whole = layer.format == Some(Format::CloudInit) && machine.faults.is_empty();
+    let text = std::str::from_utf8(machine.innermost.as_ref().filter(|_| is_whole)?).ok()?;
+    let own = own_values(machine);
+    let mut digest = Context::new(&SHA256);
+    digest.update(format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform).as_bytes());
+    let mut before = "";
+    for line in text.split_inclusive('\n') {
+        for part in parts(before, line, &own) {
+            digest.update(part);
+        }
+        before = line;
+    }
+    Some(digest.finish().as_ref().to_vec())
+}
+
+/// Name and address with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
+/// than letters. An IPv6 address may be a number of YAML 1.1.
+fn own_values(machine: &Machine) -> Vec<(String, &'static [u8])> {
+    let name = Some(machine.name.clone()).filter(|name| is_text(name));
+    let address = variable(machine, "FL_ADDRESSES").filter(|address| address.parse::<Ipv4Addr>().is_ok());
+    let own = [(name, NAME), (address, ADDRESS)];
+    own.into_iter()
+        .filter_map(|(value, mark)| Some((value?, mark)))
+        .collect()
+}
+
+fn is_text(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric())
+        && name.bytes().all(is_plain)
+        && !name.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// A line with marks in place of a machine's own value or of a body of PEM.
+fn parts<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> [&'l [u8]; 3] {
+    let (start, mark, end) = without_own(before, line, own)
+        .or_else(|| without_body(before, line))
+        .unwrap_or((line, b"", ""));
+    [start.as_bytes(), mark, end.as_bytes()]
+}
+
+type Parts<'l> = (&'l str, &'static [u8], &'l str);
+
+fn without_own<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> Option<Parts<'l>> {
+    let mut places = PLACES.iter().filter(|(above, _)| above.is_empty() || *above == before);
+    let value = places.find_map(|(_, place)| line.strip_prefix(place))?;
+    let plain = value.strip_suffix('\n')?;
+    let unquoted = |quote| plain.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    let word = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(plain);
+    let (_, mark) = own.iter().find(|(own, _)| own == word)?;
+    let start = line.len() - value.len() + usize::from(word.len() != plain.len());
+    Some((&line[..start], mark, &line[start + word.len()..]))
+}
+
+/// The line behind the first one of a block of PEM, with the same indentation: base64 of a SEQUENCE of DER.
+fn without_body<'l>(before: &str, line: &'l str) -> Option<Parts<'l>> {
+    let indentation = before.len() - before.trim_start_matches(' ').len();
+    let is_first = before[indentation..].starts_with("-----BEGIN ") && before.ends_with("-----\n");
+    let (start, body) = line.split_at_checked(indentation).filter(|_| is_first)?;
+    let digits = body.strip_suffix('\n')?.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+    let is_body = digits.len() >= SHORTEST && digits.starts_with('M') && digits.bytes().all(is_digit);
+    (is_body && start.trim_start_matches(' ').is_empty()).then_some((start, BODY, "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(before: &str, line: &str) -> Vec<u8> {
+        let own = [("w5".to_owned(), NAME), ("172.17.0.6".to_owned(), ADDRESS)];
+        parts(before, line, &own).concat()
+    }
+
+    #[test]
+    fn only_own_values_at_their_places_are_left_out() {
+        let own = [
+            ("", "hostname: w5\n", b"hostname: \xff2\n".as_slice()),
+            ("", "    FL_PIN=172.17.0.6\n", b"    FL_PIN=\xff1\n"),
+            (
+                "      - name: node-ip\n",
+                "        value: \"172.17.0.6\"\n",
+                b"        value: \"\xff1\"\n",
+            ),
+            (
+                "    nodeRegistration:\n",
+                "      name: 'w5'\n",
+                b"      name: '\xff2'\n",
+            ),
+        ];
+        for (before, line, digested) in own {
+            assert_eq!(marked(before, line), digested);
+        }
+        let others = [
+            ("", "apiVersion: w5\n"),
+            ("", "hostname: w55\n"),
+            ("", "hostname: w5 # a\n"),
+            ("", "hostname: w5"),
+            ("", "    FL_PIN=172.17.0.60\n"),
+            ("users:\n", "- name: w5\n"),
+            ("    metadata:\n", "      name: w5\n"),
+            ("      - name: hostname-override\n", "        value: \"172.17.0.6\"\n"),
+            ("    nodeRegistration:\n", "      name: \"w5'\n"),
+        ];
+        for (before, line) in others {
+            assert_eq!(marked(before, line), line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_body_is_left_out_below_its_first_line_alone() {
+        let (first, body) = ("    -----BEGIN CERTIFICATE-----\n", "MIIB+/".repeat(10));
+        assert_eq!(marked(first, &format!("    {body}=\n")), b"    \xff3\n");
+        for (before, line) in [
+            (first, format!("  {body}\n")),
+            (first, format!("     {body}\n")),
+            (first, format!("    {body} \n")),
+            (first, format!("    {body}=/etc/a\n")),
+            (first, "    reboot\n".to_owned()),
+            (first, format!("    /{body}\n")),
+            ("    a\n", format!("    {body}\n")),
+        ] {
+            assert_eq!(marked(before, &line), line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_that_no_reader_takes_for_something_else() {
+        assert!(["w5", "worker-a", "w5.example.com"].into_iter().all(is_text));
+        let others = ["true", "5w", "1e3", "w5:", "w5-", "W5", "-w5", "~", ""];
+        assert!(!others.into_iter().any(is_text));
+    }
+}
