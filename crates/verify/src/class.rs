@@ -28,7 +28,7 @@ const PLACES: [(&str, &str); 9] = [
 /// A body of PEM is on one line and longer.
 const SHORTEST: usize = 60;
 
-/// What is left out, in the digest. No text in UTF-8 has these bytes.
+/// Marks in the digest for values that are left out. No text in UTF-8 has these bytes.
 const ADDRESS: &[u8] = b"\xff1";
 const NAME: &[u8] = b"\xff2";
 const BODY: &[u8] = b"\xff3";
