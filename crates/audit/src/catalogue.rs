@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use firelay_base::secret;
-use x509_parser::{certificate::X509Certificate, pem::parse_x509_pem};
+use x509_parser::pem::parse_x509_pem;
 
 use crate::{
     certificate::Certificate,
+    der::FoundKey,
     matcher::Matcher,
     secret::{Exposure, Holder, Secret},
     seen::SearchedPieces,
@@ -88,13 +88,6 @@ impl Authority {
         let same = self.key_id.is_none() || self.key_id == certificate.issuer_key_id;
         same && self.common_name == certificate.issuer
     }
-
-    /// Whether its key on P-256 made the signature.
-    pub(crate) fn has_signed(&self, certificate: &X509Certificate<'_>) -> bool {
-        let (content, signature) = (certificate.tbs_certificate.as_ref(), &certificate.signature_value.data);
-        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.public);
-        public.verify(content, signature).is_ok()
-    }
 }
 
 /// The secrets to search for.
@@ -137,8 +130,8 @@ impl Catalogue {
         self.matcher.longest()
     }
 
-    /// The number of a known key, by its scalar or the end of an RSA key.
-    pub(crate) fn number_of(&self, key: &[u8]) -> Option<usize> {
-        self.numbers.get(key).copied()
+    /// The number of a known key.
+    pub(crate) fn number_of(&self, key: &FoundKey) -> Option<usize> {
+        self.numbers.get(key.secret.as_slice()).copied()
     }
 }

@@ -18,26 +18,6 @@ use crate::{
     patterns,
 };
 
-/// `ECPrivateKey` (RFC 5915 §3) before and after the scalar: version 1, then the curve P-256 and no public key.
-const KEY_BEGIN: [u8; 7] = [0x30, 0x31, 2, 1, 1, 4, 0x20];
-const KEY_END: [u8; 12] = [0xa0, 0x0a, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
-
-/// `AlgorithmIdentifier` of ecdsa-with-SHA256 (RFC 5758 §3.2), and a BIT STRING without its bytes.
-const ALGORITHM: usize = 12;
-const BIT_STRING: usize = 3;
-
-/// The bytes have room for what is signed and for the signature alone: only the former is under the signature.
-fn is_tight(certificate: &X509Certificate<'_>, bytes: &[u8]) -> bool {
-    let signed = certificate.tbs_certificate.as_ref().len();
-    bytes.len() == 4 + signed + ALGORITHM + BIT_STRING + certificate.signature_value.data.len()
-}
-
-/// A SEQUENCE of two bytes of length, which is all of the bytes.
-fn is_der(bytes: &[u8]) -> bool {
-    let length = |high: &u8, low: &u8| 4 + usize::from(u16::from_be_bytes([*high, *low]));
-    matches!(bytes, [0x30, 0x82, high, low, ..] if bytes.len() == length(high, low))
-}
-
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
@@ -129,37 +109,10 @@ impl<'c> Search<'c> {
         self.contents.marks.entry(mark).or_insert_with(|| wrapping(wraps));
     }
 
-    /// Whether the layer is nothing but a certificate that a CA of the bundle signed. Nobody else put anything into it.
-    fn is_issued(&mut self, wraps: &[Wrap], layer: &[u8]) -> bool {
-        let Some((_, certificate)) = is_der(layer).then(|| X509Certificate::from_der(layer).ok()).flatten() else {
-            return false;
-        };
-        let parsed = Certificate::new(&certificate);
-        let mut authorities = self.catalogue.authorities.iter();
-        let is_issued =
-            is_tight(&certificate, layer) && authorities.any(|own| own.signed(&parsed) && own.has_signed(&certificate));
-        if is_issued {
-            self.known(wraps, layer);
-            let public = certificate.public_key().subject_public_key.data.to_vec();
-            self.contents.certificates.entry(public).or_default().insert(parsed);
-        }
-        is_issued
-    }
-
-    /// Whether the layer is nothing but a P-256 key that is known.
-    fn is_known_key(&mut self, wraps: &[Wrap], layer: &[u8]) -> bool {
-        let scalar = layer
-            .strip_prefix(&KEY_BEGIN)
-            .and_then(|rest| rest.strip_suffix(&KEY_END));
-        let number = scalar.and_then(|scalar| self.catalogue.number_of(scalar));
-        number.map(|number| self.contents.known.entry(number).or_insert_with(|| wrapping(wraps)));
-        number.is_some()
-    }
-
     fn structure(&mut self, wraps: &[Wrap], structure: Structure<'_>) {
         match structure {
             Structure::Key(key) => {
-                let known = self.catalogue.number_of(&key.secret);
+                let known = self.catalogue.number_of(&key);
                 let wrapped = wrapping(wraps);
                 self.contents.keys.entry(key.public).or_insert(Key { wrapped, known });
             }
@@ -182,9 +135,6 @@ impl<'c> Search<'c> {
 
 impl Reader for Search<'_> {
     fn again(&mut self, wraps: &[Wrap], layer: &[u8]) -> Option<usize> {
-        if self.is_issued(wraps, layer) || self.is_known_key(wraps, layer) {
-            return Some(0);
-        }
         let file = self.earlier.iter().find(|file| *file.bytes == layer)?;
         self.contents.add(wraps, &file.contents);
         Some(file.unpacked)
