@@ -84,16 +84,12 @@ const UNIT: &str = "firelay-install.service";
 #[derive(Serialize)]
 struct Unit<'a> {
     program: &'a str,
-    disk: &'a str,
 }
 
 /// The Ignition document of a live system that installs the machine, and gives it its own document.
 fn installer(node: &NodePlan, plan: &InstallationPlan) -> Result<String, Error> {
     let program = format!("{}/install", node.os.paths.lib);
-    let unit = Unit {
-        program: &program,
-        disk: &plan.disk,
-    };
+    let unit = Unit { program: &program };
     let text = Error::of_text(node);
     let content = template::render("pxe/firelay-install.service.j2", &unit).map_err(&text)?;
     let script = template::render("pxe/install.sh.j2", plan).map_err(&text)?;
