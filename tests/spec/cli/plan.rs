@@ -202,5 +202,5 @@ fn a_directory_among_the_specs_is_the_tree() {
         assert!(ran.stderr.contains("there is no rendered tree at mistyped"), "{ran:?}");
     }
     let twice = desk.run(&["plan", "--out", "other", "other"]);
-    assert!(twice.stderr.contains("cannot read other: Is a directory"), "{twice:?}");
+    assert!(twice.stderr.contains("other is a directory, not a spec"), "{twice:?}");
 }
