@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use serde::Serialize;
 
 use super::{Error, NodeFile, NodeUnit, render};
-use crate::plan::{EtcdBackupPlan, NodePlan, Plan};
+use crate::plan::{EtcdBackupPlan, NodePlan, Plan, S3Plan};
 
 /// Where a member's certificates and keys are: `ca.crt`, `server.{crt,key}`, `peer.{crt,key}`.
 pub const PKI_DIRECTORY: &str = "/etc/etcd/pki";
@@ -59,6 +59,9 @@ struct Context<'a> {
     external: bool,
     to: &'a str,
     keep: u16,
+    bucket: Option<&'a S3Plan>,
+    access_key: bool,
+    proxy: bool,
     /// Seconds.
     every: i64,
 }
@@ -76,9 +79,18 @@ impl<'a> Context<'a> {
             external: plan.etcd.external,
             to: &backup.to,
             keep: backup.keep,
+            bucket: backup.s3.as_ref(),
+            access_key: backup.s3.as_ref().is_some_and(|bucket| bucket.access_key.is_some()),
+            proxy: node.host.proxy.is_some(),
             every: backup.every.whole_seconds(),
         }
     }
+}
+
+#[derive(Serialize)]
+struct AccessKey<'a> {
+    id: &'a str,
+    secret: &'a str,
 }
 
 /// The scripts that take snapshots and recover from one.
@@ -91,10 +103,28 @@ pub fn scripts(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         let content = render::text(node, &path, template, &context)?;
         Ok(NodeFile::new(&path, 0o755, content))
     };
-    Ok(vec![
+    let mut files = vec![
         script(format!("{}/etcd-backup", context.lib), "etcd/backup.sh.j2")?,
         script(format!("{}/firelay-recover", context.bin), "etcd/recover.sh.j2")?,
-    ])
+    ];
+    if let Some(bucket) = context.bucket {
+        files.push(script(format!("{}/s3", context.lib), "etcd/s3.sh.j2")?);
+        files.extend(access_key(node, bucket)?);
+    }
+    Ok(files)
+}
+
+/// The access key, for root.
+fn access_key(node: &NodePlan, bucket: &S3Plan) -> Result<Option<NodeFile>, Error> {
+    let Some((id, secret)) = &bucket.access_key else {
+        return Ok(None);
+    };
+    let context = AccessKey {
+        id,
+        secret: secret.expose(),
+    };
+    let file = render::file(node, "/etc/firelay/etcd-backup.env", "etcd/backup.env.j2", &context)?;
+    Ok(Some(NodeFile { mode: 0o600, ..file }))
 }
 
 /// The timer of snapshots, and its service.

@@ -69,15 +69,7 @@ fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> 
             .label("the name of each payload is put behind it")
             .help("what stands behind `?` goes to auth.query"));
     }
-    let odd = |c: char| !(c.is_ascii_alphanumeric() || "._~-/".contains(c));
-    let host = |c: char| odd(c) && !":[]".contains(c) || c == '/';
-    let parts = parsed.path.split('/').filter(|_| !parsed.path.is_empty());
-    let mut parts = parts.map(|part| !matches!(part, "" | "." | ".."));
-    if parsed.authority.is_empty()
-        || parsed.authority.contains(host)
-        || parsed.path.contains(odd)
-        || !parts.all(|ok| ok)
-    {
+    if !is_plain(&parsed) {
         return Err(wrong("letters, digits and . _ ~ - between slashes"));
     }
     if parsed.depth() < store.least_path {
@@ -88,6 +80,17 @@ fn place(base: &Spanned<String>) -> Result<(&'static Store, Place), Diagnostic> 
         None if !is_host(&parsed.authority) => Err(wrong("a host, and behind it perhaps a port from 1 to 65535")),
         _ => Ok((store, parsed)),
     }
+}
+
+/// No part needs an escape in a URL.
+pub(super) fn is_plain(place: &Place) -> bool {
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || "._~-/".contains(c));
+    let host = |c: char| odd(c) && !":[]".contains(c) || c == '/';
+    let mut parts = place.path.split('/').filter(|_| !place.path.is_empty());
+    !place.authority.is_empty()
+        && !place.authority.contains(host)
+        && !place.path.contains(odd)
+        && parts.all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// A name or address, and perhaps a port.

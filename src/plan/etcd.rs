@@ -5,24 +5,18 @@ use firelay_yaml::{
     diagnostic::{Diagnostic, Span},
 };
 use semver::Version;
-use time::Duration;
 
 use super::{
-    EtcdBackupPlan, EtcdPlan, artifacts, component, control_plane, duration, facts::FACTS, images::Images, names,
-    release::Release, report::Report, reserved::RESERVED,
+    EtcdPlan, artifacts, component, control_plane, etcd_backup, facts::FACTS, images::Images, names, release::Release,
+    report::Report, reserved::RESERVED,
 };
 use crate::{
     profile::Profiles,
-    spec::{Etcd, EtcdBackup, Spec, Tls},
+    spec::{Etcd, Spec, Tls},
 };
 
 /// kubeadm's own directory for stacked members.
 pub(super) const DATA_DIR: &str = "/var/lib/etcd";
-
-/// Where snapshots go if the spec does not say.
-const BACKUPS: &str = "/var/backups/etcd";
-/// A snapshot reads all data, and members take theirs one after the other.
-const SHORTEST_BACKUP: Duration = Duration::minutes(10);
 
 /// etcd's own figures in milliseconds (`server/embed/config.go`).
 const HEARTBEAT: u32 = 100;
@@ -69,46 +63,10 @@ pub(super) fn resolve(
         image_tag: etcd.image_tag.value(),
         server_cert_sans: names::sans(&etcd.server_cert_sans, report),
         peer_cert_sans: names::sans(&etcd.peer_cert_sans, report),
-        backup: etcd.backup.as_ref().map(|backup| resolve_backup(etcd, backup, report)),
-    }
-}
-
-/// `etcd.backup`, checked and resolved.
-fn resolve_backup(etcd: &Etcd, backup: &EtcdBackup, report: &mut Report) -> EtcdBackupPlan {
-    let plan = EtcdBackupPlan {
-        every: duration::or(backup.every.as_ref(), Duration::hours(6), report),
-        keep: backup.keep.as_ref().map_or(12, |keep| keep.value),
-        to: backup.to.value().unwrap_or_else(|| BACKUPS.to_owned()),
-    };
-    if let Some(every) = backup.every.as_ref().filter(|_| plan.every < SHORTEST_BACKUP) {
-        let finding =
-            Diagnostic::error("FL0542", "snapshots of etcd that follow each other too closely").at(every.span);
-        let finding = finding.label("each reads all of etcd's data, on one member after the other");
-        report.push(finding.help("write at least 10m; 6h is usual"));
-    }
-    if let Some(keep) = backup.keep.as_ref().filter(|keep| keep.value == 0) {
-        let finding = Diagnostic::error("FL0542", "snapshots of etcd that are not kept").at(keep.span);
-        report.push(finding.help("write at least 1, or remove etcd.backup"));
-    }
-    report.each(&backup.to, |to, report| check_backup_dir(to, etcd, report));
-    plan
-}
-
-/// A directory that survives what etcd's data does not: a reboot, and a reset of the member.
-fn check_backup_dir(to: &Spanned<String>, etcd: &Etcd, report: &mut Report) {
-    artifacts::check_path(to, report);
-    if !names::is_absolute_path(to) {
-        return;
-    }
-    let finding = Diagnostic::error("FL0542", "not a directory for etcd's backups").at(to.span);
-    let (parts, path) = names::shortest(to);
-    let data = etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned());
-    let help =
-        "give it a directory of its own, such as /var/backups/etcd, or one of a file system that is mounted there";
-    if format!("{path}/").starts_with(&format!("{}/", data.trim_end_matches('/'))) {
-        report.push(finding.label("etcd's data is here, and a reset deletes it").help(help));
-    } else if let Some(why) = unfit(&path, &parts) {
-        report.push(finding.label(why).help(help));
+        backup: etcd
+            .backup
+            .as_ref()
+            .map(|backup| etcd_backup::resolve(etcd, backup, report)),
     }
 }
 
@@ -140,7 +98,7 @@ fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
 }
 
 /// Why a directory cannot be etcd's.
-fn unfit(path: &str, parts: &[&str]) -> Option<String> {
+pub(super) fn unfit(path: &str, parts: &[&str]) -> Option<String> {
     match parts.first() {
         Some(top) if VOLATILE.contains(top) => Some(format!("/{top} is empty after a reboot")),
         Some(top) if SYSTEM.contains(top) => Some(format!("/{top} belongs to the system")),

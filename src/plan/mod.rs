@@ -16,6 +16,7 @@ mod delivery;
 mod duration;
 mod endpoint;
 mod etcd;
+mod etcd_backup;
 mod extra_outputs;
 mod facts;
 mod fields;

@@ -7,7 +7,7 @@ use firelay_yaml::diagnostic::Diagnostic;
 use super::{
     Plan, Requirements, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    conflicts, delivery, endpoint, etcd, extra_outputs, host,
+    conflicts, delivery, endpoint, etcd, etcd_backup, extra_outputs, host,
     images::{self, Images},
     interfaces, kubelet, kubernetes,
     machines::{self, NodeGroup},
@@ -119,6 +119,9 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let store = nodes.store;
     let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
+    if let Some(etcd) = &etcd {
+        etcd_backup::check_identity(spec, etcd, &nodes, report);
+    }
     conflicts::check_pods(spec, &nodes, report);
     if let Some(endpoint) = &endpoint {
         endpoint::check_reach(spec, endpoint, &nodes, report);

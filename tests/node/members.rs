@@ -337,6 +337,85 @@ echo "and $(get "$3" 3 animal) on the third"
     assert!(text.contains("and otter on the third"), "{text}");
 }
 
+/// A bucket at the bridge's address, and the metadata service of the first machine, which has a role.
+const BUCKET: &str = r#"
+ip link set lo up
+ip address add 10.2.0.1/24 dev bridge
+mkdir "$SHARED/bucket"
+/usr/bin/python3 "$SERVER" 9000 "$SHARED/bucket" &
+servers=($!)
+on "$1" ip address add 169.254.169.254/32 dev lo
+nsenter --net="/proc/${network[$1]}/ns/net" /usr/bin/python3 "$SERVER" 80 "$SHARED/bucket" &
+servers+=($!)
+trap 'kill "${servers[@]}"; end' EXIT
+until curl -s -m 2 http://10.2.0.1:9000 >/dev/null; do /bin/sleep 0.2; done
+"#;
+
+/// Settings for that bucket.
+fn bucket(more: &str) -> String {
+    format!(
+        "etcd.backup={{ keep: 2, to: 's3://backups/far', s3: {{ region: eu-test-1, endpoint: 'http://10.2.0.1:9000'{more} }} }}"
+    )
+}
+
+/// Runs a text with three members that upload to a bucket.
+fn uploading(settings: &[&str], text: &str) -> String {
+    let server = support::root().join("tests/fixtures/s3.py");
+    members(settings, &format!("SERVER={}{BUCKET}{text}", server.display()))
+}
+
+#[test]
+fn members_upload_their_snapshots_to_a_bucket_and_recover_from_it() {
+    let key = bucket(r#", accessKey: { id: AKIDUSER, secret: "user/secret+key='x" }"#);
+    let text = uploading(
+        &["--set", &key],
+        r#"
+put "$1" 1 animal fox
+backup "$1"
+name=$(ls "$SHARED/bucket")
+cmp "$SHARED/bucket/$name" "$1/var/backups/etcd/$name"
+stat -c 'mode %a' "$1/etc/firelay/etcd-backup.env"
+put "$1" 1 animal wolf
+# What the service says, and a snapshot that stays here.
+sed -i s,/backups/far,/backups/near, "$2/usr/local/lib/firelay/s3"
+refuses "404 NoSuchBucket" backup "$2"
+[ "$(ls "$2/var/backups/etcd" | wc -l)" -ge 1 ]
+sed -i s/secret/sacret/ "$3/etc/firelay/etcd-backup.env"
+refuses "403 SignatureDoesNotMatch; newest: $3/var/backups/etcd/etcd-etcd3-" backup "$3"
+# Two are lost with their disks, and so are the snapshots of the first.
+kill -9 "$(cat "$2/pid")" "$(cat "$3/pid")"
+rm -r "$1/var/backups/etcd"
+sed -i s/command-timeout=10s/command-timeout=3s/ "$1/usr/local/bin/firelay-recover"
+refuses "is not in s3://backups/far" recover "$1" "s3://backups/near/$name" --yes
+refuses "404 NoSuchKey" recover "$1" s3://backups/far/etcd-etcd9-20260101T000000Z.db --yes
+[ -d "$1/var/lib/etcd/member" ]
+recover "$1" "s3://backups/far/$name" --yes
+echo "animal $(get "$1" 1 animal)"
+"#,
+    );
+    assert!(
+        text.contains("s3://backups/far/etcd-etcd1-20") && text.contains("mode 600\n"),
+        "{text}"
+    );
+    assert!(text.contains("animal fox\n"), "{text}");
+}
+
+#[test]
+fn a_member_without_an_access_key_signs_as_its_role() {
+    let text = uploading(
+        &["--set", "platform=aws", "--set", &bucket("")],
+        r#"
+backup "$1"
+ls "$SHARED/bucket"
+# Secrets are no arguments of programs.
+on "$1" strace -f -e trace=execve -s 4000 -o "$SHARED/trace" env -i "$1/usr/local/lib/firelay/s3" put "$1/var/backups/etcd"/*.db
+grep -c execve "$SHARED/trace"
+! grep -e rolerole -e session/token "$SHARED/trace"
+"#,
+    );
+    assert!(text.contains("etcd-etcd1-20"), "{text}");
+}
+
 /// Certificates of each step of a rotation, by step and machine, and the programs that move three members from one to the next.
 const ROTATE: &str = r#"
 health() {
@@ -551,14 +630,33 @@ fn a_control_plane_founds_its_stacked_etcd_from_a_snapshot() {
 #[test]
 fn shellcheck_and_systemd_take_what_snapshots_need() {
     let stacked = [&BACKUP[..], &["--set", "platform=openstack"]].concat();
-    for (example_name, name, settings) in [("external-etcd", "etcd1", &BACKUP[..]), ("ha-ubuntu", "cp2", &stacked)] {
+    let [key, role] = [", accessKey: { id: x, secret: y }", ""].map(bucket);
+    let keyed = ["--set", "platform=openstack", "--set", &key];
+    let as_role = [
+        "--set",
+        "platform=aws",
+        "--set",
+        &role,
+        "--set",
+        "proxy={ https: 'http://10.2.0.2:3128' }",
+    ];
+    for (example_name, name, settings) in [
+        ("external-etcd", "etcd1", &BACKUP[..]),
+        ("ha-ubuntu", "cp2", &stacked),
+        ("ha-ubuntu", "cp2", &keyed),
+        ("external-etcd", "etcd1", &as_role),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let machine = machines(example_name, &[name], settings, directory.path()).remove(0);
         let mut shellcheck = Command::new("shellcheck");
         shellcheck.args(["--shell", "bash", "--exclude", "SC1091"]);
-        let scripts = ["/usr/local/lib/firelay/etcd-backup", "/usr/local/bin/firelay-recover"];
+        let mut scripts = vec!["/usr/local/lib/firelay/etcd-backup", "/usr/local/bin/firelay-recover"];
+        scripts.extend(Some("/usr/local/lib/firelay/s3").filter(|path| machine.at(path).exists()));
         assert_eq!(
-            support::succeed(shellcheck.args(scripts.map(|path| machine.at(path))), "shellcheck"),
+            support::succeed(
+                shellcheck.args(scripts.iter().map(|path| machine.at(path))),
+                "shellcheck"
+            ),
             ""
         );
         let mut verify = Command::new("systemd-analyze");

@@ -99,6 +99,10 @@ addons: { ociCloudController: { vcn: ocid1.vcn.oc1..a } }",
     // Etcd has none of the flags that Kubernetes components share.
     ("etcd.extraArgs", "etcd: { extraArgs: [{ name: max-txn-ops, value: '256' }] }"),
     ("etcd.backup", "etcd: { backup: {} }"),
+    (
+        "etcd.backup.s3",
+        "etcd: { backup: { to: 's3://backups/x', s3: { region: eu-west-1, accessKey: { id: x, secret: y } } } }",
+    ),
     ("roles.etcd", EXTERNAL),
     ("network.cni.calico.bgp", "network: { cni: { calico: { mode: bgp } } }"),
     (
@@ -182,6 +186,11 @@ const KEPT: &[&str] = &[
     "platform",
     "endpoint.address",
     "etcd.backup",
+    "etcd.backup.s3",
+    "etcd.backup.s3.region",
+    "etcd.backup.s3.accessKey",
+    "etcd.backup.s3.accessKey.id",
+    "etcd.backup.s3.accessKey.secret",
     "kubernetes.apiServer.audit.policy",
     "delivery.pxe.systems.*.kernel",
     "addons.azureCloudController.clientId",

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Files, output, read_tree, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 30] = [
+const PLACES: [&str; 31] = [
     "/etc/NetworkManager",
     "/etc/chrony",
     "/etc/cni",
@@ -46,6 +46,7 @@ const PLACES: [&str; 30] = [
     "/sys/fs",
     "/usr/local/bin",
     "/usr/local/lib",
+    "/var/backups",
     "/var/lib",
     "/var/log/kubernetes",
 ];

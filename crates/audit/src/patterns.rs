@@ -58,6 +58,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
             " = \"",
             r#"^\s*(?:password|auth|identitytoken) = "[^"]"#,
         ),
+        (Mark::Password, "SECRET_ACCESS_KEY", r"^AWS_SECRET_ACCESS_KEY=\S"),
         (Mark::EncryptionKey, "secret: ", r"^\s*secret: [A-Za-z0-9+/]{43}=$"),
         (Mark::Pointer, "\"key\":\"", r#""key":"[0-9a-f]{64}""#),
         (Mark::Pointer, "\"query\":\"", r#""query":"[^"]"#),

@@ -1,9 +1,11 @@
 //! `etcd`, resolved.
 
 use semver::Version;
+use serde::Serialize;
 use time::Duration;
 
 use super::RoleSet;
+use crate::secret::Secret;
 
 #[derive(Clone, Debug)]
 pub struct EtcdPlan {
@@ -44,6 +46,24 @@ pub struct EtcdBackupPlan {
     pub every: Duration,
     /// How many snapshots a member keeps.
     pub keep: u16,
-    /// Where they are.
+    /// Their directory.
     pub to: String,
+    /// The bucket to which they are uploaded.
+    pub s3: Option<S3Plan>,
+}
+
+/// A bucket.
+#[derive(Clone, Debug, Serialize)]
+pub struct S3Plan {
+    /// `s3://BUCKET/PREFIX`.
+    pub place: String,
+    /// Scheme and host.
+    pub url: String,
+    /// The path that names of files follow.
+    pub folder: String,
+    /// The bucket's region.
+    pub region: String,
+    /// ID and secret; the role of the instance if absent.
+    #[serde(skip)]
+    pub access_key: Option<(String, Secret<String>)>,
 }

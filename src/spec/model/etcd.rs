@@ -44,6 +44,31 @@ pub struct EtcdBackup {
     pub every: Option<Spanned<String>>,
     /// How many snapshots each member keeps.
     pub keep: Option<Spanned<u16>>,
-    /// Directory on the member, or of a file system that is mounted there.
+    /// Directory on the member, or of a file system that is mounted there; or `s3://BUCKET/PREFIX`, where each snapshot is uploaded from
+    /// `/var/backups/etcd`.
     pub to: Option<Spanned<String>>,
+    /// The bucket's service, for `s3://`.
+    pub s3: Option<S3>,
+}
+
+/// `etcd.backup.s3`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct S3 {
+    /// Region of the bucket.
+    pub region: Spanned<String>,
+    /// URL of a service other than Amazon's; the bucket is the first part of its paths.
+    pub endpoint: Option<Spanned<String>>,
+    /// Access key of the members; the role of the instance if absent, on AWS.
+    pub access_key: Option<S3AccessKey>,
+}
+
+/// `etcd.backup.s3.accessKey`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct S3AccessKey {
+    /// Access key ID.
+    pub id: Spanned<String>,
+    /// Secret access key; redacted in every output for people.
+    pub secret: crate::secret::Secret<String>,
 }
