@@ -33,6 +33,7 @@ impl Machine {
     fn new(calendar: &str, registered: &[&str]) -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
         fs::create_dir_all(machine.at("bin")).unwrap();
+        fs::create_dir_all(machine.at("var")).unwrap();
         for name in ["kubeadm", "kubectl", "crictl", "curl", "sleep"] {
             machine.write(&format!("bin/{name}"), STAND_IN);
         }
@@ -59,6 +60,8 @@ impl Machine {
         let bin = self.at("bin");
         text.replace("PATH=", &format!("PATH={}:", bin.display()))
             .replace("/etc/kubernetes", &self.0.path().display().to_string())
+            .replace("/var/lib/firelay", self.at("var").to_str().unwrap())
+            .replace("/run/firelay-renewal", self.at("run").to_str().unwrap())
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -109,6 +112,27 @@ fn what_holds_longer_than_to_the_next_look_is_left_alone() {
             "{calendar}: {seconds}"
         );
     }
+}
+
+#[test]
+fn an_update_of_the_machine_ends_first() {
+    let machine = Machine::new(MONTHLY, &["10.0.0.11"]);
+    machine.write("var/update", "");
+    let root = machine.0.path().display();
+    let sleep = format!("[ ! -e {root}/run/busy ] && rm {root}/var/update");
+    machine.write("sleep.sh", &sleep);
+    machine.write(
+        "kubeadm.sh",
+        &format!("[ -e {root}/run/busy ] || echo alone >>{root}/calls"),
+    );
+    let output = machine.run();
+    let text = said(&output);
+    assert!(
+        output.status.success() && text.contains("waiting for the end of firelay-update"),
+        "{text}"
+    );
+    assert!(!machine.at("var/update").exists() && !machine.at("run/busy").exists());
+    assert_eq!(machine.calls().len(), 1);
 }
 
 #[test]

@@ -50,6 +50,12 @@ pub enum Renewal {
     Kubeadm,
     /// The next render.
     Render,
+    /// `firelay secrets rotate` with the name of the kind.
+    RotateLeaves,
+    RotateCa,
+    RotateToken,
+    RotateServiceAccount,
+    RotateEncryption,
     /// Nothing.
     Nobody,
 }
@@ -62,6 +68,11 @@ impl Renewal {
             Self::Timer => "renewed by firelay's timer",
             Self::Kubeadm => "renewed by `kubeadm certs renew all` or an upgrade",
             Self::Render => "renewed by a render in its last 30 days",
+            Self::RotateLeaves => "renewed by `firelay secrets rotate leaves`",
+            Self::RotateCa => "renewed by `firelay secrets rotate ca`",
+            Self::RotateToken => "renewed by `firelay secrets rotate token`",
+            Self::RotateServiceAccount => "renewed by `firelay secrets rotate service-account`",
+            Self::RotateEncryption => "renewed by `firelay secrets rotate encryption`",
             Self::Nobody => "renewed by nobody",
         }
     }

@@ -289,22 +289,24 @@ fn of_bundle<'a>(plan: &Plan, bundle: &'a Bundle, dates: &Dates) -> Result<Vec<C
             kind: Kind::Authority,
             subject: Some(subject),
             expires: Some(end),
-            ..key(&title, signer.stops())
+            ..key(&title, Renewal::RotateCa, signer.stops())
         })
     };
     let mut all = authorities.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?;
     all.extend(token(plan, dates));
     all.push(key(
         "service-account key",
+        Renewal::RotateServiceAccount,
         "the tokens of all service accounts are signed with it",
     ));
     let encryption = plan.kubernetes.control_plane.encryption.as_ref();
-    all.extend(encryption.map(|_| key("encryption key", "objects in etcd are encrypted with it")));
+    let stops = "objects in etcd are encrypted with it";
+    all.extend(encryption.map(|_| key("encryption key", Renewal::RotateEncryption, stops)));
     Ok(all)
 }
 
 /// A key that does not end.
-fn key(title: &str, stops: &str) -> Credential {
+fn key(title: &str, renewal: Renewal, stops: &str) -> Credential {
     Credential {
         title: title.to_owned(),
         kind: Kind::Key,
@@ -312,7 +314,7 @@ fn key(title: &str, stops: &str) -> Credential {
         machine: None,
         path: "bundle".to_owned(),
         expires: None,
-        renewal: Renewal::Nobody,
+        renewal,
         stops: stops.to_owned(),
     }
 }
@@ -332,6 +334,7 @@ fn token(plan: &Plan, dates: &Dates) -> Option<Credential> {
         expires: end.filter(|_| !ttl.is_zero()),
         ..key(
             &title,
+            Renewal::RotateToken,
             "machines of pools, and machines with join.identity: token, cannot join any more",
         )
     })
@@ -349,13 +352,12 @@ fn of_file(
         (Some(leaf), _) => Credential {
             kind: Kind::Certificate,
             path: leaf.path.clone(),
-            renewal: renewal(leaf),
-            ..key(&leaf.title, &leaf.stops)
+            ..key(&leaf.title, renewal(leaf), &leaf.stops)
         },
         (_, Some(authority)) => Credential {
             kind: Kind::Authority,
             path: authority.path.clone(),
-            ..key(authority.signer.title(), authority.signer.stops())
+            ..key(authority.signer.title(), Renewal::RotateCa, authority.signer.stops())
         },
         _ => return Ok(None),
     };
@@ -371,7 +373,7 @@ fn of_file(
 /// The kubelet renews what it may request, kubeadm what CAs sign whose keys control planes hold.
 fn renewal(held: bool, timer: bool, leaf: &Leaf) -> Renewal {
     match (held, leaf.title.as_str()) {
-        (false, _) | (_, "kubelet server") => Renewal::Nobody,
+        (false, _) | (_, "kubelet server") => Renewal::RotateLeaves,
         (true, "kubelet client") => Renewal::Kubelet,
         (true, _) if timer => Renewal::Timer,
         (true, _) => Renewal::Kubeadm,
@@ -394,7 +396,11 @@ fn of_addons(addons: &AddonCertificates) -> Result<Vec<Credential>, Failure> {
                 subject: Some(subject),
                 path: "cluster".to_owned(),
                 expires: Some(end),
-                ..key(&title, &format!("the parts of {addon} refuse each other"))
+                ..key(
+                    &title,
+                    Renewal::Nobody,
+                    &format!("the parts of {addon} refuse each other"),
+                )
             })
         };
         if let Some(first) = certificates.values().next() {
@@ -419,7 +425,6 @@ fn of_administrator(kubeconfig: &str) -> Result<Credential, Failure> {
         subject: Some(subject),
         path: ADMINISTRATOR.to_owned(),
         expires: Some(end),
-        renewal: Renewal::Render,
-        ..key(ADMINISTRATOR, "kubectl with this file is refused")
+        ..key(ADMINISTRATOR, Renewal::Render, "kubectl with this file is refused")
     })
 }

@@ -339,12 +339,12 @@ impl<'c> Updated<'c> {
         );
         // It tells of a container by its name.
         machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
-        // The power goes at the sync that a test names.
+        // The power goes at the sync that a test names. The driver must not see its children end.
         machine.program(
             "sync",
             &format!(
                 "#!/bin/bash\n[ -e {root}/cut ] || exit 0\nexec 9<>{root}/lock\nflock 9\nread -r left <{root}/cut\n\
-                 if ((left == 0)); then : >{root}/killed; kill -9 $(ps -o pid= --sid \"$(ps -o sid= -p $$)\"); fi\n\
+                 if ((left == 0)); then : >{root}/killed; driver=$(ps -o sid= -p $$); kill -9 $driver $(ps -o pid= --sid \"$driver\"); fi\n\
                  echo $((left - 1)) >{root}/cut\n"
             ),
         );
