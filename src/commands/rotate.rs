@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     cli::{RotationKind, SecretsRotate},
-    plan::Plan,
+    plan::{EncryptionPlan, Plan},
     record::{MachineRecord, Record, listed},
     secrets::{Bundle, Generation, KeyKind, Keys},
     spec::JoinIdentity,
@@ -124,8 +124,17 @@ fn refuse_useless(args: &SecretsRotate, project: &Project, bundle: &Bundle) -> R
             "the spec has no kubernetes.apiServer.encryption",
             "the key of the bundle is in no document yet, so there is no need to rotate it",
         ),
+        RotationKind::Encryption if !has_bundle_key(plan) => nobody(
+            "a key service encrypts, and no control plane has the key of the bundle",
+            "the key service rotates its own key: docs/kms.md",
+        ),
         _ => Ok(()),
     }
+}
+
+fn has_bundle_key(plan: &Plan) -> bool {
+    let encryption = plan.kubernetes.control_plane.encryption.as_ref();
+    encryption.is_some_and(EncryptionPlan::has_bundle_key)
 }
 
 /// One rotation at a time: its steps have to reach all machines.

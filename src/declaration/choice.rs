@@ -91,32 +91,59 @@ impl Choice {
 
 /// `network.cni`: a name, or a name with parameters; the default plugin if absent.
 pub fn cni(given: Option<&Node<'_>>) -> (Option<Choice>, Vec<Diagnostic>) {
-    let (at, below) = match given.map(|node| (node, &node.content)) {
-        None => (None, None),
-        Some((node, Content::Scalar(_))) => (Some(node), None),
-        Some((_, Content::Mapping(entries))) if entries.len() == 1 => (Some(&entries[0].0), Some(&entries[0].1)),
-        Some((node, _)) => {
-            let finding = Diagnostic::error("FL0010", "expected one choice").at(node.span);
-            return (
-                None,
-                vec![finding.label("should be one choice").help(known(Kind::Cni, "choices"))],
-            );
-        }
-    };
-    let Some(at) = at else {
+    let Some(node) = given else {
         let default = of(Kind::Cni).find(|declaration| declaration.default);
         return (
             default.map(|declaration| Choice::new(declaration, None, None).0),
             Vec::new(),
         );
     };
+    one(Kind::Cni, node)
+}
+
+/// `kubernetes.apiServer.encryption.kms`: a list of names with parameters.
+pub fn kms(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
+    let Some(node) = given else {
+        return (Vec::new(), Vec::new());
+    };
+    let items = match &node.content {
+        Content::Sequence(items) if !items.is_empty() => items,
+        _ => {
+            let finding = Diagnostic::error("FL0010", "expected a list of key services").at(node.span);
+            let finding = finding.label("should be a list, the one that writes first");
+            return (
+                Vec::new(),
+                vec![finding.help("write - NAME: { key: KEY } for each; remove `kms` for the bundle's key")],
+            );
+        }
+    };
+    let (choices, findings): (Vec<_>, Vec<_>) = items.iter().map(|item| one(Kind::Kms, item)).unzip();
+    (
+        choices.into_iter().flatten().collect(),
+        findings.into_iter().flatten().collect(),
+    )
+}
+
+/// A name, or a name with parameters.
+fn one(kind: Kind, node: &Node<'_>) -> (Option<Choice>, Vec<Diagnostic>) {
+    let (at, below) = match &node.content {
+        Content::Scalar(_) => (node, None),
+        Content::Mapping(entries) if entries.len() == 1 => (&entries[0].0, Some(&entries[0].1)),
+        _ => {
+            let finding = Diagnostic::error("FL0010", "expected one choice").at(node.span);
+            return (
+                None,
+                vec![finding.label("should be one choice").help(known(kind, "choices"))],
+            );
+        }
+    };
     let name = at.text().unwrap_or_default();
-    match find(Kind::Cni, name) {
+    match find(kind, name) {
         Some(declaration) => {
             let (choice, findings) = Choice::new(declaration, Some(at.span), below);
             (Some(choice), findings)
         }
-        None => (None, vec![unknown_choice(at, name)]),
+        None => (None, vec![unknown_choice(kind, at, name)]),
     }
 }
 
@@ -152,9 +179,8 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
     (choices, findings)
 }
 
-/// The plugin and the add-ons, with the add-ons that they need. Findings in one of those point to the one that needs it.
-pub fn with_needed(cni: Option<Choice>, addons: Vec<Choice>) -> Vec<Choice> {
-    let mut all: Vec<_> = cni.into_iter().chain(addons).collect();
+/// These plugins and add-ons, with the add-ons that they need. Findings in one of those point to the one that needs it.
+pub fn with_needed(mut all: Vec<Choice>) -> Vec<Choice> {
     for index in 0..all.len() {
         let place = all[index].place;
         let keys: Vec<_> = all[index].requirements().flat_map(|it| it.addons.clone()).collect();
@@ -174,7 +200,7 @@ fn known(kind: Kind, what: &str) -> String {
     format!("{what}: {}", keys.join(", "))
 }
 
-fn unknown_choice(at: &Node<'_>, name: &str) -> Diagnostic {
-    let known: Vec<_> = of(Kind::Cni).map(|declaration| declaration.key.as_str()).collect();
+fn unknown_choice(kind: Kind, at: &Node<'_>, name: &str) -> Diagnostic {
+    let known: Vec<_> = of(kind).map(|declaration| declaration.key.as_str()).collect();
     firelay_yaml::unknown_choice(name, at.span, nearest(name, known.iter().copied()), &known)
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
-pub use choice::{Choice, addons, cni, with_needed};
+pub use choice::{Choice, addons, cni, kms, with_needed};
 pub use implies::{Binary, HostFile, On, Place, Port, Requirement, Roles, Unit};
 
 use crate::template;
@@ -34,6 +34,8 @@ pub enum Kind {
     Cni,
     /// An add-on.
     Addon,
+    /// A plugin of a key service, of which a cluster may have several.
+    Kms,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
         match self {
             Self::Cni => "cni",
             Self::Addon => "addons",
+            Self::Kms => "kms",
         }
     }
 
@@ -50,6 +53,7 @@ impl Kind {
         match self {
             Self::Cni => "network.cni",
             Self::Addon => "addons",
+            Self::Kms => "kubernetes.apiServer.encryption.kms",
         }
     }
 }
@@ -117,6 +121,12 @@ pub struct Declaration {
     /// A JSON Schema for each parameter.
     #[serde(default)]
     pub parameters: Map<String, Value>,
+    /// Parameters without which it cannot be.
+    #[serde(default)]
+    pub required: Vec<String>,
+    /// Parameters that name the key of a key service: objects of another key are not readable with it.
+    #[serde(default)]
+    pub key_parameters: Vec<String>,
     /// Releases; none for what has no version of its own.
     #[serde(default)]
     pub releases: BTreeMap<Version, Release>,
@@ -288,7 +298,7 @@ struct Folder {
 
 /// Plugins first, in the order of their names.
 static FOLDERS: LazyLock<Vec<Folder>> = LazyLock::new(|| {
-    let folders = [Kind::Cni, Kind::Addon].map(|kind| {
+    let folders = [Kind::Cni, Kind::Addon, Kind::Kms].map(|kind| {
         let names = template::folders(kind.folder()).into_iter();
         names.map(move |name| Folder {
             kind,
@@ -306,9 +316,9 @@ impl Folder {
     }
 }
 
-/// Every declaration that can be read, plugins first, in the order of their names; see [`check`].
+/// Every network plugin and add-on that can be read, plugins first, in the order of their names; see [`check`].
 pub fn all() -> impl Iterator<Item = &'static Arc<Declaration>> {
-    FOLDERS.iter().filter_map(|folder| folder.read().ok())
+    of(Kind::Cni).chain(of(Kind::Addon))
 }
 
 /// Whether the declarations of this build can be read.
@@ -371,6 +381,9 @@ impl Declaration {
         }
         schema["properties"] = properties.into();
         schema["additionalProperties"] = false.into();
+        if !self.required.is_empty() {
+            schema["required"] = self.required.clone().into();
+        }
         schema
     }
 }

@@ -94,6 +94,8 @@ pub(super) struct Context<'a> {
     update: bool,
     /// A timer takes snapshots of etcd.
     backup: bool,
+    /// Plugins of key services run beside the API server.
+    kms: bool,
 }
 
 /// Values for the template of a step.
@@ -277,6 +279,13 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         audit: audit(plan, node),
         update: false,
         backup: etcd::backup(plan, node).is_some(),
+        kms: node.roles.control_plane
+            && plan
+                .kubernetes
+                .control_plane
+                .encryption
+                .as_ref()
+                .is_some_and(|own| own.kms().next().is_some()),
         cluster_status: node.roles.control_plane && !(founder && is_small(node)),
     }
 }

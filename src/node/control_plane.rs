@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Error, NodeFile};
 use crate::{
     encoding::base64,
-    plan::{AuditWebhookPlan, EncryptionPlan, NodePlan, Plan},
+    plan::{AuditWebhookPlan, EncryptionPlan, EncryptionProvider, KmsPlan, NodePlan, Plan},
     secret::Secret,
 };
 
@@ -41,19 +41,39 @@ fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFil
     Ok(NodeFile::new(path, 0o600, content))
 }
 
-/// The encrypted resources. The first key writes, and all read. The provider `identity` reads values that were written unencrypted.
+/// The encrypted resources. The first provider and key write, and all read. The provider `identity` reads values that were written
+/// unencrypted.
 fn encryption(plan: &EncryptionPlan, keys: &[(String, Secret<String>)]) -> Value {
     let mut document = plan.head.clone();
-    let keys = keys
-        .iter()
-        .map(|(name, key)| json!({ "name": name, "secret": key.expose() }));
-    let secretbox = json!({ "keys": keys.collect::<Vec<_>>() });
-    let providers = json!([{ "secretbox": secretbox }, { "identity": {} }]);
+    let providers = plan.providers.iter().map(|provider| match provider {
+        EncryptionProvider::Bundle => secretbox(keys),
+        EncryptionProvider::Kms(kms) => json!({ "kms": kms_provider(kms) }),
+    });
+    let providers: Vec<_> = providers.chain([json!({ "identity": {} })]).collect();
     document.insert(
         "resources".to_owned(),
         json!([{ "resources": plan.resources, "providers": providers }]),
     );
     Value::Object(document)
+}
+
+fn secretbox(keys: &[(String, Secret<String>)]) -> Value {
+    let keys = keys
+        .iter()
+        .map(|(name, key)| json!({ "name": name, "secret": key.expose() }));
+    json!({ "secretbox": { "keys": keys.collect::<Vec<_>>() } })
+}
+
+fn kms_provider(kms: &KmsPlan) -> Value {
+    let mut provider = json!({
+        "apiVersion": "v2",
+        "name": kms.name,
+        "endpoint": format!("unix://{}", kms.socket()),
+    });
+    if let Some(timeout) = &kms.timeout {
+        provider["timeout"] = timeout.as_str().into();
+    }
+    provider
 }
 
 /// How kube-apiserver reaches the server of audit events.

@@ -21,6 +21,7 @@ const ALWAYS_PULL: &str = "AlwaysPullImages";
 pub(super) fn resolve(spec: &Spec, profiles: &Profiles, report: &mut Report) -> SecurityPlan {
     report.extend(unknown(spec, profiles));
     report.extend(rootless(spec));
+    report.extend(rootless_kms(spec));
     report.extend(archived(spec));
     let security = &spec.security;
     SecurityPlan {
@@ -56,6 +57,16 @@ fn rootless(spec: &Spec) -> Option<Diagnostic> {
             .label("the components could not read their certificates after a restart")
             .help("remove the feature gate, or write security: { restrictFiles: false }")
     })
+}
+
+/// A socket of root takes connections of root alone.
+fn rootless_kms(spec: &Spec) -> Option<Diagnostic> {
+    let gates = &spec.kubernetes.kubeadm_feature_gates;
+    let (name, _) = gates.get_key_value(ROOTLESS).filter(|(_, on)| **on)?;
+    spec.kubernetes.api_server.encryption.as_ref()?.kms.as_ref()?;
+    let finding = Diagnostic::error("FL0539", "a control plane without root, and key services").at(name.span);
+    let finding = finding.label("the API server could not connect to the sockets of their plugins");
+    Some(finding.help("remove the feature gate, or kubernetes.apiServer.encryption.kms"))
 }
 
 /// With images from archives there may be no registry for this check.

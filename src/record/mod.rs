@@ -19,7 +19,7 @@ pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check
 use crate::{
     encoding::{base64, unhex},
     node::{self, NodeFile},
-    plan::{NodePlan, Plan},
+    plan::{EncryptionPlan, NodePlan, Plan},
     secrets::{Authority, Bundle, Derivation},
     tree::{self, Generation, Manifest, ManifestFile, Role},
 };
@@ -86,6 +86,9 @@ pub struct Record {
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub founding: BTreeMap<String, String>,
+    /// The keys of encryption at rest, the one that writes first; absent without key services.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub encryption: Vec<String>,
     /// Date of the administrator's certificate, where it is not the bundle's.
     #[serde(
         default,
@@ -206,6 +209,13 @@ impl Record {
             containerd: plan.runtime.version.clone(),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
+            encryption: plan
+                .kubernetes
+                .control_plane
+                .encryption
+                .as_ref()
+                .map(EncryptionPlan::recorded)
+                .unwrap_or_default(),
             administrator: None,
             machines: BTreeMap::new(),
             accepted: Vec::new(),

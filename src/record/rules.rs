@@ -14,7 +14,7 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{Fixed, Founding, MachineRecord, Record, RecordText};
 use crate::{
-    plan::{NodePlan, Plan},
+    plan::{BUNDLE, EncryptionPlan, NodePlan, Plan},
     profile::KubernetesProfile,
     spec::JoinIdentity,
     tree::Role,
@@ -32,8 +32,8 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 10] = [
-    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
+pub const OVERRIDABLE: [&str; 11] = [
+    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223", "FL1224",
 ];
 
 /// Settings of the founder that scripts apply to a running cluster.
@@ -76,6 +76,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.kubernetes());
     findings.extend(change.adopted());
     findings.extend(change.etcd());
+    findings.extend(change.encryption());
     findings.extend(change.members("control plane", Role::ControlPlane));
     findings.extend(change.members("etcd member", Role::Etcd));
     findings.extend(change.removed());
@@ -254,6 +255,31 @@ impl<'a> Change<'a> {
         findings
     }
 
+    /// Keys of encryption at rest change in steps: what one API server writes, all have to read. Without key services there is the
+    /// bundle's key alone.
+    fn encryption(&self) -> Option<Diagnostic> {
+        let own = self.plan.kubernetes.control_plane.encryption.as_ref();
+        let (old, new) = (
+            &self.record.encryption,
+            own.map(EncryptionPlan::recorded).unwrap_or_default(),
+        );
+        if *old == new {
+            return None;
+        }
+        let bundle = || vec![BUNDLE.to_owned()];
+        let old = if old.is_empty() { bundle() } else { old.clone() };
+        let new = if new.is_empty() && own.is_some() { bundle() } else { new };
+        let (message, help) = encryption_step(&old, &new, self.recorded(Role::ControlPlane).count() > 1)?;
+        let path = ["kubernetes", "apiServer", "encryption"];
+        let at = self.place(&path).or_else(|| self.place(&path[..1]));
+        let line = self.text.line(&["encryption"]);
+        let said = match self.record.encryption.is_empty() {
+            true => "the record has no key service".to_owned(),
+            false => format!("the record has {} ({line})", old.join(", ")),
+        };
+        Some(Diagnostic::error("FL1224", message).at(at).label(said).help(help))
+    }
+
     /// A version that goes back, or over a minor.
     fn version(&self, program: &str, old: &Version, new: &Version, path: &[&str], key: &str) -> Option<Diagnostic> {
         let (at, line) = (self.place(path), self.text.line(&[key]));
@@ -415,6 +441,36 @@ impl<'a> Change<'a> {
             end.format(&Rfc3339).unwrap_or_default()
         )))
     }
+}
+
+/// The name of a key in the record.
+fn key_name(entry: &str) -> &str {
+    entry.split_once('@').map_or(entry, |(name, _)| name)
+}
+
+/// Why a cluster cannot go from one list of keys to another, and what to do. `several` API servers write while others still have the old list.
+fn encryption_step(old: &[String], new: &[String], several: bool) -> Option<(String, String)> {
+    let gone = old.iter().find(|own| !new.contains(own));
+    if let Some(gone) = gone {
+        let name = key_name(gone);
+        if new.iter().any(|own| key_name(own) == name) {
+            let message = format!("key service {name} gets another key, and objects of the old one could not be read");
+            let help = "give the new key an entry of its own with another name, behind this one: docs/kms.md";
+            return Some((message, help.to_owned()));
+        }
+        let title = match name {
+            BUNDLE => "the bundle's key".to_owned(),
+            name => format!("key service {name}"),
+        };
+        let message = format!("objects that {title} has encrypted could not be read any more");
+        let help =
+            "keep it behind the new one, write all objects again, and then remove it with --accept FL1224: docs/kms.md";
+        return Some((message, help.to_owned()));
+    }
+    let writes = new.first().filter(|own| several && !old.contains(own))?;
+    let message = format!("API servers that run could not read what {} writes", key_name(writes));
+    let help = "put it behind the key that writes now, update all control planes, and then put it first: docs/kms.md";
+    Some((message, help.to_owned()))
 }
 
 /// A value that a running cluster cannot change, in the record and in the spec.

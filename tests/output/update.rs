@@ -10,6 +10,10 @@ use super::support::{self, example, examples};
 /// Steps that apply no machine settings: a change of another step concerns more than the first boot.
 const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", "90-ready"];
 
+/// A key service whose plugin has a file beside its manifest.
+const KMS: &str = "kubernetes.apiServer.encryption.kms=[{azure: {vault: prod, key: etcd, keyVersion: 5cdf48ea6bb9456ebf637e1130b7751a, \
+                   tenantId: 11111111-2222-3333-4444-555555555555}}]";
+
 #[test]
 fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
     let mut paths = BTreeSet::new();
@@ -32,6 +36,8 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
             "--new-secrets",
             "--set",
             "etcd.backup={}",
+            "--set",
+            KMS,
             "--set",
             "platform=openstack",
         ]);

@@ -14,6 +14,7 @@ mod endpoint;
 mod hardening;
 mod host;
 mod interfaces;
+mod kms;
 mod manifests;
 mod openapi;
 mod pki;

@@ -240,7 +240,7 @@ fn nothing_from_the_environment_is_told() {
 }
 
 /// Lists of mappings that are replaced as a whole: no key identifies their elements.
-const REPLACED: &[&str] = &["taints", "patches", "json", "rewrites", "routes"];
+const REPLACED: &[&str] = &["taints", "patches", "json", "rewrites", "routes", "kms"];
 
 #[test]
 fn every_list_of_the_spec_has_a_rule() {

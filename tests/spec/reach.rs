@@ -87,6 +87,10 @@ addons: { ociCloudController: { vcn: ocid1.vcn.oc1..a } }",
         "kubernetes.apiServer.audit",
         "kubernetes: { apiServer: { audit: { policy: { rules: [{ level: Metadata }] } } } }",
     ),
+    (
+        "kubernetes.apiServer.encryption.bundleKey",
+        "kubernetes: { apiServer: { encryption: { kms: [{ vault: { address: 'https://vault.example.com', key: k, role: r } }] } } }",
+    ),
     ("security.selinux", "os: rocky-9"),
     // Without it the root file system is the second RAM disk.
     (
@@ -585,10 +589,13 @@ fn manifests_come_from_the_spec_or_from_a_url() {
 
 /// The plugin or add-on of a parameter key, and the parameter's path.
 fn declared(field: &Field) -> Option<(&'static Declaration, Vec<&str>)> {
-    let (kind, rest) = match field.path.strip_prefix("network.cni.") {
-        Some(rest) => (Kind::Cni, rest),
-        None => (Kind::Addon, field.path.strip_prefix("addons.")?),
-    };
+    let (kind, rest) = [
+        (Kind::Cni, "network.cni."),
+        (Kind::Addon, "addons."),
+        (Kind::Kms, "kubernetes.apiServer.encryption.kms[]."),
+    ]
+    .into_iter()
+    .find_map(|(kind, prefix)| Some((kind, field.path.strip_prefix(prefix)?)))?;
     let mut keys = rest.split('.');
     let key = keys.next()?;
     let declaration = declaration::of(kind).find(|it| it.key == key)?;
@@ -647,6 +654,7 @@ fn reaches(field: &Field, declaration: &Declaration, path: &[&str], place: &str)
             match declaration.kind {
                 Kind::Cni => json!({ "network": { "cni": chosen } }),
                 Kind::Addon => json!({ "addons": chosen }),
+                Kind::Kms => json!({ "kubernetes": { "apiServer": { "encryption": { "kms": [chosen] } } } }),
             },
         );
         output(&spec, Depth::Files).ok()

@@ -300,6 +300,7 @@ fn of_bundle<'a>(plan: &Plan, bundle: &'a Bundle, dates: &Dates) -> Result<Vec<C
         "the tokens of all service accounts are signed with it",
     ));
     let encryption = plan.kubernetes.control_plane.encryption.as_ref();
+    let encryption = encryption.filter(|own| own.has_bundle_key());
     let stops = "objects in etcd are encrypted with it";
     all.extend(encryption.map(|_| key("encryption key", Renewal::RotateEncryption, stops)));
     Ok(all)

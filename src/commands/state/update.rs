@@ -128,6 +128,9 @@ impl<'a> Update<'a> {
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
+        if let Some(base) = update.base.as_ref().filter(|_| !update.render.whole) {
+            update.next.encryption.clone_from(&base.encryption);
+        }
         update.configuration = update.changed_configuration();
         update.refuse_ended()?;
         update.findings = update.check();

@@ -4,8 +4,9 @@ use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    declaration::Kind,
     plan::{AddonPlan, NetworkPlan, NodePlan, Plan},
-    spec::ProxyMode,
+    spec::{JoinIdentity, ProxyMode},
 };
 
 /// The variables that all of them share.
@@ -16,7 +17,10 @@ pub fn context(plan: &Plan) -> Value {
         Some(ProxyMode::Ipvs) => "ipvs",
     });
     let cni = plan.addons.iter().find(|addon| addon.is_cni());
-    let others = plan.addons.iter().filter(|addon| !addon.is_cni());
+    let others = plan
+        .addons
+        .iter()
+        .filter(|addon| addon.choice.declaration.kind == Kind::Addon);
     let others = others.map(|addon| (addon.key().to_owned(), Value::Object(addon.choice.parameters.clone())));
     let mut platforms: Vec<_> = plan.nodes.iter().map(|node| node.platform.name.as_str()).collect();
     platforms.sort_unstable();
@@ -96,6 +100,7 @@ fn cluster(plan: &Plan) -> Value {
         "minor": format!("{}.{}", version.major, version.minor),
         "multiControlPlane": control_planes.len() > 1,
         "controlPlanes": control_planes,
+        "tokenControlPlanes": plan.control_planes().any(|node| node.identity == JoinIdentity::Token),
         "etcd": plan.etcd_members().map(machine).collect::<Vec<_>>(),
         "nodes": named.count(),
         "pools": plan.nodes.iter().any(|node| node.pool),

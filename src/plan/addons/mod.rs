@@ -8,6 +8,7 @@ mod requirements;
 use std::collections::BTreeMap;
 
 use firelay_yaml::diagnostic::Diagnostic;
+use serde_json::Value;
 
 use super::{
     AddonPlan, ManifestPlan, ManifestSource, Plan,
@@ -16,7 +17,11 @@ use super::{
     release::Release,
     report::Report,
 };
-use crate::{declaration::Choice, spec::Spec, template};
+use crate::{
+    declaration::{Choice, Kind},
+    spec::Spec,
+    template,
+};
 
 pub use context::{context, of};
 pub(super) use node_cidr_allocator::node_cidr_allocator;
@@ -56,13 +61,26 @@ fn addon(choice: Choice, release: &Release, images: &mut Images, report: &mut Re
     }
     let text = version.as_ref().map(ToString::to_string).unwrap_or_default();
     let named = own.map(|own| &own.images).into_iter().flatten();
-    let named = named.map(|(role, image)| (role.clone(), images.name(&image.replace("{version}", &text))));
+    let mut named: BTreeMap<_, _> = named
+        .map(|(role, image)| (role.clone(), image.replace("{version}", &text)))
+        .collect();
+    named.extend(own_image(&choice));
     AddonPlan {
-        images: named.collect(),
+        images: named
+            .into_iter()
+            .map(|(role, image)| (role, images.name(&image)))
+            .collect(),
         choice,
         version,
         certificates: BTreeMap::new(),
     }
+}
+
+/// The image that the user has for the plugin of a key service.
+fn own_image(choice: &Choice) -> Option<(String, String)> {
+    let image = choice.parameters.get("image").and_then(Value::as_str);
+    let image = image.filter(|_| choice.declaration.kind == Kind::Kms)?;
+    Some(("plugin".to_owned(), image.to_owned()))
 }
 
 fn unfit(choice: &Choice, version: &semver::Version, release: &Release) -> Diagnostic {

@@ -136,7 +136,7 @@ impl Asker<'_> {
             protocol: plain_text(&port.protocol),
             port: plain_text(&port.port).parse().ok(),
             on: port.on,
-            of: self.addon.key().to_owned(),
+            of: self.addon.title().to_owned(),
         }
     }
 

@@ -1,13 +1,14 @@
 //! `kubernetes.apiServer.encryption`: encryption of objects in etcd.
 
-use firelay_yaml::{Spanned, diagnostic::Diagnostic};
-use serde_json::Map;
+use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
+use serde_json::{Map, Value, json};
 
 use super::{API_SERVER, Settings, document};
 use crate::{
-    plan::{EncryptionPlan, facts::FACTS, report::Report},
+    declaration::Choice,
+    plan::{EncryptionPlan, EncryptionProvider, KmsPlan, facts::FACTS, report::Report},
     profile::KubernetesProfile,
-    spec::Encryption,
+    spec::{BundleKey, Encryption},
 };
 
 const KEY: &str = "kubernetes.apiServer.encryption";
@@ -31,7 +32,50 @@ pub(super) fn resolve(
         path,
         head: document::headed("encryption", Map::new(), profile),
         resources,
+        providers: providers(encryption, report),
     });
+}
+
+/// The keys in the order in which the API server tries them.
+fn providers(encryption: &Encryption, report: &mut Report) -> Vec<EncryptionProvider> {
+    let (choices, _) = encryption.kms();
+    check_names(&choices, report);
+    if let Some(key) = encryption.bundle_key.as_ref().filter(|_| encryption.kms.is_none()) {
+        let finding = Diagnostic::error("FL0538", "`bundleKey` without `kms`").at(key.span);
+        let finding = finding.label("without a key service the bundle's key is the only one");
+        report.push(finding.help("remove it, or name a key service under kms"));
+    }
+    let kms = choices.iter().map(|choice| EncryptionProvider::Kms(kms(choice)));
+    let bundle = [EncryptionProvider::Bundle].into_iter();
+    match encryption.bundle_key.value() {
+        _ if choices.is_empty() => bundle.collect(),
+        None => kms.collect(),
+        Some(BundleKey::Writes) => bundle.chain(kms).collect(),
+        Some(BundleKey::Reads) => kms.chain(bundle).collect(),
+    }
+}
+
+fn kms(choice: &Choice) -> KmsPlan {
+    let text = |name: &str| choice.parameters.get(name).and_then(Value::as_str).map(str::to_owned);
+    let own = choice.declaration.key_parameters.iter();
+    let key: Vec<_> = own.map(|name| choice.parameters.get(name)).collect();
+    KmsPlan {
+        name: text("name").unwrap_or_default(),
+        timeout: text("timeout"),
+        key: json!([choice.declaration.key, key]).to_string(),
+    }
+}
+
+/// The name selects the key that reads an object, and names the socket.
+fn check_names(choices: &[Choice], report: &mut Report) {
+    let names: Vec<_> = choices.iter().map(|choice| choice.parameters.get("name")).collect();
+    for (at, choice) in choices.iter().enumerate() {
+        if names[..at].contains(&names[at]) {
+            let finding = Diagnostic::error("FL0538", "two key services of one name").at(choice.span("name"));
+            let finding = finding.label("the API server does not start");
+            report.push(finding.help("give this one another name: name: NAME"));
+        }
+    }
 }
 
 fn check(resources: &[Spanned<String>], report: &mut Report) {

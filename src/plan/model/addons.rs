@@ -26,6 +26,13 @@ impl AddonPlan {
         &self.choice.declaration.key
     }
 
+    /// Its name in messages: a cluster may have several key services of one kind.
+    pub fn title(&self) -> &str {
+        let own = self.choice.parameters.get("name").and_then(Value::as_str);
+        own.filter(|_| self.choice.declaration.kind == Kind::Kms)
+            .unwrap_or_else(|| self.key())
+    }
+
     pub fn release(&self) -> Option<&Release> {
         self.choice.declaration.releases.get(self.version.as_ref()?)
     }

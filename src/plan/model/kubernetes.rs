@@ -7,11 +7,17 @@ use serde_json::{Map, Value};
 use time::Duration;
 
 use crate::{
+    encoding::sha256_hex,
     plan::Accepted,
     profile::KubernetesProfile,
     secret::Secret,
     spec::{PatchTarget, PatchType, ProxyMode, PullPolicy, TlsVersion},
 };
+
+/// The bundle's key in a record.
+pub const BUNDLE: &str = "bundle";
+/// Digits of a digest that tell the keys of one cluster apart.
+const KEY_DIGEST: usize = 12;
 
 /// `kubernetes`, resolved.
 #[derive(Clone, Debug)]
@@ -78,7 +84,7 @@ pub struct ConfigurationPlan {
     pub content: Map<String, Value>,
 }
 
-/// The encryption of objects in etcd; its key comes from the bundle.
+/// The encryption of objects in etcd.
 #[derive(Clone, Debug)]
 pub struct EncryptionPlan {
     /// Path of the file.
@@ -86,6 +92,62 @@ pub struct EncryptionPlan {
     pub head: Map<String, Value>,
     /// `secrets`, `deployments.apps`, …
     pub resources: Vec<String>,
+    /// The first one writes, and all read.
+    pub providers: Vec<EncryptionProvider>,
+}
+
+/// A key that encrypts objects in etcd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncryptionProvider {
+    /// The bundle's.
+    Bundle,
+    /// That of a key service.
+    Kms(KmsPlan),
+}
+
+/// A key service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KmsPlan {
+    /// Its name, which is stored with each object.
+    pub name: String,
+    /// The time for an answer, as Go writes it.
+    pub timeout: Option<String>,
+    /// The parameters that name its key.
+    pub key: String,
+}
+
+impl KmsPlan {
+    /// The socket of its plugin. The API server's own directory of files is mounted in its pod already, so no pod changes with it.
+    pub fn socket(&self) -> String {
+        format!("/etc/kubernetes/apiserver/kms/{}.sock", self.name)
+    }
+}
+
+impl EncryptionPlan {
+    /// Whether control planes have the bundle's key.
+    pub fn has_bundle_key(&self) -> bool {
+        self.providers.contains(&EncryptionProvider::Bundle)
+    }
+
+    /// The keys as the record of a cluster with key services has them: `bundle`, `aws@DIGEST`. Nothing without key services.
+    pub fn recorded(&self) -> Vec<String> {
+        if self.kms().next().is_none() {
+            return Vec::new();
+        }
+        let entry = |provider: &EncryptionProvider| match provider {
+            EncryptionProvider::Bundle => BUNDLE.to_owned(),
+            EncryptionProvider::Kms(kms) => format!("{}@{}", kms.name, &sha256_hex(&kms.key)[..KEY_DIGEST]),
+        };
+        self.providers.iter().map(entry).collect()
+    }
+
+    /// The key services.
+    pub fn kms(&self) -> impl Iterator<Item = &KmsPlan> {
+        self.providers.iter().filter_map(|provider| match provider {
+            EncryptionProvider::Kms(kms) => Some(kms),
+            EncryptionProvider::Bundle => None,
+        })
+    }
 }
 
 /// A server of audit events.

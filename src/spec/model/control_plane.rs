@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use firelay_yaml::Spanned;
+use firelay_yaml::{Spanned, diagnostic::Diagnostic};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Argument, EnvVar, Volume};
-use crate::secret::Secret;
+use super::{Argument, EnvVar, Kms, Volume};
+use crate::{
+    declaration::{self, Choice},
+    secret::Secret,
+};
 
 /// Declares a struct whose last fields are what every static pod has.
 macro_rules! static_pod {
@@ -52,7 +55,7 @@ static_pod! {
     pub struct ApiServer {
         /// The audit log of requests; none if absent.
         pub audit: Option<Spanned<Audit>>,
-        /// Which objects are encrypted in etcd, with the bundle's key; none if absent.
+        /// Which objects are encrypted in etcd, with the bundle's key or by a key service; none if absent.
         pub encryption: Option<Encryption>,
         /// Admission plugins and their configuration.
         pub admission: Admission,
@@ -122,6 +125,27 @@ pub struct Encryption {
     /// Resources, those of a group with it: `secrets`, `configmaps`, `deployments.apps`, `*.*`; secrets if empty. What was
     /// written before is still read.
     pub resources: Vec<Spanned<String>>,
+    /// Key services (KMS v2), each by a plugin on every control plane: the first one writes, and all read. The bundle's key if absent.
+    pub kms: Option<Kms>,
+    /// Keeps the bundle's key beside `kms` while objects change from one to the other; no control plane has it then if absent.
+    pub bundle_key: Option<Spanned<BundleKey>>,
+}
+
+impl Encryption {
+    /// The key services, with the findings in the form of their parameters.
+    pub fn kms(&self) -> (Vec<Choice>, Vec<Diagnostic>) {
+        declaration::kms(self.kms.as_ref().map(|Kms(fragment)| &fragment.0))
+    }
+}
+
+/// The use of the bundle's key beside key services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BundleKey {
+    /// It encrypts, and key services only read.
+    Writes,
+    /// It only reads what it has encrypted before.
+    Reads,
 }
 
 /// `kubernetes.apiServer.admission`.

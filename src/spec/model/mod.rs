@@ -139,12 +139,17 @@ host_settings!(level! {
 });
 
 impl Spec {
-    /// The network plugin, the add-ons and those that they need, with the findings in the form of their parameters.
+    /// The network plugin, the add-ons and those that they need, and plugins of key services, with the findings in the form of their
+    /// parameters.
     pub fn choices(&self) -> (Vec<Choice>, Vec<Diagnostic>) {
         let (cni, mut findings) = declaration::cni(self.network.cni.as_ref().map(|Cni(fragment)| &fragment.0));
         let (addons, wrong) = declaration::addons(self.addons.as_ref().map(|Addons(fragment)| &fragment.0));
         findings.extend(wrong);
-        (declaration::with_needed(cni, addons), findings)
+        let encryption = self.kubernetes.api_server.encryption.as_ref();
+        let (kms, wrong) = encryption.map(Encryption::kms).unwrap_or_default();
+        findings.extend(wrong);
+        let all = cni.into_iter().chain(addons).chain(kms).collect();
+        (declaration::with_needed(all), findings)
     }
 
     /// The settings of roles, nodes and pools.

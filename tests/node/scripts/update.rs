@@ -475,6 +475,7 @@ impl<'c> Updated<'c> {
             "/var/lib/firelay/rolled-back",
             "/var/lib/firelay/status.json",
             "/usr/local/bin/firelay-rollback",
+            "/usr/local/bin/.firelay-rollback.firelay",
         ];
         let stand_ins = ["curl", "systemctl", "crictl", "sync"].map(|name| format!("/usr/local/bin/{name}"));
         for folder in ["/etc", "/opt", "/usr", "/var"] {

@@ -34,6 +34,17 @@ const MODULES: &str = "/etc/modules-load.d/firelay.conf";
 const KUBELET: &str = "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf";
 const LIB: &str = "/usr/local/lib/firelay";
 
+/// A key service in the configuration of encryption at rest.
+fn ask_key_service(tree: &mut Tampered, socket: &str) {
+    let provider = format!("  - kms: {{ apiVersion: v2, name: x, endpoint: 'unix://{socket}' }}\n  - identity: {{}}");
+    tree.replace(
+        "cp1",
+        "/etc/kubernetes/apiserver/encryption.yaml",
+        "  - identity: {}",
+        &provider,
+    );
+}
+
 pub const CASES: &[Case] = &[
     // The kubelet's DNS.
     Case("FL1043", "another address of the Services", "ha-ubuntu", |tree| {
@@ -454,6 +465,20 @@ pub const CASES: &[Case] = &[
     Case("FL1063", "certificate before its authority", "ha-ubuntu", |tree| {
         lasting(tree, datetime!(2020-01-01 0:00 UTC), Duration::days(3000));
     }),
+    // Key services.
+    Case("FL1064", "key service without a plugin", "hardened", |tree| {
+        ask_key_service(tree, "/etc/kubernetes/apiserver/kms/x.sock");
+    }),
+    Case(
+        "FL1064",
+        "socket that the API server does not mount",
+        "hardened",
+        |tree| {
+            ask_key_service(tree, "/run/kms/x.sock");
+            let pod = "{ apiVersion: v1, kind: Pod, spec: { containers: [{ args: [--listen=/run/kms/x.sock] }], volumes: [{ hostPath: { path: /run/kms } }] } }\n";
+            tree.add("cp1", "/etc/kubernetes/manifests/kms-x.yaml", pod);
+        },
+    ),
     // The kernel.
     Case("FL1049", "no forwarding", "ha-ubuntu", |tree| {
         tree.replace("worker-1", SYSCTL, "net.ipv4.ip_forward = 1", "net.ipv4.ip_forward = 0");

@@ -68,7 +68,7 @@ fn the_server_of_audit_events_is_a_kubeconfig() {
 }
 
 #[test]
-fn what_is_encrypted_has_the_bundles_key() {
+fn what_is_encrypted_has_the_keys_in_their_order() {
     let plan = plan();
     let files = control_plane::files(&plan, plan.founder(), &*KEY).unwrap();
     let encryption: Value = firelay_yaml::parse("encryption", &files.last().unwrap().content).unwrap();
@@ -77,7 +77,12 @@ fn what_is_encrypted_has_the_bundles_key() {
         "kind": "EncryptionConfiguration",
         "resources": [{
             "resources": ["secrets", "configmaps"],
-            "providers": [{ "secretbox": { "keys": [{ "name": "firelay", "secret": "a2V5" }] } }, { "identity": {} }],
+            "providers": [{ "kms": {
+                "apiVersion": "v2",
+                "name": "vault",
+                "endpoint": "unix:///etc/kubernetes/apiserver/kms/vault.sock",
+                "timeout": "5s",
+            } }, { "secretbox": { "keys": [{ "name": "firelay", "secret": "a2V5" }] } }, { "identity": {} }],
         }],
     });
     assert_eq!(encryption, expected);

@@ -23,7 +23,7 @@ fn documents(kind: Kind, key: &str, parameters: &Value) -> Option<Vec<Value>> {
     });
     match kind {
         Kind::Cni => spec["network"] = json!({ "cni": { key: parameters } }),
-        Kind::Addon => spec["addons"] = json!({ key: parameters }),
+        Kind::Addon | Kind::Kms => spec["addons"] = json!({ key: parameters }),
     }
     let (plan, _) = support::plan::try_resolve(&spec.to_string()).ok()?;
     let phases = addons::phases(&plan, &AddonCertificates::new()).ok()?;

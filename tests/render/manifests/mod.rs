@@ -54,7 +54,7 @@ impl Case<'_> {
         let chosen = json!({ &self.declaration.key: self.parameters });
         let (cni, addons) = match self.declaration.kind {
             Kind::Cni => (chosen, json!({})),
-            Kind::Addon => (json!("flannel"), chosen),
+            Kind::Addon | Kind::Kms => (json!("flannel"), chosen),
         };
         let Self {
             version,

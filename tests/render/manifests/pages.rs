@@ -14,7 +14,7 @@ use super::{CASES, PLATFORMS, support};
 fn pages(of: &Declaration) -> Vec<String> {
     let folder = match of.kind {
         Kind::Cni => "docs/network",
-        Kind::Addon => "docs/addons",
+        Kind::Addon | Kind::Kms => "docs/addons",
     };
     let key = Regex::new(&format!(r"\b{}\b", of.key)).unwrap();
     let own = format!("{}.md", of.name);

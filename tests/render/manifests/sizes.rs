@@ -46,7 +46,7 @@ fn text_of(declaration: &Declaration, version: &str) -> Option<String> {
     };
     let base = match declaration.kind {
         Kind::Cni => declaration::all().find(|it| it.name == "none")?,
-        Kind::Addon => declaration::all().find(|it| it.default)?,
+        Kind::Addon | Kind::Kms => declaration::all().find(|it| it.default)?,
     };
     let texts = super::PLATFORMS
         .iter()

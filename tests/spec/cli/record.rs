@@ -328,6 +328,56 @@ fn a_record_that_cannot_be_written_leaves_the_tree() {
     assert!(!desk.at("out/manifest.json").exists());
 }
 
+/// From the bundle's key to a key service, to another key of it, and the steps that are left out.
+#[test]
+fn keys_of_encryption_change_in_steps() {
+    const VAULT: &str = "vault: { address: 'https://vault.example.com', role: cp";
+    let desk = founded("kube-vip");
+    let spec = desk.read("cluster.yaml");
+    let encrypt = |encryption: &str| {
+        let own = format!("kubernetes: {{ version: 1.36.4, apiServer: {{ encryption: {{ {encryption} }} }} }}");
+        desk.write("cluster.yaml", &spec.replace("kubernetes: { version: 1.36.4 }", &own));
+    };
+    let one = format!("{{ {VAULT}, key: a }} }}");
+    let other = format!("{{ {VAULT}, key: b, name: b, healthPort: 8889 }} }}");
+    let moved = format!("{{ {VAULT}, key: b }} }}");
+    let taken = |encryption: &str, arguments: &[&str]| {
+        encrypt(encryption);
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, 0, "{encryption}: {ran:?}");
+    };
+    let left_out = |encryption: &str, message: &str| {
+        encrypt(encryption);
+        refused(&desk, &["render"], &["FL1224", message]);
+        assert_eq!(desk.run(&["plan"]).code, 3, "{encryption}");
+    };
+    let unread = "objects that the bundle's key has encrypted could not be read any more";
+    let unknown = "API servers that run could not read what vault writes";
+    left_out(&format!("kms: [{one}]"), unread);
+    left_out(&format!("bundleKey: reads, kms: [{one}]"), unknown);
+    taken(&format!("bundleKey: writes, kms: [{one}]"), &["render"]);
+    taken(&format!("bundleKey: reads, kms: [{one}]"), &["render"]);
+    left_out(&format!("kms: [{one}]"), unread);
+    taken(&format!("kms: [{one}]"), &["render", "--accept", "FL1224"]);
+    left_out(&format!("kms: [{moved}]"), "key service vault gets another key");
+    left_out(
+        &format!("kms: [{other}]"),
+        "objects that key service vault has encrypted",
+    );
+    left_out(
+        &format!("kms: [{other}, {one}]"),
+        "API servers that run could not read what b writes",
+    );
+    taken(&format!("kms: [{one}, {other}]"), &["render"]);
+    taken(&format!("kms: [{other}, {one}]"), &["render"]);
+    left_out("resources: [secrets]", "objects that key service b has encrypted");
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("encryption:\n- b@") && !record.contains("vault.example.com"),
+        "{record}"
+    );
+}
+
 #[test]
 fn what_a_running_cluster_cannot_take_is_refused() {
     let desk = founded("ha-ubuntu");

@@ -549,6 +549,11 @@ pub const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "docs/kms.md",
+        Empty,
+        &[("vault auth enable cert", Elsewhere), ("kubectl get --raw", Elsewhere)],
+    ),
+    page(
         "docs/verify.md",
         Rendered("ha-ubuntu"),
         &[

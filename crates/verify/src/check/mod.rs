@@ -5,6 +5,7 @@ mod certificates;
 mod configs;
 mod container_runtime;
 mod dns;
+mod encryption;
 mod endpoint;
 mod etcd;
 mod files;
@@ -301,6 +302,12 @@ pub const CHECKS: &[Check] = &[
         codes: &["FL1047"],
         causes: &[Cause::Patches],
         of: Of::Tree(endpoint::check),
+    },
+    Check {
+        proves: "API servers reach the plugin of each key service by a socket of their machine",
+        codes: &["FL1064"],
+        causes: &[Cause::Patches],
+        of: Of::Class(encryption::check),
     },
     Check {
         proves: "firelay's own files and keys belong to root, and nobody else can write them",
