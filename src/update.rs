@@ -375,7 +375,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             .plan
             .updates()
             .map_or_else(String::new, |(_, updates)| updates.undrained.clone()),
-        containerd: late("containerd.service"),
+        restart_runtime: late(&change.plan.runtime.unit()),
         kubelet: late("kubelet.service"),
         flags: lists.contains_key("flags"),
         labels: handlers.contains(&Handler::Label),

@@ -26,7 +26,7 @@ pub enum Handler {
     Drain,
     /// Changes the kubelet's flags that kubeadm has written.
     Flags,
-    /// Restarts the kubelet or containerd, which pods need.
+    /// Restarts the kubelet or the container runtime, which pods need.
     RestartLate(String),
     /// Restarts a static pod.
     Pod(String),

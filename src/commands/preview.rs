@@ -11,7 +11,7 @@ use crate::{
     node::{self, Shared, kubeadm::JoinCredentials},
     patch::{self, Patched},
     pki::{AddonCertificates, NodePki},
-    plan::{NodePlan, Plan},
+    plan::{NodePlan, Plan, RuntimeKind},
     profile::{ContainerdProfile, Profiles},
     secret::Secret,
     secrets::ENCRYPTION_KEY,
@@ -80,11 +80,18 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// The configuration of the plan's containerd.
-pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Arc<ContainerdProfile>, Failure> {
+/// The configuration of the plan's containerd; `None` if CRI-O is in its place.
+pub(super) fn containerd(plan: &Plan, profiles: &Profiles) -> Result<Option<Arc<ContainerdProfile>>, Failure> {
+    if plan.runtime.kind == RuntimeKind::Crio {
+        return Ok(None);
+    }
     let version = &plan.runtime.version;
-    let profile = profiles.containerd(version).cloned();
-    profile.ok_or_else(|| Failure::Io(format!("no profile says how containerd {version} is configured")))
+    match profiles.containerd(version) {
+        Some(profile) => Ok(Some(Arc::clone(profile))),
+        None => Err(Failure::Io(format!(
+            "no profile says how containerd {version} is configured"
+        ))),
+    }
 }
 
 /// The findings about a plan's patches, each of which is applied on every machine that it is for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Error, NodeDirectory, NodeFile, NodeFiles, NodeUser, boot, containerd, control_plane, endpoint,
+    Error, NodeDirectory, NodeFile, NodeFiles, NodeUser, boot, containerd, control_plane, crio, endpoint,
     environment::Validity,
     etcd, firewall, host, interfaces, kernel,
     kubeadm::{self, JoinCredentials},
@@ -31,8 +31,8 @@ pub struct Shared<'a> {
     pub encryption_keys: Vec<(String, Secret<String>)>,
     /// Manifests in the order of applying.
     pub phases: Vec<Phase>,
-    /// How this version of containerd is configured.
-    pub containerd: Arc<ContainerdProfile>,
+    /// How this version of containerd is configured; absent for CRI-O.
+    pub containerd: Option<Arc<ContainerdProfile>>,
     /// The cluster exists: no node is a founder.
     pub founded: bool,
 }
@@ -96,7 +96,10 @@ fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         .iter()
         .filter(|file| among(&file.roles, node.roles));
     files.extend(wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str())));
-    files.extend(containerd::files(plan, node, &shared.containerd)?);
+    files.extend(match &shared.containerd {
+        Some(profile) => containerd::files(plan, node, profile)?,
+        None => crio::files(plan, node)?,
+    });
     files.extend(tools::files(plan, node)?);
     Ok(files)
 }
@@ -171,9 +174,9 @@ pub fn on_one_line(pem: &str) -> String {
 fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     let mut all = vec![boot::unit(plan, node)?];
     all.extend(boot::sync_unit(plan, node)?);
-    all.extend(units::kubelet(node)?);
-    all.extend(units::containerd(node)?);
-    all.extend(units::etcd(node)?);
+    all.extend(units::kubelet(plan, node)?);
+    all.extend(units::runtime(plan, node)?);
+    all.extend(units::etcd(plan, node)?);
     all.extend(units::firewall(plan, node)?);
     all.extend(units::implied(plan, node));
     all.extend(etcd::backup_units(plan, node)?);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     declaration::PhaseName,
     plan::{AddonPlan, ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
-    profile::{ArtifactFormat, DocumentFormat, Selinux},
+    profile::{ArtifactFormat, DocumentFormat, RuntimeService, Selinux},
     spec::{JoinIdentity, ProxyMode},
 };
 
@@ -69,6 +69,8 @@ pub(super) struct Context<'a> {
     /// The document is fetched over the network, perhaps only once.
     served: bool,
     cluster_status: bool,
+    /// The container runtime: the name of its service, and its socket.
+    runtime: &'a RuntimeService,
     /// Archives of images are fetched and imported.
     archives: bool,
     /// CNI plugins that an image with its own binaries must have, as paths.
@@ -253,6 +255,7 @@ fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a>
         manifest: endpoint::manifest(plan, node).unwrap_or_default(),
         vip: vip.map(IpAddr::to_string),
         vip_local: vip.map(proc_form).unwrap_or_default(),
+        runtime: &plan.runtime.service,
         archives: !node.image_archives.is_empty(),
         proxy: host.proxy.is_some(),
         ntp: host.ntp.is_some(),

@@ -146,13 +146,13 @@ fn placement(at: usize, file: &FilePlan) -> String {
     )
 }
 
-/// The drop-in with which containerd finds its way out; `None` without a proxy and on a node without a kubelet.
-pub fn containerd_dropin(node: &NodePlan) -> Result<Option<(String, Text)>, Error> {
+/// The drop-in with which the container runtime finds its way out; `None` without a proxy and on a node without a kubelet.
+pub fn runtime_dropin(node: &NodePlan) -> Result<Option<(String, Text)>, Error> {
     if node.host.proxy.is_none() || !node.roles.kubernetes() {
         return Ok(None);
     }
     let name = "90-firelay-proxy.conf";
-    let text = render::text(node, name, "host/containerd-proxy.conf.j2", &())?;
+    let text = render::text(node, name, "host/runtime-proxy.conf.j2", &())?;
     Ok(Some((name.to_owned(), text)))
 }
 

@@ -11,6 +11,7 @@ mod steps;
 pub mod boot;
 pub mod containerd;
 pub mod control_plane;
+pub mod crio;
 pub mod endpoint;
 pub mod etcd;
 mod firewall;

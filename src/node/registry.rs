@@ -128,8 +128,10 @@ fn capability_name(capability: MirrorCapability) -> &'static str {
 
 /// `Authorization` of HTTP basic authentication (RFC 7617).
 fn basic(auth: &RegistryAuth) -> String {
-    format!(
-        "Basic {}",
-        base64(format!("{}:{}", auth.username.value, auth.password.expose()))
-    )
+    format!("Basic {}", user(auth))
+}
+
+/// User and password as that scheme encodes them.
+pub(super) fn user(auth: &RegistryAuth) -> String {
+    base64(format!("{}:{}", auth.username.value, auth.password.expose()))
 }

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Error, NodeFile, kubeadm::CRI_SOCKET, render};
+use super::{Error, NodeFile, render};
 use crate::plan::{NodePlan, Plan};
 
 /// `/etc/crictl.yaml`. The image endpoint is the runtime's when it is not named.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Crictl {
-    runtime_endpoint: &'static str,
+    runtime_endpoint: String,
     /// Seconds; crictl's own 2 are too few for a pull.
     timeout: u32,
 }
@@ -22,7 +22,7 @@ struct Nerdctl<'a> {
 
 /// `/etc/crictl.yaml` and, where nerdctl is installed, `/etc/nerdctl/nerdctl.toml`.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
-    let mut files = vec![crictl(node)?];
+    let mut files = vec![crictl(plan, node)?];
     if plan.runtime.nerdctl {
         let context = Nerdctl {
             snapshotter: &plan.runtime.snapshotter,
@@ -38,10 +38,10 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     Ok(files)
 }
 
-fn crictl(node: &NodePlan) -> Result<NodeFile, Error> {
+fn crictl(plan: &Plan, node: &NodePlan) -> Result<NodeFile, Error> {
     let path = "/etc/crictl.yaml";
     let content = firelay_yaml::emit(&Crictl {
-        runtime_endpoint: CRI_SOCKET,
+        runtime_endpoint: plan.runtime.endpoint(),
         timeout: 30,
     })
     .map_err(|source| Error::Yaml {

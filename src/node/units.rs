@@ -16,35 +16,32 @@ const SANDBOX: &str = "90-firelay-sandbox.conf";
 #[derive(Serialize)]
 struct Context<'a> {
     bin_dir: &'a str,
+    /// The container runtime's unit.
+    runtime: String,
 }
 
 /// `kubelet.service`, with kubeadm's drop-in `10-kubeadm.conf`; `None` on a node without a kubelet.
-pub fn kubelet(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+pub fn kubelet(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     if !node.roles.kubernetes() {
         return Ok(None);
     }
-    let mut unit = unit(node, "kubelet.service")?;
+    let mut unit = unit(plan, node, "kubelet.service")?;
     let name = "10-kubeadm.conf";
-    let dropin = render::text(
-        node,
-        name,
-        "units/kubelet-10-kubeadm.conf.j2",
-        &Context { bin_dir: &node.bin_dir },
-    )?;
+    let dropin = render::text(node, name, "units/kubelet-10-kubeadm.conf.j2", &context(plan, node))?;
     unit.dropins.push((name.to_owned(), dropin));
     Ok(Some(unit))
 }
 
-/// `containerd.service`; `None` on a node without a kubelet. Where the image has containerd and its own unit, only a
-/// drop-in if there is one, else `None`.
-pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+/// `containerd.service` or `crio.service`; `None` on a node without a kubelet. Where the image has the runtime and its own
+/// unit, only a drop-in if there is one, else `None`.
+pub fn runtime(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     let ours = node.roles.kubernetes() && !node.preinstalled;
-    let name = "containerd.service";
-    let unit = ours.then(|| unit(node, name)).transpose()?;
-    Ok(match host::containerd_dropin(node)? {
+    let name = plan.runtime.unit();
+    let unit = ours.then(|| unit(plan, node, &name)).transpose()?;
+    Ok(match host::runtime_dropin(node)? {
         Some(dropin) => {
             let mut unit = unit.unwrap_or_else(|| NodeUnit {
-                name: name.to_owned(),
+                name,
                 content: "".into(),
                 enabled: false,
                 dropins: Vec::new(),
@@ -59,14 +56,14 @@ pub fn containerd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
 /// `etcd.service` of an external member; `None` on other nodes.
 ///
 /// Its start job lasts until the cluster has a leader: start it with `--no-block`.
-pub fn etcd(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
-    node.roles.etcd.then(|| unit(node, "etcd.service")).transpose()
+pub fn etcd(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+    node.roles.etcd.then(|| unit(plan, node, "etcd.service")).transpose()
 }
 
 /// The unit of the metadata firewall, where there is one.
 pub fn firewall(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     let wanted = !plan.kept_from_pods(node).is_empty();
-    wanted.then(|| unit(node, firewall::UNIT)).transpose()
+    wanted.then(|| unit(plan, node, firewall::UNIT)).transpose()
 }
 
 /// Units that plugins and add-ons need.
@@ -108,13 +105,15 @@ pub fn sandbox(plan: &Plan, node: &NodePlan, units: &mut [NodeUnit]) -> Result<(
     Ok(())
 }
 
-fn unit(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
-    let content = render::text(
-        node,
-        name,
-        &format!("units/{name}.j2"),
-        &Context { bin_dir: &node.bin_dir },
-    )?;
+fn context<'a>(plan: &Plan, node: &'a NodePlan) -> Context<'a> {
+    Context {
+        bin_dir: &node.bin_dir,
+        runtime: plan.runtime.unit(),
+    }
+}
+
+fn unit(plan: &Plan, node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
+    let content = render::text(node, name, &format!("units/{name}.j2"), &context(plan, node))?;
     Ok(NodeUnit {
         name: name.to_owned(),
         content,

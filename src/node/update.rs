@@ -64,8 +64,8 @@ pub struct UpdateSteps {
     pub drain: bool,
     /// The label of pods that stay, as one of them may run the script; or nothing.
     pub undrained: String,
-    /// containerd restarts.
-    pub containerd: bool,
+    /// The container runtime restarts.
+    pub restart_runtime: bool,
     /// The kubelet restarts.
     pub kubelet: bool,
     /// Flags of the kubelet change.
@@ -88,7 +88,7 @@ impl UpdateSteps {
         // kubeadm may write another configuration of the kubelet.
         let late = self.kubeadm
             || self.late
-            || self.containerd
+            || self.restart_runtime
             || self.kubelet
             || self.flags
             || self.labels

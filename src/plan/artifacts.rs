@@ -42,17 +42,20 @@ impl Versions<'_> {
 pub(super) struct Store<'a> {
     spec: &'a Spec,
     catalog: &'a Catalog,
+    /// The container runtime's name in the catalog.
+    runtime: &'a str,
     versions: Versions<'a>,
     /// Machines of one kind fetch the same, and its mistakes are reported once.
-    known: BTreeMap<(String, Arch, [bool; 3]), Vec<ArtifactPlan>>,
+    known: BTreeMap<(String, Arch, [bool; 4]), Vec<ArtifactPlan>>,
 }
 
 impl<'a> Store<'a> {
     /// Checks `artifacts` as a whole.
-    pub(super) fn new(spec: &'a Spec, profiles: &'a Profiles, versions: Versions<'a>) -> Self {
+    pub(super) fn new(spec: &'a Spec, profiles: &'a Profiles, versions: Versions<'a>, runtime: &'a str) -> Self {
         Self {
             spec,
             catalog: &profiles.catalog,
+            runtime,
             versions,
             known: BTreeMap::new(),
         }
@@ -78,15 +81,22 @@ impl<'a> Store<'a> {
             .clone()
     }
 
-    /// The artifacts of a machine, in the order of the catalog.
-    pub(super) fn of(&mut self, roles: RoleSet, os: &OsProfile, arch: Arch, report: &mut Report) -> Vec<ArtifactPlan> {
+    /// The artifacts of a machine, in the order of the catalog. `archives` is whether it imports archives of images.
+    pub(super) fn of(
+        &mut self,
+        roles: RoleSet,
+        os: &OsProfile,
+        arch: Arch,
+        archives: bool,
+        report: &mut Report,
+    ) -> Vec<ArtifactPlan> {
         if self.preinstalled() {
             return Vec::new();
         }
         let kind = (
             os.name.clone(),
             arch,
-            [roles.kubernetes(), roles.control_plane, roles.etcd],
+            [roles.kubernetes(), roles.control_plane, roles.etcd, archives],
         );
         if let Some(known) = self.known.get(&kind) {
             return known.clone();
@@ -96,7 +106,8 @@ impl<'a> Store<'a> {
             .catalog
             .artifacts
             .iter()
-            .filter(|(name, artifact)| self.needed(name, artifact.scope, roles))
+            .filter(|(_, artifact)| artifact.runtime.as_deref().is_none_or(|own| own == self.runtime))
+            .filter(|(name, artifact)| self.needed(name, artifact.scope, roles, archives))
             .filter_map(|(name, artifact)| {
                 let directory = match artifact.target {
                     ArtifactTarget::Bin => &bin_dir,
@@ -115,11 +126,12 @@ impl<'a> Store<'a> {
         report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))
     }
 
-    fn needed(&self, name: &str, scope: ArtifactScope, roles: RoleSet) -> bool {
+    fn needed(&self, name: &str, scope: ArtifactScope, roles: RoleSet, archives: bool) -> bool {
         match scope {
             ArtifactScope::Kubernetes => roles.kubernetes(),
             ArtifactScope::ControlPlane => roles.control_plane,
             ArtifactScope::Etcd => roles.etcd || (roles.control_plane && self.needs_etcdctl()),
+            ArtifactScope::ImageArchives => archives,
             ArtifactScope::OnRequest => roles.kubernetes() && self.requested().contains(name),
         }
     }
@@ -132,7 +144,7 @@ impl<'a> Store<'a> {
 
     /// Artifacts that the spec asks for by a setting.
     fn requested(&self) -> BTreeSet<&'static str> {
-        [("nerdctl", self.spec.runtime.nerdctl)]
+        [("nerdctl", *self.spec.runtime.nerdctl)]
             .into_iter()
             .filter(|(_, asked)| *asked)
             .map(|(name, _)| name)

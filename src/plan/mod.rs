@@ -79,3 +79,4 @@ pub use names::is_cluster_name;
 pub use patches::{Scope, ScopedPatch};
 pub use release::end_of_life;
 pub use resolve::resolve;
+pub use runtime::{Location, location};

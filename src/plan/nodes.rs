@@ -199,6 +199,7 @@ impl Nodes<'_> {
             .host
             .replaced(|level| level.interfaces, |interface| &interface.name);
         let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.assigned, report);
+        let image_archives = artifacts::image_archives(&settings.image_archives, roles, arch);
         let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
         let template = NodePlan {
             name: String::new(),
@@ -220,9 +221,9 @@ impl Nodes<'_> {
                 .iter()
                 .map(|arg| (arg.name.value.clone(), arg.value.value.clone()))
                 .collect(),
-            image_archives: artifacts::image_archives(&settings.image_archives, roles, arch),
+            artifacts: self.store.of(roles, os, arch, !image_archives.is_empty(), report),
+            image_archives,
             preinstalled: self.store.preinstalled(),
-            artifacts: self.store.of(roles, os, arch, report),
             bin_dir,
             interfaces: Vec::new(),
             host,

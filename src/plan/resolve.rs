@@ -87,7 +87,8 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     }
     let kubernetes = kubernetes::resolve(spec, &release, &images, report);
     let versions = versions(spec, &release, report);
-    let containerd = versions.components.get("containerd").cloned();
+    let service = runtime::service(spec, profiles);
+    let chosen = versions.components.get(service.name.as_str()).cloned();
     let external = groups.iter().any(|group| group.roles.etcd);
     let etcd = versions
         .components
@@ -96,8 +97,8 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     if let Some(etcd) = &etcd {
         conflicts::check_etcd(spec, etcd, &release, report);
     }
-    let runtime = containerd.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
-    let store = Store::new(spec, profiles, versions);
+    let runtime = chosen.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
+    let store = Store::new(spec, profiles, versions, &service.name);
     let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
     let tunnel = tunnel::tunnel(&addons);
     let mut nodes = Nodes {
@@ -182,10 +183,12 @@ fn kubelets(groups: &[NodeGroup<'_>]) -> usize {
         .sum()
 }
 
-/// The versions that belong to Kubernetes: the profile's, of which the spec may set three.
+/// The versions that belong to Kubernetes: the profile's, of which the spec may set four.
 fn versions<'a>(spec: &Spec, release: &'a Release, report: &mut Report) -> Versions<'a> {
+    let crio = spec.runtime.crio.as_ref().and_then(|crio| crio.version.clone());
     let chosen = [
         ("containerd", &spec.runtime.version),
+        ("crio", &crio),
         ("runc", &spec.runtime.runc_version),
         ("etcd", &spec.etcd.version),
     ];

@@ -1,4 +1,6 @@
-//! `runtime`: containerd, its registries and handlers.
+//! `runtime`: containerd or CRI-O, its registries and handlers.
+
+mod crio;
 
 use std::collections::BTreeSet;
 
@@ -9,14 +11,16 @@ use firelay_yaml::{
 use semver::Version;
 
 use super::{
-    RuntimePlan, artifacts, host,
+    RuntimeKind, RuntimePlan, artifacts, host,
     images::Images,
     kubernetes, names,
     release::{self, Release},
     report::Report,
 };
+pub use crio::{Location, location};
+
 use crate::{
-    profile::Profiles,
+    profile::{Profiles, RuntimeService},
     spec::{Mirror, OciRuntime, Registry, Runtime, Spec},
 };
 
@@ -39,30 +43,51 @@ pub(super) fn version(
     Some((report.take(release::version(text, &example))?, text.span))
 }
 
-/// `runtime`, checked and resolved, for a version of containerd.
+/// The program that runs containers.
+pub(super) fn kind(spec: &Spec) -> RuntimeKind {
+    match spec.runtime.crio {
+        Some(_) => RuntimeKind::Crio,
+        None => RuntimeKind::Containerd,
+    }
+}
+
+/// Its service.
+pub(super) fn service<'p>(spec: &Spec, profiles: &'p Profiles) -> &'p RuntimeService {
+    match kind(spec) {
+        RuntimeKind::Containerd => &profiles.containerd.service,
+        RuntimeKind::Crio => &profiles.crio.service,
+    }
+}
+
+/// `runtime`, checked and resolved, for a version of the container runtime.
 pub(super) fn resolve(
     spec: &Spec,
     profiles: &Profiles,
     release: &Release,
-    containerd: &(Version, Span),
+    chosen: &(Version, Span),
     images: &mut Images,
     report: &mut Report,
 ) -> RuntimePlan {
     let runtime = &spec.runtime;
-    let (version, span) = containerd;
-    check_version(version, *span, profiles, release, report);
+    let (version, span) = chosen;
+    match kind(spec) {
+        RuntimeKind::Containerd => check_version(version, *span, profiles, release, report),
+        RuntimeKind::Crio => crio::check_version(version, *span, profiles, release, report),
+    }
     report.each(&runtime.sandbox_image, artifacts::check_image);
     let sandbox = runtime
         .sandbox_image
         .value()
         .unwrap_or_else(|| kubernetes::sandbox_image(spec, release));
     RuntimePlan {
+        kind: kind(spec),
+        service: service(spec, profiles).clone(),
         version: version.clone(),
         sandbox_image: images.name(&sandbox),
         snapshotter: runtime.snapshotter.value().unwrap_or_else(|| "overlayfs".to_owned()),
         registries: runtime.registries.clone(),
         runtimes: runtime.runtimes.clone(),
-        nerdctl: runtime.nerdctl,
+        nerdctl: *runtime.nerdctl,
     }
 }
 
@@ -85,6 +110,7 @@ fn check_version(version: &Version, span: Span, profiles: &Profiles, release: &R
 
 /// Checks what needs no Kubernetes version.
 pub(super) fn check(runtime: &Runtime, report: &mut Report) {
+    crio::check(runtime, report);
     let mut seen = BTreeSet::new();
     for registry in &runtime.registries {
         check_registry(registry, report);

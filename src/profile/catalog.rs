@@ -37,6 +37,8 @@ pub enum ArtifactScope {
     ControlPlane,
     /// External etcd members.
     Etcd,
+    /// Nodes that import archives of images.
+    ImageArchives,
     /// Nodes whose spec asks for it.
     OnRequest,
 }
@@ -61,6 +63,8 @@ pub struct Artifact {
     pub target: ArtifactTarget,
     /// The machines that need it.
     pub scope: ArtifactScope,
+    /// The container runtime of these machines; any if absent.
+    pub runtime: Option<String>,
     /// Digest by version and architecture.
     pub releases: BTreeMap<Version, BTreeMap<Arch, String>>,
     /// Where the digests of a release were read, and when; firelay's own are in comments.

@@ -121,6 +121,11 @@ impl KubernetesProfile {
         self.containerd.matches(version)
     }
 
+    /// Whether the kubelet works with this CRI-O, whose minors are Kubernetes' own (README.md of cri-o/cri-o).
+    pub fn accepts_crio(&self, version: &Version) -> bool {
+        format!("{}.{}", version.major, version.minor) == self.minor
+    }
+
     /// Whether kubeadm and the API server work with this etcd.
     pub fn accepts_etcd(&self, version: &Version) -> bool {
         self.etcd.matches(version)

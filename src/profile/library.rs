@@ -37,7 +37,7 @@ const FOLDERS: [(&str, &str); 4] = [
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
-const SINGLE: [&str; 10] = [
+const SINGLE: [&str; 11] = [
     "catalog.yaml",
     "endpoint.yaml",
     "etcd.yaml",
@@ -46,6 +46,7 @@ const SINGLE: [&str; 10] = [
     "kinds.yaml",
     "objects.yaml",
     "runtime/containerd.yaml",
+    "runtime/crio.yaml",
     "time-zones.yaml",
     "units.yaml",
 ];

@@ -8,7 +8,6 @@
 mod catalog;
 mod check;
 pub mod checksums;
-mod containerd;
 mod endpoint;
 mod etcd;
 mod feature_gates;
@@ -18,6 +17,7 @@ mod library;
 mod objects;
 mod os;
 mod platform;
+mod runtime;
 mod security;
 mod store;
 mod time_zones;
@@ -38,7 +38,6 @@ use firelay_yaml::{
 };
 
 pub use catalog::*;
-pub use containerd::*;
 pub use endpoint::*;
 pub use etcd::*;
 pub use feature_gates::*;
@@ -48,6 +47,7 @@ pub use library::{Library, Resolved, SHIPPED};
 pub use objects::*;
 pub use os::*;
 pub use platform::*;
+pub use runtime::*;
 pub use security::*;
 pub use store::*;
 pub use time_zones::*;
@@ -92,6 +92,7 @@ pub struct Profiles {
     pub security: BTreeMap<String, Arc<SecurityProfile>>,
     /// containerd by ranges of versions.
     pub containerd: ContainerdReleases,
+    pub crio: Arc<CrioProfile>,
     /// Binaries with their locations and digests.
     pub catalog: Arc<Catalog>,
     /// Providers that route the endpoint's name to an API server.
@@ -121,6 +122,7 @@ impl Profiles {
             kubernetes: by_name("kubernetes", |profile: &KubernetesProfile| &profile.minor)?,
             security: by_name("security", |profile: &SecurityProfile| &profile.name)?,
             containerd: one("runtime/containerd.yaml")?,
+            crio: Arc::new(one("runtime/crio.yaml")?),
             catalog: Arc::new(one("catalog.yaml")?),
             endpoint: Arc::new(one("endpoint.yaml")?),
             etcd: Arc::new(one("etcd.yaml")?),
@@ -158,6 +160,7 @@ impl Profiles {
             ),
             ("security", _) => drop(self.security.insert(name, checked(profile, source, Check::security)?)),
             (_, "catalog") => self.catalog = checked(profile, source, Check::catalog)?,
+            (_, "crio") => self.crio = Arc::new(profile.decode(source)?),
             (_, "endpoint") => self.endpoint = checked(profile, source, Check::endpoint)?,
             (_, "etcd") => self.etcd = Arc::new(profile.decode(source)?),
             (_, "feature-gates") => self.feature_gates = Arc::new(profile.decode(source)?),
@@ -207,6 +210,7 @@ impl Profiles {
             ("platform", _) => drop(profiles.platform.insert(name, Arc::new(read(tree)?))),
             ("kubernetes", _) => drop(profiles.kubernetes.insert(name, Arc::new(read(tree)?))),
             ("runtime", "containerd") => profiles.containerd = read(tree)?,
+            ("runtime", "crio") => profiles.crio = Arc::new(read(tree)?),
             ("", "catalog") => profiles.catalog = Arc::new(read(tree)?),
             ("", "endpoint") => profiles.endpoint = Arc::new(read(tree)?),
             ("", "etcd") => profiles.etcd = Arc::new(read(tree)?),

@@ -19,7 +19,7 @@ pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check
 use crate::{
     encoding::{base64, unhex},
     node::{self, NodeFile},
-    plan::{EncryptionPlan, NodePlan, Plan},
+    plan::{EncryptionPlan, NodePlan, Plan, RuntimeKind},
     secrets::{Authority, Bundle, Derivation},
     tree::{self, Generation, Manifest, ManifestFile, Role},
 };
@@ -79,8 +79,12 @@ pub struct Record {
     pub kubernetes: Version,
     /// Version of etcd in the documents.
     pub etcd: Version,
-    /// Version of containerd in the documents.
-    pub containerd: Version,
+    /// Version of containerd in the documents; absent with CRI-O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containerd: Option<Version>,
+    /// Version of CRI-O in the documents; absent with containerd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crio: Option<Version>,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
@@ -198,6 +202,7 @@ impl Record {
 
     /// The record of a plan, without machines.
     pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
+        let runtime = |kind| (plan.runtime.kind == kind).then(|| plan.runtime.version.clone());
         Self {
             api_version: Self::API_VERSION.to_owned(),
             kind: Self::KIND.to_owned(),
@@ -206,7 +211,8 @@ impl Record {
             founded_at: None,
             kubernetes: plan.kubernetes.version.clone(),
             etcd: plan.etcd.version.clone(),
-            containerd: plan.runtime.version.clone(),
+            containerd: runtime(RuntimeKind::Containerd),
+            crio: runtime(RuntimeKind::Crio),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
             encryption: plan

@@ -393,7 +393,7 @@ fn every_finding_is_a_result_of_sarif() {
 #[test]
 fn messages_are_lower_case_without_a_full_stop() {
     for finding in cases().iter().flat_map(|path| run(path).1) {
-        let proper = ["Kubernetes", "KubeletConfiguration", "KubeProxyConfiguration"];
+        let proper = ["CRI-O", "Kubernetes", "KubeletConfiguration", "KubeProxyConfiguration"];
         let first = finding.message.chars().next().unwrap();
         assert!(
             !first.is_uppercase() || proper.iter().any(|name| finding.message.starts_with(name)),

@@ -43,6 +43,11 @@ fn every_digest_is_a_lower_case_sha256_for_both_architectures() {
     }
 }
 
+/// CRI-O's bundle for 1.37, whose digest nobody's table has: a spec that asks for it is refused with FL0303.
+fn is_undigested(minor: &str, name: &str) -> bool {
+    (minor, name) == ("1.37", "crio")
+}
+
 #[test]
 fn every_version_that_a_minor_names_is_in_the_catalog() {
     let profiles = profiles();
@@ -56,7 +61,11 @@ fn every_version_that_a_minor_names_is_in_the_catalog() {
                 assert_eq!(profiles.kubernetes(version).unwrap().minor, *minor);
             }
         }
-        for (name, version) in &profile.components {
+        let listed = profile
+            .components
+            .iter()
+            .filter(|(name, _)| !is_undigested(minor, name));
+        for (name, version) in listed {
             assert!(
                 profiles.catalog.artifacts[name].releases.contains_key(version),
                 "{minor}: {name} {version}"
@@ -227,7 +236,10 @@ fn urls_and_members_are_filled_in() {
         .values()
         .filter(|it| it.scope == ArtifactScope::Kubernetes)
         .count();
-    assert_eq!(tools, 6, "kubelet, kubeadm, containerd, runc, crictl, cni-plugins");
+    assert_eq!(
+        tools, 7,
+        "kubelet, kubeadm, containerd, runc, crio, crictl, cni-plugins"
+    );
 }
 
 #[test]

@@ -129,16 +129,48 @@ pub(super) fn ranges(list: &str) -> Vec<IpNet> {
     list.split(',').filter_map(|range| range.trim().parse().ok()).collect()
 }
 
-/// containerd's configuration.
-pub(super) const CONTAINERD: &str = "/etc/containerd/config.toml";
+/// A container runtime with its configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Runtime {
+    pub(super) name: &'static str,
+    pub(super) config: &'static str,
+    /// Its own default.
+    pub(super) socket: &'static str,
+    /// Where the configuration has another one.
+    pub(super) listens: &'static str,
+}
 
-/// Keys of the sandbox image in it: containerd 2 (`config_path` version 3) and containerd 1 (version 2).
-const SANDBOX: [&str; 2] = ["sandbox", "sandbox_image"];
+/// `DefaultAddress` in containerd's defaults package.
+const CONTAINERD: Runtime = Runtime {
+    name: "containerd",
+    config: "/etc/containerd/config.toml",
+    socket: "/run/containerd/containerd.sock",
+    listens: "/grpc/address",
+};
+
+/// docs/crio.conf.5.md of CRI-O.
+pub(super) const CRIO: Runtime = Runtime {
+    name: "CRI-O",
+    config: "/etc/crio/crio.conf.d/90-firelay.conf",
+    socket: "/var/run/crio/crio.sock",
+    listens: "/crio/api/listen",
+};
+
+/// The container runtime of a machine.
+pub(super) fn runtime(machine: &Machine) -> &'static Runtime {
+    match machine.root.has(CRIO.config) {
+        true => &CRIO,
+        false => &CONTAINERD,
+    }
+}
+
+/// Keys of the sandbox image: containerd 2 (`config_path` version 3), containerd 1 (version 2), and CRI-O.
+const SANDBOX: [&str; 3] = ["sandbox", "sandbox_image", "pause_image"];
 
 /// The image of a machine's sandboxes.
 pub(super) fn sandbox(machine: &Machine) -> Option<String> {
     let mut pairs = machine
-        .text(CONTAINERD)?
+        .text(runtime(machine).config)?
         .lines()
         .filter_map(|line| line.split_once('='));
     let (_, image) = pairs.find(|(key, _)| SANDBOX.contains(&key.trim()))?;

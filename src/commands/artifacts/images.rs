@@ -44,7 +44,7 @@ pub(super) struct Image {
     /// Upstream's name; absent for what firelay only passes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) upstream: Option<String>,
-    /// Files that name it, `kubeadm` and `containerd`.
+    /// Files that name it, `kubeadm`, and `containerd` or `crio`.
     by: BTreeSet<String>,
 }
 
@@ -159,7 +159,7 @@ pub(super) fn fetched(plan: &Plan) -> Vec<String> {
     urls.collect()
 }
 
-/// The images that kubeadm, containerd and the files of all machines name, in the order of their names.
+/// The images that kubeadm, the container runtime and the files of all machines name, in the order of their names.
 pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
     let plan = &project.plan;
     let preview = Preview::new(plan, &project.profiles, FAKE_SECRETS[0])?;
@@ -169,7 +169,7 @@ pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
         by.entry(image.clone()).or_default().insert("kubeadm".to_owned());
     }
     let sandbox = plan.runtime.sandbox_image.clone();
-    by.entry(sandbox).or_default().insert("containerd".to_owned());
+    by.entry(sandbox).or_default().insert(plan.runtime.service.name.clone());
     upstream.extend(
         plan.images
             .named()

@@ -150,7 +150,7 @@ fn profile_files(plan: &Plan, node: &NodePlan) -> Vec<String> {
         format!("os/{}.yaml", node.os.name),
         format!("platform/{}.yaml", node.platform.name),
         format!("kubernetes/{}.yaml", plan.kubernetes.profile.minor),
-        "runtime/containerd.yaml".to_owned(),
+        format!("runtime/{}.yaml", plan.runtime.service.name),
         "endpoint.yaml".to_owned(),
         "etcd.yaml".to_owned(),
         "catalog.yaml".to_owned(),

@@ -15,7 +15,6 @@ use time::Duration;
 pub use init::{init, init_of_node};
 pub use join::{JoinCredentials, join};
 pub use patches::{PATCHES_DIRECTORY, patches};
-pub(super) use registration::CRI_SOCKET;
 
 use crate::plan::{NodePlan, Plan};
 

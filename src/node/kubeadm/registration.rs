@@ -9,9 +9,6 @@ use crate::{
     spec::{PullPolicy, TaintEffect},
 };
 
-/// containerd's socket. kubeadm would look for it, and refuses to choose when it finds a second runtime.
-pub(in crate::node) const CRI_SOCKET: &str = "unix:///run/containerd/containerd.sock";
-
 /// `NodeRegistrationOptions`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +16,8 @@ pub(super) struct NodeRegistration<'a> {
     /// Absent in a pool: kubeadm uses the host name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    cri_socket: &'static str,
+    /// kubeadm would look for it, and refuses to choose when it finds a second runtime.
+    cri_socket: String,
     /// Always a list: kubeadm taints a control plane when it is null.
     taints: Vec<Taint<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +59,7 @@ impl<'a> NodeRegistration<'a> {
             .collect();
         Self {
             name: (!node.pool).then_some(node.name.as_str()),
-            cri_socket: CRI_SOCKET,
+            cri_socket: plan.runtime.endpoint(),
             taints: node.taints.iter().map(Taint::from).collect(),
             kubelet_extra_args: arguments(own, &node.kubelet_args),
             ignore_preflight_errors: expected.iter().copied().chain(ignored).collect(),

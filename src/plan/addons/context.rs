@@ -35,6 +35,11 @@ pub fn context(plan: &Plan) -> Value {
             "needed": proxy.is_none(),
         },
         "cluster": cluster(plan),
+        "runtime": {
+            "name": plan.runtime.service.name,
+            "socket": plan.runtime.service.socket,
+            "directory": plan.runtime.service.socket.rsplit_once('/').map(|(directory, _)| directory),
+        },
         "platform": platforms,
         "caKeys": plan.pki.ca_keys,
         "unrenewedLast": plan.pki.unrenewed_last,

@@ -3,13 +3,22 @@
 use semver::Version;
 
 use crate::{
-    profile::ArtifactFormat,
+    profile::{ArtifactFormat, RuntimeService},
     spec::{OciRuntime, Registry},
 };
 
-/// containerd, resolved.
+/// The program that runs containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeKind {
+    Containerd,
+    Crio,
+}
+
+/// The container runtime, resolved.
 #[derive(Clone, Debug)]
 pub struct RuntimePlan {
+    pub kind: RuntimeKind,
+    pub service: RuntimeService,
     pub version: Version,
     /// Sandbox image, rewritten already.
     pub sandbox_image: String,
@@ -18,6 +27,18 @@ pub struct RuntimePlan {
     pub registries: Vec<Registry>,
     pub runtimes: Vec<OciRuntime>,
     pub nerdctl: bool,
+}
+
+impl RuntimePlan {
+    /// The socket as kubeadm and crictl name it.
+    pub fn endpoint(&self) -> String {
+        format!("unix://{}", self.service.socket)
+    }
+
+    /// `containerd.service`.
+    pub fn unit(&self) -> String {
+        format!("{}.service", self.service.name)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
-//! `runtime`: containerd, its registries and further OCI runtimes.
+//! `runtime`: containerd or CRI-O, its registries and further OCI runtimes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use firelay_yaml::Spanned;
 
-/// `runtime`: containerd.
+/// `runtime`: containerd, or CRI-O in its place.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Runtime {
+    /// CRI-O in the place of containerd.
+    pub crio: Option<Spanned<Crio>>,
     /// containerd's version; the Kubernetes profile's if absent.
     pub version: Option<Spanned<String>>,
     /// runc's version; the Kubernetes profile's if absent.
@@ -22,10 +24,18 @@ pub struct Runtime {
     /// Further OCI runtimes besides runc.
     pub runtimes: Vec<OciRuntime>,
     /// nerdctl on every node.
-    pub nerdctl: bool,
+    pub nerdctl: Spanned<bool>,
 }
 
-/// One registry, as containerd's `certs.d/HOST/hosts.toml` has it.
+/// CRI-O. Its bundle brings crun and runc.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Crio {
+    /// Its version, of Kubernetes' minor; the Kubernetes profile's if absent.
+    pub version: Option<Spanned<String>>,
+}
+
+/// One registry, as containerd's `certs.d/HOST/hosts.toml` or CRI-O's `registries.conf.d` has it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Registry {
@@ -49,7 +59,7 @@ pub struct Mirror {
     pub capabilities: Vec<Spanned<MirrorCapability>>,
     /// PEM of the CA that signed the mirror's certificate.
     pub ca: Option<Spanned<String>>,
-    /// The certificate by which containerd is known to the mirror.
+    /// The certificate by which the container runtime is known to the mirror.
     pub client: Option<RegistryClient>,
     /// No verification of the mirror's certificate.
     #[serde(default)]

@@ -217,3 +217,71 @@ fn an_import_goes_on_at_the_archive_that_failed() {
     let cache = "/var/lib/firelay/cache";
     assert_eq!(imported, format!("{cache}/aaa\n{cache}/bbb\n{cache}/bbb\n"));
 }
+
+/// skopeo and its archive are real; the storage is a directory below the machine's root.
+#[test]
+fn crio_has_the_images_of_an_archive_by_all_their_names() {
+    let machine = Machine::of("crio", "cp1");
+    let root = machine.root().display().to_string();
+    for name in ["systemctl", "crictl"] {
+        machine.program(name, "#!/bin/bash\n");
+    }
+    let step = "/usr/local/lib/firelay/steps/30-runtime";
+    let text = machine.read(step);
+    let (before, rest) = text.split_once("containers-storage:[").unwrap();
+    let (_, after) = rest.split_once(']').unwrap();
+    let own = format!("{before}containers-storage:[vfs@{root}/store+{root}/run/store]{after}");
+    let policy = machine.at("/etc/crio/policy.json").display().to_string();
+    machine.write(
+        step,
+        0o755,
+        &own.replace(" /etc/crio/policy.json", &format!(" {policy}")),
+    );
+    machine.write("/etc/firelay/images", 0o644, "aaa http://x/a\nbbb http://x/b\n");
+    let names = [
+        "registry.k8s.io/pause:3.10.2",
+        "registry.example.com:5000/a/b:v1",
+        "busybox:1",
+    ];
+    machine.write("/var/lib/firelay/cache/aaa", 0o644, "");
+    fs::write(machine.at("/var/lib/firelay/cache/aaa"), images(&names)).unwrap();
+    fs::write(machine.at("/var/lib/firelay/cache/bbb"), archive("bin")).unwrap();
+    let said = failed(&machine.step("30-runtime"));
+    assert!(said.contains("this archive has no manifest.json"), "{said}");
+    assert!(!machine.exists("/var/lib/firelay/cache/aaa") && machine.exists("/var/lib/firelay/cache/bbb"));
+    let listed = machine.read("/store/vfs-images/images.json");
+    for name in [
+        "registry.k8s.io/pause:3.10.2",
+        "registry.example.com:5000/a/b:v1",
+        "docker.io/library/busybox:1",
+    ] {
+        assert!(listed.contains(name), "{listed}");
+    }
+}
+
+/// An archive of one image with several names, as `docker save` writes it.
+fn images(names: &[&str]) -> Vec<u8> {
+    let script = "
+import hashlib, io, json, sys, tarfile
+def add(archive, name, data):
+    info = tarfile.TarInfo(name); info.size = len(data); archive.addfile(info, io.BytesIO(data))
+def tar(files):
+    out = io.BytesIO(); archive = tarfile.open(fileobj=out, mode='w')
+    for name, data in files: add(archive, name, data)
+    archive.close(); return out.getvalue()
+layer = tar([('hello', b'hi')])
+digest = hashlib.sha256(layer).hexdigest()
+config = json.dumps({'architecture': 'amd64', 'os': 'linux', 'config': {}, 'rootfs': {'type': 'layers', 'diff_ids': ['sha256:' + digest]}}).encode()
+name = hashlib.sha256(config).hexdigest() + '.json'
+manifest = json.dumps([{'Config': name, 'RepoTags': sys.argv[1:], 'Layers': [digest + '.tar']}]).encode()
+sys.stdout.buffer.write(tar([(name, config), (digest + '.tar', layer), ('manifest.json', manifest)]))
+";
+    let output = Command::new("python3")
+        .arg("-c")
+        .arg(script)
+        .args(names)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    output.stdout
+}

@@ -57,7 +57,7 @@ const CASES: &[(&[&str], &str, &str)] = &[
     (
         &["FL1019"],
         "Wants=network-online.target containerd.service\n",
-        "Wants=crio.service\n",
+        "Wants=absent.service\n",
     ),
     (
         &["FL1027"],

@@ -43,7 +43,7 @@ fn broken() -> Tampered {
     tree.replace("cp1", "/etc/firelay/kubeadm/init.yaml", "10.96.0.0/12", "10.112.0.0/12");
     tree.edit("cp3", |config| config["hostname"] = serde_json::json!({"name": "cp3"}));
     let unit = "/etc/systemd/system/kubelet.service";
-    tree.replace("worker-2", unit, "containerd.service", "crio.service");
+    tree.replace("worker-2", unit, "containerd.service", "absent.service");
     tree.edit_file("worker-3", "/usr/local/lib/firelay/steps/30-runtime", |text| {
         format!("{text}fi\n")
     });

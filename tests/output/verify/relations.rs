@@ -23,6 +23,7 @@ const ENV: &str = "/etc/firelay/node.env";
 const INIT: &str = "/etc/firelay/kubeadm/init.yaml";
 const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 const LIST: &str = "/etc/firelay/artifacts";
+const CRIO: &str = "/etc/crio/crio.conf.d/90-firelay.conf";
 const CONTAINERD: &str = "/etc/containerd/config.toml";
 const FLANNEL: &str = "/etc/firelay/addons/20-cni/flannel.yaml";
 const BINDING: &str = "/etc/firelay/addons/30-core/apiserver-kubelet-client.yaml";
@@ -108,6 +109,25 @@ pub const CASES: &[Case] = &[
     }),
     Case("FL1044", "directory into which CNI plugins go", "ha-ubuntu", |tree| {
         tree.replace("worker-1", LIST, "/opt/cni/bin", "/opt/cni/plugins");
+    }),
+    Case("FL1044", "socket of CRI-O", "crio", |tree| {
+        tree.edit_file("w1", CRIO, |text| {
+            format!("{text}[crio.api]\nlisten = \"/run/own.sock\"\n")
+        });
+    }),
+    Case("FL1044", "socket of a node with CRI-O", "crio", |tree| {
+        tree.replace("w1", JOIN, "/var/run/crio/crio.sock", "/run/containerd/containerd.sock");
+    }),
+    Case("FL1044", "cgroup driver of CRI-O", "crio", |tree| {
+        tree.replace(
+            "w1",
+            CRIO,
+            "cgroup_manager = \"systemd\"",
+            "cgroup_manager = \"cgroupfs\"",
+        );
+    }),
+    Case("FL1044", "directory of CNI plugins of CRI-O", "crio", |tree| {
+        tree.replace("w1", CRIO, "/opt/cni/bin", "/usr/lib/cni");
     }),
     // Ranges and addresses.
     Case("FL1045", "pods of kubeadm", "ha-ubuntu", |tree| {

@@ -4,6 +4,7 @@
 mod cluster;
 mod containerd;
 mod control_plane;
+mod crio;
 mod etcd;
 mod files;
 mod kubeadm;

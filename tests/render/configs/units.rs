@@ -9,7 +9,7 @@ use firelay::{
 };
 
 use super::{
-    cluster::{ETCD, WORKER, node},
+    cluster::{ETCD, WORKER, node, plan, profiles},
     support,
 };
 
@@ -17,7 +17,7 @@ use super::{
 fn stubs(dir: &Path) -> String {
     let bin = dir.join("bin 100%");
     fs::create_dir(&bin).unwrap();
-    for name in ["kubelet", "containerd", "etcd"] {
+    for name in ["kubelet", "containerd", "crio", "etcd"] {
         fs::write(bin.join(name), "#!/bin/sh\n").unwrap();
         fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -45,10 +45,13 @@ fn systemd_accepts_every_unit() {
         bin_dir,
         ..node("e", ETCD, "10.0.0.2")
     };
+    let mut crio = plan();
+    crio.runtime.service = profiles().crio.service.clone();
     let all = [
-        units::kubelet(&kubernetes),
-        units::containerd(&kubernetes),
-        units::etcd(&etcd),
+        units::runtime(&crio, &kubernetes),
+        units::kubelet(&plan(), &kubernetes),
+        units::runtime(&plan(), &kubernetes),
+        units::etcd(&plan(), &etcd),
     ];
     for unit in all.map(|unit| unit.unwrap().unwrap()) {
         assert!(!unit.enabled);
@@ -71,7 +74,9 @@ fn systemd_accepts_every_unit() {
 /// A package's drop-in of the same name starts /usr/bin/kubelet; firelay's must override it.
 #[test]
 fn the_kubelet_drop_in_hides_a_packages() {
-    let kubelet = units::kubelet(&node("w", WORKER, "10.0.0.1")).unwrap().unwrap();
+    let kubelet = units::kubelet(&plan(), &node("w", WORKER, "10.0.0.1"))
+        .unwrap()
+        .unwrap();
     assert!(!kubelet.content.contains("ExecStart="));
     let (name, content) = &kubelet.dropins[0];
     assert_eq!(name, "10-kubeadm.conf");
@@ -82,16 +87,16 @@ fn the_kubelet_drop_in_hides_a_packages() {
 fn units_are_only_where_they_belong() {
     let worker = node("w", WORKER, "10.0.0.1");
     let member = node("e", ETCD, "10.0.0.2");
-    assert!(units::etcd(&worker).unwrap().is_none());
-    assert!(units::kubelet(&member).unwrap().is_none());
-    assert!(units::containerd(&member).unwrap().is_none());
+    assert!(units::etcd(&plan(), &worker).unwrap().is_none());
+    assert!(units::kubelet(&plan(), &member).unwrap().is_none());
+    assert!(units::runtime(&plan(), &member).unwrap().is_none());
     let image = NodePlan {
         preinstalled: true,
         bin_dir: "/usr/bin".into(),
         ..worker
     };
-    assert!(units::containerd(&image).unwrap().is_none());
-    assert!(units::kubelet(&image).unwrap().is_some());
+    assert!(units::runtime(&plan(), &image).unwrap().is_none());
+    assert!(units::kubelet(&plan(), &image).unwrap().is_some());
     let proxy = ProxyPlan {
         http: None,
         https: Some(Secret::new("http://someone:hunter2@proxy:3128".to_owned())),
@@ -105,7 +110,7 @@ fn units_are_only_where_they_belong() {
         host: host.into(),
         ..image
     };
-    let unit = units::containerd(&proxied).unwrap().unwrap();
+    let unit = units::runtime(&plan(), &proxied).unwrap().unwrap();
     assert_eq!(
         (&*unit.content, unit.enabled, unit.dropins.len()),
         ("", false, 1),

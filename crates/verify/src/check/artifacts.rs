@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Known;
 use crate::{
     Finding, Machine, Tree,
-    cluster::{CONTAINERD, sandbox},
+    cluster::{runtime, sandbox},
     embedded,
 };
 
@@ -164,16 +164,17 @@ impl Line<'_> {
 /// All machines have the same sandbox image, of the tag that their Kubernetes names.
 fn of_sandbox(machine: &Machine, known: &Known<'_>) -> Option<Finding> {
     let (own, usual) = (sandbox(machine)?, known.cluster.sandbox.as_ref()?);
-    let document = machine.document_of(CONTAINERD);
+    let config = runtime(machine).config;
+    let document = machine.document_of(config);
     if own != *usual {
         let message = format!("the sandbox image is {own}, on the other machines it is {usual}");
-        return Some(Finding::error("FL1062", document, message).at(CONTAINERD));
+        return Some(Finding::error("FL1062", document, message).at(config));
     }
     let (minor, _) = known.cluster.version.rsplit_once('.')?;
     let tag = SANDBOXES.get(minor)?;
     let (_, told) = own.rsplit_once("/pause:")?;
     (told.split('@').next() != Some(*tag)).then(|| {
         let message = format!("the sandbox image is {own}, Kubernetes {minor} names pause:{tag}");
-        Finding::warning("FL1062", document, message).at(CONTAINERD)
+        Finding::warning("FL1062", document, message).at(config)
     })
 }

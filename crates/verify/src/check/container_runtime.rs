@@ -1,13 +1,13 @@
-//! containerd's configuration, compared with the settings of the kubelet, kubeadm and crictl.
+//! The container runtime's configuration, compared with the settings of the kubelet, kubeadm and crictl.
 
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
 use super::{Known, artifacts, kubeadm};
-use crate::{Finding, Level, Machine, cluster::CONTAINERD};
-
-/// containerd's own default (`DefaultAddress` in its defaults package).
-const SOCKET: &str = "/run/containerd/containerd.sock";
+use crate::{
+    Finding, Level, Machine,
+    cluster::{CRIO, Runtime, runtime},
+};
 
 /// The configuration of crictl.
 const CRICTL: &str = "/etc/crictl.yaml";
@@ -22,15 +22,19 @@ const DRIVER: &str = "systemd";
 /// CRI).
 const TELLING: u64 = 3;
 
-/// All settings that concern containerd.
+/// All settings that concern the container runtime.
 pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
-    let config = machine.text(CONTAINERD).and_then(table);
-    let mut findings = socket(machine, config.as_ref());
-    if let Some(config) = &config {
-        findings.extend(driver(machine, config, known));
-        findings.extend(registries(machine, config));
-        findings.extend(plugins(machine, config));
+    let own = runtime(machine);
+    let config = machine.text(own.config).and_then(table);
+    let mut findings = socket(machine, own, config.as_ref());
+    let Some(config) = &config else { return findings };
+    if *own == CRIO {
+        findings.extend(cgroup_manager(machine, config, known));
+    } else {
+        findings.extend(driver(machine, own, config, known));
+        findings.extend(registries(machine, own, config));
     }
+    findings.extend(plugins(machine, own, config));
     findings
 }
 
@@ -71,11 +75,11 @@ fn settings<'a>(config: &'a Value, pointer: &'a str) -> impl Iterator<Item = &'a
         .filter_map(move |plugin| plugin.pointer(pointer))
 }
 
-/// The kubelet, kubeadm and crictl use containerd's socket.
-fn socket(machine: &Machine, config: Option<&Value>) -> Vec<Finding> {
+/// The kubelet, kubeadm and crictl use the container runtime's socket.
+fn socket(machine: &Machine, own: &Runtime, config: Option<&Value>) -> Vec<Finding> {
     let listens = config
-        .and_then(|config| config.pointer("/grpc/address")?.as_str())
-        .unwrap_or(SOCKET);
+        .and_then(|config| config.pointer(own.listens)?.as_str())
+        .unwrap_or(own.socket);
     let registrations = kubeadm::configs(machine);
     let registrations = registrations.flat_map(|config| {
         let told = ["/nodeRegistration/criSocket", "/containerRuntimeEndpoint"].into_iter();
@@ -95,14 +99,17 @@ fn socket(machine: &Machine, config: Option<&Value>) -> Vec<Finding> {
         .filter(|(_, told, _)| told.trim_start_matches("unix://") != listens);
     other
         .map(|(path, told, level)| {
-            let message = format!("it asks the container runtime at {told}, containerd listens at {listens}");
+            let message = format!(
+                "it asks the container runtime at {told}, {} listens at {listens}",
+                own.name
+            );
             finding(machine, path, level, message)
         })
         .collect()
 }
 
 /// With two drivers systemd and the kubelet each write the cgroups of pods, or no pod starts.
-fn driver(machine: &Machine, config: &Value, known: &Known<'_>) -> Vec<Finding> {
+fn driver(machine: &Machine, own: &Runtime, config: &Value, known: &Known<'_>) -> Vec<Finding> {
     let told = kubeadm::kubelet_field(machine, known.tree, "cgroupDriver").and_then(Value::as_str);
     let by_systemd = told.unwrap_or(DRIVER) == DRIVER;
     let is_telling = config
@@ -127,30 +134,44 @@ fn driver(machine: &Machine, config: &Value, known: &Known<'_>) -> Vec<Finding> 
                 "SystemdCgroup of {name} and the kubelet's cgroupDriver {} are not the same driver",
                 told.unwrap_or(DRIVER)
             );
-            finding(machine, CONTAINERD, level, message)
+            finding(machine, own.config, level, message)
         })
         .collect()
 }
 
+/// CRI-O of every minor that is written tells the kubelet its driver, which follows it.
+fn cgroup_manager(machine: &Machine, config: &Value, known: &Known<'_>) -> Option<Finding> {
+    let told = kubeadm::kubelet_field(machine, known.tree, "cgroupDriver").and_then(Value::as_str);
+    let told = told.unwrap_or(DRIVER);
+    let own = config.pointer("/crio/runtime/cgroup_manager").and_then(Value::as_str);
+    let own = own.unwrap_or(DRIVER);
+    (own != told).then(|| {
+        let message = format!("cgroup_manager {own} and the kubelet's cgroupDriver {told} are not the same driver");
+        finding(machine, CRIO.config, Level::Warning, message)
+    })
+}
+
 /// Mirrors in the document must be in containerd's directory.
-fn registries(machine: &Machine, config: &Value) -> Option<Finding> {
+fn registries(machine: &Machine, own: &Runtime, config: &Value) -> Option<Finding> {
     machine.root.below(REGISTRIES).next()?;
     let mut read = settings(config, "/registry/config_path").filter_map(Value::as_str);
     let is_read = read.any(|directories| directories.split(':').any(|directory| directory == REGISTRIES));
     (!is_read).then(|| {
         let message = format!("config_path does not name {REGISTRIES}, where the document lays registries");
-        finding(machine, CONTAINERD, Level::Error, message)
+        finding(machine, own.config, Level::Error, message)
     })
 }
 
-/// CNI plugins have to be where containerd looks.
-fn plugins(machine: &Machine, config: &Value) -> Option<Finding> {
+/// CNI plugins have to be where the container runtime looks.
+fn plugins(machine: &Machine, own: &Runtime, config: &Value) -> Option<Finding> {
     let fetched = artifacts::directory(machine, "cni-plugins")?;
     let one = settings(config, "/cni/bin_dir").filter_map(Value::as_str);
     let more = settings(config, "/cni/bin_dirs").filter_map(Value::as_array).flatten();
+    let crio = config.pointer("/crio/network/plugin_dirs").and_then(Value::as_array);
+    let more = more.chain(crio.into_iter().flatten());
     let mut read = one.chain(more.filter_map(Value::as_str));
     (!read.any(|directory| directory.trim_end_matches('/') == fetched)).then(|| {
-        let message = format!("CNI plugins are fetched to {fetched}, where containerd does not look");
-        finding(machine, CONTAINERD, Level::Error, message)
+        let message = format!("CNI plugins are fetched to {fetched}, where {} does not look", own.name);
+        finding(machine, own.config, Level::Error, message)
     })
 }

@@ -220,7 +220,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Class(references::check),
     },
     Check {
-        proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version, and containerd's is TOML",
+        proves: "configuration of kubeadm, kubelet, kube-proxy, API server and scheduler has fields and values of its API version, and the container runtime's is TOML",
         codes: &["FL1024", "FL1025", "FL1026"],
         causes: &[Cause::Patches, Cause::Files],
         of: Of::Class(configs::check),
@@ -280,7 +280,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Tree(dns::check),
     },
     Check {
-        proves: "the kubelet, kubeadm and crictl ask containerd where it listens, by one cgroup driver, and it finds plugins and registries",
+        proves: "the kubelet, kubeadm and crictl ask the container runtime where it listens, by one cgroup driver, and it finds plugins and registries",
         codes: &["FL1044"],
         causes: &[Cause::Patches, Cause::Files],
         of: Of::Class(container_runtime::check),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     Known,
-    unit_facts::{FACTS, Order},
+    unit_facts::{FACTS, Order, holds},
     units::{UNITS, has_unit},
 };
 use crate::{
@@ -92,8 +92,15 @@ impl<'a> Sequence<'a> {
 
     /// Two units in the order that the machine needs.
     fn kept(&self, order: &Order) -> Option<Finding> {
-        let Order { unit, after } = order;
-        let is_there = self.machine.root.has(&path_of(unit)) && has_unit(self.machine, after);
+        let Order {
+            unit,
+            after,
+            with,
+            unless,
+        } = order;
+        let is_there = self.machine.root.has(&path_of(unit))
+            && has_unit(self.machine, after)
+            && holds(self.machine, with.as_ref(), unless.as_ref());
         if !is_there || self.way(after, unit).is_some() {
             return None;
         }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::embedded;
+use crate::{Machine, embedded};
 
 /// The facts about firelay's units.
 #[derive(Debug, Deserialize)]
@@ -49,6 +49,10 @@ pub(super) struct Begin {
 pub(super) struct Started {
     pub(super) unit: String,
     pub(super) step: String,
+    /// A file without which the machine has no such unit.
+    pub(super) with: Option<String>,
+    /// A file with which it has none.
+    pub(super) unless: Option<String>,
 }
 
 /// A unit that starts after another.
@@ -57,6 +61,15 @@ pub(super) struct Started {
 pub(super) struct Order {
     pub(super) unit: String,
     pub(super) after: String,
+    /// As of units that steps start.
+    pub(super) with: Option<String>,
+    pub(super) unless: Option<String>,
+}
+
+/// Whether a row holds for a machine, by the files that it has.
+pub(super) fn holds(machine: &Machine, with: Option<&String>, unless: Option<&String>) -> bool {
+    let has = |file: &String| machine.root.has(file);
+    with.is_none_or(has) && !unless.is_some_and(has)
 }
 
 pub(super) static FACTS: LazyLock<Facts> =

@@ -1,6 +1,9 @@
 //! Programs, files and other units that units name, and the start of the chain.
 
-use super::{Known, unit_facts::FACTS};
+use super::{
+    Known,
+    unit_facts::{FACTS, holds},
+};
 use crate::{
     Finding, Format, Machine, What,
     provided::{PROVIDED, has_step},
@@ -190,7 +193,9 @@ fn beginning(machine: &Machine) -> Vec<Finding> {
     let begin = FACTS.begin.iter();
     let begin = begin.filter(|begin| begin.with.as_ref().is_none_or(|file| machine.root.has(file)));
     let units: Vec<_> = begin.map(|begin| begin.unit.as_str()).collect();
-    let steps = FACTS.steps.iter().filter(|started| has_step(machine, &started.step));
+    let steps = FACTS.steps.iter().filter(|started| {
+        has_step(machine, &started.step) && holds(machine, started.with.as_ref(), started.unless.as_ref())
+    });
     let steps = steps.filter(|started| machine.masked.contains(&started.unit));
     let masked = steps.map(|started| (started.unit.as_str(), "a step starts it, and the document masks it"));
     let idle = units.iter().enumerate().filter_map(|(number, unit)| {

@@ -60,7 +60,8 @@ fn without_files(chain: &Chain<'_>) -> impl Iterator<Item = Finding> {
     rules.flat_map(move |rule| {
         let works = rule.needs.iter().filter(|work| {
             let has = |file: &String| PROVIDED.has(chain.machine, file);
-            work.beside.as_ref().is_none_or(has) && !has(&work.file)
+            let is_needed = work.beside.as_ref().is_none_or(has) && !work.unless.as_ref().is_some_and(has);
+            is_needed && !has(&work.file)
         });
         works.map(move |work| {
             let message = format!("step {} works by {}, which nothing puts there", rule.name(), work.file);

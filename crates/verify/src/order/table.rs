@@ -61,6 +61,7 @@ pub struct Required {
 pub struct NeededFile {
     pub file: String,
     pub beside: Option<String>,
+    pub unless: Option<String>,
 }
 
 /// A script that is no step.

@@ -8,8 +8,12 @@ use crate::{Config, Finding, Machine, provided::PROVIDED};
 /// Objects for the API server, which judges them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
 
-/// containerd's own configuration and that of its registries.
-const CONTAINERD: &str = "/etc/containerd/";
+/// Configuration in TOML of containerd and CRI-O, with that of their registries: folders, and endings of names.
+const TOML: [(&str, &str); 3] = [
+    ("/etc/containerd/", ".toml"),
+    ("/etc/crio/crio.conf.d/", ".conf"),
+    ("/etc/containers/registries.conf.d/", ".conf"),
+];
 
 /// The documents of a file as far as they are YAML, and why others are not.
 #[derive(Debug, Default)]
@@ -56,12 +60,12 @@ fn documents(path: &str, text: &str) -> Documents {
     documents
 }
 
-/// containerd ignores the mirrors of an invalid hosts.toml. Lines are not shown, since they may contain a password.
+/// containerd ignores the mirrors of an invalid hosts.toml, and CRI-O does not start with an invalid file. Lines are not shown, since they may contain a password.
 fn no_toml(machine: &Machine) -> Vec<Finding> {
-    let files = machine
-        .root
-        .below(CONTAINERD)
-        .filter(|(path, _)| path.ends_with(".toml"));
+    let files = TOML.iter().flat_map(|(folder, ending)| {
+        let files = machine.root.below(folder);
+        files.filter(move |(path, _)| path.ends_with(ending))
+    });
     let wrong = files.filter_map(|(path, _)| {
         let text = machine.text(path)?;
         let why = toml::de::DeTable::parse(text).err()?;

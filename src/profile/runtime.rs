@@ -1,9 +1,19 @@
-//! containerd releases, and their configuration formats.
+//! Container runtimes: their services, containerd's configuration formats, and CRI-O's releases.
 
 use std::sync::Arc;
 
 use semver::{Version, VersionReq};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+/// The service of a container runtime, as the machine's other programs know it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RuntimeService {
+    /// Its unit without `.service`, which is its name in the catalog as well.
+    pub name: String,
+    /// Path of its socket.
+    pub socket: String,
+}
 
 /// Properties of a range of containerd versions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -19,6 +29,7 @@ pub struct ContainerdProfile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContainerdReleases {
+    pub service: RuntimeService,
     /// Ranges that do not overlap.
     pub releases: Vec<Arc<ContainerdProfile>>,
 }
@@ -28,4 +39,13 @@ impl ContainerdReleases {
     pub fn of(&self, version: &Version) -> Option<&Arc<ContainerdProfile>> {
         self.releases.iter().find(|release| release.versions.matches(version))
     }
+}
+
+/// `profiles/runtime/crio.yaml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CrioProfile {
+    pub service: RuntimeService,
+    /// Versions whose configuration firelay writes.
+    pub versions: VersionReq,
 }
