@@ -16,7 +16,6 @@ mod delivery;
 mod duration;
 mod endpoint;
 mod etcd;
-mod etcd_backup;
 mod extra_outputs;
 mod facts;
 mod fields;

@@ -7,7 +7,7 @@ use firelay_yaml::diagnostic::Diagnostic;
 use super::{
     Plan, Requirements, access, addons, addresses,
     artifacts::{self, Store, Versions},
-    conflicts, delivery, endpoint, etcd, etcd_backup, extra_outputs, host,
+    conflicts, delivery, endpoint, etcd, extra_outputs, host,
     images::{self, Images},
     interfaces, kubelet, kubernetes,
     machines::{self, NodeGroup},
@@ -99,7 +99,10 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     }
     let runtime = chosen.map(|version| runtime::resolve(spec, profiles, &release, &version, &mut images, report));
     let store = Store::new(spec, profiles, versions, &service.name);
-    let etcd_data = etcd.as_ref().map_or(etcd::DATA_DIR, |etcd| &etcd.data_dir).to_owned();
+    let etcd_data = etcd
+        .as_ref()
+        .map_or(etcd::directory::DATA, |etcd| &etcd.data_dir)
+        .to_owned();
     let tunnel = tunnel::tunnel(&addons);
     let mut nodes = Nodes {
         spec,
@@ -121,7 +124,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     let mut nodes = machines;
     endpoint::check_platforms(spec, &nodes, report);
     if let Some(etcd) = &etcd {
-        etcd_backup::check_identity(spec, etcd, &nodes, report);
+        etcd::backup::check_identity(spec, etcd, &nodes, report);
     }
     conflicts::check_pods(spec, &nodes, report);
     if let Some(endpoint) = &endpoint {

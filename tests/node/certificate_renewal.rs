@@ -216,7 +216,11 @@ fn the_units_and_the_script_are_well_formed() {
     let machine = Machine::new(MONTHLY, &["10.0.0.11"]);
     let mut shellcheck = Command::new("shellcheck");
     succeed(shellcheck.arg(machine.at("renew")), "shellcheck");
-    let context = json!({ "p": { "calendar": MONTHLY, "delay": 10 }, "cluster": { "controlPlanes": [{}, {}, {}] } });
+    let context = json!({
+        "p": { "calendar": MONTHLY, "delay": 10 },
+        "cluster": { "controlPlanes": [{}, {}, {}] },
+        "runtime": { "name": "containerd" },
+    });
     let directory = machine.at("units");
     fs::create_dir(&directory).unwrap();
     for unit in ["service", "timer"] {

@@ -4,10 +4,8 @@ use firelay_yaml::{OptionalKey, Spanned, diagnostic::Diagnostic};
 use time::Duration;
 
 use super::{
-    EtcdBackupPlan, EtcdPlan, NodePlan, S3Plan, artifacts, delivery, duration,
-    etcd::{DATA_DIR, unfit},
-    names,
-    report::Report,
+    super::{EtcdBackupPlan, EtcdPlan, NodePlan, S3Plan, artifacts, delivery, duration, names, report::Report},
+    directory,
 };
 use crate::{
     profile::{Place, Store},
@@ -62,12 +60,12 @@ fn check_directory(to: &Spanned<String>, etcd: &Etcd, report: &mut Report) {
     }
     let finding = Diagnostic::error("FL0542", "not a directory for etcd's backups").at(to.span);
     let (parts, path) = names::shortest(to);
-    let data = etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned());
+    let data = etcd.data_dir.value().unwrap_or_else(|| directory::DATA.to_owned());
     let help =
         "give it a directory of its own, such as /var/backups/etcd, or one of a file system that is mounted there";
     if format!("{path}/").starts_with(&format!("{}/", data.trim_end_matches('/'))) {
         report.push(finding.label("etcd's data is here, and a reset deletes it").help(help));
-    } else if let Some(why) = unfit(&path, &parts) {
+    } else if let Some(why) = directory::unfit(&path, &parts) {
         report.push(finding.label(why).help(help));
     }
 }
@@ -151,7 +149,7 @@ fn check_endpoint(endpoint: &Spanned<String>, report: &mut Report) {
 }
 
 /// Reports members that have neither an access key nor an instance's role.
-pub(super) fn check_identity(spec: &Spec, etcd: &EtcdPlan, nodes: &[NodePlan], report: &mut Report) {
+pub(in crate::plan) fn check_identity(spec: &Spec, etcd: &EtcdPlan, nodes: &[NodePlan], report: &mut Report) {
     let backup = etcd.backup.as_ref().and_then(|backup| backup.s3.as_ref());
     let (Some(s3), Some(to)) = (backup, spec.etcd.backup.as_ref().and_then(|backup| backup.to.as_ref())) else {
         return;

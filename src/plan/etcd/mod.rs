@@ -1,5 +1,8 @@
 //! `etcd`: stacked on the control planes, or on machines of its own.
 
+pub(super) mod backup;
+pub(super) mod directory;
+
 use firelay_yaml::{
     Minor, OptionalKey, Spanned,
     diagnostic::{Diagnostic, Span},
@@ -7,26 +10,18 @@ use firelay_yaml::{
 use semver::Version;
 
 use super::{
-    EtcdPlan, artifacts, component, control_plane, etcd_backup, facts::FACTS, images::Images, names, release::Release,
-    report::Report, reserved::RESERVED,
+    EtcdPlan, artifacts, component, control_plane, images::Images, names, release::Release, report::Report,
+    reserved::RESERVED,
 };
 use crate::{
     profile::Profiles,
     spec::{Etcd, Spec, Tls},
 };
 
-/// kubeadm's own directory for stacked members.
-pub(super) const DATA_DIR: &str = "/var/lib/etcd";
-
 /// etcd's own figures in milliseconds (`server/embed/config.go`).
 const HEARTBEAT: u32 = 100;
 const ELECTION: u32 = 1000;
 const LONGEST_ELECTION: u32 = 50_000;
-
-/// Directories at the top that a reboot empties, or that hold no files at all.
-const VOLATILE: &[&str] = &["dev", "proc", "run", "sys", "tmp"];
-/// Directories at the top of which nothing is free.
-const SYSTEM: &[&str] = &["bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr"];
 
 /// `etcd`, checked and resolved, for the version of external members.
 pub(super) fn resolve(
@@ -41,7 +36,7 @@ pub(super) fn resolve(
     let etcd = &spec.etcd;
     check_timing(etcd, report);
     check_idle(etcd, external, report);
-    report.each(&etcd.data_dir, check_data_dir);
+    report.each(&etcd.data_dir, directory::check);
     report.each(&etcd.image_repository, artifacts::check_image);
     let minor = if external {
         Some(Minor::of(version))
@@ -52,7 +47,7 @@ pub(super) fn resolve(
     EtcdPlan {
         external,
         version: version.clone(),
-        data_dir: etcd.data_dir.value().unwrap_or_else(|| DATA_DIR.to_owned()),
+        data_dir: etcd.data_dir.value().unwrap_or_else(|| directory::DATA.to_owned()),
         own_args: profiles.etcd.member_arguments(version, &extra_args),
         extra_args,
         extra_envs: component::environment(&etcd.extra_envs, report),
@@ -63,10 +58,7 @@ pub(super) fn resolve(
         image_tag: etcd.image_tag.value(),
         server_cert_sans: names::sans(&etcd.server_cert_sans, report),
         peer_cert_sans: names::sans(&etcd.peer_cert_sans, report),
-        backup: etcd
-            .backup
-            .as_ref()
-            .map(|backup| etcd_backup::resolve(etcd, backup, report)),
+        backup: etcd.backup.as_ref().map(|backup| backup::resolve(etcd, backup, report)),
     }
 }
 
@@ -78,35 +70,6 @@ fn image_minor(etcd: &Etcd, release: &Release) -> Option<Minor> {
         .map_or(&release.profile.etcd_image, |tag| &tag.value);
     let version = tag.split('-').next().unwrap_or_default().trim_start_matches('v');
     Version::parse(version).ok().as_ref().map(Minor::of)
-}
-
-/// A directory of its own: it gets etcd's owner and mode, and a failed try empties it.
-fn check_data_dir(dir: &Spanned<String>, report: &mut Report) {
-    artifacts::check_path(dir, report);
-    if !names::is_absolute_path(dir) {
-        return;
-    }
-    let (parts, path) = names::shortest(dir);
-    let finding = Diagnostic::error("FL0313", "not a directory for etcd's data").at(dir.span);
-    if let Some(why) = unfit(&path, &parts) {
-        let help = "give it a directory of its own that outlives a reboot, such as /var/lib/etcd";
-        report.push(finding.label(why).help(help));
-    } else if path != dir.as_str() {
-        let finding = finding.label("the same path in more characters");
-        report.push(finding.help(format!("write {path}")));
-    }
-}
-
-/// Why a directory cannot be etcd's.
-pub(super) fn unfit(path: &str, parts: &[&str]) -> Option<String> {
-    match parts.first() {
-        Some(top) if VOLATILE.contains(top) => Some(format!("/{top} is empty after a reboot")),
-        Some(top) if SYSTEM.contains(top) => Some(format!("/{top} belongs to the system")),
-        None => Some("this is the whole file system".to_owned()),
-        _ if FACTS.not_for_etcd.contains(path) => Some("others keep their files here".to_owned()),
-        _ if parts.len() < 2 => Some("a directory at the top may hold what others left there".to_owned()),
-        _ => None,
-    }
 }
 
 /// The tuning as flags, then the user's own, which win because etcd takes the last.
