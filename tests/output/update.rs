@@ -14,6 +14,10 @@ const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", 
 const KMS: &str = "kubernetes.apiServer.encryption.kms=[{azure: {vault: prod, key: etcd, keyVersion: 5cdf48ea6bb9456ebf637e1130b7751a, \
                    tenantId: 11111111-2222-3333-4444-555555555555}}]";
 
+/// Snapshots in a bucket, with an access key.
+const BUCKET: &str =
+    "etcd.backup={to: 's3://snapshots/prod', s3: {region: eu-central-1, accessKey: {id: prod, secret: secret}}}";
+
 #[test]
 fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
     let mut paths = BTreeSet::new();
@@ -35,7 +39,7 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
             "render",
             "--new-secrets",
             "--set",
-            "etcd.backup={}",
+            BUCKET,
             "--set",
             KMS,
             "--set",
