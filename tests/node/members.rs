@@ -388,6 +388,7 @@ rm -r "$1/var/backups/etcd"
 sed -i s/command-timeout=10s/command-timeout=3s/ "$1/usr/local/bin/firelay-recover"
 refuses "is not in s3://backups/far" recover "$1" "s3://backups/near/$name" --yes
 refuses "404 NoSuchKey" recover "$1" s3://backups/far/etcd-etcd9-20260101T000000Z.db --yes
+[ -z "$(ls "$1/var/backups/etcd")" ]
 [ -d "$1/var/lib/etcd/member" ]
 recover "$1" "s3://backups/far/$name" --yes
 echo "animal $(get "$1" 1 animal)"
