@@ -39,7 +39,7 @@ pub(super) fn take_own(
     arguments.retain(|argument| {
         let text = |key: &str| argument[key].as_str().unwrap_or_default();
         let path = format!("kubernetes.{component}.extraArgs.{}", text("name"));
-        match judge((component, text("name")), text("value"), network) {
+        match compare((component, text("name")), text("value"), network) {
             Verdict::Carried => true,
             Verdict::Same => false,
             Verdict::Differs(label, help) => {
@@ -61,7 +61,7 @@ enum Verdict {
     Differs(String, String),
 }
 
-fn judge(argument: (&str, &str), value: &str, network: &Map<String, Value>) -> Verdict {
+fn compare(argument: (&str, &str), value: &str, network: &Map<String, Value>) -> Verdict {
     match argument {
         ("apiServer", "secure-port") if value == API_PORT.to_string() => Verdict::Same,
         ("apiServer", "secure-port") => Verdict::Differs(

@@ -73,7 +73,7 @@ fn is_code(what: &str) -> bool {
 /// The story of a code, or the codes that begin so.
 fn code(what: &str) -> Result<String, Failure> {
     if let Some(story) = story(what) {
-        return Ok(told(story));
+        return Ok(story_text(story));
     }
     let begun: Vec<_> = STORIES.iter().filter(|story| story.code.starts_with(what)).collect();
     if begun.is_empty() {
@@ -105,7 +105,7 @@ fn refusal(unknown: &Unknown) -> String {
 }
 
 /// A story in lines of the terminal.
-fn told(story: &Story) -> String {
+fn story_text(story: &Story) -> String {
     let mut text = format!("{}: {}\n", story.code, story.title);
     // Every second part is a code block that starts with the name of its language.
     for (index, part) in story.body.split("```").enumerate() {

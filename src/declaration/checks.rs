@@ -14,7 +14,7 @@ pub const REFUSED: &str = "FL0803";
 
 impl Check {
     /// The finding of a check that does not hold. The context has the parameters as `p`, and may have the cluster.
-    pub fn judge(&self, choice: &Choice, context: &Value) -> Result<Option<Diagnostic>, template::Error> {
+    pub fn evaluate(&self, choice: &Choice, context: &Value) -> Result<Option<Diagnostic>, template::Error> {
         let missing = self.missing(choice);
         if !missing.is_empty() {
             let help = format!("give {}", listed(&missing));
@@ -66,7 +66,9 @@ impl Choice {
         let context = json!({ "p": self.parameters });
         let checks = self.declaration.checks.iter().filter(|check| check.warn.is_none());
         let checks = checks.filter(|check| !self.unsure.iter().any(|name| check.concerns(name)));
-        checks.filter_map(|check| check.judge(self, &context).ok()?).collect()
+        checks
+            .filter_map(|check| check.evaluate(self, &context).ok()?)
+            .collect()
     }
 }
 

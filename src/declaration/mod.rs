@@ -47,15 +47,6 @@ impl Kind {
             Self::Kms => "kms",
         }
     }
-
-    /// The key of the spec.
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::Cni => "network.cni",
-            Self::Addon => "addons",
-            Self::Kms => "kubernetes.apiServer.encryption.kms",
-        }
-    }
 }
 
 /// A group of manifests that is applied together, when the API server has accepted the group before.

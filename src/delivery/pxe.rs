@@ -4,6 +4,7 @@
 //! with a variable for that, so that a server may replace the name.
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Artifact, ArtifactFile, Error};
 use crate::{
@@ -20,21 +21,7 @@ const WHO: &str = "${who}";
 
 /// The script that all machines begin with.
 pub fn first(pxe: &PxePlan) -> Result<String, template::Error> {
-    template::render("pxe/boot.ipxe.j2", &First { url: &pxe.url })
-}
-
-#[derive(Serialize)]
-struct First<'a> {
-    url: &'a str,
-}
-
-#[derive(Serialize)]
-struct Script<'a> {
-    node: &'a str,
-    who: &'a str,
-    kernel: &'a str,
-    initrd: &'a [String],
-    arguments: Vec<String>,
+    template::render("pxe/boot.ipxe.j2", &json!({ "url": pxe.url }))
 }
 
 /// A machine's files, with paths within the tree; none for a machine without a key.
@@ -59,13 +46,13 @@ pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<
                 .clone()
                 .map(|text| ArtifactFile::text(network_boot::installer(key), text)),
         );
-        let context = Script {
-            node: &node.name,
-            who: key,
-            kernel: &boot.kernel,
-            initrd: &boot.initrd,
-            arguments: filling.arguments(boot, WHO),
-        };
+        let context = json!({
+            "node": node.name,
+            "who": key,
+            "kernel": boot.kernel,
+            "initrd": boot.initrd,
+            "arguments": filling.arguments(boot, WHO),
+        });
         let text = template::render("pxe/machine.ipxe.j2", &context).map_err(Error::of_text(node))?;
         files.push(ArtifactFile::text(script(key), text));
     }
@@ -81,26 +68,16 @@ pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<
 /// The unit of an installation, and its program below the system's own directory for programs of firelay.
 const UNIT: &str = "firelay-install.service";
 
-#[derive(Serialize)]
-struct Unit<'a> {
-    program: &'a str,
-}
-
 /// The Ignition document of a live system that installs the machine, and gives it its own document.
 fn installer(node: &NodePlan, plan: &InstallationPlan) -> Result<String, Error> {
     let program = format!("{}/install", node.os.paths.lib);
-    let unit = Unit { program: &program };
+    let unit = json!({ "program": program });
     let text = Error::of_text(node);
     let content = template::render("pxe/firelay-install.service.j2", &unit).map_err(&text)?;
     let script = template::render("pxe/install.sh.j2", plan).map_err(&text)?;
     let files = NodeFiles {
         files: vec![NodeFile::new(&program, 0o755, script)],
-        units: vec![NodeUnit {
-            name: UNIT.to_owned(),
-            content: content.into(),
-            enabled: true,
-            dropins: Vec::new(),
-        }],
+        units: vec![NodeUnit::new(UNIT, content, true)],
         ..NodeFiles::default()
     };
     let document = document::for_os(&node.os).and_then(|format| format.render(&files, Compression::None));

@@ -42,11 +42,7 @@ nodes:
 }
 
 fn file(path: &str, content: &str) -> NodeFile {
-    NodeFile {
-        path: path.to_owned(),
-        mode: 0o644,
-        content: content.into(),
-    }
+    NodeFile::new(path, 0o644, content)
 }
 
 /// Base64 lines that no encoder makes smaller than three quarters, always the same.

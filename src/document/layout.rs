@@ -95,11 +95,7 @@ mod tests {
     use crate::node::{NodeDirectory, NodeFile, NodeLink};
 
     fn file(path: &str) -> NodeFile {
-        NodeFile {
-            path: path.to_owned(),
-            mode: 0o644,
-            content: "".into(),
-        }
+        NodeFile::new(path, 0o644, "")
     }
 
     fn refusal(files: &NodeFiles) -> String {
@@ -201,14 +197,8 @@ mod tests {
 
     #[test]
     fn an_enabled_unit_says_what_wants_it() {
-        let unit = |content: &str| NodeUnit {
-            name: "a.service".into(),
-            content: content.into(),
-            enabled: true,
-            dropins: Vec::new(),
-        };
-        let files = |content| NodeFiles {
-            units: vec![unit(content)],
+        let files = |content: &str| NodeFiles {
+            units: vec![NodeUnit::new("a.service", content, true)],
             ..Default::default()
         };
         assert!(refusal(&files("[Service]\nExecStart=/bin/true\n")).contains("no [Install] section"));

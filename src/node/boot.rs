@@ -3,14 +3,15 @@
 //! The scripts come from `templates/boot/`, and its `steps.yaml` has the steps with their waits. A node's roles and settings select its
 //! steps; the data is in `/etc/firelay/node.env`, so that nodes of one kind carry the same script bytes.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::{
     declaration::PhaseName,
     plan::{AddonPlan, ArtifactPlan, KernelPlan, ManifestSource, NodePlan, Plan, ProviderPlan},
-    profile::{ArtifactFormat, DocumentFormat, RuntimeService, Selinux},
+    profile::{ArtifactFormat, DocumentFormat, Selinux},
     spec::{JoinIdentity, ProxyMode},
 };
 
@@ -32,133 +33,38 @@ const FETCHED: &str = "manifest-";
 /// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
 
-/// Values for the templates under `templates/boot/`.
-#[derive(Debug, Serialize)]
-pub(super) struct Context<'a> {
-    lib: &'a str,
-    bin: &'a str,
-    founder: bool,
-    external_etcd: bool,
-    token: bool,
-    control_plane: bool,
-    named: bool,
-    /// Shell that prints the new name of a pool machine, or nothing if it keeps its name.
-    name_command: &'a str,
-    /// /etc/hosts defines the address of the endpoint's name.
-    led: bool,
-    /// The static pod that the endpoint needs, or nothing.
-    manifest: &'a str,
-    /// kube-vip's address, and its form in /proc, on a node that may carry it.
-    vip: Option<String>,
-    vip_local: String,
-    proxy: bool,
-    ntp: bool,
-    dns: bool,
-    /// Lines of /etc/hosts from the spec.
-    hosts: bool,
-    timezone: &'a str,
-    /// Kernel parameters from the spec.
-    sysctls: bool,
-    /// Kernel modules from the spec where there are no others.
-    modules: bool,
-    trust_command: &'a str,
-    package_command: &'a str,
-    packages: &'a [String],
-    package_sources: Option<Sources<'a>>,
-    cloud_init: bool,
-    /// The document is fetched over the network, perhaps only once.
-    served: bool,
-    cluster_status: bool,
-    /// The container runtime: the name of its service, and its socket.
-    runtime: &'a RuntimeService,
-    /// Archives of images are fetched and imported.
-    archives: bool,
-    /// CNI plugins that an image with its own binaries must have, as paths.
-    cni_plugins: Vec<String>,
-    /// Definitions of kinds are applied before what is of these kinds.
-    crds: bool,
-    /// The documents contain a network plugin, so that nodes become Ready.
-    network: bool,
-    kernel: Kernel,
-    /// Packages with modules of the kernel that the image may lack.
-    kernel_packages: bool,
-    /// SELinux is to enforce, where nodes run so.
-    enforcing: bool,
-    /// SELinux is to report only.
-    permissive: bool,
-    /// Runs a member of external etcd.
-    etcd: bool,
-    /// Labels that need an administrator.
-    admin_labels: bool,
-    /// Directory of the API server's audit log, or nothing.
-    audit: &'a str,
-    /// The scripts are those of an update in place.
-    update: bool,
-    /// A timer takes snapshots of etcd.
-    backup: bool,
-    /// Plugins of key services run beside the API server.
-    kms: bool,
-}
-
 /// Values for the template of a step.
 #[derive(Debug, Serialize)]
 pub(super) struct StepContext<'a> {
     #[serde(flatten)]
-    pub(super) context: &'a Context<'a>,
+    pub(super) context: &'a Value,
     /// The step's calls that wait, by name.
     pub(super) waits: BTreeMap<&'a str, String>,
 }
 
-/// Sources of packages in the place of the image's own.
-#[derive(Debug, Serialize)]
-struct Sources<'a> {
-    /// Patterns of the image's own.
-    aside: &'a [String],
-    /// Files that are not the image's.
-    own: Vec<String>,
-    key_command: &'a str,
-    keys: Vec<String>,
+/// Sources of packages in the place of the image's own: the patterns of those, the files of the user's, and their keys.
+fn package_sources(node: &NodePlan) -> Option<Value> {
+    let packages = node.os.package_sources.as_ref()?;
+    Some(json!({
+        "aside": packages.aside,
+        "own": host::source_files(node).collect::<Vec<_>>(),
+        "key_command": packages.key_command.as_deref().unwrap_or_default(),
+        "keys": host::key_files(node).collect::<Vec<_>>(),
+    }))
 }
 
-impl<'a> Sources<'a> {
-    fn of(node: &'a NodePlan) -> Option<Self> {
-        let packages = node.os.package_sources.as_ref()?;
-        Some(Self {
-            aside: &packages.aside,
-            own: host::source_files(node).collect(),
-            key_command: packages.key_command.as_deref().unwrap_or_default(),
-            keys: host::key_files(node).collect(),
-        })
-    }
-}
-
-/// The least kernel of a node.
-#[derive(Debug, Serialize)]
-struct Kernel {
-    major: u32,
-    minor: u32,
-    /// The plugin or add-on that needs it.
-    of: String,
-}
-
-impl Kernel {
-    /// kubeadm's preflight requires 5.4 (SystemVerification), kube-proxy's nf_tables mode 5.13, and plugins declare
-    /// their own minimum.
-    fn of(plan: &Plan, node: &NodePlan) -> Self {
-        let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
-        let nftables = (proxy == Some(ProxyMode::Nftables)).then_some((5, 13, "kube-proxy's nftables mode"));
-        let implied = plan.requirements.kernel.as_ref();
-        let implied = implied.map(|KernelPlan { major, minor, of }| (*major, *minor, of.as_str()));
-        let further = nftables.into_iter().chain(implied).filter(|_| node.roles.kubernetes());
-        let (major, minor, of) = further.fold((5, 4, "Kubernetes"), |most, one| {
-            if (one.0, one.1) > (most.0, most.1) { one } else { most }
-        });
-        Self {
-            major,
-            minor,
-            of: of.to_owned(),
-        }
-    }
+/// The least kernel of a node, and the plugin or add-on that needs it. kubeadm's preflight requires 5.4 (SystemVerification),
+/// kube-proxy's nf_tables mode 5.13, and plugins declare their own minimum.
+fn kernel(plan: &Plan, node: &NodePlan) -> Value {
+    let proxy = plan.kubernetes.kube_proxy.as_ref().and_then(|proxy| proxy.mode);
+    let nftables = (proxy == Some(ProxyMode::Nftables)).then_some((5, 13, "kube-proxy's nftables mode"));
+    let implied = plan.requirements.kernel.as_ref();
+    let implied = implied.map(|KernelPlan { major, minor, of }| (*major, *minor, of.as_str()));
+    let further = nftables.into_iter().chain(implied).filter(|_| node.roles.kubernetes());
+    let (major, minor, of) = further.fold((5, 4, "Kubernetes"), |most, one| {
+        if (one.0, one.1) > (most.0, most.1) { one } else { most }
+    });
+    json!({ "major": major, "minor": minor, "of": of })
 }
 
 /// Scripts, environment and lists of a node. `founder` is false for a founder whose cluster exists already.
@@ -199,7 +105,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
             ..script(node, "", "boot/firelay-reset.j2", &context)?
         },
     ]);
-    if context.cluster_status {
+    if reports_on_cluster(node, founder) {
         files.push(script(node, "cluster-status", "boot/cluster-status.j2", &context)?);
     }
     Ok(files)
@@ -207,18 +113,7 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
 
 /// `firelay.service`, the unit that the document enables.
 pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
-    let content = render::text(
-        node,
-        "firelay.service",
-        "boot/firelay.service.j2",
-        &context(plan, node, false),
-    )?;
-    Ok(NodeUnit {
-        name: "firelay.service".into(),
-        content,
-        enabled: true,
-        dropins: Vec::new(),
-    })
+    enabled(plan, node, "firelay.service")
 }
 
 /// The unit that syncs the files of an Ignition document. Documents for cloud-init sync by a command.
@@ -226,84 +121,88 @@ pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error
     if node.os.document != DocumentFormat::Ignition {
         return Ok(None);
     }
-    let name = "firelay-sync.service";
-    let content = render::text(node, name, "boot/firelay-sync.service.j2", &context(plan, node, false))?;
-    Ok(Some(NodeUnit {
-        name: name.into(),
-        content,
-        enabled: true,
-        dropins: Vec::new(),
-    }))
+    enabled(plan, node, "firelay-sync.service").map(Some)
 }
 
-fn context<'a>(plan: &'a Plan, node: &'a NodePlan, founder: bool) -> Context<'a> {
+fn enabled(plan: &Plan, node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
+    let content = render::text(node, name, &format!("boot/{name}.j2"), &context(plan, node, false))?;
+    Ok(NodeUnit::new(name, content, true))
+}
+
+/// Values for the templates under `templates/boot/`.
+fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     let vip = match &plan.endpoint.provider {
         ProviderPlan::KubeVip { address, .. } if node.roles.control_plane => Some(address),
         _ => None,
     };
-    let host = &node.host;
-    Context {
-        lib: &node.os.paths.lib,
-        bin: &node.bin_dir,
-        founder,
-        external_etcd: plan.etcd.external,
-        token: node.identity == JoinIdentity::Token,
-        control_plane: node.roles.control_plane,
-        named: !node.pool,
-        name_command: name_command(node).unwrap_or_default(),
-        led: plan.endpoint.in_hosts(),
-        manifest: endpoint::manifest(plan, node).unwrap_or_default(),
-        vip: vip.map(IpAddr::to_string),
-        vip_local: vip.map(proc_form).unwrap_or_default(),
-        runtime: &plan.runtime.service,
-        archives: !node.image_archives.is_empty(),
-        proxy: host.proxy.is_some(),
-        ntp: host.ntp.is_some(),
-        dns: host.dns.is_some(),
-        hosts: !host.hosts.is_empty(),
-        timezone: host.timezone.as_deref().unwrap_or_default(),
-        sysctls: !host.sysctls.is_empty(),
-        modules: !host.kernel_modules.is_empty() && !node.roles.kubernetes(),
-        trust_command: node.os.trust.as_ref().map_or("", |trust| &trust.command),
-        package_command: node.os.package_command.as_deref().unwrap_or_default(),
-        packages: &host.packages,
-        package_sources: Sources::of(node),
-        cloud_init: node.os.document == DocumentFormat::CloudInit,
-        served: node.platform.pxe,
-        kernel: Kernel::of(plan, node),
-        cni_plugins: brought(plan, node),
-        crds: defines_kinds(plan),
-        network: brings_network(plan),
-        kernel_packages: !node.os.kernel_packages.is_empty(),
-        enforcing: enforcing(plan, node),
-        permissive: node.os.selinux == Selinux::Permissive && !enforcing(plan, node),
-        etcd: node.roles.etcd,
-        admin_labels: !node.admin_labels.is_empty(),
-        audit: audit(plan, node),
-        update: false,
-        backup: etcd::backup(plan, node).is_some(),
-        kms: node.roles.control_plane
-            && plan
-                .kubernetes
-                .control_plane
-                .encryption
-                .as_ref()
-                .is_some_and(|own| own.kms().next().is_some()),
-        cluster_status: node.roles.control_plane && !(founder && is_small(node)),
-    }
+    let (host, encryption) = (&node.host, &plan.kubernetes.control_plane.encryption);
+    let keys_are_served = encryption.as_ref().is_some_and(|own| own.kms().next().is_some());
+    let enforcing = enforcing(plan, node);
+    json!({
+        "lib": node.os.paths.lib,
+        "bin": node.bin_dir,
+        "founder": founder,
+        "external_etcd": plan.etcd.external,
+        "token": node.identity == JoinIdentity::Token,
+        "control_plane": node.roles.control_plane,
+        "named": !node.pool,
+        // Shell that prints the new name of a pool machine, or nothing if it keeps its name.
+        "name_command": name_command(node).unwrap_or_default(),
+        "led": plan.endpoint.in_hosts(),
+        "manifest": endpoint::manifest(plan, node).unwrap_or_default(),
+        // On a node that may carry kube-vip's address, with its form in /proc.
+        "vip": vip,
+        "vip_local": vip.map(proc_form).unwrap_or_default(),
+        "runtime": plan.runtime.service,
+        "archives": !node.image_archives.is_empty(),
+        "proxy": host.proxy.is_some(),
+        "ntp": host.ntp.is_some(),
+        "dns": host.dns.is_some(),
+        "hosts": !host.hosts.is_empty(),
+        "timezone": host.timezone.as_deref().unwrap_or_default(),
+        "sysctls": !host.sysctls.is_empty(),
+        "modules": !host.kernel_modules.is_empty() && !node.roles.kubernetes(),
+        "trust_command": node.os.trust.as_ref().map_or("", |trust| &trust.command),
+        "package_command": node.os.package_command.as_deref().unwrap_or_default(),
+        "packages": host.packages,
+        "package_sources": package_sources(node),
+        "cloud_init": node.os.document == DocumentFormat::CloudInit,
+        // The document is fetched over the network, perhaps only once.
+        "served": node.platform.pxe,
+        "kernel": kernel(plan, node),
+        "cni_plugins": brought(plan, node),
+        // Definitions of kinds are applied before what is of these kinds.
+        "crds": defines_kinds(plan),
+        // With a network plugin in the documents, nodes become Ready.
+        "network": brings_network(plan),
+        "kernel_packages": !node.os.kernel_packages.is_empty(),
+        "enforcing": enforcing,
+        "permissive": node.os.selinux == Selinux::Permissive && !enforcing,
+        "etcd": node.roles.etcd,
+        "admin_labels": !node.admin_labels.is_empty(),
+        "audit": audit(plan, node),
+        "update": false,
+        "backup": etcd::backup(plan, node).is_some(),
+        "kms": node.roles.control_plane && keys_are_served,
+        "cluster_status": reports_on_cluster(node, founder),
+    })
+}
+
+/// A founder's document on EC2 has no room for the report on the whole cluster.
+fn reports_on_cluster(node: &NodePlan, founder: bool) -> bool {
+    node.roles.control_plane && !(founder && is_small(node))
 }
 
 /// The context of an update's scripts, which have a library and a downloader of their own.
-pub(super) fn update_context<'a>(plan: &'a Plan, node: &'a NodePlan, lib: &'a str) -> Context<'a> {
-    Context {
-        lib,
-        archives: false,
-        update: true,
-        ..context(plan, node, false)
+pub(super) fn update_context(plan: &Plan, node: &NodePlan, lib: &str) -> Value {
+    let mut context = context(plan, node, false);
+    for (name, value) in [("lib", json!(lib)), ("archives", json!(false)), ("update", json!(true))] {
+        context[name] = value;
     }
+    context
 }
 
-/// Whether the document has as few bytes as on EC2, where a founder's has no room for the report on the whole cluster.
+/// Whether the document has as few bytes as on EC2.
 fn is_small(node: &NodePlan) -> bool {
     let limit = node.os.user_data(&node.platform).and_then(|data| data.limit);
     limit.is_some_and(|limit| limit <= SMALL_DOCUMENT)

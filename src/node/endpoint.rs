@@ -2,38 +2,13 @@
 
 use std::net::IpAddr;
 
-use serde::Serialize;
 use serde_json::json;
 
 use super::{Error, NodeFile, address, render};
-use crate::plan::{BgpPlan, NodePlan, Plan, ProviderPlan, VipServicesPlan};
+use crate::plan::{BgpPlan, NodePlan, Plan, ProviderPlan};
 
 /// Where manifests and configuration wait; the proxy's container mounts it.
 const STAGING: &str = "/etc/firelay/endpoint";
-
-#[derive(Serialize)]
-struct KubeVip<'a> {
-    image: &'a str,
-    address: String,
-    interface: Option<&'a str>,
-    node: &'a str,
-    api: String,
-    /// Number of the autonomous system, with BGP.
-    asn: Option<u32>,
-    /// File with the BGP sessions.
-    sessions: Option<String>,
-    services: bool,
-    class: Option<&'a str>,
-    services_interface: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Haproxy<'a> {
-    image: &'a str,
-    host: &'a str,
-    /// Name and `ADDRESS:PORT` of every API server.
-    servers: Vec<(&'a str, String)>,
-}
 
 /// The static pod of a node, by the name of its manifest; `None` where the endpoint needs none.
 pub fn manifest(plan: &Plan, node: &NodePlan) -> Option<&'static str> {
@@ -60,27 +35,24 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
             bgp,
             services,
         } => {
-            let context = KubeVip {
-                image,
-                address: address.to_string(),
-                interface: interface.as_deref(),
-                node: &node.name,
-                api: node.addresses.first().map(address::api_url).unwrap_or_default(),
-                asn: bgp.as_ref().map(|bgp| bgp.asn),
-                sessions: bgp.as_ref().map(|_| sessions_path()),
-                services: services.is_some(),
-                class: of(services.as_ref(), |services| services.class.as_ref()),
-                services_interface: of(services.as_ref(), |services| services.interface.as_ref()),
-            };
+            let services = services.as_ref();
+            let context = json!({
+                "image": image,
+                "address": address,
+                "interface": interface,
+                "node": node.name,
+                "api": node.addresses.first().map(address::api_url).unwrap_or_default(),
+                "asn": bgp.as_ref().map(|bgp| bgp.asn),
+                "sessions": bgp.as_ref().map(|_| sessions_path()),
+                "services": services.is_some(),
+                "class": services.and_then(|services| services.class.as_ref()),
+                "services_interface": services.and_then(|services| services.interface.as_ref()),
+            });
             let manifest = render::file(node, &path, &template, &context)?;
             Ok(bgp.iter().map(|bgp| sessions(node, bgp)).chain([manifest]).collect())
         }
         ProviderPlan::Local { image } => {
-            let context = Haproxy {
-                image,
-                host: &plan.endpoint.host,
-                servers: servers(plan),
-            };
+            let context = json!({ "image": image, "host": plan.endpoint.host, "servers": servers(plan) });
             let configuration = format!("{STAGING}/haproxy.cfg");
             Ok(vec![
                 render::file(node, &path, &template, &context)?,
@@ -88,10 +60,6 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
             ])
         }
     }
-}
-
-fn of(services: Option<&VipServicesPlan>, part: fn(&VipServicesPlan) -> Option<&String>) -> Option<&str> {
-    services.and_then(part).map(String::as_str)
 }
 
 fn sessions_path() -> String {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde_json::json;
 use time::OffsetDateTime;
 
 use crate::plan::{API_PORT, NodePlan, Plan};
@@ -26,11 +26,6 @@ pub struct Validity {
     pub not_before: OffsetDateTime,
     /// The first expiry of a certificate.
     pub not_after: OffsetDateTime,
-}
-
-#[derive(Debug, Serialize)]
-struct Environment<'a> {
-    variables: Vec<(&'a str, String)>,
 }
 
 /// The variables of a node, for the shell of every step.
@@ -71,7 +66,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
     if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
         variables.push(("LEAD", lead.to_string()));
     }
-    render::text(node, "node.env", "boot/node.env.j2", &Environment { variables })
+    render::text(node, "node.env", "boot/node.env.j2", &json!({ "variables": variables }))
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Error, NodeFile, NodeUnit, render};
 use crate::plan::{EtcdBackupPlan, NodePlan, Plan, S3Plan};
@@ -37,11 +37,7 @@ pub fn environment(plan: &Plan, node: &NodePlan) -> NodeFile {
         .into_iter()
         .map(|(name, value)| format!("{name}={}\n", quoted(&value)))
         .collect();
-    NodeFile {
-        path: "/etc/etcd/etcd.env".to_owned(),
-        mode: 0o644,
-        content: content.into(),
-    }
+    NodeFile::new("/etc/etcd/etcd.env", 0o644, content)
 }
 
 /// The settings of snapshots, on a member that takes them.
@@ -50,47 +46,21 @@ pub fn backup<'p>(plan: &'p Plan, node: &NodePlan) -> Option<&'p EtcdBackupPlan>
 }
 
 /// Values for the templates under `templates/etcd/`.
-#[derive(Serialize)]
-struct Context<'a> {
-    bin: &'a str,
-    lib: &'a str,
-    endpoint: String,
-    pki: &'static str,
-    external: bool,
-    to: &'a str,
-    keep: u16,
-    bucket: Option<&'a S3Plan>,
-    access_key: bool,
-    proxy: bool,
-    /// Seconds.
-    every: i64,
-}
-
-impl<'a> Context<'a> {
-    fn of(plan: &Plan, node: &'a NodePlan, backup: &'a EtcdBackupPlan) -> Self {
-        Self {
-            bin: &node.bin_dir,
-            lib: &node.os.paths.lib,
-            endpoint: url(loopback(node), 2379),
-            pki: match plan.etcd.external {
-                true => PKI_DIRECTORY,
-                false => STACKED_PKI_DIRECTORY,
-            },
-            external: plan.etcd.external,
-            to: &backup.to,
-            keep: backup.keep,
-            bucket: backup.s3.as_ref(),
-            access_key: backup.s3.as_ref().is_some_and(|bucket| bucket.access_key.is_some()),
-            proxy: node.host.proxy.is_some(),
-            every: backup.every.whole_seconds(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct AccessKey<'a> {
-    id: &'a str,
-    secret: &'a str,
+fn context(plan: &Plan, node: &NodePlan, backup: &EtcdBackupPlan) -> Value {
+    let external = plan.etcd.external;
+    json!({
+        "bin": node.bin_dir,
+        "lib": node.os.paths.lib,
+        "endpoint": url(loopback(node), 2379),
+        "pki": if external { PKI_DIRECTORY } else { STACKED_PKI_DIRECTORY },
+        "external": external,
+        "to": backup.to,
+        "keep": backup.keep,
+        "bucket": backup.s3,
+        "access_key": backup.s3.as_ref().is_some_and(|bucket| bucket.access_key.is_some()),
+        "proxy": node.host.proxy.is_some(),
+        "every": backup.every.whole_seconds(),
+    })
 }
 
 /// The scripts that take snapshots and recover from one.
@@ -98,17 +68,18 @@ pub fn scripts(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let Some(backup) = backup(plan, node) else {
         return Ok(Vec::new());
     };
-    let context = Context::of(plan, node, backup);
+    let context = context(plan, node, backup);
+    let lib = &node.os.paths.lib;
     let script = |path: String, template: &str| {
         let content = render::text(node, &path, template, &context)?;
         Ok(NodeFile::new(&path, 0o755, content))
     };
     let mut files = vec![
-        script(format!("{}/etcd-backup", context.lib), "etcd/backup.sh.j2")?,
-        script(format!("{}/firelay-recover", context.bin), "etcd/recover.sh.j2")?,
+        script(format!("{lib}/etcd-backup"), "etcd/backup.sh.j2")?,
+        script(format!("{}/firelay-recover", node.bin_dir), "etcd/recover.sh.j2")?,
     ];
-    if let Some(bucket) = context.bucket {
-        files.push(script(format!("{}/s3", context.lib), "etcd/s3.sh.j2")?);
+    if let Some(bucket) = &backup.s3 {
+        files.push(script(format!("{lib}/s3"), "etcd/s3.sh.j2")?);
         files.extend(access_key(node, bucket)?);
     }
     Ok(files)
@@ -119,10 +90,7 @@ fn access_key(node: &NodePlan, bucket: &S3Plan) -> Result<Option<NodeFile>, Erro
     let Some((id, secret)) = &bucket.access_key else {
         return Ok(None);
     };
-    let context = AccessKey {
-        id,
-        secret: secret.expose(),
-    };
+    let context = json!({ "id": id, "secret": secret.expose() });
     let file = render::file(node, "/etc/firelay/etcd-backup.env", "etcd/backup.env.j2", &context)?;
     Ok(Some(NodeFile { mode: 0o600, ..file }))
 }
@@ -132,14 +100,10 @@ pub fn backup_units(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeUnit>, Error
     let Some(backup) = backup(plan, node) else {
         return Ok(Vec::new());
     };
-    let context = Context::of(plan, node, backup);
+    let context = context(plan, node, backup);
     let unit = |name: &str, template: &str, enabled| {
-        Ok(NodeUnit {
-            name: name.to_owned(),
-            content: render::text(node, name, template, &context)?,
-            enabled,
-            dropins: Vec::new(),
-        })
+        let content = render::text(node, name, template, &context)?;
+        Ok(NodeUnit::new(name, content, enabled))
     };
     Ok(vec![
         unit("firelay-etcd-backup.service", "etcd/backup.service.j2", false)?,

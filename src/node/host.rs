@@ -1,6 +1,6 @@
 //! The spec's settings of the machine itself, as files. The boot chain applies settings that need more than a file.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Error, NodeFile, Text, render};
 use crate::{
@@ -61,12 +61,6 @@ fn certificates(node: &NodePlan) -> impl Iterator<Item = NodeFile> {
 
 /// Sources of packages in the place of the image's own, and their keys.
 fn package_sources(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
-    #[derive(Serialize)]
-    struct Context<'a> {
-        source: &'a PackageSourcePlan,
-        /// The path of the key file.
-        key: Option<String>,
-    }
     let Some(kind) = &node.os.package_sources else {
         return Ok(Vec::new());
     };
@@ -77,10 +71,8 @@ fn package_sources(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let mut files = Vec::new();
     for (source, path) in node.host.package_sources.iter().zip(source_files(node)) {
         let own = source.key.as_ref().map(|key| (key_file(kind, source), key));
-        let context = Context {
-            source,
-            key: own.as_ref().map(|(path, _)| path.clone()).or_else(|| kind.key.clone()),
-        };
+        let key = own.as_ref().map(|(path, _)| path).or(kind.key.as_ref());
+        let context = json!({ "source": source, "key": key });
         files.push(render::file(node, &path, template, &context)?);
         files.extend(own.map(|(path, key)| NodeFile::new(&path, 0o644, key.as_str())));
     }
@@ -156,20 +148,13 @@ pub fn runtime_dropin(node: &NodePlan) -> Result<Option<(String, Text)>, Error> 
     Ok(Some((name.to_owned(), text)))
 }
 
-#[derive(Serialize)]
-struct Proxy<'a> {
-    http: Option<&'a str>,
-    https: Option<&'a str>,
-    no_proxy: &'a str,
-}
-
 /// Only root may read it: a URL may contain a password.
 fn proxy(node: &NodePlan, proxy: &ProxyPlan) -> Result<NodeFile, Error> {
-    let context = Proxy {
-        http: proxy.http.as_ref().map(|url| url.expose().as_str()),
-        https: proxy.https.as_ref().map(|url| url.expose().as_str()),
-        no_proxy: &proxy.no_proxy,
-    };
+    let context = json!({
+        "http": proxy.http.as_ref().map(|url| url.expose().as_str()),
+        "https": proxy.https.as_ref().map(|url| url.expose().as_str()),
+        "no_proxy": proxy.no_proxy,
+    });
     Ok(NodeFile {
         mode: 0o600,
         ..render::file(node, "/etc/firelay/proxy.env", "host/proxy.env.j2", &context)?
@@ -178,15 +163,7 @@ fn proxy(node: &NodePlan, proxy: &ProxyPlan) -> Result<NodeFile, Error> {
 
 /// For both time services; the chain uses what the image has.
 fn time_servers(node: &NodePlan, ntp: &NtpPlan) -> Result<[NodeFile; 2], Error> {
-    #[derive(Serialize)]
-    struct Context<'a> {
-        servers: &'a [String],
-        pools: &'a [String],
-    }
-    let context = Context {
-        servers: &ntp.servers,
-        pools: &ntp.pools,
-    };
+    let context = json!({ "servers": ntp.servers, "pools": ntp.pools });
     let file = |path, template| render::file(node, path, template, &context);
     Ok([
         file(
@@ -199,15 +176,7 @@ fn time_servers(node: &NodePlan, ntp: &NtpPlan) -> Result<[NodeFile; 2], Error> 
 
 /// For systemd-resolved and, where the OS does not run it by itself, for NetworkManager.
 fn name_servers(node: &NodePlan, dns: &NameServersPlan) -> Result<Vec<NodeFile>, Error> {
-    #[derive(Serialize)]
-    struct Context<'a> {
-        servers: &'a [String],
-        search: &'a [String],
-    }
-    let context = Context {
-        servers: &dns.servers,
-        search: &dns.search,
-    };
+    let context = json!({ "servers": dns.servers, "search": dns.search });
     let resolved = ("/etc/systemd/resolved.conf.d/90-firelay.conf", "host/resolved.conf.j2");
     let manager = (
         "/etc/NetworkManager/conf.d/90-firelay-dns.conf",

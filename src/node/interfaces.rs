@@ -1,12 +1,11 @@
 //! Network interfaces as files of the document, if no datasource provides them: Ignition has no keys for them.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Error, NodeFile, render};
 use crate::{
     plan::{BondPlan, Device, InterfacePlan, NodePlan, RoutePlan},
     profile::{DocumentFormat, NetworkStack},
-    spec::{BondMode, HashPolicy, LacpRate},
 };
 
 /// Before the files of an image, of which the first that matches counts.
@@ -19,13 +18,11 @@ pub fn files(node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         return Ok(files);
     }
     for interface in &node.interfaces {
-        files.extend(link(node, interface)?);
+        let context = context(node, interface);
+        files.extend(link(node, interface, &context)?);
         match node.os.network {
-            NetworkStack::NetworkManager => files.push(keyfile(node, interface)?),
-            NetworkStack::SystemdNetworkd => {
-                files.extend(netdev(node, interface)?);
-                files.push(network(node, interface)?);
-            }
+            NetworkStack::NetworkManager => files.push(keyfile(node, interface, &context)?),
+            NetworkStack::SystemdNetworkd => files.extend(networkd(node, interface, &context)?),
             // The plan refuses them.
             NetworkStack::Wicked | NetworkStack::Ifupdown => {}
         }
@@ -37,121 +34,94 @@ fn systemd_path(interface: &InterfacePlan, kind: &str) -> String {
     format!("/etc/systemd/network/{PREFIX}-{}.{kind}", interface.name)
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Bond<'a> {
-    mode: BondMode,
-    mii_monitor_ms: u16,
-    lacp_rate: Option<LacpRate>,
-    hash_policy: Option<HashPolicy>,
-    primary: Option<&'a str>,
+/// Values for the templates of an interface, in the terms of both daemons.
+fn context(node: &NodePlan, interface: &InterfacePlan) -> Value {
+    let (kind, bond, vlan) = match &interface.device {
+        Device::Physical { .. } => ("ethernet", Value::Null, Value::Null),
+        Device::Bond(bond) => ("bond", self::bond(bond), Value::Null),
+        Device::Vlan { id, link } => ("vlan", Value::Null, json!({ "id": id, "link": link })),
+    };
+    let (servers, search) = name_servers(interface);
+    json!({
+        "name": interface.name,
+        "kind": kind,
+        "mac": mac(interface),
+        "bond": bond,
+        "vlan": vlan,
+        "controller": interface.controller,
+        "primary": node.interfaces.iter().any(|other| is_primary(other, interface)),
+        "mtu": interface.mtu,
+        "bare": interface.bare(),
+        "dhcp": match (interface.dhcp4, interface.dhcp6) {
+            (true, true) => Some("yes"),
+            (true, false) => Some("ipv4"),
+            (false, true) => Some("ipv6"),
+            (false, false) => None,
+        },
+        "addresses": interface.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "vlans": vlans(node, interface),
+        "servers": servers,
+        "search": search,
+        "routes": interface.routes.iter().map(route).collect::<Vec<_>>(),
+        "families": families(interface),
+    })
 }
 
-impl<'a> Bond<'a> {
-    fn new(bond: &'a BondPlan) -> Self {
-        Self {
-            mode: bond.mode,
-            mii_monitor_ms: bond.mii_monitor_ms,
-            lacp_rate: bond.lacp_rate,
-            hash_policy: bond.hash_policy,
-            primary: bond.primary.as_deref(),
-        }
+fn mac(interface: &InterfacePlan) -> Option<&str> {
+    match &interface.device {
+        Device::Physical { mac } => mac.as_deref(),
+        _ => None,
     }
 }
 
-#[derive(Serialize)]
-struct Vlan<'a> {
-    id: u16,
-    link: &'a str,
+fn bond(bond: &BondPlan) -> Value {
+    json!({
+        "mode": bond.mode,
+        "miiMonitorMs": bond.mii_monitor_ms,
+        "lacpRate": bond.lacp_rate,
+        "hashPolicy": bond.hash_policy,
+        "primary": bond.primary,
+    })
 }
 
-/// The kind of an interface, in terms of both daemons.
-#[derive(Serialize)]
-struct Kind<'a> {
-    name: &'a str,
-    kind: &'static str,
-    mac: Option<&'a str>,
-    bond: Option<Bond<'a>>,
-    vlan: Option<Vlan<'a>>,
+fn route(route: &RoutePlan) -> Value {
+    json!({ "to": route.to.to_string(), "via": route.via, "metric": route.metric })
 }
 
-impl<'a> Kind<'a> {
-    fn new(interface: &'a InterfacePlan) -> Self {
-        let (kind, mac, bond, vlan) = match &interface.device {
-            Device::Physical { mac } => ("ethernet", mac.as_deref(), None, None),
-            Device::Bond(bond) => ("bond", None, Some(Bond::new(bond)), None),
-            Device::Vlan { id, link } => ("vlan", None, None, Some(Vlan { id: *id, link })),
-        };
-        Self {
-            name: &interface.name,
-            kind,
-            mac,
-            bond,
-            vlan,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Route {
-    to: String,
-    via: String,
-    metric: Option<u32>,
-}
-
-impl Route {
-    fn new(route: &RoutePlan) -> Self {
-        Self {
-            to: route.to.to_string(),
-            via: route.via.to_string(),
-            metric: route.metric,
-        }
-    }
+fn name_servers(interface: &InterfacePlan) -> (&[String], &[String]) {
+    let dns = interface.dns.as_ref();
+    dns.map_or((&[], &[]), |dns| (&dns.servers, &dns.search))
 }
 
 /// Names a device that is identified by its MAC address (Fedora CoreOS docs, "How to Customize a NIC Name").
-fn link(node: &NodePlan, interface: &InterfacePlan) -> Result<Option<NodeFile>, Error> {
-    let kind = Kind::new(interface);
+fn link(node: &NodePlan, interface: &InterfacePlan, context: &Value) -> Result<Option<NodeFile>, Error> {
     let path = systemd_path(interface, "link");
-    let file = kind
-        .mac
-        .is_some()
-        .then(|| render::file(node, &path, "network/interface.link.j2", &kind));
+    let file = mac(interface).map(|_| render::file(node, &path, "network/interface.link.j2", context));
     file.transpose()
 }
 
-/// One IP family of a keyfile.
-#[derive(Serialize)]
-struct Family<'a> {
-    name: &'static str,
-    method: &'static str,
-    addresses: Vec<String>,
-    routes: Vec<Route>,
-    servers: Vec<&'a str>,
-    search: &'a [String],
+/// The IP families of a keyfile. A port of a bond has no section for addresses, not even an empty one.
+fn families(interface: &InterfacePlan) -> Vec<Value> {
+    let families = [true, false].into_iter().filter(|_| interface.controller.is_none());
+    families.map(|ipv4| family(interface, ipv4)).collect()
 }
 
-impl<'a> Family<'a> {
-    fn new(interface: &'a InterfacePlan, ipv4: bool) -> Self {
-        let addresses = interface.addresses.iter().filter(|net| net.addr().is_ipv4() == ipv4);
-        let addresses: Vec<_> = addresses.map(ToString::to_string).collect();
-        let routes = interface.routes.iter().filter(|route| route.via.is_ipv4() == ipv4);
-        let servers = interface.dns.iter().flat_map(|dns| &dns.servers);
-        let search = interface.dns.as_ref().map_or(&[][..], |dns| &dns.search);
-        let method = method(interface, ipv4, addresses.is_empty());
-        Self {
-            name: if ipv4 { "ipv4" } else { "ipv6" },
-            method,
-            addresses,
-            routes: routes.map(Route::new).collect(),
-            servers: servers
-                .map(String::as_str)
-                .filter(|server| server.contains(':') != ipv4)
-                .collect(),
-            // A disabled family needs no name servers.
-            search: if method == "disabled" { &[] } else { search },
-        }
-    }
+fn family(interface: &InterfacePlan, ipv4: bool) -> Value {
+    let addresses = interface.addresses.iter().filter(|net| net.addr().is_ipv4() == ipv4);
+    let addresses: Vec<_> = addresses.map(ToString::to_string).collect();
+    let routes = interface.routes.iter().filter(|route| route.via.is_ipv4() == ipv4);
+    let (servers, search) = name_servers(interface);
+    let servers = servers.iter().filter(|server| server.contains(':') != ipv4);
+    let method = method(interface, ipv4, addresses.is_empty());
+    json!({
+        "name": if ipv4 { "ipv4" } else { "ipv6" },
+        "method": method,
+        "addresses": addresses,
+        "routes": routes.map(route).collect::<Vec<_>>(),
+        "servers": servers.collect::<Vec<_>>(),
+        // A disabled family needs no name servers.
+        "search": if method == "disabled" { &[] } else { search },
+    })
 }
 
 /// IPv6 without its own address depends on router advertisements, as with systemd-networkd and the kernel.
@@ -164,91 +134,26 @@ fn method(interface: &InterfacePlan, ipv4: bool, none: bool) -> &'static str {
 }
 
 /// A connection of NetworkManager, which reads none that others than root may read.
-fn keyfile(node: &NodePlan, interface: &InterfacePlan) -> Result<NodeFile, Error> {
-    #[derive(Serialize)]
-    struct Context<'a> {
-        #[serde(flatten)]
-        kind: Kind<'a>,
-        controller: Option<&'a str>,
-        mtu: Option<u16>,
-        families: Vec<Family<'a>>,
-    }
-    // A port of a bond has no section for addresses, not even an empty one.
-    let families = match &interface.controller {
-        Some(_) => Vec::new(),
-        None => vec![Family::new(interface, true), Family::new(interface, false)],
-    };
-    let context = Context {
-        kind: Kind::new(interface),
-        controller: interface.controller.as_deref(),
-        mtu: interface.mtu,
-        families,
-    };
+fn keyfile(node: &NodePlan, interface: &InterfacePlan, context: &Value) -> Result<NodeFile, Error> {
     let path = format!(
         "/etc/NetworkManager/system-connections/{PREFIX}-{}.nmconnection",
         interface.name
     );
     Ok(NodeFile {
         mode: 0o600,
-        ..render::file(node, &path, "network/keyfile.j2", &context)?
+        ..render::file(node, &path, "network/keyfile.j2", context)?
     })
 }
 
-/// The `.netdev` file of a device that systemd-networkd creates; `None` for an existing device.
-fn netdev(node: &NodePlan, interface: &InterfacePlan) -> Result<Option<NodeFile>, Error> {
-    let path = systemd_path(interface, "netdev");
-    let file = match &interface.device {
-        Device::Physical { .. } => None,
-        _ => Some(render::file(
-            node,
-            &path,
-            "network/interface.netdev.j2",
-            &Kind::new(interface),
-        )),
-    };
-    file.transpose()
-}
-
-fn network(node: &NodePlan, interface: &InterfacePlan) -> Result<NodeFile, Error> {
-    #[derive(Serialize)]
-    struct Context<'a> {
-        #[serde(flatten)]
-        kind: Kind<'a>,
-        controller: Option<&'a str>,
-        primary: bool,
-        mtu: Option<u16>,
-        bare: bool,
-        dhcp: Option<&'static str>,
-        addresses: Vec<String>,
-        vlans: Vec<&'a str>,
-        servers: &'a [String],
-        search: &'a [String],
-        routes: Vec<Route>,
+/// The file of an interface for systemd-networkd, and the `.netdev` file of a device that it creates.
+fn networkd(node: &NodePlan, interface: &InterfacePlan, context: &Value) -> Result<Vec<NodeFile>, Error> {
+    let file = |kind, template| render::file(node, &systemd_path(interface, kind), template, context);
+    let mut files = Vec::new();
+    if !matches!(interface.device, Device::Physical { .. }) {
+        files.push(file("netdev", "network/interface.netdev.j2")?);
     }
-    let context = Context {
-        kind: Kind::new(interface),
-        controller: interface.controller.as_deref(),
-        primary: node.interfaces.iter().any(|other| is_primary(other, interface)),
-        mtu: interface.mtu,
-        bare: interface.bare(),
-        dhcp: match (interface.dhcp4, interface.dhcp6) {
-            (true, true) => Some("yes"),
-            (true, false) => Some("ipv4"),
-            (false, true) => Some("ipv6"),
-            (false, false) => None,
-        },
-        addresses: interface.addresses.iter().map(ToString::to_string).collect(),
-        vlans: vlans(node, interface),
-        servers: interface.dns.as_ref().map_or(&[], |dns| &dns.servers),
-        search: interface.dns.as_ref().map_or(&[], |dns| &dns.search),
-        routes: interface.routes.iter().map(Route::new).collect(),
-    };
-    render::file(
-        node,
-        &systemd_path(interface, "network"),
-        "network/interface.network.j2",
-        &context,
-    )
+    files.push(file("network", "network/interface.network.j2")?);
+    Ok(files)
 }
 
 fn is_primary(bond: &InterfacePlan, port: &InterfacePlan) -> bool {

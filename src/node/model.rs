@@ -108,6 +108,16 @@ impl NodeFiles {
 }
 
 impl NodeUnit {
+    /// A unit without drop-ins.
+    pub fn new(name: &str, content: impl Into<Text>, enabled: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            content: content.into(),
+            enabled,
+            dropins: Vec::new(),
+        }
+    }
+
     /// A unit without content of its own only adds drop-ins to one that the image brings.
     fn contents(&self) -> impl Iterator<Item = (String, u32, &Text)> {
         let path = unit_path(&self.name);

@@ -1,6 +1,6 @@
 //! Keeps the OS's network daemons off what the network plugin and kube-proxy make.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::{Error, NodeFile, render};
 use crate::{
@@ -12,15 +12,10 @@ use crate::{
 /// The device that carries the Services' addresses where kube-proxy is in ipvs mode (Kubernetes 1.36, pkg/proxy/ipvs).
 const IPVS_DEVICE: &str = "interface-name:kube-ipvs0";
 
-#[derive(Serialize)]
-struct Interfaces<'a> {
-    interfaces: &'a [&'a str],
-}
-
 /// The drop-in of the node's network daemon. Nothing on a node without a kubelet.
 pub fn file(plan: &Plan, node: &NodePlan) -> Result<Option<NodeFile>, Error> {
     let unmanaged = unmanaged(plan);
-    let interfaces = Interfaces { interfaces: &unmanaged };
+    let interfaces = json!({ "interfaces": unmanaged });
     let file = match node.os.network {
         _ if !node.roles.kubernetes() => None,
         NetworkStack::NetworkManager if unmanaged.is_empty() => None,

@@ -1,6 +1,6 @@
 //! Registries: `/etc/containerd/certs.d/HOST/hosts.toml` (containerd `docs/hosts.md`).
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Error, NodeFile, render};
 use crate::{
@@ -8,24 +8,6 @@ use crate::{
     plan::{NodePlan, Plan},
     spec::{Mirror, MirrorCapability, Registry, RegistryAuth},
 };
-
-#[derive(Serialize)]
-struct Context<'a> {
-    server: Option<&'a str>,
-    mirrors: Vec<Host<'a>>,
-}
-
-#[derive(Serialize)]
-struct Host<'a> {
-    url: &'a str,
-    capabilities: Vec<&'static str>,
-    ca: Option<String>,
-    /// Certificate and key.
-    client: Option<[String; 2]>,
-    skip_verify: bool,
-    override_path: bool,
-    authorization: Option<String>,
-}
 
 /// Every registry's `hosts.toml` with the CAs of its mirrors as `ca-N.crt` and their client certificates as
 /// `client-N.crt` and `client-N.key`, where N numbers the mirrors from 1.
@@ -42,12 +24,11 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
 }
 
 fn hosts(node: &NodePlan, registry: &Registry) -> Result<NodeFile, Error> {
-    let context = Context {
-        server: registry.server.as_ref().map(|server| server.value.as_str()),
-        mirrors: numbered(registry)
-            .map(|(number, mirror)| Host::of(registry, number, mirror))
-            .collect(),
-    };
+    let mirrors = numbered(registry).map(|(number, mirror)| host(registry, number, mirror));
+    let context = json!({
+        "server": registry.server.as_ref().map(|server| &server.value),
+        "mirrors": mirrors.collect::<Vec<_>>(),
+    });
     let path = format!("{}/hosts.toml", directory(registry));
     let mut file = render::file(node, &path, "runtime/hosts.toml.j2", &context)?;
     if registry.mirrors.iter().any(|mirror| mirror.auth.is_some()) {
@@ -59,11 +40,7 @@ fn hosts(node: &NodePlan, registry: &Registry) -> Result<NodeFile, Error> {
 fn authorities(registry: &Registry) -> impl Iterator<Item = NodeFile> + '_ {
     numbered(registry).filter_map(|(number, mirror)| {
         let pem = mirror.ca.as_ref()?;
-        Some(NodeFile {
-            path: authority(registry, number),
-            mode: 0o644,
-            content: pem.value.as_str().into(),
-        })
+        Some(NodeFile::new(&authority(registry, number), 0o644, pem.value.as_str()))
     })
 }
 
@@ -94,18 +71,16 @@ fn authority(registry: &Registry, number: usize) -> String {
     format!("{}/ca-{number}.crt", directory(registry))
 }
 
-impl<'a> Host<'a> {
-    fn of(registry: &Registry, number: usize, mirror: &'a Mirror) -> Self {
-        Self {
-            url: &mirror.url.value,
-            capabilities: capabilities(mirror),
-            ca: mirror.ca.is_some().then(|| authority(registry, number)),
-            client: mirror.client.is_some().then(|| client_files(registry, number)),
-            skip_verify: mirror.skip_verify,
-            override_path: mirror.override_path,
-            authorization: mirror.auth.as_ref().map(basic),
-        }
-    }
+fn host(registry: &Registry, number: usize, mirror: &Mirror) -> Value {
+    json!({
+        "url": mirror.url.value,
+        "capabilities": capabilities(mirror),
+        "ca": mirror.ca.is_some().then(|| authority(registry, number)),
+        "client": mirror.client.is_some().then(|| client_files(registry, number)),
+        "skip_verify": mirror.skip_verify,
+        "override_path": mirror.override_path,
+        "authorization": mirror.auth.as_ref().map(basic),
+    })
 }
 
 /// Pull and resolve, unless the user sets others: mirrors are seldom pushed to.

@@ -24,9 +24,5 @@ pub(super) fn text(node: &NodePlan, file: &str, name: &str, context: &impl Seria
 
 /// The file at `path`, 0644.
 pub(super) fn file(node: &NodePlan, path: &str, name: &str, context: &impl Serialize) -> Result<NodeFile, Error> {
-    Ok(NodeFile {
-        path: path.to_owned(),
-        mode: 0o644,
-        content: text(node, path, name, context)?,
-    })
+    Ok(NodeFile::new(path, 0o644, text(node, path, name, context)?))
 }

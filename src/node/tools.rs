@@ -1,6 +1,7 @@
 //! Configuration of the tools that people use on a node: crictl and nerdctl.
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Error, NodeFile, render};
 use crate::plan::{NodePlan, Plan};
@@ -14,20 +15,11 @@ struct Crictl {
     timeout: u32,
 }
 
-#[derive(Serialize)]
-struct Nerdctl<'a> {
-    snapshotter: &'a str,
-    cni_bin: &'a str,
-}
-
 /// `/etc/crictl.yaml` and, where nerdctl is installed, `/etc/nerdctl/nerdctl.toml`.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let mut files = vec![crictl(plan, node)?];
     if plan.runtime.nerdctl {
-        let context = Nerdctl {
-            snapshotter: &plan.runtime.snapshotter,
-            cni_bin: &node.os.paths.cni_bin,
-        };
+        let context = json!({ "snapshotter": plan.runtime.snapshotter, "cni_bin": node.os.paths.cni_bin });
         files.push(render::file(
             node,
             "/etc/nerdctl/nerdctl.toml",
@@ -49,9 +41,5 @@ fn crictl(plan: &Plan, node: &NodePlan) -> Result<NodeFile, Error> {
         file: path.to_owned(),
         source,
     })?;
-    Ok(NodeFile {
-        path: path.to_owned(),
-        mode: 0o644,
-        content: content.into(),
-    })
+    Ok(NodeFile::new(path, 0o644, content))
 }

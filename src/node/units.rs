@@ -2,7 +2,7 @@
 //!
 //! They are in /etc/systemd/system and so override a distribution's unit of the same name.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Error, NodeUnit, firewall, host, render};
 use crate::{
@@ -12,13 +12,6 @@ use crate::{
 
 /// Name of the drop-ins with sandboxes.
 const SANDBOX: &str = "90-firelay-sandbox.conf";
-
-#[derive(Serialize)]
-struct Context<'a> {
-    bin_dir: &'a str,
-    /// The container runtime's unit.
-    runtime: String,
-}
 
 /// `kubelet.service`, with kubeadm's drop-in `10-kubeadm.conf`; `None` on a node without a kubelet.
 pub fn kubelet(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
@@ -40,12 +33,7 @@ pub fn runtime(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> 
     let unit = ours.then(|| unit(plan, node, &name)).transpose()?;
     Ok(match host::runtime_dropin(node)? {
         Some(dropin) => {
-            let mut unit = unit.unwrap_or_else(|| NodeUnit {
-                name,
-                content: "".into(),
-                enabled: false,
-                dropins: Vec::new(),
-            });
+            let mut unit = unit.unwrap_or_else(|| NodeUnit::new(&name, "", false));
             unit.dropins.push(dropin);
             Some(unit)
         }
@@ -68,33 +56,17 @@ pub fn firewall(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error>
 
 /// Units that plugins and add-ons need.
 pub fn implied(plan: &Plan, node: &NodePlan) -> Vec<NodeUnit> {
-    let wanted = plan
-        .requirements
-        .units
-        .iter()
-        .filter(|unit| among(&unit.roles, node.roles));
+    let units = plan.requirements.units.iter();
+    let wanted = units.filter(|unit| among(&unit.roles, node.roles));
     wanted
-        .map(|unit| NodeUnit {
-            name: unit.name.clone(),
-            content: unit.content.as_str().into(),
-            enabled: unit.enable,
-            dropins: Vec::new(),
-        })
+        .map(|unit| NodeUnit::new(&unit.name, unit.content.as_str(), unit.enable))
         .collect()
-}
-
-/// Values for the templates of sandboxes.
-#[derive(Serialize)]
-struct Sandbox<'a> {
-    etcd_data: &'a str,
 }
 
 /// Adds a drop-in to each unit that has a template for it, `templates/units/sandbox/UNIT.conf.j2`. It removes
 /// permissions that the unit does not need.
 pub fn sandbox(plan: &Plan, node: &NodePlan, units: &mut [NodeUnit]) -> Result<(), Error> {
-    let context = Sandbox {
-        etcd_data: &plan.etcd.data_dir,
-    };
+    let context = json!({ "etcd_data": plan.etcd.data_dir });
     for unit in units {
         let name = format!("units/sandbox/{}.conf.j2", unit.name);
         if template::source(&name).is_some() {
@@ -105,19 +77,11 @@ pub fn sandbox(plan: &Plan, node: &NodePlan, units: &mut [NodeUnit]) -> Result<(
     Ok(())
 }
 
-fn context<'a>(plan: &Plan, node: &'a NodePlan) -> Context<'a> {
-    Context {
-        bin_dir: &node.bin_dir,
-        runtime: plan.runtime.unit(),
-    }
+fn context(plan: &Plan, node: &NodePlan) -> Value {
+    json!({ "bin_dir": node.bin_dir, "runtime": plan.runtime.unit() })
 }
 
 fn unit(plan: &Plan, node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
     let content = render::text(node, name, &format!("units/{name}.j2"), &context(plan, node))?;
-    Ok(NodeUnit {
-        name: name.to_owned(),
-        content,
-        enabled: false,
-        dropins: Vec::new(),
-    })
+    Ok(NodeUnit::new(name, content, false))
 }

@@ -40,7 +40,7 @@ pub(super) fn resolve(
     check_host(endpoint, provider, ranges, report);
     report.take(check_taken(spec));
     check_namesakes(&endpoint.host, provider, groups, report);
-    check_idle(endpoint, provider, report);
+    check_unused(endpoint, provider, report);
     check_port(endpoint, provider, report);
     let services = endpoint
         .services
@@ -77,7 +77,7 @@ pub(super) fn resolve(
 }
 
 /// The endpoint to go on with when that of the spec was refused.
-pub(super) fn stand_in(spec: &Spec) -> EndpointPlan {
+pub(super) fn placeholder(spec: &Spec) -> EndpointPlan {
     EndpointPlan {
         host: spec.endpoint.host.value.clone(),
         port: API_PORT,
@@ -349,7 +349,7 @@ fn check_namesakes(host: &Spanned<String>, provider: EndpointProvider, groups: &
     }
 }
 
-fn check_idle(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
+fn check_unused(endpoint: &Endpoint, provider: EndpointProvider, report: &mut Report) {
     let text = |value: &Option<Spanned<String>>| value.span();
     let keys = [
         ("address", text(&endpoint.address)),

@@ -49,26 +49,26 @@ const ROLES: [(Role, &str); 3] = [
 pub(super) fn resolve(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<ScopedPatch> {
     check_folders(spec, groups, report);
     let mut all = Vec::new();
-    lay(&mut all, &Scope::All, spec, ALL, &spec.patches);
+    collect(&mut all, &Scope::All, spec, ALL, &spec.patches);
     for (role, name) in ROLES {
         let settings = match role {
             Role::ControlPlane => &spec.roles.control_plane,
             Role::Worker => &spec.roles.worker,
             Role::Etcd => &spec.roles.etcd,
         };
-        lay(&mut all, &Scope::Role(role), spec, name, &settings.patches);
+        collect(&mut all, &Scope::Role(role), spec, name, &settings.patches);
     }
     for group in groups {
         let whole = Scope::Machines(group.names.clone());
-        lay(&mut all, &whole, spec, &group.node.name, &[]);
+        collect(&mut all, &whole, spec, &group.node.name, &[]);
         for name in group.names.iter().filter(|name| **name != group.node.name.value) {
-            lay(&mut all, &Scope::Machines(vec![name.clone()]), spec, name, &[]);
+            collect(&mut all, &Scope::Machines(vec![name.clone()]), spec, name, &[]);
         }
-        lay(&mut all, &whole, spec, "", &group.node.patches);
+        collect(&mut all, &whole, spec, "", &group.node.patches);
     }
     for pool in &spec.pools {
         let scope = Scope::Machines(vec![pool.name.value.clone()]);
-        lay(&mut all, &scope, spec, &pool.name, &pool.patches);
+        collect(&mut all, &scope, spec, &pool.name, &pool.patches);
     }
     for patch in &all {
         check(&patch.patch, report);
@@ -77,7 +77,7 @@ pub(super) fn resolve(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report
 }
 
 /// The patches of a folder, then those of the spec itself.
-fn lay(all: &mut Vec<ScopedPatch>, scope: &Scope, spec: &Spec, folder: &str, inline: &[Patch]) {
+fn collect(all: &mut Vec<ScopedPatch>, scope: &Scope, spec: &Spec, folder: &str, inline: &[Patch]) {
     let in_folder = |patch: &&FilePatch| !folder.is_empty() && patch.folder.value == folder;
     let files = spec.patch_files.iter().filter(in_folder).map(|patch| &patch.patch);
     all.extend(files.chain(inline).map(|patch| ScopedPatch {

@@ -54,7 +54,7 @@ pub(super) fn resolve(
         );
     }
     check_memory(pxe, nodes, report);
-    check_idle(pxe, &booted, report);
+    check_unused(pxe, &booted, report);
     Some(PxePlan { url, matchbox })
 }
 
@@ -294,7 +294,7 @@ fn check_memory(pxe: &Pxe, nodes: &[NodePlan], report: &mut Report) {
 }
 
 /// Reports systems that no machine boots.
-fn check_idle(pxe: &Pxe, booted: &BTreeSet<String>, report: &mut Report) {
+fn check_unused(pxe: &Pxe, booted: &BTreeSet<String>, report: &mut Report) {
     if booted.is_empty() {
         let finding = Diagnostic::warning("FL0511", "`delivery.pxe` has no effect").at(pxe.url.span);
         report.push(finding.label("no machine's platform boots from the network; write platform: metal"));

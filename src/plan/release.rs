@@ -100,7 +100,7 @@ const OF_MINOR: &[&str] = &[
 
 /// The release to go on with when that of the spec is refused, and the codes of findings that would rest on a guess then: none
 /// when its minor is clear.
-pub(super) fn stand_in(spec: &Spec, profiles: &Profiles) -> Option<(Release, &'static [&'static str])> {
+pub(super) fn placeholder(spec: &Spec, profiles: &Profiles) -> Option<(Release, &'static [&'static str])> {
     let text = spec.kubernetes.version.trim_start_matches('v');
     let mut parts = text.split('.');
     let minor = parts

@@ -69,14 +69,14 @@ fn merged(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
             _ => merged.push((finding, 0)),
         }
     }
-    let told = |(finding, more): (Diagnostic, usize)| match more {
+    let counted = |(finding, more): (Diagnostic, usize)| match more {
         0 => finding,
         more => {
             let label = format!("{}, and {more} more like this", finding.label);
             finding.label(label)
         }
     };
-    merged.into_iter().map(told).collect()
+    merged.into_iter().map(counted).collect()
 }
 
 fn alike(one: &Diagnostic, other: &Diagnostic) -> bool {

@@ -35,7 +35,7 @@ pub fn resolve(spec: &Spec, profiles: &Profiles) -> Result<(Plan, Vec<Diagnostic
 /// found.
 fn release(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Release> {
     report.take(release::release(spec, profiles)).or_else(|| {
-        let (release, guessed) = release::stand_in(spec, profiles)?;
+        let (release, guessed) = release::placeholder(spec, profiles)?;
         report.guess(guessed);
         Some(release)
     })
@@ -133,7 +133,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
     node_names::check_pools(spec, &nodes, report);
     let beside = extra_outputs::resolve(&spec.delivery.beside, &nodes, report);
     let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
-    let endpoint = endpoint.unwrap_or_else(|| endpoint::stand_in(spec));
+    let endpoint = endpoint.unwrap_or_else(|| endpoint::placeholder(spec));
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
     let mut plan = Plan {
         name: spec.name.value.clone(),

@@ -253,7 +253,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// A key with its value, as YAML.
-pub(super) fn block(name: &str, value: Value) -> String {
+pub fn block(name: &str, value: Value) -> String {
     let name = if name == "*" { "any-name" } else { name };
     let entry: Map<_, _> = iter::once((name.to_owned(), value)).collect();
     firelay_yaml::emit(&entry).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The JSON Schema of the spec (draft 2020-12), and its derivatives: the output of `explain` and the reference page.
+//! The JSON Schema of the spec (draft 2020-12), and the output of `explain`, which comes from it.
 //!
 //! Types and descriptions come from `spec::model`, defaults and examples from `fields.yaml` in this folder, names of
 //! profiles from the profiles. Tests compare it with the values that the spec parser accepts and refuses.
@@ -7,7 +7,6 @@
 
 mod explain;
 mod field;
-mod page;
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -20,9 +19,8 @@ use crate::{
     spec::{API_VERSION, KIND, Spec},
 };
 
-pub use explain::{Known, Unknown, explain, flow, wrapped};
+pub use explain::{Known, Unknown, block, explain, flow, wrapped};
 pub use field::{Choice, Field};
-pub use page::page;
 
 /// The schema's identifier; nothing is fetched from there.
 pub const ID: &str = "https://firelay.dev/schema/v1alpha1/cluster.json";

@@ -94,7 +94,7 @@ impl Baseline {
         }
         let (mut root, merged) = firelay_yaml::merge(spec, over, &RULES);
         root.span = over.span;
-        settle(findings, merged);
+        merge_findings(findings, merged);
         let mut weak: BTreeMap<Span, Vec<&str>> = BTreeMap::new();
         let applies = |control: &&Control| !control.unless.as_ref().is_some_and(|condition| condition.holds(&root));
         for control in self.controls.iter().filter(applies) {
@@ -120,7 +120,7 @@ impl Baseline {
 
 /// A text that removes a missing value is reported only if the profile lacks the value as well. The lowest text is not: it is
 /// the way in which a spec leaves a value out.
-fn settle(findings: &mut Vec<Diagnostic>, merged: Vec<Diagnostic>) {
+fn merge_findings(findings: &mut Vec<Diagnostic>, merged: Vec<Diagnostic>) {
     let (nowhere, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|finding| finding.code == MISSED);
     findings.retain(|finding| finding.code != MISSED || nowhere.iter().any(|missed| missed.span == finding.span));
     findings.extend(others);

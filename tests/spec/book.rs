@@ -6,9 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use firelay_verify::{CHECKS, Check};
 use regex_lite::Regex;
 
-use super::{commands::pages, support::root};
+use super::{
+    commands::pages,
+    support::{golden::blessing, root},
+};
 
 /// Folders that `just book` copies beside the book, so that links to them work in its output.
 const COPIED: &[&str] = &["examples", "profiles", "templates"];
@@ -113,6 +117,30 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
     }
     assert!(judged > 500, "{judged}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The heading of the table of checks in docs/verify.md.
+const CHECKS_HEADING: &str = "| what holds | codes | at a render, by |\n|---|---|---|\n";
+
+fn check_row(check: &Check) -> String {
+    let causes = check.causes.iter().map(|cause| format!("{cause:?}").to_lowercase());
+    let causes = causes.collect::<Vec<_>>().join(", ");
+    format!("| {} | {} | {causes} |\n", check.proves, check.codes.join(", "))
+}
+
+#[test]
+fn the_page_of_verify_has_the_table_of_checks() {
+    let path = root().join("docs/verify.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(CHECKS_HEADING).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let rows: String = CHECKS.iter().map(check_row).collect();
+    let expected = format!("{before}{CHECKS_HEADING}{rows}\n{after}");
+    if blessing() {
+        fs::write(&path, &expected).unwrap();
+    }
+    let page = fs::read_to_string(&path).unwrap();
+    assert!(page == expected, "docs/verify.md has other checks, see just bless");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! complete.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod page;
+
 use crate::support;
 
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::LazyLock};
@@ -310,7 +312,7 @@ fn every_note_belongs_to_a_key() {
 
 #[test]
 fn the_reference_page_is_of_this_schema() {
-    let page = schema::page(&Field::root(&SCHEMA));
+    let page = page::page(&Field::root(&SCHEMA));
     let path = root().join("docs/spec.md");
     if support::golden::blessing() {
         fs::write(&path, &page).unwrap();

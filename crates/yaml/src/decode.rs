@@ -49,7 +49,7 @@ pub(super) fn run<T: DeserializeOwned>(root: &Node<'_>, words: Aliases) -> Parti
         let known = context.missing();
         match T::deserialize(Decoder::new(root, &context)) {
             Ok(value) => return context.partial(Some(value)),
-            Err(fault) => context.settle(fault, root),
+            Err(fault) => context.report_fault(fault, root),
         };
         if context.missing() == known {
             break;
@@ -182,9 +182,9 @@ impl<'t> Decoder<'t> {
     }
 
     /// Reports a fault at this node; faults of nested placeholders are reported at the first of them.
-    fn settled<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
+    fn reported<T>(self, result: Result<T, Fault>) -> Result<T, Fault> {
         match self.placeholders {
-            0 => result.map_err(|fault| self.log.settle(fault, self.node)),
+            0 => result.map_err(|fault| self.log.report_fault(fault, self.node)),
             _ => result,
         }
     }
@@ -201,7 +201,7 @@ fn offered(visitor: &dyn Expected, variants: &'static [&'static str]) -> Vec<&'s
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-            self.settled(visitor.$visit(self.integer(<$type>::MIN, <$type>::MAX)))
+            self.reported(visitor.$visit(self.integer(<$type>::MIN, <$type>::MAX)))
         }
     )*};
 }
@@ -224,8 +224,8 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         match &self.node.content {
             Content::Sequence(_) => self.deserialize_seq(visitor),
             Content::Mapping(_) => self.deserialize_map(visitor),
-            Content::Scalar(scalar) if !scalar.plain => self.settled(visitor.visit_str(&scalar.text)),
-            Content::Scalar(scalar) => self.settled(match resolve(&scalar.text) {
+            Content::Scalar(scalar) if !scalar.plain => self.reported(visitor.visit_str(&scalar.text)),
+            Content::Scalar(scalar) => self.reported(match resolve(&scalar.text) {
                 Resolved::Null => visitor.visit_unit(),
                 Resolved::Bool(value) => visitor.visit_bool(value),
                 Resolved::Unsigned(value) => visitor.visit_u64(value),
@@ -241,7 +241,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.settled(visitor.visit_bool(self.boolean()))
+        self.reported(visitor.visit_bool(self.boolean()))
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -249,7 +249,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.settled(visitor.visit_f64(self.float()))
+        self.reported(visitor.visit_f64(self.float()))
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -257,7 +257,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.settled(visitor.visit_str(self.words()))
+        self.reported(visitor.visit_str(self.words()))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -265,7 +265,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.settled(visitor.visit_str(self.node.text().unwrap_or_default()))
+        self.reported(visitor.visit_str(self.node.text().unwrap_or_default()))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -298,7 +298,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                 &[]
             }
         };
-        self.settled(visitor.visit_seq(Items::new(self, items)))
+        self.reported(visitor.visit_seq(Items::new(self, items)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
@@ -317,7 +317,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let entries = self.entries().unwrap_or_default().iter();
         let entries = entries.map(|(key, value)| (Key::Written(key), Some(value))).collect();
-        self.settled(visitor.visit_map(Entries::new(self, entries)))
+        self.reported(visitor.visit_map(Entries::new(self, entries)))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -333,7 +333,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             Some(entries) => self.fields(entries, fields),
             None => fields.iter().map(|field| (Key::Field(field), None)).collect(),
         };
-        self.settled(visitor.visit_map(Entries::new(self, fields)))
+        self.reported(visitor.visit_map(Entries::new(self, fields)))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -357,7 +357,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         let chosen = at.text().unwrap_or_default();
         let known = variants.iter().copied().find(|variant| *variant == chosen);
         match known.or_else(|| self.to(at).unknown_choice(chosen, &offered)) {
-            Some(variant) => self.settled(visitor.visit_enum(Choice::new(self, variant, content))),
+            Some(variant) => self.reported(visitor.visit_enum(Choice::new(self, variant, content))),
             None => self.first_choice(variants, visitor),
         }
     }

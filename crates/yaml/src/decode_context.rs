@@ -131,7 +131,7 @@ impl DecodeContext {
         self.supplied.borrow().len()
     }
 
-    pub(super) fn settle(&self, fault: Fault, node: &Node<'_>) -> Fault {
+    pub(super) fn report_fault(&self, fault: Fault, node: &Node<'_>) -> Fault {
         match fault {
             Fault::Recorded => {}
             Fault::Missing(field) => self.lacks(node, field),

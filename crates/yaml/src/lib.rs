@@ -83,8 +83,8 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Diagnosti
 }
 
 fn lines(source: &Source, findings: &[Diagnostic]) -> Vec<String> {
-    let told = findings.iter().map(|finding| without_value(source, finding));
-    told.map(|finding| one_line(source, &finding)).collect()
+    let shown = findings.iter().map(|finding| without_value(source, finding));
+    shown.map(|finding| one_line(source, &finding)).collect()
 }
 
 /// A finding without the value that it points at. Keys are shown; missing keys and syntax errors point at no value.

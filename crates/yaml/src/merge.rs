@@ -62,7 +62,7 @@ pub fn merge<'s>(under: Node<'s>, over: &Node<'s>, rules: &Rules) -> (Node<'s>, 
         path: Vec::new(),
         findings: Vec::new(),
     };
-    let node = merge.lay(under, over);
+    let node = merge.merge(under, over);
     (node, merge.findings)
 }
 
@@ -81,7 +81,7 @@ struct Merge<'r, 'n> {
 }
 
 impl<'n> Merge<'_, 'n> {
-    fn lay<'s>(&mut self, under: Node<'s>, over: &'n Node<'s>) -> Node<'s> {
+    fn merge<'s>(&mut self, under: Node<'s>, over: &'n Node<'s>) -> Node<'s> {
         if self.rules.keeps_removals && removes(&under) {
             return self.fresh(over);
         }
@@ -123,14 +123,14 @@ impl<'n> Merge<'_, 'n> {
                 }
                 (Some(at), _) => {
                     let below = std::mem::replace(&mut entries[at].1, empty(value));
-                    let laid = self.lay(below, value);
+                    let merged = self.merge(below, value);
                     // A finding about the key hides its value, so both must come from one text.
-                    let key = if laid.span == value.span {
+                    let key = if merged.span == value.span {
                         key.clone()
                     } else {
                         entries[at].0.clone()
                     };
-                    entries[at] = (key, laid);
+                    entries[at] = (key, merged);
                 }
                 (None, _) => entries.push((key.clone(), self.fresh(value))),
             }
@@ -166,7 +166,7 @@ impl<'n> Merge<'_, 'n> {
                         .into_iter()
                         .for_each(|item| row.push(Some(name.clone()), item));
                 }
-                (1, Wish::Merge) if many.get(&name) == Some(&1) => row.change(&name, |below| self.lay(below, item)),
+                (1, Wish::Merge) if many.get(&name) == Some(&1) => row.change(&name, |below| self.merge(below, item)),
                 (0, _) => row.push(Some(name), self.fresh(item)),
                 _ => row.replace(name, self.fresh(item)),
             }

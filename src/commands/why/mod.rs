@@ -209,12 +209,12 @@ impl<'a> VariantContext<'a> {
         let Some(root) = self.project.spec.root() else {
             return Vec::new();
         };
-        let judge = |variant: Node<'static>| match self.project.spec.variant(variant) {
-            Ok(spec) => self.judge(&spec, &self.project.profiles),
+        let verdict = |variant: Node<'static>| match self.project.spec.variant(variant) {
+            Ok(spec) => self.verdict(&spec, &self.project.profiles),
             Err(findings) => Verdict::Useless(findings),
         };
         let skipped = |keys: &[&str]| keys.ends_with(&["patches"]) || SKIPPED.contains(&keys);
-        lines(source, self.search(root, &judge, &skipped).into_iter())
+        lines(source, self.search(root, &verdict, &skipped).into_iter())
     }
 
     fn profile_lines(&self, source: &Source, file: &Resolved<'_>) -> Vec<Line> {
@@ -222,36 +222,36 @@ impl<'a> VariantContext<'a> {
         let Some(spec) = &self.project.spec.draft.value else {
             return Vec::new();
         };
-        let judge = |variant: Node<'static>| {
+        let verdict = |variant: Node<'static>| {
             let tree = Tree::from(variant);
             match self.project.profiles.varied(path, &tree) {
-                Some(profiles) => self.judge(spec, &profiles),
+                Some(profiles) => self.verdict(spec, &profiles),
                 None => Verdict::Useless(Vec::new()),
             }
         };
         let skipped = |keys: &[&str]| {
             keys == ["name"] || keys == ["minor"] || (path == "catalog.yaml" && !fetched(keys, self.node))
         };
-        let found = self.search(&root, &judge, &skipped);
+        let found = self.search(&root, &verdict, &skipped);
         lines(source, found.into_iter().filter(|(_, guess)| !guess))
     }
 
     fn search(
         &self,
         root: &Node<'static>,
-        judge: &(dyn Fn(Node<'static>) -> Verdict + Sync),
+        verdict: &(dyn Fn(Node<'static>) -> Verdict + Sync),
         skipped: &impl Fn(&[&str]) -> bool,
     ) -> Vec<(Span, bool)> {
         let search = Search {
             root,
             text: &self.text,
-            judge,
+            verdict,
             words: &self.words,
         };
         search.run(&vary::sites(root, skipped))
     }
 
-    fn judge(&self, spec: &Spec, profiles: &Profiles) -> Verdict {
+    fn verdict(&self, spec: &Spec, profiles: &Profiles) -> Verdict {
         let plan = match plan::resolve(spec, profiles) {
             Ok((plan, _)) => plan,
             Err(findings) => return Verdict::Useless(findings),

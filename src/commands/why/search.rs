@@ -26,7 +26,7 @@ pub(super) struct Search<'a> {
     /// The value, to compare texts with.
     pub(super) text: &'a str,
     /// Judges a variant.
-    pub(super) judge: &'a (dyn Fn(Node<'static>) -> Verdict + Sync),
+    pub(super) verdict: &'a (dyn Fn(Node<'static>) -> Verdict + Sync),
     /// Words that can replace each other.
     pub(super) words: &'a [Vec<String>],
 }
@@ -42,10 +42,10 @@ impl Search<'_> {
     /// The places of the sources in their order, and whether each is a guess: no variant of it can be rendered, but its text is
     /// part of the value's.
     pub(super) fn run(&self, sites: &[Path]) -> Vec<(Span, bool)> {
-        let idle = self.idle_lists(sites);
+        let unused = self.unused_lists(sites);
         let live: Vec<_> = sites
             .iter()
-            .filter(|site| !idle.iter().any(|list| site.starts_with(list)))
+            .filter(|site| !unused.iter().any(|list| site.starts_with(list)))
             .collect();
         let (wholes, scalars): (Vec<&Path>, Vec<&Path>) = live.into_iter().partition(|site| self.is_collection(site));
         // Other systems or versions have to be tried one after the other.
@@ -92,7 +92,7 @@ impl Search<'_> {
                 .zip(other)
                 .and_then(|(root, other)| vary::with(&root, site, other));
         }
-        match variant.map(|variant| (self.judge)(variant)) {
+        match variant.map(|variant| (self.verdict)(variant)) {
             Some(Verdict::Same) => Vec::new(),
             _ if sites.len() < 2 => sites.to_vec(),
             _ => {
@@ -122,16 +122,16 @@ impl Search<'_> {
     }
 
     /// Long lists that may as well be empty.
-    fn idle_lists<'s>(&self, sites: &'s [Path]) -> Vec<&'s Path> {
-        let is_idle = |site: &&&Path| {
+    fn unused_lists<'s>(&self, sites: &'s [Path]) -> Vec<&'s Path> {
+        let is_unused = |site: &&&Path| {
             let variant = vary::emptied(self.root, site);
-            variant.is_some_and(|variant| matches!((self.judge)(variant), Verdict::Same))
+            variant.is_some_and(|variant| matches!((self.verdict)(variant), Verdict::Same))
         };
         sites
             .iter()
             .collect::<Vec<_>>()
             .par_iter()
-            .filter(|site| is_idle(site))
+            .filter(|site| is_unused(site))
             .copied()
             .collect()
     }
@@ -142,7 +142,7 @@ impl Search<'_> {
 
     fn whole(&self, site: &[usize]) -> bool {
         let variant = vary::without(self.root, site);
-        variant.is_some_and(|variant| matches!((self.judge)(variant), Verdict::Changed))
+        variant.is_some_and(|variant| matches!((self.verdict)(variant), Verdict::Changed))
     }
 
     /// `None` for what is no scalar.
@@ -159,7 +159,7 @@ impl Search<'_> {
             .into_iter()
             .chain(texts.into_iter().filter_map(altered));
         for variant in variants.by_ref() {
-            match (self.judge)(variant) {
+            match (self.verdict)(variant) {
                 Verdict::Changed => return Some(SiteResult::Source),
                 Verdict::Same => useful = true,
                 Verdict::Useless(findings) => choices.extend(findings.iter().filter_map(offered)),
@@ -170,7 +170,7 @@ impl Search<'_> {
         choices.dedup();
         let chosen = choices.into_iter().flatten().filter(|choice| *choice != scalar.text);
         for variant in chosen.filter_map(|text| vary::with(self.root, site, vary::scalar(scalar, text))) {
-            match (self.judge)(variant) {
+            match (self.verdict)(variant) {
                 Verdict::Changed => return Some(SiteResult::Source),
                 Verdict::Same => useful = true,
                 Verdict::Useless(_) => {}

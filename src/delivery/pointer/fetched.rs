@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::Located;
 use crate::{
@@ -78,18 +79,6 @@ struct Pointer<'a> {
     enable: Vec<&'a str>,
 }
 
-#[derive(Serialize)]
-struct Context<'a> {
-    lib: &'a str,
-    fetch: &'a str,
-    sealed: bool,
-    /// Something is set before the fetch.
-    settings: bool,
-    hosts: bool,
-    dns: bool,
-    ntp: bool,
-}
-
 /// The part of the node that cloud-init creates: name, users, keys and masks, and the script that fetches the rest.
 pub(super) fn stub(
     node: &NodePlan,
@@ -104,15 +93,17 @@ pub(super) fn stub(
         node.host.dns.is_some(),
         node.host.ntp.is_some(),
     );
-    let context = Context {
-        lib,
-        fetch: &pointer.store.fetch,
-        sealed: key.is_some(),
-        settings: hosts || dns || ntp,
-        hosts,
-        dns,
-        ntp,
-    };
+    let settings = hosts || dns || ntp;
+    let context = json!({
+        "lib": lib,
+        "fetch": pointer.store.fetch,
+        "sealed": key.is_some(),
+        // Something is set before the fetch.
+        "settings": settings,
+        "hosts": hosts,
+        "dns": dns,
+        "ntp": ntp,
+    });
     let script = template::render("pointer/fetch.py.j2", &context)?;
     let unit = template::render("pointer/firelay-fetch.service.j2", &context)?;
     let json = serde_json::to_string(&self::pointer(node, pointer, files, located, key));
@@ -122,7 +113,7 @@ pub(super) fn stub(
         NodeFile::new("/etc/firelay/pointer.json", 0o600, json),
         NodeFile::new(&format!("{lib}/fetch"), 0o755, script),
     ];
-    if context.settings {
+    if settings {
         let settings = template::render("pointer/settings.j2", &context)?;
         own.push(NodeFile::new(&format!("{lib}/settings"), 0o755, settings));
     }
@@ -131,12 +122,7 @@ pub(super) fn stub(
     Ok(NodeFiles {
         hostname: files.hostname.clone(),
         files: own.into_iter().chain(around.cloned()).collect(),
-        units: vec![NodeUnit {
-            name: "firelay-fetch.service".to_owned(),
-            content: unit.into(),
-            enabled: true,
-            dropins: Vec::new(),
-        }],
+        units: vec![NodeUnit::new("firelay-fetch.service", unit, true)],
         masked_units: files.masked_units.clone(),
         ssh_authorized_keys: files.ssh_authorized_keys.clone(),
         users,

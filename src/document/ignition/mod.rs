@@ -104,21 +104,16 @@ fn refuse_special_modes(files: &NodeFiles) -> Result<(), Error> {
 /// Files for settings that Ignition lacks: the host name, which systemd reads at the first boot, and passwordless root,
 /// with the text that cloud-init would write.
 fn implied_files(files: &NodeFiles) -> Vec<NodeFile> {
-    let file = |path: &str, mode, content: String| NodeFile {
-        path: path.to_owned(),
-        mode,
-        content: content.into(),
-    };
     let hostname = files
         .hostname
         .iter()
-        .map(|name| file("/etc/hostname", 0o644, format!("{name}\n")));
+        .map(|name| NodeFile::new("/etc/hostname", 0o644, format!("{name}\n")));
     let rules = files
         .users
         .iter()
         .filter(|user| user.sudo)
         .map(|user| format!("{} ALL=(ALL) NOPASSWD:ALL\n", user.name));
     let rules: String = rules.collect();
-    let sudoers = (!rules.is_empty()).then(|| file("/etc/sudoers.d/90-firelay-users", 0o440, rules));
+    let sudoers = (!rules.is_empty()).then(|| NodeFile::new("/etc/sudoers.d/90-firelay-users", 0o440, rules));
     hostname.chain(sudoers).collect()
 }

@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mut Report) {
     let requirements = plan.requirements.clone();
     if requirements.without_kube_proxy {
-        report.extend(idle_proxy(spec));
+        report.extend(unused_proxy(spec));
         plan.kubernetes.kube_proxy = None;
     }
     let mut controller_manager = requirements.controller_manager_arguments;
@@ -79,7 +79,7 @@ fn fetched(name: &str, node: &NodePlan, store: &Store<'_>, report: &mut Report) 
 }
 
 /// Settings of a kube-proxy that is not deployed.
-fn idle_proxy(spec: &Spec) -> Option<Diagnostic> {
+fn unused_proxy(spec: &Spec) -> Option<Diagnostic> {
     let proxy = &spec.kubernetes.kube_proxy;
     let kept = Some(proxy.disabled.span).filter(|span| !*proxy.disabled && *span != Span::default());
     let mode = proxy.mode.span();

@@ -122,7 +122,7 @@ pub(super) fn apply_requirements(plan: &mut Plan, spec: &Spec, store: &Store<'_>
         for check in &addon.choice.declaration.checks {
             report.extend(
                 check
-                    .judge(&addon.choice, &context)
+                    .evaluate(&addon.choice, &context)
                     .unwrap_or_else(|error| Some(broken(addon, &error))),
             );
         }

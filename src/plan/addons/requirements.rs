@@ -101,14 +101,14 @@ impl Asker<'_> {
             });
         }
         let mut findings = self.listen(&one.ports, all);
-        findings.extend(self.lay(one.kubelet_config, &mut all.kubelet_config, Clone::clone));
+        findings.extend(self.merge(one.kubelet_config, &mut all.kubelet_config, Clone::clone));
         for (from, to) in [
             (one.sysctls, &mut all.sysctls),
             (one.kubelet_arguments, &mut all.kubelet_arguments),
             (one.api_server_arguments, &mut all.api_server_arguments),
             (one.controller_manager_arguments, &mut all.controller_manager_arguments),
         ] {
-            findings.extend(self.lay(from, to, plain_text));
+            findings.extend(self.merge(from, to, plain_text));
         }
         Ok(findings)
     }
@@ -155,7 +155,7 @@ impl Asker<'_> {
     }
 
     /// Settings by name; what another has set to another value is a finding.
-    fn lay<T: PartialEq>(
+    fn merge<T: PartialEq>(
         &self,
         from: BTreeMap<String, Value>,
         to: &mut BTreeMap<String, T>,

@@ -35,7 +35,7 @@ pub(super) fn resolve(
 ) -> EtcdPlan {
     let etcd = &spec.etcd;
     check_timing(etcd, report);
-    check_idle(etcd, external, report);
+    check_unused(etcd, external, report);
     report.each(&etcd.data_dir, directory::check);
     report.each(&etcd.image_repository, artifacts::check_image);
     let minor = if external {
@@ -123,9 +123,9 @@ fn check_timing(etcd: &Etcd, report: &mut Report) {
 }
 
 /// Settings that the chosen way of running etcd does not look at.
-fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
+fn check_unused(etcd: &Etcd, external: bool, report: &mut Report) {
     let text = |value: &Option<Spanned<String>>| value.span();
-    let idle: &[(&str, Option<Span>)] = if external {
+    let unused: &[(&str, Option<Span>)] = if external {
         &[
             ("imageRepository", text(&etcd.image_repository)),
             ("imageTag", text(&etcd.image_tag)),
@@ -139,7 +139,7 @@ fn check_idle(etcd: &Etcd, external: bool, report: &mut Report) {
     } else {
         ("on the control planes", "on nodes with the etcd role")
     };
-    for (key, span) in idle.iter().filter_map(|(key, span)| Some((key, (*span)?))) {
+    for (key, span) in unused.iter().filter_map(|(key, span)| Some((key, (*span)?))) {
         let finding = Diagnostic::warning("FL0511", format!("`etcd.{key}` has no effect")).at(span);
         report.push(finding.label(format!("etcd runs {how}; this is for etcd {other}")));
     }

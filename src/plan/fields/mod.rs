@@ -47,10 +47,6 @@ impl Accepted {
         }
     }
 
-    pub fn minor(&self) -> Minor {
-        self.minor
-    }
-
     /// Sections and keys of units.
     pub fn units(&self) -> &UnitSections {
         &self.units

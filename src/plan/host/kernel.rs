@@ -116,15 +116,15 @@ pub(super) fn check_module(module: &Spanned<String>, report: &mut Report) {
 }
 
 /// `swap` where no kubelet minds it.
-pub(super) fn check_idle_swap(spec: &Spec, report: &mut Report) {
+pub(super) fn check_unused_swap(spec: &Spec, report: &mut Report) {
     let lone = |roles: &[Spanned<Role>]| roles.iter().all(|role| role.value == Role::Etcd);
     let nodes = spec
         .nodes
         .iter()
         .filter(|node| lone(&node.roles))
         .map(|node| node.host());
-    let idle = |settings: HostSettings<'_>| settings.swap.span();
-    for span in std::iter::once(spec.roles.etcd.host()).chain(nodes).filter_map(idle) {
+    let swap_of = |settings: HostSettings<'_>| settings.swap.span();
+    for span in std::iter::once(spec.roles.etcd.host()).chain(nodes).filter_map(swap_of) {
         let finding = Diagnostic::warning("FL0511", "`swap` has no effect").at(span);
         report.push(finding.label("there is no kubelet, and swap stays as the image has it"));
     }

@@ -86,7 +86,7 @@ pub(super) fn resolve(levels: &HostLevels<'_>, site: &Site<'_>, report: &mut Rep
 pub(super) fn check(spec: &Spec, profiles: &Profiles, report: &mut Report) {
     spec.levels()
         .for_each(|settings| check_level(settings, &profiles.time_zones, report));
-    kernel::check_idle_swap(spec, report);
+    kernel::check_unused_swap(spec, report);
 }
 
 fn check_level(settings: HostSettings<'_>, zones: &TimeZones, report: &mut Report) {

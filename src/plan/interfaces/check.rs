@@ -36,7 +36,7 @@ pub(in crate::plan) fn check(interface: &Interface, report: &mut Report) {
         report.take(router(gateway));
     }
     report.each(&interface.routes, check_route);
-    check_idle_routes(interface, report);
+    check_unused_routes(interface, report);
     if let Some(mtu) = interface.mtu.as_ref().filter(|mtu| mtu.value < SMALLEST_MTU) {
         report
             .push(finding("FL0625", "an MTU that no network has", mtu.span).label(format!("at least {SMALLEST_MTU}")));
@@ -90,14 +90,14 @@ fn check_route(route: &Route, report: &mut Report) {
 }
 
 /// cloud-init drops routes of an interface without an address (network_state, `_v2_to_v1_ipcfg`).
-fn check_idle_routes(interface: &Interface, report: &mut Report) {
+fn check_unused_routes(interface: &Interface, report: &mut Report) {
     let addressed = !interface.addresses.is_empty() || !interface.subnets.is_empty();
     if addressed || interface.dhcp4 || interface.dhcp6 {
         return;
     }
     if let Some(span) = first_route(interface) {
-        let idle = finding("FL0624", "a route of an interface without an address", span);
-        report.push(idle.help("give it `subnets`, `addresses`, `dhcp4` or `dhcp6`"));
+        let unused = finding("FL0624", "a route of an interface without an address", span);
+        report.push(unused.help("give it `subnets`, `addresses`, `dhcp4` or `dhcp6`"));
     }
 }
 

@@ -125,7 +125,7 @@ fn short_keys_are_what_openssl_calls_an_ec_key() {
 /// The credentials of an embedded kubeconfig, written to `NAME.crt` and `NAME.key`.
 fn lay_credentials(tree: &Tree, name: &str, config: &str) -> BTreeMap<&'static str, String> {
     use base64::{Engine, engine::general_purpose::STANDARD};
-    let config: serde_json::Value = serde_yaml::from_str(config).unwrap();
+    let config: serde_json::Value = firelay_yaml::parse(name, config).unwrap();
     let text = |pointer: &str| config.pointer(pointer).unwrap().as_str().unwrap().to_owned();
     let data = |pointer: &str| String::from_utf8(STANDARD.decode(text(pointer)).unwrap()).unwrap();
     tree.write(&format!("{name}.crt"), &data("/users/0/user/client-certificate-data"));

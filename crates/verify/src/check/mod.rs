@@ -139,7 +139,7 @@ impl Chosen {
     }
 }
 
-/// Every check. docs/verify.md has the same table.
+/// Every check. `just bless` writes this table into docs/verify.md.
 pub const CHECKS: &[Check] = &[
     Check {
         proves: "every file that manifest.json names is there, whole",

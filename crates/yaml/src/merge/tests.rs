@@ -18,7 +18,7 @@ fn merged(under: &str, over: &str) -> (Value, Vec<Diagnostic>) {
     (decode_partial(&tree, &[]).value.unwrap(), findings)
 }
 
-fn laid(under: &str, over: &str) -> Value {
+fn merged_value(under: &str, over: &str) -> Value {
     let (value, findings) = merged(under, over);
     assert_eq!(findings, [], "{over}");
     value
@@ -27,45 +27,45 @@ fn laid(under: &str, over: &str) -> Value {
 #[test]
 fn mappings_merge_and_the_rest_is_replaced() {
     assert_eq!(
-        laid("{a: {x: 1, y: 2}}", "{a: {y: 3, z: 4}}"),
+        merged_value("{a: {x: 1, y: 2}}", "{a: {y: 3, z: 4}}"),
         json!({"a": {"x": 1, "y": 3, "z": 4}})
     );
-    assert_eq!(laid("{a: [1, 2], b: 1}", "{a: [3]}"), json!({"a": [3], "b": 1}));
-    assert_eq!(laid("{a: {x: 1}}", "{a: word}"), json!({"a": "word"}));
-    assert_eq!(laid("{a: word}", "{a: {x: 1}}"), json!({"a": {"x": 1}}));
+    assert_eq!(merged_value("{a: [1, 2], b: 1}", "{a: [3]}"), json!({"a": [3], "b": 1}));
+    assert_eq!(merged_value("{a: {x: 1}}", "{a: word}"), json!({"a": "word"}));
+    assert_eq!(merged_value("{a: word}", "{a: {x: 1}}"), json!({"a": {"x": 1}}));
 }
 
 #[test]
 fn null_removes() {
-    assert_eq!(laid("{a: 1, b: 2}", "{a: null}"), json!({"b": 2}));
-    assert_eq!(laid("{a: {x: 1, y: 2}}", "a:\n  x:\n"), json!({"a": {"y": 2}}));
-    assert_eq!(laid("{a: 1}", "{a: 'null'}"), json!({"a": "null"}));
+    assert_eq!(merged_value("{a: 1, b: 2}", "{a: null}"), json!({"b": 2}));
+    assert_eq!(merged_value("{a: {x: 1, y: 2}}", "a:\n  x:\n"), json!({"a": {"y": 2}}));
+    assert_eq!(merged_value("{a: 1}", "{a: 'null'}"), json!({"a": "null"}));
 }
 
 #[test]
 fn elements_are_known_by_their_key() {
     let under = "nodes: [{name: a, os: x}, {name: b, os: x}]";
     assert_eq!(
-        laid(under, "nodes: [{name: b, arch: y}, {name: c}]"),
+        merged_value(under, "nodes: [{name: b, arch: y}, {name: c}]"),
         json!({"nodes": [{"name": "a", "os": "x"}, {"name": "b", "os": "x", "arch": "y"}, {"name": "c"}]})
     );
     assert_eq!(
-        laid(
+        merged_value(
             under,
             "nodes: [{name: a, $patch: delete}, {name: b, $patch: replace, arch: y}]"
         ),
         json!({"nodes": [{"name": "b", "arch": "y"}]})
     );
     assert_eq!(
-        laid(under, "nodes: [{$patch: replace}, {name: c}]"),
+        merged_value(under, "nodes: [{$patch: replace}, {name: c}]"),
         json!({"nodes": [{"name": "c"}]})
     );
     assert_eq!(
-        laid("args: [{name: a}]", "args: [{name: b}]"),
+        merged_value("args: [{name: a}]", "args: [{name: b}]"),
         json!({"args": [{"name": "b"}]})
     );
     assert_eq!(
-        laid("kubelet: {args: [{name: a}]}", "kubelet: {args: [{name: b}]}"),
+        merged_value("kubelet: {args: [{name: a}]}", "kubelet: {args: [{name: b}]}"),
         json!({"kubelet": {"args": [{"name": "a"}, {"name": "b"}]}})
     );
 }
@@ -74,11 +74,11 @@ fn elements_are_known_by_their_key() {
 fn elements_of_one_name_are_replaced_together() {
     let under = "nodes: [{name: a, v: 1}, {name: b, v: 1}, {name: a, v: 2}]";
     assert_eq!(
-        laid(under, "nodes: [{name: a, v: 3}]"),
+        merged_value(under, "nodes: [{name: a, v: 3}]"),
         json!({"nodes": [{"name": "a", "v": 3}, {"name": "b", "v": 1}]})
     );
     assert_eq!(
-        laid(under, "nodes: [{name: b, v: 3}, {name: c}, {name: b, v: 4}]"),
+        merged_value(under, "nodes: [{name: b, v: 3}, {name: c}, {name: b, v: 4}]"),
         json!({"nodes": [{"name": "a", "v": 1}, {"name": "b", "v": 3}, {"name": "b", "v": 4}, {"name": "a", "v": 2}, {"name": "c"}]})
     );
 }
@@ -86,22 +86,25 @@ fn elements_of_one_name_are_replaced_together() {
 #[test]
 fn directives_and_choices_replace() {
     assert_eq!(
-        laid("{a: {x: 1}}", "{a: {$patch: replace, y: 2}}"),
+        merged_value("{a: {x: 1}}", "{a: {$patch: replace, y: 2}}"),
         json!({"a": {"y": 2}})
     );
-    assert_eq!(laid("{a: {x: 1}, b: 1}", "{a: {$patch: delete}}"), json!({"b": 1}));
     assert_eq!(
-        laid("{cni: {flannel: {mtu: 1}}}", "{cni: {calico: {}}}"),
+        merged_value("{a: {x: 1}, b: 1}", "{a: {$patch: delete}}"),
+        json!({"b": 1})
+    );
+    assert_eq!(
+        merged_value("{cni: {flannel: {mtu: 1}}}", "{cni: {calico: {}}}"),
         json!({"cni": {"calico": {}}})
     );
     assert_eq!(
-        laid("{cni: {flannel: {mtu: 1}}}", "{cni: {flannel: {vni: 2}}}"),
+        merged_value("{cni: {flannel: {mtu: 1}}}", "{cni: {flannel: {vni: 2}}}"),
         json!({"cni": {"flannel": {"mtu": 1, "vni": 2}}})
     );
 }
 
 #[test]
-fn what_cannot_be_done_is_told_once() {
+fn an_impossible_removal_is_reported_once() {
     for (over, code, label, expected) in [
         ("{ab: null}", "FL0018", "did you mean `a`?", json!({"a": 1})),
         (

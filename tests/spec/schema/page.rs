@@ -2,10 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    explain::{block, flow},
-    field::Field,
-};
+use firelay::schema::{Field, block, flow};
 
 const HEAD: &str = "\
 # The spec, key by key
@@ -20,10 +17,10 @@ quotes only where YAML would take it for something else (`true`, `~`); `*` is a 
 pub fn page(root: &Field) -> String {
     let mut page = Page {
         text: HEAD.to_owned(),
-        told: Vec::new(),
+        listed: Vec::new(),
     };
     page.collect(root);
-    let sections = page.told.clone();
+    let sections = page.listed.clone();
     sections.iter().for_each(|(field, _)| page.section(field));
     page.text
 }
@@ -31,13 +28,13 @@ pub fn page(root: &Field) -> String {
 struct Page<'a> {
     text: String,
     /// The mappings that get a section, and their keys without their places: each type has one section.
-    told: Vec<(&'a Field, Vec<Field>)>,
+    listed: Vec<(&'a Field, Vec<Field>)>,
 }
 
 impl<'a> Page<'a> {
     fn collect(&mut self, field: &'a Field) {
         if !field.children.is_empty() && self.place(field).is_none() {
-            self.told.push((field, field.children.iter().map(bare).collect()));
+            self.listed.push((field, field.children.iter().map(bare).collect()));
             field.children.iter().for_each(|child| self.collect(child));
         }
     }
@@ -45,9 +42,9 @@ impl<'a> Page<'a> {
     /// The section of a mapping of this type.
     fn place(&self, field: &Field) -> Option<&'a Field> {
         let keys: Vec<_> = field.children.iter().map(bare).collect();
-        self.told
+        self.listed
             .iter()
-            .find(|(_, told)| *told == keys)
+            .find(|(_, listed)| *listed == keys)
             .map(|(place, _)| *place)
     }
 
