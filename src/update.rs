@@ -15,6 +15,7 @@ use std::{
 };
 
 use firelay_verify::{Entry, Machine, What};
+use serde_json::json;
 
 use crate::{
     changes::{
@@ -25,7 +26,7 @@ use crate::{
     node::{
         self, Text,
         kubeadm::{INIT, PATCHES_DIRECTORY, init_of_node},
-        update::{Envelope, UpdateSteps, envelope, scripts},
+        update::{UpdateSteps, envelope, scripts},
     },
     plan::{NodePlan, Plan},
     record::Founding,
@@ -97,19 +98,17 @@ pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
     let mut payload = payload;
     payload.insert("id".to_owned(), (0o600, format!("{id}\n").into_bytes()));
     let node = change.node;
-    envelope(
-        node,
-        &Envelope {
-            name: &node.name,
-            named: if node.pool { "" } else { &node.name },
-            cluster: &change.plan.name,
-            from: change.generations.0,
-            to: change.generations.1,
-            id: &id,
-            secret,
-            payload: &archive(&payload),
-        },
-    )
+    let values = json!({
+        "name": node.name,
+        "named": if node.pool { "" } else { &node.name },
+        "cluster": change.plan.name,
+        "from": change.generations.0,
+        "to": change.generations.1,
+        "id": id,
+        "secret": secret,
+        "payload": archive(&payload),
+    });
+    envelope(node, "the script of an update", "script.sh.j2", &values)
 }
 
 /// The payload as lines of base64.
@@ -207,7 +206,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
     {
         let names: Vec<_> = flags.names.into_iter().collect();
         lists.insert("flags", format!("{}\n{}\n", names.join(" "), flags.words.join(" ")));
-        let labels = serde_json::json!({ "metadata": { "labels": flags.labels } });
+        let labels = json!({ "metadata": { "labels": flags.labels } });
         lists.insert("labels", labels.to_string());
     }
     lists

@@ -74,6 +74,20 @@ pub struct SecretsRotate {
 #[command(after_help = "The Secret adds the token to a running cluster. Example:\n  \
                   firelay secrets token --ttl 24h | kubectl --kubeconfig out/admin.kubeconfig apply -f -")]
 pub struct SecretsToken {
+    /// The bundle.
+    #[command(flatten)]
+    pub bundle: BundleArg,
+    /// How long machines can join with the token, as a Go duration: 30m, 24h; 0s means forever
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    pub ttl: String,
+    /// The file to write, readable only by its owner; `-` is stdout
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub out: PathBuf,
+}
+
+/// A bundle without its spec.
+#[derive(Clone, Debug, Args)]
+pub struct BundleArg {
     /// The secrets bundle, `-` is stdin
     #[arg(
         short,
@@ -86,12 +100,6 @@ pub struct SecretsToken {
     /// The identity that decrypts it.
     #[command(flatten)]
     pub identity: IdentityArg,
-    /// How long machines can join with the token, as a Go duration: 30m, 24h; 0s means forever
-    #[arg(long, value_name = "DURATION", default_value = "24h")]
-    pub ttl: String,
-    /// The file to write, readable only by its owner; `-` is stdout
-    #[arg(long, value_name = "FILE", default_value = "-")]
-    pub out: PathBuf,
 }
 
 /// The spec and the bundle.
@@ -158,18 +166,9 @@ pub struct SecretsSeal {
 /// `secrets show`.
 #[derive(Debug, Args)]
 pub struct SecretsShow {
-    /// The secrets bundle, `-` is stdin
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        env = "FIRELAY_SECRETS",
-        default_value = "firelay.secrets.yaml"
-    )]
-    pub secrets: PathBuf,
-    /// The identity that decrypts it.
+    /// The bundle.
     #[command(flatten)]
-    pub identity: IdentityArg,
+    pub bundle: BundleArg,
     /// Print only the fingerprint: it identifies the bundle and reveals no secret
     #[arg(long)]
     pub fingerprint: bool,

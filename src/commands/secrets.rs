@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     age::Recipient,
-    cli::{SecretsNew, SecretsSeal, SecretsShow, SecretsToken},
+    cli::{BundleArg, SecretsNew, SecretsSeal, SecretsShow, SecretsToken},
     secret::Secret,
-    secrets::Keys,
+    secrets::{Bundle, Keys},
 };
 
 #[derive(Serialize)]
@@ -91,12 +91,15 @@ fn listed(text: &str) -> Vec<&str> {
         .collect()
 }
 
+fn load(bundle: &BundleArg, piped: &str) -> Result<Bundle, Failure> {
+    load_bundle(&bundle.secrets, &bundle.identity, piped, || {
+        format!("firelay secrets new --secrets {}", shell_word(&bundle.secrets))
+    })
+}
+
 /// Runs `secrets show`.
 pub fn show(args: &SecretsShow) -> Result<(), Failure> {
-    let path = &args.secrets;
-    let bundle = load_bundle(path, &args.identity, "secrets show --secrets -", || {
-        format!("firelay secrets new --secrets {}", shell_word(path))
-    })?;
+    let bundle = load(&args.bundle, "secrets show --secrets -")?;
     let public = Public {
         cluster: bundle.cluster.clone(),
         issued_at: bundle.issued_at.format(&Rfc3339)?,
@@ -117,9 +120,7 @@ pub fn token(args: &SecretsToken) -> Result<(), Failure> {
         true => None,
         false => Some(kubeconfig::ttl(&args.ttl)?),
     };
-    let bundle = load_bundle(&args.secrets, &args.identity, "secrets token --secrets -", || {
-        format!("firelay secrets new --secrets {}", shell_word(&args.secrets))
-    })?;
+    let bundle = load(&args.bundle, "secrets token --secrets -")?;
     let now = OffsetDateTime::now_utc();
     let end = ttl.map(|ttl| state::whole_second(now.saturating_add(ttl)).format(&Rfc3339));
     let (id, secret) = bundle.bootstrap_token.expose().split_once('.').unwrap_or_default();

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Error, NodeFile, registry::user, render};
 use crate::{
@@ -14,49 +13,19 @@ use crate::{
 /// Names and passwords at mirrors.
 const AUTH: &str = "/etc/crio/auth.json";
 
-#[derive(Serialize)]
-struct Context<'a> {
-    pause_image: &'a str,
-    cni_bin: &'a str,
-    bin_dir: &'a str,
-    auth: bool,
-}
-
-#[derive(Serialize)]
-struct Registries {
-    registries: Vec<Upstream>,
-}
-
-#[derive(Serialize)]
-struct Upstream {
-    prefix: String,
-    location: String,
-    insecure: bool,
-    mirrors: Vec<Server>,
-}
-
-#[derive(Serialize)]
-struct Server {
-    location: String,
-    insecure: bool,
-    /// `digest-only`, `tag-only`; absent for both.
-    only: Option<&'static str>,
-}
-
 /// Settings, policy, registries with the CAs and client certificates of their mirrors, and the file with passwords.
 ///
 /// The settings are a drop-in that comes late: packages ship one of their own, which would override `crio.conf`.
 pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let auth = credentials(plan);
-    let context = Context {
-        pause_image: &plan.runtime.sandbox_image,
-        cni_bin: &node.os.paths.cni_bin,
-        bin_dir: if node.preinstalled { "" } else { &node.bin_dir },
-        auth: auth.is_some(),
-    };
-    let registries = Registries {
-        registries: plan.runtime.registries.iter().map(upstream).collect(),
-    };
+    let context = json!({
+        "pause_image": plan.runtime.sandbox_image,
+        "cni_bin": node.os.paths.cni_bin,
+        "bin_dir": if node.preinstalled { "" } else { &node.bin_dir },
+        "auth": auth.is_some(),
+    });
+    let registries = plan.runtime.registries.iter().map(upstream);
+    let registries = json!({ "registries": registries.collect::<Vec<_>>() });
     let mut files = vec![
         render::file(
             node,
@@ -77,19 +46,19 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     Ok(files)
 }
 
-fn upstream(registry: &Registry) -> Upstream {
+fn upstream(registry: &Registry) -> Value {
     let host = registry.host.as_str();
     let server = registry.server.as_ref().and_then(|server| location(server, false));
-    Upstream {
-        prefix: host.to_owned(),
-        insecure: server.as_ref().is_some_and(|server| server.plain),
-        location: server.map_or_else(|| host.to_owned(), |server| server.place),
-        mirrors: registry.mirrors.iter().filter_map(server_of).collect(),
-    }
+    json!({
+        "prefix": host,
+        "insecure": server.as_ref().is_some_and(|server| server.plain),
+        "location": server.as_ref().map_or(host, |server| &server.place),
+        "mirrors": registry.mirrors.iter().filter_map(server_of).collect::<Vec<_>>(),
+    })
 }
 
 /// `None` for a mirror to which images are only pushed: CRI-O pushes none.
-fn server_of(mirror: &Mirror) -> Option<Server> {
+fn server_of(mirror: &Mirror) -> Option<Value> {
     let can = |wanted| mirror.capabilities.is_empty() || mirror.capabilities.iter().any(|own| own.value == wanted);
     let only = match (can(MirrorCapability::Pull), can(MirrorCapability::Resolve)) {
         (true, true) => None,
@@ -98,11 +67,7 @@ fn server_of(mirror: &Mirror) -> Option<Server> {
         (false, false) => return None,
     };
     let Location { place, plain, .. } = located(mirror)?;
-    Some(Server {
-        location: place,
-        insecure: plain || mirror.skip_verify,
-        only,
-    })
+    Some(json!({ "location": place, "insecure": plain || mirror.skip_verify, "only": only }))
 }
 
 fn located(mirror: &Mirror) -> Option<Location> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Error, Text,
@@ -199,48 +200,7 @@ fn texts(
     files.into_iter().map(text).collect()
 }
 
-/// The script that an operator runs for the manifests.
-#[derive(Debug, Serialize)]
-pub struct ManifestsEnvelope<'a> {
-    /// The machine.
-    pub name: &'a str,
-    /// Its name on the machine; nothing for the machines of a pool.
-    pub named: &'a str,
-    /// Its cluster.
-    pub cluster: &'a str,
-    /// Where the payload is unpacked.
-    pub directory: &'a str,
-    /// The payload, as lines of base64.
-    pub payload: &'a str,
-}
-
-/// The text of that script.
-pub fn manifests_envelope(node: &NodePlan, envelope: &ManifestsEnvelope<'_>) -> Result<Text, Error> {
-    render::text(node, "the script of manifests", "update/manifests.sh.j2", envelope)
-}
-
-/// The script that an operator runs.
-#[derive(Debug, Serialize)]
-pub struct Envelope<'a> {
-    /// The machine.
-    pub name: &'a str,
-    /// Its name on the machine; nothing for the machines of a pool.
-    pub named: &'a str,
-    /// Its cluster.
-    pub cluster: &'a str,
-    /// The generation of its document.
-    pub from: u32,
-    /// The generation of its document after the update.
-    pub to: u32,
-    /// The digest of the payload.
-    pub id: &'a str,
-    /// A file of it is for root alone.
-    pub secret: bool,
-    /// The payload, as lines of base64.
-    pub payload: &'a str,
-}
-
-/// The text of the script that an operator runs.
-pub fn envelope(node: &NodePlan, envelope: &Envelope<'_>) -> Result<Text, Error> {
-    render::text(node, "the script of an update", "update/script.sh.j2", envelope)
+/// The script that an operator runs, from one of the templates under `templates/update/`; `what` names it in errors.
+pub fn envelope(node: &NodePlan, what: &str, template: &str, values: &Value) -> Result<Text, Error> {
+    render::text(node, what, &format!("update/{template}"), values)
 }

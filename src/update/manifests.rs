@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use serde_json::json;
+
 use super::{Payload, archive};
 use crate::{
     changes::registration::Binary,
     node::{
         self, MANIFESTS, NodeFile, Text, fetched_manifests,
-        update::{MANIFESTS_DIRECTORY, ManifestsEnvelope, manifest_scripts, manifests_envelope},
+        update::{MANIFESTS_DIRECTORY, envelope, manifest_scripts},
     },
     plan::{NodePlan, Plan},
 };
@@ -27,17 +29,14 @@ pub fn manifests_script(plan: &Plan, node: &NodePlan, files: &[NodeFile]) -> Res
         }
     }
     payload.insert("fetched".to_owned(), (MODE, fetched(files).into_bytes()));
-    let named = if node.pool { "" } else { &node.name };
-    manifests_envelope(
-        node,
-        &ManifestsEnvelope {
-            name: &node.name,
-            named,
-            cluster: &plan.name,
-            directory: MANIFESTS_DIRECTORY,
-            payload: &archive(&payload),
-        },
-    )
+    let values = json!({
+        "name": node.name,
+        "named": if node.pool { "" } else { &node.name },
+        "cluster": plan.name,
+        "directory": MANIFESTS_DIRECTORY,
+        "payload": archive(&payload),
+    });
+    envelope(node, "the script of manifests", "manifests.sh.j2", &values)
 }
 
 /// The lines of the downloader, with names of their own: the machine may have marked the manifest as fetched, and deleted it.
