@@ -502,10 +502,14 @@ pub enum TemplateEngine {
 
 /// `size`.
 #[derive(Debug, Args)]
+#[command(mut_arg("specs", spec_or_tree))]
 pub struct Size {
     /// Spec and bundle.
     #[command(flatten)]
     pub inputs: Inputs,
+    /// Measure this rendered tree instead of a spec
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["specs", "set", "env"])]
+    pub out: Option<PathBuf>,
     /// Show only this node
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,

@@ -57,6 +57,20 @@ pub struct ProfileSet {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// The rendered tree, if it is given in the place of a spec.
+pub fn tree(inputs: &Inputs) -> Result<Option<&Path>, Failure> {
+    let [only] = &inputs.spec.specs[..] else {
+        return Ok(None);
+    };
+    match only.is_dir() {
+        true if inputs.spec.set.is_empty() && !inputs.spec.env => Ok(Some(only)),
+        true => Err(Failure::Usage(
+            "--set and --env change a spec, and a rendered tree is given".to_owned(),
+        )),
+        false => Ok(None),
+    }
+}
+
 impl Project {
     /// Loads a spec and prints all findings; errors end with exit code 3.
     pub fn load(args: &SpecArgs) -> Result<Self, Failure> {

@@ -3,6 +3,7 @@
 //! Every figure comes from another verb: `check`, `verify`, `graph`, `size`, `certs`, `audit` and `plan`. The modules here arrange
 //! them as tables and drawings, and put machines that are alike into one row.
 
+mod axis;
 mod boot;
 mod certificates;
 mod changes;
@@ -29,13 +30,13 @@ use super::{
     audit, clock,
     failure::Failure,
     progress,
-    project::Resolution,
+    project::{Resolution, tree},
     state::whole_second,
     streams, verify,
     watch::{self, Files},
 };
 use crate::{
-    cli::{Inputs, Report},
+    cli::Report,
     disk::{self, Access},
 };
 
@@ -66,20 +67,6 @@ fn with_subject(
         refuse_changes(&update.findings)?;
         verdict(subject)
     })
-}
-
-/// The directory, if the argument is one.
-fn tree(inputs: &Inputs) -> Result<Option<&Path>, Failure> {
-    let [only] = &inputs.spec.specs[..] else {
-        return Ok(None);
-    };
-    match only.is_dir() {
-        true if inputs.spec.set.is_empty() && !inputs.spec.env => Ok(Some(only)),
-        true => Err(Failure::Usage(
-            "--set and --env change a spec, and a rendered tree is given".to_owned(),
-        )),
-        false => Ok(None),
-    }
 }
 
 fn read_files(resolution: &Resolution) -> Files {

@@ -1,15 +1,19 @@
-//! `size`: the bytes of each document, its platform's limit, and the largest parts. Writes nothing.
+//! `size`: the bytes of each document, its platform's limit, and the largest parts, of a spec or of a tree. Writes nothing.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use firelay_base::table::{Column, red, table};
+use firelay_verify::Tree;
 use serde::Serialize;
 
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
     measure,
-    project::Project,
+    project::{Project, did_you_mean, tree},
     streams,
 };
 use crate::{
@@ -17,6 +21,7 @@ use crate::{
     delivery::{CompressedSizes, NodeSize},
     plan::NodePlan,
     profile::{Counted, DocumentFormat, Encoding},
+    tree::{Manifest, ManifestFile, TreeReader},
 };
 
 /// One row of the report.
@@ -24,13 +29,9 @@ use crate::{
 struct Row<'a> {
     #[serde(flatten)]
     size: NodeSize,
-    takes: Takes<'a>,
-}
-
-impl<'a> Row<'a> {
-    fn of((size, takes): (NodeSize, Option<Takes<'a>>)) -> Option<Self> {
-        takes.map(|takes| Self { size, takes })
-    }
+    /// Absent for a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    takes: Option<Takes<'a>>,
 }
 
 /// The documents of one kind that a platform accepts, and their readers.
@@ -72,6 +73,13 @@ impl<'a> Takes<'a> {
 
 /// Runs the verb.
 pub fn run(args: &Size) -> Result<(), Failure> {
+    match args.out.as_deref().or(tree(&args.inputs)?) {
+        Some(out) => of_tree(args, out),
+        None => of_spec(args),
+    }
+}
+
+fn of_spec(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
     let bundle = project.bundle_or_placeholder(&args.inputs, "size", "measured")?;
@@ -89,8 +97,45 @@ pub fn run(args: &Size) -> Result<(), Failure> {
     });
     let sizes = sizes.map_err(|failure| measure::explained(&project, &bundle, failure))?;
     let takes = nodes.iter().map(Takes::of);
-    let rows: Vec<_> = sizes.into_iter().zip(takes).filter_map(Row::of).collect();
+    let rows = sizes.into_iter().zip(takes);
+    let rows: Vec<_> = rows.map(|(size, takes)| Row { size, takes }).collect();
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
+}
+
+/// The documents of a tree, as they are on the disk.
+fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
+    let (tree, manifest) = (Tree::open(out)?, TreeReader::open(out)?.manifest);
+    let given = given(&manifest);
+    if let Some(name) = args.node.as_deref().filter(|name| !given.contains_key(name)) {
+        let help = did_you_mean(name, given.keys().copied());
+        return Err(Failure::Usage(format!(
+            "{} has no node or pool {name}{help}",
+            out.display()
+        )));
+    }
+    let chosen = { tree.machines.iter() }.filter(|own| args.node.as_ref().is_none_or(|name| *name == own.name));
+    let compressed = CompressedSizes::default();
+    let rows = chosen.filter_map(|machine| {
+        let (file, payload) = given.get(machine.name.as_str())?;
+        let mut size = NodeSize::of_tree(machine, file, *payload, &compressed);
+        if args.output == OutputFormat::Text && args.node.is_none() {
+            size.files = Vec::new();
+        }
+        Some(Row { size, takes: None })
+    });
+    let rows: Vec<_> = rows.collect();
+    streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
+}
+
+/// The delivered file of each machine of a tree, and the bytes of its payload.
+pub(super) fn given(manifest: &Manifest) -> BTreeMap<&str, (&ManifestFile, Option<u64>)> {
+    let payloads = manifest.files.iter().filter(|file| file.url.is_some());
+    let payloads: BTreeMap<_, _> = payloads.map(|file| (file.node.as_deref(), file.bytes)).collect();
+    let given = manifest.files.iter().filter(|file| file.attribute.is_some());
+    let payload = |file: &ManifestFile| payloads.get(&file.node.as_deref()).copied();
+    given
+        .filter_map(|file| Some((file.node.as_deref()?, (file, payload(file)))))
+        .collect()
 }
 
 /// The node or pool of that name, or all.
@@ -103,7 +148,7 @@ fn chosen<'a>(project: &'a Project, name: Option<&str>) -> Result<&'a [NodePlan]
 
 /// The nodes, then each platform once for each kind of document.
 fn text(rows: &[Row<'_>], every_file: bool) -> String {
-    let platforms: BTreeSet<_> = rows.iter().map(|row| &row.takes).collect();
+    let platforms: BTreeSet<_> = rows.iter().filter_map(|row| row.takes.as_ref()).collect();
     let platforms = platforms.into_iter().map(|takes| format!("\n{}", legend(takes)));
     let nodes: Vec<_> = rows.iter().flat_map(|row| lines(&row.size, every_file)).collect();
     let note =

@@ -163,16 +163,17 @@ impl Reader {
         let state = self
             .terraform
             .as_ref()
-            .map(|resource| format!("and who reads Terraform's state, if {resource} gives it to the machine"));
+            .map(|resource| format!("and everyone who can read Terraform's state, if the document is in {resource}"));
         let network = self.network_boot.then(|| {
-            "and who listens on the network while machines boot, unless delivery.pxe.url is https://".to_owned()
+            "and everyone who can listen on the network while machines boot, unless delivery.pxe.url is https://"
+                .to_owned()
         });
         let service = self.metadata_service.as_ref().map(|service| {
             format!(
-                "less with `security: {{ metadataFirewall: true }}` or a network policy, which keep pods from {service}"
+                "fewer with `security: {{ metadataFirewall: true }}` or a network policy, which keep pods away from {service}"
             )
         });
-        let narrowed = self.narrowed_by.iter().map(|narrow| format!("less with {narrow}"));
+        let narrowed = self.narrowed_by.iter().map(|narrow| format!("fewer with {narrow}"));
         [state, network, service]
             .into_iter()
             .flatten()

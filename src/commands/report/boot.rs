@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 
 use firelay_verify::{
     graph::{clock, duration},
-    order::{Bar, Picture, PictureWait, Span},
+    order::{Bar, BarWait, Picture, PictureWait, Span},
 };
 use serde::Serialize;
 
-use super::names::Names;
+use super::{
+    axis::{Axis, fits, percent, ticks},
+    names::Names,
+};
 
 #[derive(Serialize)]
 pub(super) struct Boot {
     /// A machine founds the cluster; none does in one that exists.
     founds: bool,
-    /// Width of every bar.
-    seconds: u64,
     end: String,
+    axis: Axis,
     bars: Vec<Machines>,
     waits: Vec<Wait>,
 }
@@ -27,16 +29,18 @@ struct Machines {
     names: Names,
     pieces: Vec<Piece>,
     end: String,
-    waiting: String,
+    waiting: Vec<String>,
 }
 
 /// A piece of a bar.
 #[derive(Serialize)]
 struct Piece {
     class: &'static str,
-    from: u64,
-    width: u64,
+    from: String,
+    width: String,
     title: String,
+    /// The step, where the piece is long enough for its name.
+    label: Option<String>,
 }
 
 /// A wait of machines for others.
@@ -51,11 +55,12 @@ struct Wait {
 
 impl Boot {
     pub(super) fn of(picture: &Picture) -> Self {
+        let seconds = picture.seconds.max(1);
         Self {
             founds: picture.groups.iter().any(|group| group.founds),
-            seconds: picture.seconds.max(1),
             end: clock(picture.seconds),
-            bars: picture.timeline.iter().map(Machines::of).collect(),
+            axis: Axis::new(ticks(seconds).map(|time| (time, clock(time))), seconds),
+            bars: picture.timeline.iter().map(|bar| Machines::of(bar, seconds)).collect(),
             waits: waits(picture),
         }
     }
@@ -67,34 +72,31 @@ impl Boot {
 }
 
 impl Machines {
-    fn of(bar: &Bar) -> Self {
-        let waiting: u64 = { bar.spans.iter().filter(|span| span.waits) }
-            .map(|span| span.to - span.from)
-            .sum();
+    fn of(bar: &Bar, seconds: u64) -> Self {
+        let waits = bar.waits.iter();
+        let waits = waits.map(|BarWait { seconds, title, on }| format!("{} for {title}: {on}", clock(*seconds)));
         Self {
-            names: Names {
-                text: bar.title.clone(),
-                all: bar.title.clone(),
-                count: 0,
-            },
+            names: Names::of_ranges(bar.title.clone(), 0),
             end: bar
                 .spans
                 .last()
                 .map_or_else(|| "never".to_owned(), |span| clock(span.to)),
-            pieces: bar.spans.iter().map(Piece::of).collect(),
-            waiting: clock(waiting),
+            pieces: bar.spans.iter().map(|span| Piece::of(span, seconds)).collect(),
+            waiting: waits.collect(),
         }
     }
 }
 
 impl Piece {
-    fn of(span: &Span) -> Self {
+    fn of(span: &Span, seconds: u64) -> Self {
         let class = if span.waits { "waits" } else { "works" };
+        let (step, length) = (if span.waits { class } else { &span.step }, span.to - span.from);
         Self {
             class,
-            from: span.from,
-            width: span.to - span.from,
+            from: percent(span.from, seconds),
+            width: percent(length, seconds),
             title: format!("{} {class} {} to {}", span.step, clock(span.from), clock(span.to)),
+            label: fits(step, length, seconds).then(|| step.to_owned()),
         }
     }
 }

@@ -5,29 +5,20 @@ use time::{Duration, OffsetDateTime};
 
 use super::{
     super::certs::{Credential, Group, groups, left, place},
+    axis::{Axis, percent},
     names::Names,
 };
 
-/// Width of every bar.
-const SCALE: i64 = 1000;
-/// Distances of the lines on the axis in days; the first one with at most this many lines is used.
-const DISTANCES: [(i64, &str); 5] = [
-    (1, "day"),
-    (30, "30 days"),
-    (365, "year"),
-    (5 * 365, "5 years"),
-    (50 * 365, "50 years"),
-];
-const LINES: i64 = 12;
+/// Distances of the lines on the axis in days; the first one with fewer than [`LINES`] lines is used.
+const DISTANCES: [i64; 7] = [1, 7, 30, YEAR, 2 * YEAR, 5 * YEAR, 50 * YEAR];
+const YEAR: i64 = 365;
+const LINES: i64 = 8;
 
 #[derive(Serialize)]
 pub(super) struct Certificates {
     from: String,
     to: String,
-    /// Between two lines of the axis.
-    distance: &'static str,
-    lines: Vec<i64>,
-    scale: i64,
+    axis: Axis,
     rows: Vec<Row>,
     /// The first that nobody renews by itself.
     next: Option<String>,
@@ -43,7 +34,7 @@ struct Row {
     left: String,
     class: &'static str,
     /// Absent without an end.
-    width: Option<i64>,
+    width: Option<String>,
     renewal: &'static str,
     stops: String,
 }
@@ -52,20 +43,13 @@ impl Certificates {
     pub(super) fn of(credentials: &[Credential], now: OffsetDateTime) -> Self {
         let last = credentials.iter().filter_map(|own| own.expires).max();
         let span = (last.unwrap_or(now) - now).max(Duration::DAY);
-        let days = span.whole_days();
-        let (step, distance) = { DISTANCES.into_iter() }
-            .find(|(step, _)| days / step <= LINES)
-            .unwrap_or(DISTANCES[DISTANCES.len() - 1]);
-        let lines = (1..=days / step).map(|number| number * step * SCALE / days.max(1));
         let row = |group: &Group<'_>| row(group, (now, span));
         let next = credentials.iter().filter(|own| !own.renewal.is_automatic());
         let next = { next.filter_map(|own| Some((own.expires?, &own.title))) }.min();
         Self {
             from: now.date().to_string(),
             to: last.unwrap_or(now).date().to_string(),
-            distance,
-            lines: lines.collect(),
-            scale: SCALE,
+            axis: axis(now, span),
             rows: groups(credentials).iter().map(row).collect(),
             next: next.map(|(end, title)| format!("{}, {title}", end.date())),
         }
@@ -77,12 +61,26 @@ impl Certificates {
     }
 }
 
+/// Lines with their years, or with their months and days on a short axis.
+fn axis(now: OffsetDateTime, span: Duration) -> Axis {
+    let days = span.whole_days();
+    let distance = DISTANCES.into_iter().find(|distance| days / distance < LINES);
+    let distance = distance.unwrap_or(days);
+    let label = |number: i64| {
+        let date = (now + Duration::days(number * distance)).date();
+        let text = match distance < YEAR {
+            true => format!("{:02}-{:02}", u8::from(date.month()), date.day()),
+            false => date.year().to_string(),
+        };
+        ((number * distance).unsigned_abs(), text)
+    };
+    Axis::new((1..=days / distance).map(label), days.unsigned_abs())
+}
+
 fn row(group: &Group<'_>, (now, span): (OffsetDateTime, Duration)) -> Row {
     let own = group.first;
-    let width = |end: OffsetDateTime| {
-        let part = (end - now).whole_seconds().max(0) * SCALE / span.whole_seconds();
-        part.clamp(1, SCALE)
-    };
+    let seconds = |length: Duration| length.whole_seconds().max(0).unsigned_abs();
+    let width = |end: OffsetDateTime| percent(seconds(end - now), seconds(span));
     Row {
         title: own.title.clone(),
         place: if group.machines.is_empty() {

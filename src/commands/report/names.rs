@@ -20,17 +20,17 @@ impl Names {
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort_by_cached_key(|name| natural(name));
         names.dedup();
-        let all = together(&names);
+        Self::of_ranges(together(&names), names.len())
+    }
+
+    /// Names that are ranges already.
+    pub(super) fn of_ranges(all: String, count: usize) -> Self {
         let ranges: Vec<_> = all.split(", ").collect();
         let text = match ranges.len().checked_sub(SHOWN + 1) {
             Some(more) => format!("{} and {} more", ranges[..SHOWN].join(", "), more + 1),
             None => all.clone(),
         };
-        Self {
-            count: names.len(),
-            text,
-            all,
-        }
+        Self { text, all, count }
     }
 }
 

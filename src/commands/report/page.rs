@@ -178,11 +178,11 @@ impl<'s> Page<'s> {
             fact("Changes", "changes", changes),
             fact("First boot", "boot", Some(format!("about {}", self.boot.end()))),
             fact("Fullest document", "sizes", self.sizes.fullest()),
-            fact("Next certificate to renew", "certificates", certificate),
+            fact("Next renewal", "certificates", certificate),
             fact(
-                "A document's reader",
+                "Highest exposure",
                 "exposure",
-                Some(self.exposure.highest().to_owned()),
+                Some(format!("a reader {}", self.exposure.highest())),
             ),
         ];
         facts.into_iter().flatten().collect()

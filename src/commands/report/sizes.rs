@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use firelay_verify::{Format, Machine};
 use serde::Serialize;
 
-use super::{names::Names, subject::Subject};
+use super::{super::size::given, names::Names, subject::Subject};
 use crate::{
     delivery::{CompressedSizes, Group, NodeSize},
-    tree::{Manifest, ManifestFile},
+    tree::ManifestFile,
 };
 
 #[derive(Serialize)]
@@ -114,17 +114,6 @@ fn groups(subject: &Subject) -> Vec<Vec<Given<'_>>> {
         groups.entry(key).or_default().push((machine, file, *payload));
     }
     groups.into_values().collect()
-}
-
-/// The delivered file of each machine, and the bytes of its payload.
-fn given(manifest: &Manifest) -> BTreeMap<&str, (&ManifestFile, Option<u64>)> {
-    let payloads = manifest.files.iter().filter(|file| file.url.is_some());
-    let payloads: BTreeMap<_, _> = payloads.map(|file| (file.node.as_deref(), file.bytes)).collect();
-    let given = manifest.files.iter().filter(|file| file.attribute.is_some());
-    let payload = |file: &ManifestFile| payloads.get(&file.node.as_deref()).copied();
-    given
-        .filter_map(|file| Some((file.node.as_deref()?, (file, payload(file)))))
-        .collect()
 }
 
 impl Documents {

@@ -34,6 +34,23 @@ for (const svg of document.querySelectorAll("svg.drawing, svg:root")) {
 return faults;
 "#;
 
+/// Labels of bars and axes that leave their piece or the picture, or touch each other.
+const LABELS: &str = r#"
+const faults = [];
+for (const svg of document.querySelectorAll("svg.bar, svg.axis")) {
+  const whole = svg.getBoundingClientRect();
+  let end = -Infinity;
+  if (whole.width === 0 || svg.closest("thead") && innerWidth < 700) continue;
+  for (const text of svg.querySelectorAll("text")) {
+    const at = text.getBoundingClientRect();
+    const piece = svg.classList.contains("axis") ? whole : text.previousElementSibling.getBoundingClientRect();
+    if (at.width === 0 || at.left < piece.left - 0.5 || at.right > piece.right + 0.5 || at.left < end + 2) faults.push(text.textContent);
+    end = at.right;
+  }
+}
+return document.querySelector("svg.axis text") && document.querySelector("svg.bar text") ? faults : ["no labels"];
+"#;
+
 /// Pairs of text and ground that are hard to read: WCAG 2.2, 1.4.3.
 const CONTRAST: &str = r#"
 const channel = (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -104,8 +121,9 @@ fn every_picture_of_a_cluster_is_drawn_and_nothing_overlaps() {
     for example in support::examples() {
         let directory = page(&example.name, &[support::rendered(&example.name).to_str().unwrap()]);
         open(&browser, directory.path());
-        assert_eq!(strings(&browser.run(OVERLAPS)), NOTHING, "{}", example.name);
-        assert_eq!(strings(&browser.run(OVERFLOW)), NOTHING, "{}", example.name);
+        for probe in [OVERLAPS, LABELS, OVERFLOW] {
+            assert_eq!(strings(&browser.run(probe)), NOTHING, "{}", example.name);
+        }
     }
 }
 
@@ -134,6 +152,8 @@ fn the_probe_sees_what_it_is_for() {
         "document.querySelector('.facts').style.width = '3000px'; document.querySelector('h1').style.color = '#bbb'",
     );
     assert_ne!(strings(&browser.run(OVERFLOW)), NOTHING);
+    browser.run("document.querySelector('.bar text').textContent = 'x'.repeat(99)");
+    assert_ne!(strings(&browser.run(LABELS)), NOTHING);
     assert_ne!(strings(&browser.run(CONTRAST)), NOTHING);
 }
 
@@ -156,12 +176,12 @@ fn the_page_works_light_and_dark_wide_and_narrow_and_in_print() {
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
         browser.scheme(scheme);
-        for width in [360, 1200] {
+        for width in [360, 720, 1200] {
             browser.width(width);
             open(&browser, directory.path());
             let place = format!("{scheme} {width}");
             assert_eq!(browser.run("return innerWidth"), json!(width), "{place}");
-            for probe in [OVERLAPS, CONTRAST, OVERFLOW] {
+            for probe in [OVERLAPS, LABELS, CONTRAST, OVERFLOW] {
                 assert_eq!(strings(&browser.run(probe)), NOTHING, "{place}");
             }
         }

@@ -23,6 +23,7 @@ mod rotate;
 mod sealed;
 mod starter;
 mod streams;
+mod trees;
 mod update;
 mod update_objects;
 mod watch;

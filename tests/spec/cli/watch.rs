@@ -103,18 +103,3 @@ fn stdin_cannot_be_watched() {
         (2, "error: --watch needs files, and `-` is stdin\n")
     );
 }
-
-#[test]
-fn a_tree_is_named_by_an_argument_or_a_flag() {
-    let desk = Desk::of("single-node");
-    assert_eq!(desk.run(&["render", "-o", "tree"]).code, 0);
-    for verb in ["verify", "audit", "graph", "publish"] {
-        let [argument, flag] = [vec![verb, "tree"], vec![verb, "-o", "tree"]].map(|arguments| desk.run(&arguments));
-        assert_eq!(format!("{argument:?}"), format!("{flag:?}"), "{verb}");
-        assert_ne!(argument.code, 2, "{argument:?}");
-        assert_eq!(desk.run(&[verb, "tree", "-o", "tree"]).code, 2, "{verb}");
-        assert_ne!(desk.run(&[verb]).code, 0, "{verb}: there is no tree at out");
-    }
-    let answer = |arguments: &[&str]| desk.pipe(arguments, b"{}").stdout;
-    assert_eq!(answer(&["terraform", "tree"]), answer(&["terraform", "--out", "tree"]));
-}

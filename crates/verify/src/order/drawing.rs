@@ -8,8 +8,8 @@ use super::{
     graph::{At, Graph},
     likeness::{ITSELF, depths, ends, like, likeness, who},
     names::{natural, together},
-    picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span},
-    run::Run,
+    picture::{Bar, BarWait, Edge, Group, Picture, PictureStep, PictureWait, Span},
+    run::{Run, Waited},
 };
 
 impl Picture {
@@ -191,21 +191,42 @@ impl<'g> Drawing<'g> {
     fn timeline(&self) -> Vec<Bar> {
         let mut bars = Vec::new();
         for machines in &self.members {
-            let mut equal: BTreeMap<Vec<Span>, Vec<&str>> = BTreeMap::new();
+            let mut equal: BTreeMap<Vec<Span>, Vec<usize>> = BTreeMap::new();
             for machine in machines {
-                equal
-                    .entry(self.spans(*machine))
-                    .or_default()
-                    .push(self.graph.name(*machine));
+                equal.entry(self.spans(*machine)).or_default().push(*machine);
             }
             let mut own: Vec<_> = equal.into_iter().collect();
-            own.sort_by_cached_key(|(spans, names)| (spans.last().map(|span| span.to), natural(names[0])));
-            bars.extend(own.into_iter().map(|(spans, names)| Bar {
-                title: together(&names),
-                spans,
-            }));
+            let first = |machines: &[usize]| natural(self.graph.name(machines[0]));
+            own.sort_by_cached_key(|(spans, machines)| (spans.last().map(|span| span.to), first(machines)));
+            bars.extend(own.into_iter().map(|(spans, machines)| self.bar(spans, &machines)));
         }
         bars
+    }
+
+    fn bar(&self, spans: Vec<Span>, machines: &[usize]) -> Bar {
+        let names: Vec<_> = machines.iter().map(|machine| self.graph.name(*machine)).collect();
+        let waits = self.waited(machines[0]).filter(|(_, waited)| waited.from < waited.to);
+        let waits = waits.filter_map(|(at, waited)| {
+            let PictureWait { title, on, .. } = self.wait(at, self.graph.wait(at)?);
+            let seconds = waited.to - waited.from;
+            Some(BarWait { seconds, title, on })
+        });
+        Bar {
+            title: together(&names),
+            waits: waits.collect(),
+            spans,
+        }
+    }
+
+    /// The waits of a machine that ended, in their order.
+    fn waited(&self, machine: usize) -> impl Iterator<Item = (At, &Waited)> {
+        let place = |step| At {
+            machine,
+            step,
+            event: 0,
+        };
+        let waits = self.run.waits.range(place(0)..).map(|(at, waited)| (*at, waited));
+        waits.take_while(move |(at, _)| at.machine == machine)
     }
 
     /// The times of a machine, without gaps.
@@ -219,17 +240,7 @@ impl<'g> Drawing<'g> {
                 let step = step.name.to_owned();
                 spans.extend((from < to).then_some(Span { step, from, to, waits }));
             };
-            let place = |event| At {
-                machine,
-                step: number,
-                event,
-            };
-            for waited in self
-                .run
-                .waits
-                .range(place(0)..=place(usize::MAX))
-                .map(|(_, waited)| waited)
-            {
+            for (_, waited) in self.waited(machine).filter(|(at, _)| at.step == number) {
                 piece(from, waited.from, false);
                 piece(waited.from, waited.to, true);
                 from = waited.to;

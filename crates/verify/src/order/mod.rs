@@ -22,5 +22,5 @@ mod template;
 
 pub use check::{check, unread};
 pub use names::{natural, together};
-pub use picture::{Bar, Edge, Group, Picture, PictureStep, PictureWait, Span};
+pub use picture::{Bar, BarWait, Edge, Group, Picture, PictureStep, PictureWait, Span};
 pub use scripts::check as check_scripts;

@@ -94,6 +94,20 @@ pub struct Bar {
     pub title: String,
     /// Their times, without gaps.
     pub spans: Vec<Span>,
+    /// Waits that take time, in their order.
+    pub waits: Vec<BarWait>,
+}
+
+/// A wait for another machine that takes time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BarWait {
+    /// Its length.
+    pub seconds: u64,
+    /// The condition, for people.
+    pub title: String,
+    /// The machines that end it.
+    pub on: String,
 }
 
 /// A piece of a bar.
