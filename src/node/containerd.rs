@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Error, NodeFile, registry, render};
 use crate::{
+    declaration::Handler,
     plan::{NodePlan, Plan},
     profile::ContainerdProfile,
     spec::OciRuntime,
@@ -26,8 +27,23 @@ struct Context<'a> {
 struct Runtime<'a> {
     name: &'a str,
     kind: &'a str,
-    binary: Option<&'a str>,
-    /// `None` omits the option: other shims refuse unknown options.
+    /// Path of the shim.
+    path: Option<&'a str>,
+    without_host_devices: bool,
+    options: Options<'a>,
+}
+
+/// `None` omits an option: other shims refuse unknown ones.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Options<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    type_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binary_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     systemd_cgroup: Option<bool>,
 }
 
@@ -36,8 +52,14 @@ impl<'a> Runtime<'a> {
     const RUNC: Runtime<'static> = Runtime {
         name: "runc",
         kind: RUNC_SHIM,
-        binary: None,
-        systemd_cgroup: Some(true),
+        path: None,
+        without_host_devices: false,
+        options: Options {
+            type_url: None,
+            config_path: None,
+            binary_name: None,
+            systemd_cgroup: Some(true),
+        },
     };
 
     fn of(runtime: &'a OciRuntime) -> Self {
@@ -45,8 +67,27 @@ impl<'a> Runtime<'a> {
         Self {
             name: &runtime.name.value,
             kind,
-            binary: runtime.binary.as_ref().map(|binary| binary.value.as_str()),
-            systemd_cgroup: runtime.systemd_cgroup.or((kind == RUNC_SHIM).then_some(true)),
+            options: Options {
+                binary_name: runtime.binary.as_ref().map(|binary| binary.value.as_str()),
+                systemd_cgroup: runtime.systemd_cgroup.or((kind == RUNC_SHIM).then_some(true)),
+                ..Options::default()
+            },
+            ..Self::RUNC
+        }
+    }
+
+    fn brought(handler: &'a Handler) -> Self {
+        Self {
+            name: &handler.name,
+            kind: &handler.kind,
+            path: handler.shim.as_deref(),
+            without_host_devices: handler.without_host_devices,
+            options: Options {
+                type_url: handler.options.as_deref(),
+                config_path: handler.config.as_deref(),
+                binary_name: handler.program.as_deref(),
+                systemd_cgroup: (handler.kind == RUNC_SHIM).then_some(true),
+            },
         }
     }
 }
@@ -62,6 +103,7 @@ pub fn files(plan: &Plan, node: &NodePlan, profile: &ContainerdProfile) -> Resul
         archives: !node.image_archives.is_empty(),
         runtimes: std::iter::once(Runtime::RUNC)
             .chain(plan.runtime.runtimes.iter().map(Runtime::of))
+            .chain(plan.requirements.runtimes.iter().map(Runtime::brought))
             .collect(),
     };
     let template = format!("runtime/config-v{}.toml.j2", profile.config_version);

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Error, NodeFile, registry::user, render};
 use crate::{
+    declaration::Handler,
     plan::{Location, NodePlan, Plan, location},
     spec::{Mirror, MirrorCapability, Registry},
 };
@@ -20,6 +21,7 @@ struct Context<'a> {
     cni_bin: &'a str,
     bin_dir: &'a str,
     auth: bool,
+    handlers: &'a [Handler],
 }
 
 #[derive(Serialize)]
@@ -53,6 +55,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         cni_bin: &node.os.paths.cni_bin,
         bin_dir: if node.preinstalled { "" } else { &node.bin_dir },
         auth: auth.is_some(),
+        handlers: &plan.requirements.runtimes,
     };
     let registries = Registries {
         registries: plan.runtime.registries.iter().map(upstream).collect(),

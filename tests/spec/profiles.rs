@@ -31,13 +31,16 @@ fn every_file_is_embedded_under_its_own_name() {
 }
 
 #[test]
-fn every_digest_is_a_lower_case_sha256_for_both_architectures() {
+fn every_digest_is_a_lower_case_sha256_or_sha512_for_both_architectures() {
     for (name, artifact) in &profiles().catalog.artifacts {
         for version in artifact.releases.keys() {
             for arch in [Arch::Amd64, Arch::Arm64] {
-                let digest = artifact.sha256(version, arch).unwrap();
+                let digest = artifact.digest(version, arch).unwrap();
                 let hex = digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-                assert!(digest.len() == 64 && hex, "{name} {version} {arch:?}: {digest}");
+                assert!(
+                    matches!(digest.len(), 64 | 128) && hex,
+                    "{name} {version} {arch:?}: {digest}"
+                );
             }
         }
     }
@@ -225,7 +228,8 @@ fn urls_and_members_are_filled_in() {
     assert_eq!(etcd.members_of(&version, arch)[1], "etcd-v3.6.14-linux-arm64/etcdctl");
     for artifact in profiles.catalog.artifacts.values() {
         assert!(
-            artifact.url.contains("{version}") && artifact.url.contains("{arch}"),
+            ["{version}", "{short}"].iter().any(|part| artifact.url.contains(part))
+                && ["{arch}", "{machine}"].iter().any(|part| artifact.url.contains(part)),
             "{}",
             artifact.url
         );

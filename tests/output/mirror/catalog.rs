@@ -229,7 +229,7 @@ fn wrong_input_is_said_and_nothing_is_written() {
     let (code, said) = own.run(&["runc=1.4.99"]);
     assert!(
         code == 1
-            && said.contains("/runc.sha256sum has no SHA-256 of runc.amd64")
+            && said.contains("/runc.sha256sum has no digest of runc.amd64")
             && said.contains("nothing was written"),
         "{said}"
     );
