@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    artifacts, clock,
+    artifacts::{self, Digest},
+    clock,
     failure::Failure,
     project::{ProfileSet, load_profiles},
     streams,
@@ -46,7 +47,8 @@ struct Found<'p> {
     name: &'p str,
     version: String,
     arch: Arch,
-    digest: String,
+    #[serde(flatten)]
+    digest: Digest,
     source: String,
     /// The catalog had it already.
     known: bool,
@@ -217,7 +219,7 @@ fn compare<'p>(releases: &[Release<'p>], digests: Digests) -> Result<Vec<Found<'
                     name,
                     version: version.to_string(),
                     arch: *arch,
-                    digest,
+                    digest: Digest(digest),
                     source,
                     known: known.is_some(),
                 }),
@@ -250,7 +252,7 @@ fn write(directory: &Path, found: &[Found<'_>], profiles: &Profiles) -> Result<(
     } in new
     {
         let artifact = &mut catalog.value["artifacts"][*name];
-        artifact["releases"][version][arch.to_string()] = json!(digest);
+        artifact["releases"][version][arch.to_string()] = json!(digest.0);
         artifact["sources"][version] = json!(source);
     }
     let mut minors = Vec::new();
@@ -339,7 +341,7 @@ fn text(found: &[Found<'_>], profiles: &ProfilesArg) -> String {
             own.name,
             own.version,
             own.arch.to_string(),
-            own.digest
+            own.digest.0
         )
     };
     let lines: String = found.iter().map(line).collect();

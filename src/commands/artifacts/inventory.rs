@@ -51,7 +51,7 @@ pub(super) struct File {
 
 /// A digest in hex. Its key in JSON is the name of its algorithm.
 #[derive(Clone, Debug)]
-pub(super) struct Digest(pub(super) String);
+pub struct Digest(pub String);
 
 impl Digest {
     /// `sha256` or `sha512`.
