@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    artifacts, clock,
+    artifacts::{self, Digest},
+    clock,
     failure::Failure,
     project::{ProfileSet, load_profiles},
     streams,
@@ -46,7 +47,8 @@ struct Found<'p> {
     name: &'p str,
     version: String,
     arch: Arch,
-    sha256: String,
+    #[serde(flatten)]
+    digest: Digest,
     source: String,
     /// The catalog had it already.
     known: bool,
@@ -162,7 +164,7 @@ fn from_table(path: &Path, releases: &[Release<'_>]) -> Result<Digests, Failure>
     })?;
     let source = format!("{name}, {}", clock::now()?.date());
     let one = |release: &Release<'_>| {
-        let digest = table.sha256(release.artifact, &release.version, release.arch);
+        let digest = table.digest(release.artifact, &release.version, release.arch);
         digest
             .map(|digest| (digest, source.clone()))
             .ok_or_else(|| format!("{name} does not have it"))
@@ -189,7 +191,7 @@ fn from_upstream(args: &CatalogUpdate, releases: &[Release<'_>]) -> Result<Diges
         let text = texts[&url].as_ref().map_err(|error| format!("{url}: {error}"))?;
         let file = release.artifact.url_of(&release.version, release.arch);
         let file = file.rsplit('/').next().unwrap_or_default();
-        let digest = in_sums(text, file).ok_or_else(|| format!("{url} has no SHA-256 of {file}"))?;
+        let digest = in_sums(text, file).ok_or_else(|| format!("{url} has no digest of {file}"))?;
         Ok((digest, format!("{url}, {today}")))
     };
     Ok(releases.iter().map(one).collect())
@@ -206,18 +208,18 @@ fn compare<'p>(releases: &[Release<'p>], digests: Digests) -> Result<Vec<Found<'
             version,
             arch,
         } = release;
-        let known = artifact.sha256(version, *arch);
+        let known = artifact.digest(version, *arch);
         match digest {
             Err(why) => faults.push(format!("{name} {version} for {arch}: {why}")),
-            Ok((sha256, source)) => match known.filter(|known| **known != sha256) {
+            Ok((digest, source)) => match known.filter(|known| **known != digest) {
                 Some(known) => faults.push(format!(
-                    "{name} {version} for {arch}: the catalog has {known}, and {source} has {sha256}: one of them was changed"
+                    "{name} {version} for {arch}: the catalog has {known}, and {source} has {digest}: one of them was changed"
                 )),
                 None => found.push(Found {
                     name,
                     version: version.to_string(),
                     arch: *arch,
-                    sha256,
+                    digest: Digest(digest),
                     source,
                     known: known.is_some(),
                 }),
@@ -244,13 +246,13 @@ fn write(directory: &Path, found: &[Found<'_>], profiles: &Profiles) -> Result<(
         name,
         version,
         arch,
-        sha256,
+        digest,
         source,
         ..
     } in new
     {
         let artifact = &mut catalog.value["artifacts"][*name];
-        artifact["releases"][version][arch.to_string()] = json!(sha256);
+        artifact["releases"][version][arch.to_string()] = json!(digest.0);
         artifact["sources"][version] = json!(source);
     }
     let mut minors = Vec::new();
@@ -339,7 +341,7 @@ fn text(found: &[Found<'_>], profiles: &ProfilesArg) -> String {
             own.name,
             own.version,
             own.arch.to_string(),
-            own.sha256
+            own.digest.0
         )
     };
     let lines: String = found.iter().map(line).collect();

@@ -51,6 +51,10 @@ pub struct Requirement {
     pub units: Vec<Unit>,
     /// Additional binaries to fetch, by their names in the catalog.
     pub binaries: Vec<Binary>,
+    /// OCI runtimes of the machines' container runtime.
+    pub runtimes: Vec<Handler>,
+    /// Packages of the system, where it has a package manager and programs are downloaded.
+    pub packages: Vec<String>,
     /// Keys of add-ons that are deployed with it, with their defaults unless the spec sets them. They follow from the
     /// parameters, `p`, alone.
     pub addons: Vec<String>,
@@ -127,6 +131,25 @@ pub struct Unit {
     /// Which nodes have it.
     #[serde(default)]
     pub roles: Roles,
+}
+
+/// An OCI runtime, as a handler that RuntimeClasses name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Handler {
+    pub name: String,
+    /// containerd's runtime type. CRI-O runs a shim as a virtual machine, and anything else by runc's command line.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// A program with runc's command line, by its path or its name in PATH.
+    pub program: Option<String>,
+    /// A shim, by its path; found in PATH by the type if absent.
+    pub shim: Option<String>,
+    /// The type of the shim's options, and its configuration file.
+    pub options: Option<String>,
+    pub config: Option<String>,
+    /// Privileged containers get no devices of the host.
+    pub without_host_devices: bool,
 }
 
 /// A binary to fetch.

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 pub use checks::REFUSED;
 pub use choice::{Choice, addons, cni, kms, with_needed};
-pub use implies::{Binary, HostFile, On, Place, Port, Requirement, Roles, Unit};
+pub use implies::{Binary, Handler, HostFile, On, Place, Port, Requirement, Roles, Unit};
 
 use crate::template;
 

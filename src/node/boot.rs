@@ -138,7 +138,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     let (host, encryption) = (&node.host, &plan.kubernetes.control_plane.encryption);
     let keys_are_served = encryption.as_ref().is_some_and(|own| own.kms().next().is_some());
     let enforcing = enforcing(plan, node);
-    json!({
+    let mut context = json!({
         "lib": node.os.paths.lib,
         "bin": node.bin_dir,
         "founder": founder,
@@ -185,12 +185,28 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         "backup": etcd::backup(plan, node).is_some(),
         "kms": node.roles.control_plane && keys_are_served,
         "cluster_status": reports_on_cluster(node, founder),
-    })
+    });
+    // A folder of files is fetched.
+    context["trees"] = node
+        .artifacts
+        .iter()
+        .any(|artifact| artifact.format == ArtifactFormat::TarZst)
+        .into();
+    context["programs"] = programs(plan, node).into();
+    context
 }
 
 /// A founder's document on EC2 has no room for the report on the whole cluster.
 fn reports_on_cluster(node: &NodePlan, founder: bool) -> bool {
     node.roles.control_plane && !(founder && is_small(node))
+}
+
+/// OCI runtimes of add-ons that the node fetches.
+fn programs<'p>(plan: &'p Plan, node: &NodePlan) -> Vec<&'p str> {
+    let handlers = plan.requirements.runtimes.iter();
+    let programs = handlers.filter_map(|handler| handler.program.as_deref());
+    let fetched = |program: &&str| node.artifacts.iter().any(|artifact| artifact.name == **program);
+    programs.filter(fetched).collect()
 }
 
 /// The context of an update's scripts, which have a library and a downloader of their own.
@@ -301,7 +317,7 @@ pub fn fetched_manifests(files: &[NodeFile]) -> impl Iterator<Item = &str> {
     lines.filter(|line| line.starts_with(FETCHED))
 }
 
-/// `name sha256 format url directory member...`, one line per file.
+/// `name digest format url directory member...`, one line per file.
 fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
     artifacts
         .iter()
@@ -309,16 +325,17 @@ fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
             let format = match artifact.format {
                 ArtifactFormat::Binary => "binary",
                 ArtifactFormat::TarGz => "tar-gz",
+                ArtifactFormat::TarZst => "tar-zst",
             };
             let members = artifact.members.join(" ");
             let ArtifactPlan {
                 name,
-                sha256,
+                digest,
                 url,
                 directory,
                 ..
             } = artifact;
-            format!("{name} {sha256} {format} {url} {directory} {members}")
+            format!("{name} {digest} {format} {url} {directory} {members}")
                 .trim_end()
                 .to_owned()
                 + "\n"

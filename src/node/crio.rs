@@ -23,6 +23,7 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
         "cni_bin": node.os.paths.cni_bin,
         "bin_dir": if node.preinstalled { "" } else { &node.bin_dir },
         "auth": auth.is_some(),
+        "handlers": plan.requirements.runtimes,
     });
     let registries = plan.runtime.registries.iter().map(upstream);
     let registries = json!({ "registries": registries.collect::<Vec<_>>() });

@@ -101,20 +101,13 @@ impl<'a> Store<'a> {
         if let Some(known) = self.known.get(&kind) {
             return known.clone();
         }
-        let bin_dir = self.bin_dir(os);
         let plans: Vec<_> = self
             .catalog
             .artifacts
             .iter()
             .filter(|(_, artifact)| artifact.runtime.as_deref().is_none_or(|own| own == self.runtime))
             .filter(|(name, artifact)| self.needed(name, artifact.scope, roles, archives))
-            .filter_map(|(name, artifact)| {
-                let directory = match artifact.target {
-                    ArtifactTarget::Bin => &bin_dir,
-                    ArtifactTarget::CniBin => &os.paths.cni_bin,
-                };
-                report.take(self.plan(name, artifact, arch, directory))
-            })
+            .filter_map(|(name, artifact)| report.take(self.plan(name, artifact, arch, os)))
             .collect();
         self.known.insert(kind, plans.clone());
         plans
@@ -123,7 +116,7 @@ impl<'a> Store<'a> {
     /// An artifact of the catalog, whether the machine's roles need it or not.
     pub(super) fn one(&self, name: &str, os: &OsProfile, arch: Arch, report: &mut Report) -> Option<ArtifactPlan> {
         let artifact = self.catalog.artifacts.get(name)?;
-        report.take(self.plan(name, artifact, arch, &self.bin_dir(os)))
+        report.take(self.plan(name, artifact, arch, os))
     }
 
     fn needed(&self, name: &str, scope: ArtifactScope, roles: RoleSet, archives: bool) -> bool {
@@ -151,23 +144,29 @@ impl<'a> Store<'a> {
             .collect()
     }
 
-    fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, directory: &str) -> Result<ArtifactPlan, Diagnostic> {
+    fn plan(&self, name: &str, artifact: &Artifact, arch: Arch, os: &OsProfile) -> Result<ArtifactPlan, Diagnostic> {
         let (version, span) = self.versions.of(name);
         let own = self.spec.artifacts.overrides.get(name);
         let own_sha256 = own
             .and_then(|own| own.sha256.get(&arch))
             .map(|sha256| sha256.to_lowercase());
-        let sha256 = own_sha256.or_else(|| artifact.sha256(version, arch).map(str::to_owned));
+        let digest = own_sha256.or_else(|| artifact.digest(version, arch).map(str::to_owned));
         let (url, upstream) = self.place(artifact, own, version, arch);
+        let members = artifact.members_of(version, arch);
+        let directory = match artifact.target {
+            ArtifactTarget::Bin => self.bin_dir(os),
+            ArtifactTarget::CniBin => os.paths.cni_bin.clone(),
+            ArtifactTarget::Tree => format!("/{}", members.concat()),
+        };
         Ok(ArtifactPlan {
             name: name.to_owned(),
             version: version.clone(),
             url,
             upstream,
-            sha256: sha256.ok_or_else(|| no_digest(name, artifact, version, arch, span))?,
+            digest: digest.ok_or_else(|| no_digest(name, artifact, version, arch, span))?,
             format: artifact.format,
-            members: artifact.members_of(version, arch),
-            directory: directory.to_owned(),
+            members,
+            directory,
         })
     }
 
@@ -196,7 +195,7 @@ fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, spa
     let known: Vec<_> = known.map(|(version, _)| version.to_string()).collect();
     Diagnostic::error("FL0303", format!("no digest of {name} {version} for {arch}"))
         .at(span)
-        .label("what is fetched is checked by its SHA-256")
+        .label("what is fetched is checked by its digest")
         .help(format!(
             "known: {}; or set artifacts.overrides.{name}.sha256.{arch}",
             known.join(", ")

@@ -15,6 +15,8 @@ pub enum ArtifactFormat {
     Binary,
     /// A gzipped tar archive.
     TarGz,
+    /// A tar archive compressed with Zstandard.
+    TarZst,
 }
 
 /// Where an artifact's files go.
@@ -25,6 +27,8 @@ pub enum ArtifactTarget {
     Bin,
     /// The OS profile's `paths.cniBin`.
     CniBin,
+    /// The directory that its only member is in the archive, whole.
+    Tree,
 }
 
 /// Nodes that need an artifact.
@@ -47,7 +51,7 @@ pub enum ArtifactScope {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Artifact {
-    /// Upstream URL with `{version}` and `{arch}`.
+    /// Upstream URL with the placeholders of [`fill`].
     pub url: String,
     /// URL of upstream's file of digests, with the same placeholders.
     pub checksums: Option<String>,
@@ -80,8 +84,8 @@ pub struct Catalog {
 }
 
 impl Artifact {
-    /// Lower-case hex SHA-256 of a release; `None` when the catalog has none.
-    pub fn sha256(&self, version: &Version, arch: Arch) -> Option<&str> {
+    /// Lower-case hex SHA-256 or SHA-512 of a release, whichever upstream publishes; `None` when the catalog has none.
+    pub fn digest(&self, version: &Version, arch: Arch) -> Option<&str> {
         self.releases.get(version)?.get(&arch).map(String::as_str)
     }
 
@@ -96,13 +100,21 @@ impl Artifact {
     }
 }
 
-/// Replaces `{version}` and `{arch}`; an override's URL is filled in the same way.
+/// Replaces `{version}`, `{short}` (1.17 for 1.17.0), `{arch}` and `{machine}` (`uname -m`); an override's URL is filled in the same way.
 pub fn fill(template: &str, version: &Version, arch: Arch) -> String {
-    let arch = match arch {
-        Arch::Amd64 => "amd64",
-        Arch::Arm64 => "arm64",
+    let (arch, machine) = match arch {
+        Arch::Amd64 => ("amd64", "x86_64"),
+        Arch::Arm64 => ("arm64", "aarch64"),
     };
     template
         .replace("{version}", &version.to_string())
+        .replace("{short}", &short(version))
         .replace("{arch}", arch)
+        .replace("{machine}", machine)
+}
+
+/// A version without a patch release of 0, as projects write it that have no third number.
+pub(super) fn short(version: &Version) -> String {
+    let text = version.to_string();
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }

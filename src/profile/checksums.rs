@@ -3,15 +3,13 @@
 use semver::Version;
 use serde_json::Value;
 
-use super::Artifact;
+use super::{Artifact, catalog::short};
 use crate::spec::Arch;
 
-/// Hexadecimal digits of a SHA-256.
-const DIGITS: usize = 64;
-/// The beginning of a digest in Kubespray's tables.
-const ALGORITHM: &str = "sha256:";
+/// Hexadecimal digits of a SHA-256 and of a SHA-512.
+const DIGITS: [usize; 2] = [64, 128];
 
-/// The SHA-256 of a file in the output of `sha256sum`, or in a text that is the digest alone. A text with a signature around it
+/// The digest of a file in the output of `sha256sum` or `sha512sum`, or in a text that is the digest alone. A text with a signature around it
 /// (RFC 9580 §7) is read without it.
 pub fn in_sums(text: &str, file: &str) -> Option<String> {
     if let Some(digest) = digest(text.trim()) {
@@ -45,12 +43,14 @@ impl Table {
         is_table.then_some(Self::Kubespray(value))
     }
 
-    /// The SHA-256 of a release.
-    pub fn sha256(&self, artifact: &Artifact, version: &Version, arch: Arch) -> Option<String> {
+    /// The digest of a release.
+    pub fn digest(&self, artifact: &Artifact, version: &Version, arch: Arch) -> Option<String> {
         match self {
             Self::Kubespray(table) => {
-                let own = &table[artifact.kubespray.as_ref()?][arch.to_string()][version.to_string()];
-                digest(own.as_str()?.strip_prefix(ALGORITHM)?)
+                let own = &table[artifact.kubespray.as_ref()?][arch.to_string()];
+                let release = own.get(version.to_string()).or_else(|| own.get(short(version)));
+                let (_, own) = release?.as_str()?.split_once(':')?;
+                digest(own)
             }
             Self::Kops(table) => {
                 let url = artifact.url_of(version, arch);
@@ -67,7 +67,7 @@ impl Table {
 }
 
 fn digest(text: &str) -> Option<String> {
-    let is_digest = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_digest = DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_digest.then(|| text.to_ascii_lowercase())
 }
 

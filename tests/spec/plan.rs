@@ -223,11 +223,11 @@ fn machines_fetch_what_their_roles_need() {
     assert!(containerd.url.contains("arm64") && containerd.directory == "/opt/firelay/bin");
     let crictl = artifact("cp1", "crictl");
     assert_eq!(
-        (crictl.url.as_str(), crictl.sha256),
+        (crictl.url.as_str(), crictl.digest),
         ("https://files.example.com/crictl-1.36.0-amd64.tar.gz", "a".repeat(64))
     );
     // The override has no digest for arm64, so the catalog's digest applies.
-    assert_ne!(artifact("both", "crictl").sha256, "a".repeat(64));
+    assert_ne!(artifact("both", "crictl").digest, "a".repeat(64));
     assert_eq!(artifact("cp1", "cni-plugins").directory, "/opt/cni/bin");
 }
 

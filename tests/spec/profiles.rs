@@ -31,13 +31,16 @@ fn every_file_is_embedded_under_its_own_name() {
 }
 
 #[test]
-fn every_digest_is_a_lower_case_sha256_for_both_architectures() {
+fn every_digest_is_a_lower_case_sha256_or_sha512_for_both_architectures() {
     for (name, artifact) in &profiles().catalog.artifacts {
         for version in artifact.releases.keys() {
             for arch in [Arch::Amd64, Arch::Arm64] {
-                let digest = artifact.sha256(version, arch).unwrap();
+                let digest = artifact.digest(version, arch).unwrap();
                 let hex = digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-                assert!(digest.len() == 64 && hex, "{name} {version} {arch:?}: {digest}");
+                assert!(
+                    matches!(digest.len(), 64 | 128) && hex,
+                    "{name} {version} {arch:?}: {digest}"
+                );
             }
         }
     }
@@ -225,7 +228,8 @@ fn urls_and_members_are_filled_in() {
     assert_eq!(etcd.members_of(&version, arch)[1], "etcd-v3.6.14-linux-arm64/etcdctl");
     for artifact in profiles.catalog.artifacts.values() {
         assert!(
-            artifact.url.contains("{version}") && artifact.url.contains("{arch}"),
+            ["{version}", "{short}"].iter().any(|part| artifact.url.contains(part))
+                && ["{arch}", "{machine}"].iter().any(|part| artifact.url.contains(part)),
             "{}",
             artifact.url
         );
@@ -314,4 +318,58 @@ fn every_file_says_when_its_facts_were_read() {
             assert!(text.lines().take(8).any(dated), "{}", path.display());
         }
     }
+}
+
+/// The tables of roles/kubespray_defaults/vars/main/checksums.yml (46dbdd39, 2026-08-21) that no artifact of the catalogue names, and why.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("argocd_install_checksums", "the add-on argoCd"),
+    ("calico_crds_checksums", "the plugin calico"),
+    ("calicoctl_binary_checksums", "a tool of administrators"),
+    ("ciliumcli_binary_checksums", "a tool of administrators"),
+    (
+        "containerd_static_archive_checksums",
+        "the other build of the same release",
+    ),
+    ("cri_dockerd_archive_checksums", "no Docker"),
+    ("gateway_api_experimental_crds_checksums", "the add-on gatewayApi"),
+    ("gateway_api_standard_crds_checksums", "the add-on gatewayApi"),
+    ("prometheus_operator_crds_checksums", "the add-on prometheusCrds"),
+    ("yq_checksums", "a tool of Kubespray's own tasks"),
+];
+
+/// The other tables of that file.
+const KUBESPRAY: [&str; 17] = [
+    "cni_binary_checksums",
+    "containerd_archive_checksums",
+    "crictl_checksums",
+    "crio_archive_checksums",
+    "crun_checksums",
+    "etcd_binary_checksums",
+    "gvisor_containerd_shim_binary_checksums",
+    "gvisor_runsc_binary_checksums",
+    "helm_archive_checksums",
+    "kata_containers_binary_checksums",
+    "kubeadm_checksums",
+    "kubectl_checksums",
+    "kubelet_checksums",
+    "nerdctl_archive_checksums",
+    "runc_checksums",
+    "skopeo_binary_checksums",
+    "youki_checksums",
+];
+
+#[test]
+fn everything_that_kubespray_downloads_is_in_the_catalogue_or_has_a_reason() {
+    let catalog = profiles().catalog;
+    let ours: BTreeSet<_> = catalog
+        .artifacts
+        .values()
+        .filter_map(|it| it.kubespray.as_deref())
+        .collect();
+    assert_eq!(ours, BTreeSet::from(KUBESPRAY));
+    assert!(
+        ELSEWHERE
+            .iter()
+            .all(|(table, why)| !ours.contains(table) && !why.is_empty())
+    );
 }

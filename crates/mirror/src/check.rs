@@ -54,11 +54,15 @@ pub fn check_local(wanted: &[Wanted], directory: &Path, quick: bool, parallel: u
 }
 
 fn local_fault(file: &Wanted, path: &Path, quick: bool) -> Option<Fault> {
-    match if quick { length(path) } else { digest_of(path) } {
+    match if quick {
+        length(path)
+    } else {
+        digest_of(path, &file.digest)
+    } {
         Err(error) if error.kind() == ErrorKind::NotFound => Some(Fault::Missing),
         Err(error) => Some(Fault::Unreadable(error.to_string())),
         Ok((_, 0)) => Some(Fault::Empty),
-        Ok((sha256, _)) if !quick && sha256 != file.sha256 => Some(Fault::Digest(sha256)),
+        Ok((digest, _)) if !quick && digest != file.digest => Some(Fault::Digest(digest)),
         Ok(_) => None,
     }
 }
@@ -96,10 +100,10 @@ fn get(client: &Client, file: &Wanted) -> Option<Fault> {
         Ok(answer) => answer,
         Err(error) => return Some(fault(error)),
     };
-    match digest(&mut answer.body_mut().as_reader()) {
+    match digest(&mut answer.body_mut().as_reader(), &file.digest) {
         Err(error) => Some(Fault::Unreadable(format!("the connection broke off: {error}"))),
         Ok((_, 0)) => Some(Fault::Empty),
-        Ok((sha256, _)) => (sha256 != file.sha256).then_some(Fault::Digest(sha256)),
+        Ok((digest, _)) => (digest != file.digest).then_some(Fault::Digest(digest)),
     }
 }
 

@@ -10,7 +10,7 @@ use firelay_base::disk::sync_directory;
 use ureq::http::header;
 
 use crate::{
-    Wanted,
+    Wanted, algorithm,
     client::{Client, Method, RequestError, field},
     digest_of,
     progress::Progress,
@@ -55,11 +55,11 @@ pub(crate) fn attempt(client: &Client, wanted: &Wanted, path: &Path, progress: &
     let part = Part::of(path);
     let begun = part.begun();
     let measured = receive(client, &wanted.url, &part, begun.as_ref(), progress)?;
-    let (sha256, bytes) = digest_of(&part.bytes).map_err(|error| disk(&part.bytes, &error))?;
-    if sha256 != wanted.sha256 {
+    let (digest, bytes) = digest_of(&part.bytes, &wanted.digest).map_err(|error| disk(&part.bytes, &error))?;
+    if digest != wanted.digest {
         part.remove();
         progress.discarded(bytes);
-        let what = format!("it has sha256 {sha256}, expected {}", wanted.sha256);
+        let what = format!("it has {} {digest}, expected {}", algorithm(&digest), wanted.digest);
         // The part may have been of another version, and without a length a broken connection looks like the end.
         return Err(RequestError {
             temporary: begun.is_some() || !measured,

@@ -1,4 +1,4 @@
-//! Mirrors: directories with files of the internet, each below its host and path, identified by their SHA-256.
+//! Mirrors: directories with files of the internet, each below its host and path, identified by their SHA-256 or SHA-512.
 //!
 //! [`sync`] fetches missing files, [`check_local`] and [`check_remote`] report them. A file gets its final name only
 //! when it is complete and has the right digest.
@@ -23,7 +23,7 @@ use std::{
 
 use firelay_base::encoding::hex;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 
 pub use check::{Fault, Problem, check_local, check_remote};
 pub use client::{Client, Error as ClientError};
@@ -35,6 +35,9 @@ pub use text::{text_of, texts};
 /// Bytes that are read at a time.
 const BUFFER: usize = 128 * 1024;
 
+/// Hexadecimal digits of a SHA-512.
+const SHA512_DIGITS: usize = 128;
+
 /// A file that a mirror has to hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
@@ -42,8 +45,8 @@ pub struct Wanted {
     pub path: String,
     /// Where it is fetched.
     pub url: String,
-    /// Lower-case hex.
-    pub sha256: String,
+    /// SHA-256 or SHA-512, lower-case hex.
+    pub digest: String,
 }
 
 impl Wanted {
@@ -79,9 +82,16 @@ fn read_pieces<E>(
     }
 }
 
-/// Lower-case hex SHA-256 of all that is left to read, and the number of bytes.
-fn digest(reader: &mut impl Read) -> io::Result<(String, u64)> {
-    let (mut hash, mut bytes) = (Sha256::new(), 0);
+/// Lower-case hex digest of all that is left to read, by the algorithm of the expected one, and the number of bytes.
+fn digest(reader: &mut impl Read, expected: &str) -> io::Result<(String, u64)> {
+    match algorithm(expected) {
+        "sha512" => hashed(reader, Sha512::new()),
+        _ => hashed(reader, Sha256::new()),
+    }
+}
+
+fn hashed(reader: &mut impl Read, mut hash: impl Digest) -> io::Result<(String, u64)> {
+    let mut bytes = 0;
     let take = |piece: &[u8]| {
         hash.update(piece);
         bytes += piece.len() as u64;
@@ -91,8 +101,16 @@ fn digest(reader: &mut impl Read) -> io::Result<(String, u64)> {
     Ok((hex(&hash.finalize()), bytes))
 }
 
-fn digest_of(path: &Path) -> io::Result<(String, u64)> {
-    digest(&mut File::open(path)?)
+fn digest_of(path: &Path, expected: &str) -> io::Result<(String, u64)> {
+    digest(&mut File::open(path)?, expected)
+}
+
+/// The algorithm of a digest in hex, by its length.
+pub fn algorithm(digest: &str) -> &'static str {
+    match digest.len() {
+        SHA512_DIGITS => "sha512",
+        _ => "sha256",
+    }
 }
 
 #[cfg(test)]

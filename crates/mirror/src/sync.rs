@@ -104,8 +104,8 @@ fn line(path: &str, outcome: &Outcome) -> String {
 }
 
 fn obtain(client: &Client, wanted: &Wanted, path: &Path, options: SyncOptions, progress: &Progress) -> Outcome {
-    if let Ok((sha256, bytes)) = digest_of(path)
-        && sha256 == wanted.sha256
+    if let Ok((digest, bytes)) = digest_of(path, &wanted.digest)
+        && digest == wanted.digest
     {
         return Outcome::Present(bytes);
     }

@@ -98,7 +98,7 @@ fn on_server(files: &[File], base: &str, client: &Client, args: &ArtifactsCheck)
             Some(asked) => format!("{base}/{asked}"),
             None => file.url.clone(),
         },
-        sha256: file.sha256.clone(),
+        digest: file.digest.0.clone(),
     });
     let wanted = once(wanted);
     let problems = mirror::check_remote(client, &wanted, args.quick, args.fetching.parallel.into());
@@ -125,7 +125,10 @@ fn row(problem: Problem) -> Row {
     let silent = matches!(problem.fault, Fault::NoAnswer(_));
     let (what, text) = match problem.fault {
         Fault::Missing => ("missing", "not there".to_owned()),
-        Fault::Digest(sha256) => ("digest", format!("another file: it has sha256 {sha256}")),
+        Fault::Digest(digest) => (
+            "digest",
+            format!("another file: it has {} {digest}", mirror::algorithm(&digest)),
+        ),
         Fault::Empty => ("empty", "an empty file".to_owned()),
         Fault::Unreadable(why) | Fault::NoAnswer(why) => ("unknown", why),
     };

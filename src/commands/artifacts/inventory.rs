@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
-    mirror::Wanted,
+    mirror::{Wanted, algorithm},
     plan::{self, ManifestSource, Plan},
     spec::Arch,
 };
@@ -29,7 +29,8 @@ pub(super) struct File {
     pub(super) version: Option<String>,
     /// The architectures of the machines that fetch it.
     pub(super) architectures: BTreeSet<Arch>,
-    pub(super) sha256: String,
+    #[serde(flatten)]
+    pub(super) digest: Digest,
     /// The size in bytes, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<u64>,
@@ -48,13 +49,32 @@ pub(super) struct File {
     pub(super) nodes: BTreeSet<String>,
 }
 
+/// A digest in hex. Its key in JSON is the name of its algorithm.
+#[derive(Clone, Debug)]
+pub struct Digest(pub String);
+
+impl Digest {
+    /// `sha256` or `sha512`.
+    pub(super) fn algorithm(&self) -> &'static str {
+        algorithm(&self.0)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.algorithm(), &self.0)?;
+        map.end()
+    }
+}
+
 impl File {
     /// The mirror entry, with its source URL; `None` for files elsewhere.
     pub(super) fn wanted(&self, url: String) -> Option<Wanted> {
         Some(Wanted {
             path: self.path.clone()?,
             url,
-            sha256: self.sha256.clone(),
+            digest: self.digest.0.clone(),
         })
     }
 }
@@ -65,7 +85,7 @@ struct Files(BTreeMap<(String, String), File>);
 
 impl Files {
     fn add(&mut self, file: File) {
-        let key = (file.url.clone(), file.sha256.clone());
+        let key = (file.url.clone(), file.digest.0.clone());
         let known = self.0.entry(key).or_insert_with(|| file.clone());
         known.architectures.extend(file.architectures);
         known.nodes.extend(file.nodes);
@@ -76,14 +96,14 @@ impl Files {
 pub(super) fn of(plan: &Plan) -> Vec<File> {
     let mut files = Files::default();
     for node in &plan.nodes {
-        let file = |kind, name: &str, url: &str, sha256: &str, upstream: Option<&String>| {
+        let file = |kind, name: &str, url: &str, digest: &str, upstream: Option<&String>| {
             let asked = plan::below_mirror(plan.mirror.as_deref(), url, upstream.map(String::as_str));
             File {
                 kind,
                 name: name.to_owned(),
                 version: None,
                 architectures: [node.arch].into(),
-                sha256: sha256.to_owned(),
+                digest: Digest(digest.to_owned()),
                 size: None,
                 url: url.to_owned(),
                 upstream: upstream.cloned(),
@@ -96,7 +116,7 @@ pub(super) fn of(plan: &Plan) -> Vec<File> {
             let upstream = artifact.upstream.as_ref();
             files.add(File {
                 version: Some(artifact.version.to_string()),
-                ..file(Kind::Binary, &artifact.name, &artifact.url, &artifact.sha256, upstream)
+                ..file(Kind::Binary, &artifact.name, &artifact.url, &artifact.digest, upstream)
             });
         }
         for archive in &node.image_archives {

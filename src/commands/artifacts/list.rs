@@ -63,7 +63,7 @@ fn text(files: &[File], images: &[Image]) -> String {
             file.version.as_deref().unwrap_or("-").to_owned(),
             architectures.join(","),
             file.size.map_or_else(|| "-".to_owned(), |size| size.to_string()),
-            file.sha256.clone(),
+            file.digest.0.clone(),
             file.upstream.as_ref().unwrap_or(&file.url).clone(),
         ]
     };
@@ -72,7 +72,7 @@ fn text(files: &[File], images: &[Image]) -> String {
         Column::left("VERSION"),
         Column::left("ARCH"),
         Column::right("BYTES"),
-        Column::left("SHA256"),
+        Column::left("DIGEST"),
         Column::left("URL"),
     ];
     let files = table(&columns, &files.iter().map(row).collect::<Vec<_>>());

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     client,
-    inventory::{self, File},
+    inventory::{self, Digest, File},
 };
 use crate::{
     cli::{ArtifactsMirror, OutputFormat},
@@ -31,7 +31,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 struct Planned<'a> {
     path: &'a str,
     url: &'a str,
-    sha256: &'a str,
+    #[serde(flatten)]
+    digest: Digest,
 }
 
 /// `--output json`.
@@ -78,7 +79,7 @@ pub fn run(args: &ArtifactsMirror) -> Result<(), Failure> {
         .collect();
     wanted.sort();
     // The same file may have several URLs that differ in their query.
-    wanted.dedup_by(|one, other| (&one.path, &one.sha256) == (&other.path, &other.sha256));
+    wanted.dedup_by(|one, other| (&one.path, &one.digest) == (&other.path, &other.digest));
     if args.plan {
         return commands(&wanted, args);
     }
@@ -146,14 +147,15 @@ fn commands(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
         let list = wanted.iter().map(|file| Planned {
             path: &file.path,
             url: &file.url,
-            sha256: &file.sha256,
+            digest: Digest(file.digest.clone()),
         });
         return streams::json(&list.collect::<Vec<_>>());
     }
     let line = |file: &Wanted| {
         let path = args.mirror.join(&file.path);
         let part = format!("{}.part", path.display());
-        let sum = shell_word(Path::new(&format!("{}  {part}", file.sha256)));
+        let sum = shell_word(Path::new(&format!("{}  {part}", file.digest)));
+        let tool = mirror::algorithm(&file.digest);
         let (path, part, url) = (
             shell_word(&path),
             shell_word(Path::new(&part)),
@@ -162,7 +164,7 @@ fn commands(wanted: &[Wanted], args: &ArtifactsMirror) -> Result<(), Failure> {
         // A failing command before `&&` does not end a shell, even with -e.
         format!(
             "curl --fail --silent --show-error --location --retry 5 --create-dirs --output {part} {url} && \
-             printf '%s\\n' {sum} | sha256sum --check --quiet && mv {part} {path} || exit 1\n"
+             printf '%s\\n' {sum} | {tool}sum --check --quiet && mv {part} {path} || exit 1\n"
         )
     };
     streams::data(&wanted.iter().map(line).collect::<String>())

@@ -9,6 +9,7 @@ mod spdx;
 
 pub use check::run as check;
 pub use images::images;
+pub use inventory::Digest;
 pub use list::run as list;
 pub use mirror::run as mirror;
 

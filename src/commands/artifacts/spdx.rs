@@ -14,7 +14,7 @@ use super::{
 use crate::{
     commands::{clock, failure::Failure},
     encoding::hex,
-    mirror::Reference,
+    mirror::{Reference, algorithm},
 };
 
 /// Not determined.
@@ -61,7 +61,7 @@ struct Package {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Checksum {
-    algorithm: &'static str,
+    algorithm: String,
     checksum_value: String,
 }
 
@@ -135,10 +135,11 @@ fn of_file(file: &File) -> Package {
     let source = file.upstream.as_ref().unwrap_or(&file.url);
     let version = file.version.as_ref().map(|version| format!("@{}", encoded(version)));
     let locator = format!(
-        "pkg:generic/{}{}?checksum=sha256:{}&download_url={}",
+        "pkg:generic/{}{}?checksum={}:{}&download_url={}",
         encoded(&file.name),
         version.unwrap_or_default(),
-        file.sha256,
+        file.digest.algorithm(),
+        file.digest.0,
         encoded(source)
     );
     let purpose = match file.kind {
@@ -149,11 +150,11 @@ fn of_file(file: &File) -> Package {
     let id = [
         file.name.as_str(),
         file.version.as_deref().unwrap_or_default(),
-        &file.sha256[..12],
+        &file.digest.0[..12],
     ];
     Package {
         version_info: file.version.clone(),
-        checksums: vec![sha256(&file.sha256)],
+        checksums: vec![checksum(&file.digest.0)],
         ..package(&id.join("-"), &file.name, source, purpose, locator)
     }
 }
@@ -177,7 +178,7 @@ fn of_image(image: &Image) -> Package {
     let hex = pulled.digest.and_then(|digest| digest.strip_prefix("sha256:"));
     Package {
         version_info: pulled.tag.or(pulled.digest).map(str::to_owned),
-        checksums: hex.map(sha256).into_iter().collect(),
+        checksums: hex.map(checksum).into_iter().collect(),
         ..package(&format!("image-{source}"), source, UNKNOWN, "CONTAINER", locator)
     }
 }
@@ -202,9 +203,9 @@ fn package(id: &str, name: &str, location: &str, purpose: &'static str, locator:
     }
 }
 
-fn sha256(hex: &str) -> Checksum {
+fn checksum(hex: &str) -> Checksum {
     Checksum {
-        algorithm: "SHA256",
+        algorithm: algorithm(hex).to_ascii_uppercase(),
         checksum_value: hex.to_owned(),
     }
 }

@@ -1,5 +1,7 @@
 //! Requirements of plugins and add-ons, added to the plan. A setting of the user wins; a contradiction is a finding.
 
+use std::sync::Arc;
+
 use firelay_yaml::{
     OptionalKey,
     diagnostic::{Diagnostic, Span},
@@ -7,7 +9,9 @@ use firelay_yaml::{
 
 use super::node_cidr_allocator;
 use crate::{
-    plan::{ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, report::Report},
+    plan::{
+        ArtifactPlan, NodePlan, Plan, among, artifacts::Store, kubelet::SERVER_TLS_BOOTSTRAP, names, report::Report,
+    },
     spec::Spec,
 };
 
@@ -58,6 +62,10 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
             .filter_map(|(name, _)| fetched(name, node, store, report))
             .collect();
         node.artifacts.extend(further);
+        if node.os.package_command.is_some() && !node.preinstalled && !requirements.packages.is_empty() {
+            let host = Arc::make_mut(&mut node.host);
+            host.packages = names::distinct(host.packages.iter().chain(&requirements.packages).cloned());
+        }
     }
 }
 

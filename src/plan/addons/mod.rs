@@ -107,6 +107,7 @@ pub(super) fn apply_requirements(plan: &mut Plan, spec: &Spec, store: &Store<'_>
     plan.requirements = requirements::collect(plan, report);
     apply::apply(plan, spec, store, report);
     report.extend(requirements::own_files(&plan.requirements, spec));
+    report.extend(requirements::own_handlers(&plan.requirements, spec));
     let whole = context(plan);
     let mut fetched = Vec::new();
     for addon in &mut plan.addons {

@@ -74,6 +74,8 @@ impl Asker<'_> {
         append(&mut all.unmanaged_interfaces, one.unmanaged_interfaces);
         append(&mut all.cni_plugins, one.cni_plugins);
         append(&mut all.sans, one.sans);
+        append(&mut all.runtimes, one.runtimes);
+        append(&mut all.packages, one.packages);
         append(
             &mut all.binaries,
             one.binaries.into_iter().map(|it| (it.name, it.roles)).collect(),
@@ -177,6 +179,19 @@ impl Asker<'_> {
         }
         findings
     }
+}
+
+/// Handlers of the user that an add-on brings.
+pub(super) fn own_handlers(requirements: &Requirements, spec: &Spec) -> Vec<Diagnostic> {
+    let brought = |name: &str| requirements.runtimes.iter().any(|handler| handler.name == name);
+    let given = spec.runtime.runtimes.iter().map(|handler| &handler.name);
+    let taken = given.filter(|name| brought(name));
+    taken
+        .map(|name| {
+            let finding = Diagnostic::error("FL0509", "a runtime handler is given twice").at(name.span);
+            finding.label("an add-on brings this one")
+        })
+        .collect()
 }
 
 /// Files of the user that a plugin or add-on writes.

@@ -70,7 +70,7 @@ fn fetched(plan: &Plan) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
         let artifacts = node
             .artifacts
             .iter()
-            .map(|file| (file.url.as_str(), file.upstream.as_deref(), file.sha256.as_str()));
+            .map(|file| (file.url.as_str(), file.upstream.as_deref(), file.digest.as_str()));
         artifacts.chain(archives)
     });
     let manifests = plan.manifests.iter().filter_map(|manifest| match &manifest.source {

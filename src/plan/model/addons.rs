@@ -6,7 +6,7 @@ use semver::Version;
 use serde_json::Value;
 
 use super::RoleSet;
-use crate::declaration::{Choice, Kind, Leaf, On, PhaseName, Place, Release, Roles};
+use crate::declaration::{Choice, Handler, Kind, Leaf, On, PhaseName, Place, Release, Roles};
 
 /// A plugin or add-on.
 #[derive(Clone, Debug)]
@@ -79,6 +79,9 @@ pub struct Requirements {
     pub units: Vec<UnitPlan>,
     /// Names in the catalog of additional downloads.
     pub binaries: Vec<(String, Roles)>,
+    /// Further OCI runtimes.
+    pub runtimes: Vec<Handler>,
+    pub packages: Vec<String>,
 }
 
 /// A port that a program listens on.

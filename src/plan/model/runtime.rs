@@ -57,8 +57,8 @@ pub struct ArtifactPlan {
     pub url: String,
     /// Where upstream publishes it, without the mirror; nowhere if its location is the user's own.
     pub upstream: Option<String>,
-    /// Lower-case hex SHA-256.
-    pub sha256: String,
+    /// Lower-case hex SHA-256 or SHA-512.
+    pub digest: String,
     pub format: ArtifactFormat,
     /// Archive members (see [`crate::profile::Artifact::members`]).
     pub members: Vec<String>,

@@ -46,11 +46,16 @@ impl Check<'_> {
             for (version, digests) in &artifact.releases {
                 for (arch, digest) in digests {
                     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-                    if digest.len() != 64 || !digest.bytes().all(hex) {
+                    if ![64, 128].contains(&digest.len()) || !digest.bytes().all(hex) {
                         let arch = serde_json::to_value(arch).unwrap_or_default();
                         let arch = arch.as_str().unwrap_or_default();
                         let place = format!("{key}/releases/{version}/{arch}");
-                        self.wrong(&place, "not a SHA-256", "64 digits, a-f in lower case", "");
+                        self.wrong(
+                            &place,
+                            "not a SHA-256 or SHA-512",
+                            "64 or 128 digits, a-f in lower case",
+                            "",
+                        );
                     }
                 }
             }

@@ -29,7 +29,7 @@ impl Own {
             )
         });
         let rest = format!(
-            "\"runc\":{{\"checksums\":\"{0}/runc.sha256sum\"}},\"etcd\":{{\"checksums\":\"{0}/SHA256SUMS\"}}",
+            "\"runc\":{{\"checksums\":\"{0}/runc.sha256sum\"}},\"etcd\":{{\"checksums\":\"{0}/SHA256SUMS\"}},\"runsc\":{{\"checksums\":\"{0}/{{machine}}/runsc.sha512\"}}",
             site.url
         );
         fs::create_dir(directory.path().join("own")).unwrap();
@@ -150,16 +150,23 @@ fn files_of_checksums_are_read_as_projects_write_them() {
         sum('d')
     );
     own.site.page("/SHA256SUMS", &etcd);
-    let (code, said) = own.run(&["runc=1.4.99", "etcd=v3.6.99", "--output", "json"]);
+    for (machine, digit) in [("x86_64", 'e'), ("aarch64", 'f')] {
+        let text = format!("{}{}  runsc\n", sum(digit), sum(digit));
+        own.site.page(&format!("/{machine}/runsc.sha512"), &text);
+    }
+    let (code, said) = own.run(&["runc=1.4.99", "etcd=v3.6.99", "runsc=20990101.0.0", "--output", "json"]);
     assert_eq!(code, 0, "{said}");
     let found: serde_json::Value = serde_json::from_str(&said).unwrap();
     let digests: Vec<_> = found
         .as_array()
         .unwrap()
         .iter()
-        .map(|own| own["sha256"].as_str().unwrap()[..1].to_owned())
+        .map(|own| {
+            let algorithm = if own["name"] == "runsc" { "sha512" } else { "sha256" };
+            own[algorithm].as_str().unwrap()[..1].to_owned()
+        })
         .collect();
-    assert_eq!(digests, ["a", "b", "c", "d"]);
+    assert_eq!(digests, ["a", "b", "c", "d", "e", "f"]);
 }
 
 /// The digests of firelay's own catalog are those tables', as Kubespray and kops publish them.
@@ -229,7 +236,7 @@ fn wrong_input_is_said_and_nothing_is_written() {
     let (code, said) = own.run(&["runc=1.4.99"]);
     assert!(
         code == 1
-            && said.contains("/runc.sha256sum has no SHA-256 of runc.amd64")
+            && said.contains("/runc.sha256sum has no digest of runc.amd64")
             && said.contains("nothing was written"),
         "{said}"
     );

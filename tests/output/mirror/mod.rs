@@ -45,7 +45,7 @@ fn wanted(site: &Site, name: &str, sha256: &str) -> Wanted {
     Wanted {
         path: format!("example.com/{name}"),
         url: format!("{}/{name}", site.url),
-        sha256: sha256.to_owned(),
+        digest: sha256.to_owned(),
     }
 }
 

@@ -35,7 +35,7 @@ struct Catalogue {
 
 #[derive(Debug, Deserialize)]
 struct Artifact {
-    /// With `{version}` and `{arch}`.
+    /// With placeholders.
     url: String,
     /// Digests by version and architecture.
     releases: BTreeMap<String, BTreeMap<String, String>>,
@@ -106,7 +106,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
             machine.warning("FL1062", LIST, message).help(help)
         };
         if !is_digest(line.digest) {
-            let message = format!("{} has no SHA-256 to check what is fetched by", line.name);
+            let message = format!("{} has no digest to check what is fetched by", line.name);
             findings.push(machine.error("FL1062", LIST, message));
         }
         let Some((release, architecture, digest)) = line.published() else {
@@ -138,7 +138,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
 }
 
 fn is_digest(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    matches!(text.len(), 64 | 128) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Line<'_> {
@@ -155,7 +155,12 @@ impl Line<'_> {
                 .map(move |(architecture, digest)| (version.as_str(), architecture.as_str(), digest.as_str()))
         });
         releases.find(|(version, architecture, _)| {
-            let place = place.replace("{version}", version).replace("{arch}", architecture);
+            let machine = if *architecture == "arm64" { "aarch64" } else { "x86_64" };
+            let place = place
+                .replace("{version}", version)
+                .replace("{short}", version.strip_suffix(".0").unwrap_or(version))
+                .replace("{arch}", architecture)
+                .replace("{machine}", machine);
             self.url.ends_with(&place)
         })
     }
