@@ -112,16 +112,16 @@ pub(crate) fn make_private_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The limit for syncing files and directories one by one. Above it, one sync of the file system is used; it also
+/// The limit for syncing files, and the directories around them, one by one. Above it, one sync of the file system is used; it also
 /// writes data of other programs, so it is too expensive for a few files.
-const MANY: usize = 256;
+const MANY: usize = 128;
 
 /// Waits until files are on the disk, and the names in all directories below `root`.
 pub(crate) fn sync(root: &Path, mut paths: Vec<PathBuf>) -> Result<(), Error> {
-    add_directories(root, &mut paths).map_err(failed("read", root))?;
     if paths.len() > MANY && sync_file_system(root) {
         return Ok(());
     }
+    add_directories(root, &mut paths).map_err(failed("read", root))?;
     let sync = |path: &PathBuf| match path.is_dir() {
         true => sync_directory(path),
         false => File::open(path).and_then(|file| file.sync_all()),

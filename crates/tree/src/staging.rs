@@ -1,12 +1,14 @@
 //! The directory in which a new tree is built.
 
 use std::{
+    collections::HashSet,
     env,
     ffi::OsStr,
     fs::{self, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use tempfile::TempDir;
@@ -26,6 +28,8 @@ pub(crate) struct Staging {
     left: bool,
     /// The directory is next to the tree that it replaces, so that both can be exchanged.
     pub(crate) beside: bool,
+    /// Directories that exist already.
+    made: Mutex<HashSet<String>>,
     /// Without this lock the next run treats the directory as a leftover. After the exchange it is the lock of the
     /// tree.
     _lock: Lock,
@@ -50,6 +54,7 @@ impl Staging {
         let directory = directory.keep();
         Ok(Self {
             beside,
+            made: Mutex::default(),
             left: false,
             _lock: lock,
             _unfinished: Unfinished::new(&directory, remove_staging),
@@ -81,10 +86,17 @@ impl Staging {
     }
 
     fn make_parents(&self, path: &str) -> Result<(), Error> {
-        let mut parents: Vec<_> = parents(path).collect();
-        parents.reverse();
-        let mut parents = parents.into_iter();
-        parents.try_for_each(|parent| make_private_directory(&self.at(parent)))
+        let Some(parent) = parents(path).next() else {
+            return Ok(());
+        };
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made().contains(parent) {
+            return Ok(());
+        }
+        self.make_parents(parent)?;
+        make_private_directory(&self.at(parent))?;
+        made().insert(parent.to_owned());
+        Ok(())
     }
 
     /// Decides whether the directory stays when this is dropped.

@@ -118,7 +118,8 @@ impl TreeWriter {
         described.bytes = bytes.len() as u64;
         described.sha256 = sha256_hex(bytes);
         let path = described.path.clone();
-        let changed = !self.has(&path, bytes);
+        // A foreign file of this name is refused later, whatever it holds.
+        let changed = !(self.owned.contains(&path) && self.has(&path, bytes));
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.insert(path.clone(), Entry { described, changed }).is_some() {
             return Err(Error::Duplicate { path });
@@ -282,28 +283,21 @@ impl TreeWriter {
 
     /// Reports foreign entries in the way of added or removed files: files, and links on the path.
     fn refuse_foreign(&self, entries: &BTreeMap<String, Entry>) -> Result<(), Error> {
-        let mut foreign = BTreeSet::new();
-        for path in entries.keys().chain(&self.owned).map(String::as_str).chain([MANIFEST]) {
-            let parents = parents(path).map(|parent| (parent, Kind::Directory));
-            for (path, kind) in parents.chain([(path, Kind::File)]) {
-                let Ok(metadata) = fs::symlink_metadata(self.root.path.join(path)) else {
-                    continue;
-                };
-                let right = match kind {
-                    Kind::Directory => metadata.is_dir(),
-                    Kind::File => metadata.is_file() && (self.owned.contains(path) || path == MANIFEST),
-                };
-                if !right {
-                    foreign.insert(path.to_owned());
-                }
-            }
-        }
-        if foreign.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::Foreign {
+        let files = entries.keys().chain(&self.owned).map(String::as_str).chain([MANIFEST]);
+        let files: BTreeSet<_> = files.collect();
+        let directories: BTreeSet<_> = files.iter().flat_map(|path| parents(path)).collect();
+        let found = |path: &str| fs::symlink_metadata(self.root.path.join(path)).ok();
+        let is_directory = |path: &&str| found(path).is_none_or(|it| it.is_dir());
+        let is_own = |path: &&str| self.owned.contains(*path) || *path == MANIFEST;
+        let is_own_file = |path: &&str| found(path).is_none_or(|it| it.is_file() && is_own(path));
+        let directories = directories.into_iter().filter(|path| !is_directory(path));
+        let files = files.into_iter().filter(|path| !is_own_file(path));
+        let foreign: BTreeSet<_> = directories.chain(files).map(str::to_owned).collect();
+        match foreign.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Foreign {
                 paths: foreign.into_iter().collect(),
-            })
+            }),
         }
     }
 }
@@ -326,10 +320,4 @@ enum Kept {
     Gone,
     /// A file of no node that somebody moved.
     LeftOut,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Directory,
-    File,
 }
