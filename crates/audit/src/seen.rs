@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    hash::{BuildHasher, RandomState},
+    hash::BuildHasher,
     sync::{Arc, PoisonError, RwLock},
 };
 
+use foldhash::quality::RandomState;
 use zeroize::Zeroizing;
 
 use crate::{contents::Contents, layers::Piece};

@@ -3,9 +3,11 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     convert::Infallible,
-    hash::{BuildHasher, RandomState},
+    hash::BuildHasher,
     sync::{Arc, PoisonError, RwLock},
 };
+
+use foldhash::quality::RandomState;
 
 /// Results by their input. The result of a first occurrence is not kept: most inputs that differ between machines never
 /// repeat.
@@ -26,7 +28,7 @@ struct Kept<V> {
 impl<V> Default for Memo<V> {
     fn default() -> Self {
         Self {
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             kept: RwLock::default(),
         }
     }

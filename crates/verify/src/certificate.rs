@@ -1,11 +1,14 @@
 //! Certificates and keys in PEM (RFC 7468), and what follows from them.
 
-use std::net::IpAddr;
+use std::{cell::RefCell, collections::VecDeque, net::IpAddr};
 
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P256_SHA384_ASN1, ECDSA_P384_SHA256_ASN1,
-    ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256,
-    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm,
+use aws_lc_rs::{
+    digest::{SHA256, digest},
+    signature::{
+        ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P256_SHA384_ASN1, ECDSA_P384_SHA256_ASN1,
+        ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256,
+        RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm,
+    },
 };
 use time::OffsetDateTime;
 use x509_parser::{
@@ -182,7 +185,31 @@ pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
     keys.filter_map(|block| public_half(&block.der)).collect()
 }
 
+/// Keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
+/// public key is expensive.
+const LAST: usize = 16;
+
+/// A public half with the digest of its private key.
+type Half = (Vec<u8>, Option<Vec<u8>>);
+
+thread_local! {
+    static HALVES: RefCell<VecDeque<Half>> = const { RefCell::new(VecDeque::new()) };
+}
+
 fn public_half(der: &[u8]) -> Option<Vec<u8>> {
+    let digest = digest(&SHA256, der).as_ref().to_vec();
+    HALVES.with_borrow_mut(|halves| {
+        if let Some((_, half)) = halves.iter().find(|(own, _)| *own == digest) {
+            return half.clone();
+        }
+        let half = compute_half(der);
+        halves.truncate(LAST - 1);
+        halves.push_front((digest, half.clone()));
+        half
+    })
+}
+
+fn compute_half(der: &[u8]) -> Option<Vec<u8>> {
     let elliptic = [&ECDSA_P256_SHA256_ASN1_SIGNING, &ECDSA_P384_SHA384_ASN1_SIGNING]
         .into_iter()
         .find_map(|algorithm| {

@@ -10,6 +10,7 @@ use base64::{
         general_purpose::{GeneralPurpose, GeneralPurposeConfig},
     },
 };
+use memchr::memchr;
 use percent_encoding::percent_decode;
 use zeroize::Zeroizing;
 
@@ -113,7 +114,7 @@ pub(crate) fn percent(word: &[u8]) -> Option<Bytes> {
 pub(crate) fn escapes(text: &[u8]) -> Option<Bytes> {
     let mut plain = Zeroizing::new(Vec::with_capacity(text.len()));
     let (mut rest, mut encoded) = (text, false);
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+    while let Some(at) = memchr(b'\\', rest) {
         plain.extend_from_slice(&rest[..at]);
         rest = &rest[at + 1..];
         let (read, coded) = escape(rest, &mut plain);

@@ -5,12 +5,9 @@ mod decode;
 mod pieces;
 mod streams;
 
-use std::{
-    collections::HashSet,
-    fmt,
-    hash::{BuildHasher, RandomState},
-};
+use std::{collections::HashSet, fmt, hash::BuildHasher};
 
+use foldhash::quality::RandomState;
 use zeroize::Zeroizing;
 
 use self::{
@@ -150,7 +147,7 @@ fn unpack_by(bytes: &[u8], reader: &mut dyn Reader, visit: impl FnOnce(&mut Unpa
         unsearched: None,
         wraps: Vec::new(),
         seen: HashSet::new(),
-        hasher: RandomState::new(),
+        hasher: RandomState::default(),
         reader,
     };
     visit(&mut unpacking);
@@ -253,9 +250,17 @@ impl Unpacking<'_> {
 
     /// Escapes of single bytes. One anywhere means that the whole text is resolved.
     fn escapes(&mut self, bytes: &[u8]) {
+        if is_text(bytes) {
+            return self.escapes_of_text(bytes);
+        }
         // Only in text: in a binary key a backslash is an ordinary byte.
-        let texts = bytes.utf8_chunks().map(|chunk| chunk.valid().as_bytes());
-        for text in texts.filter(|text| text.len() >= SHORTEST && text.contains(&b'\\')) {
+        for chunk in bytes.utf8_chunks() {
+            self.escapes_of_text(chunk.valid().as_bytes());
+        }
+    }
+
+    fn escapes_of_text(&mut self, text: &[u8]) {
+        if text.len() >= SHORTEST && text.contains(&b'\\') {
             self.within(Wrap::Escapes, decode::escapes(text));
         }
     }

@@ -2,6 +2,8 @@
 //! list of numbers. So each piece is searched separately, and one that occurs in thousands of documents is searched
 //! once.
 
+use memchr::{memchr, memrchr};
+
 use super::{
     blocks::{follow, words},
     is_text,
@@ -62,10 +64,7 @@ fn cuts(text: &[u8]) -> Vec<usize> {
         return cuts;
     }
     let mut from = LEAST;
-    while let Some(at) = text
-        .get(from..)
-        .and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
-    {
+    while let Some(at) = text.get(from..).and_then(|rest| memchr(b'\n', rest)) {
         let cut = from + at + 1;
         let is_cut = is_free(&text[..cut - 1], &text[cut..]);
         from = if is_cut { cut + LEAST } else { cut };
@@ -78,19 +77,16 @@ fn cuts(text: &[u8]) -> Vec<usize> {
 /// a list of numbers, and the blank after it excludes base64. No backslash joins the lines or escapes a line break in
 /// one of them.
 fn is_free(before: &[u8], behind: &[u8]) -> bool {
-    let is_break = |byte: &u8| *byte == b'\n';
-    let last = before.rsplit(is_break).next().unwrap_or_default();
-    let next = behind.split(is_break).next().unwrap_or_default();
-    let (Some(last_word), Some(dash)) = (words(last).next_back(), words(next).next()) else {
+    let next = &behind[..memchr(b'\n', behind).unwrap_or(behind.len())];
+    if !next.trim_ascii().starts_with(b"- ") {
         return false;
-    };
-    let is_item = dash == b"-" && next.trim_ascii().len() > 1;
+    }
+    let last = &before[memrchr(b'\n', before).map_or(0, |at| at + 1)..];
     let escapes = |line: &[u8]| line.contains(&b'\\');
-    is_item
-        && !escapes(last)
+    !escapes(last)
         && !escapes(next)
         && !follow(last.trim_ascii_end(), next.trim_ascii_end())
-        && !follow(last_word, dash)
+        && words(last).next_back().is_some_and(|word| !follow(word, b"-"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use firelay_base::memo::Memo;
+use foldhash::quality::RandomState;
 use serde_json::Value;
 
 use super::Documents;
@@ -14,7 +15,7 @@ use crate::Bytes;
 /// Keeps equal bytes once, and parses them once: most files are the same on every node.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    bytes: Mutex<HashSet<Bytes>>,
+    bytes: Mutex<HashSet<Bytes, RandomState>>,
     /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
     pub(crate) parts: Memo<Option<Value>>,
     /// Files of configuration by path and text.
