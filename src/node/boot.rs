@@ -3,8 +3,12 @@
 //! The scripts come from `templates/boot/`, and its `steps.yaml` has the steps with their waits. A node's roles and settings select its
 //! steps; the data is in `/etc/firelay/node.env`, so that nodes of one kind carry the same script bytes.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
+use firelay_base::memo::Memo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -82,31 +86,46 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
         files.push(NodeFile::new("/etc/firelay/images", 0o644, image_list(node)));
     }
     let is_there = |step: &&Step| step.when.is_none_or(|condition| holds(condition, plan, node, founder));
-    for step in steps::all().iter().filter(is_there) {
+    let steps: Vec<_> = steps::all().iter().filter(is_there).collect();
+    files.extend_from_slice(&scripts_once(node, &context, &steps)?);
+    Ok(files)
+}
+
+/// The scripts, which are the same on every machine with this context and these steps.
+fn scripts_once(node: &NodePlan, context: &Value, steps: &[&Step]) -> Result<Arc<Vec<NodeFile>>, Error> {
+    static SCRIPTS: LazyLock<Memo<Vec<NodeFile>>> = LazyLock::new(Memo::default);
+    let names: Vec<_> = steps.iter().map(|step| &step.file).collect();
+    let values = serde_json::to_vec(&(context, names)).expect("contexts of texts, numbers and lists are JSON");
+    SCRIPTS.try_of("", &values, || scripts(node, context, steps))
+}
+
+fn scripts(node: &NodePlan, context: &Value, steps: &[&Step]) -> Result<Vec<NodeFile>, Error> {
+    let mut files = Vec::new();
+    for step in steps {
         let context = StepContext {
-            context: &context,
+            context,
             waits: step.waits(),
         };
         let name = format!("steps/{}", step.file);
         files.push(script(node, &name, &step.template(), &context)?);
     }
     files.extend([
-        script(node, "driver", "boot/driver.j2", &context)?,
+        script(node, "driver", "boot/driver.j2", context)?,
         NodeFile {
             mode: 0o644,
-            ..script(node, "lib.sh", "boot/lib.sh.j2", &context)?
+            ..script(node, "lib.sh", "boot/lib.sh.j2", context)?
         },
         NodeFile {
             path: format!("{}/firelay-status", node.bin_dir),
-            ..script(node, "", "boot/firelay-status.j2", &context)?
+            ..script(node, "", "boot/firelay-status.j2", context)?
         },
         NodeFile {
             path: format!("{}/firelay-reset", node.bin_dir),
-            ..script(node, "", "boot/firelay-reset.j2", &context)?
+            ..script(node, "", "boot/firelay-reset.j2", context)?
         },
     ]);
-    if reports_on_cluster(node, founder) {
-        files.push(script(node, "cluster-status", "boot/cluster-status.j2", &context)?);
+    if context["cluster_status"] == true {
+        files.push(script(node, "cluster-status", "boot/cluster-status.j2", context)?);
     }
     Ok(files)
 }
