@@ -91,11 +91,12 @@ pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) ->
     Ok(files)
 }
 
-/// The scripts, which are the same on every machine with this context and these steps.
+/// The scripts, which are the same on every machine with this context, these steps and this directory of programs.
 fn scripts_once(node: &NodePlan, context: &Value, steps: &[&Step]) -> Result<Arc<Vec<NodeFile>>, Error> {
     static SCRIPTS: LazyLock<Memo<Vec<NodeFile>>> = LazyLock::new(Memo::default);
     let names: Vec<_> = steps.iter().map(|step| &step.file).collect();
-    let values = serde_json::to_vec(&(context, names)).expect("contexts of texts, numbers and lists are JSON");
+    let values =
+        serde_json::to_vec(&(context, names, &node.bin_dir)).expect("contexts of texts, numbers and lists are JSON");
     SCRIPTS.try_of("", &values, || scripts(node, context, steps))
 }
 

@@ -272,6 +272,19 @@ mod tests {
         assert_eq!(key.sign(b"sample").unwrap(), expected);
     }
 
+    /// Some numbers begin with zeros, and some digests are above the order.
+    #[test]
+    fn signs_as_p256_does() {
+        for at in 1..=1000_u32 {
+            let scalar = Sha256::digest(at.to_be_bytes());
+            let key = p256::SecretKey::from_slice(&scalar).unwrap();
+            let signer = p256::ecdsa::SigningKey::from(&key);
+            let expected: p256::ecdsa::Signature = signer.sign(&scalar);
+            let own = PrivateKey::from_p256(key).unwrap().sign(&scalar).unwrap();
+            assert_eq!(own, expected.to_der().as_bytes(), "{at}");
+        }
+    }
+
     #[test]
     fn signs_as_rfc_6979_a_2_6_says() {
         let scalar = hex(concat!(
