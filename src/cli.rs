@@ -15,6 +15,7 @@ mod certs;
 mod diff;
 mod kubeconfig;
 mod profile;
+mod recover;
 mod report;
 mod secrets;
 mod tree;
@@ -26,6 +27,7 @@ pub use certs::*;
 pub use diff::*;
 pub use kubeconfig::*;
 pub use profile::*;
+pub use recover::*;
 pub use report::*;
 pub use secrets::*;
 pub use tree::*;
@@ -91,6 +93,8 @@ pub enum Verb {
     Update(Update),
     /// Record that the cluster exists, so that no later render contains `kubeadm init`
     Founded(Founded),
+    /// Show the commands that bring etcd back from a snapshot, machine by machine
+    Recover(Recover),
     /// Take over a cluster that kubeadm, Kubespray or Cluster API created: write its bundle, spec and record
     Adopt(Adopt),
     /// Sign a kubeconfig for one user, offline

@@ -48,6 +48,8 @@ const IDENTITY: [&str; 4] = [
 ];
 /// The environment of an etcd member, to which the machine writes whether it joins an existing cluster.
 const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// The proxy's configuration, to which a timer adds servers.
+const PROXY: &str = "/etc/firelay/endpoint/haproxy.cfg";
 /// Certificates of a member of external etcd.
 const ETCD_CERTIFICATES: &str = "/etc/firelay/etcd/";
 /// Static pods that read certificates and keys, in the order of their restarts.
@@ -224,7 +226,7 @@ fn laid(change: &Change<'_>) -> String {
     let stays = |path: &&str| {
         !matches!(handler(path), Handler::Boot | Handler::Apply)
             && !is_spent(change, path)
-            && *path != ETCD_ENVIRONMENT
+            && ![ETCD_ENVIRONMENT, PROXY].contains(path)
             && (!IDENTITY.iter().any(|folder| path.starts_with(folder))
                 || digest(change.old, path) != digest(change.new, path))
     };

@@ -41,7 +41,7 @@ pub enum Error {
 /// Without certificates the manifests that contain them are rendered with placeholders.
 pub fn phases(plan: &Plan, certificates: &AddonCertificates) -> Result<Vec<Phase>, Error> {
     let mut all: BTreeMap<PhaseName, Vec<PhaseFile>> = BTreeMap::new();
-    all.entry(PhaseName::Core).or_default().push(core()?);
+    all.entry(PhaseName::Core).or_default().extend(core(plan)?);
     let whole = plan::context(plan);
     for addon in &plan.addons {
         let mut context = plan::context_of(&whole, addon);
@@ -128,11 +128,15 @@ fn name(addon: &str, file: &str) -> String {
     }
 }
 
-/// The manifest of every cluster. kubeadm creates this binding only in `init` and `upgrade apply` (kubernetes#138957).
-/// Without it the API server may not request logs and exec from kubelets.
-fn core() -> Result<PhaseFile, Error> {
-    let binding = template::render("addons/apiserver-kubelet-client.yaml.j2", &())?;
-    Ok(("apiserver-kubelet-client.yaml".to_owned(), binding))
+/// Manifests without an add-on. kubeadm creates the binding only in `init` and `upgrade apply` (kubernetes#138957).
+/// Without it the API server may not request logs and exec from kubelets. Machines with a proxy of their own read which API servers there are.
+fn core(plan: &Plan) -> Result<Vec<PhaseFile>, Error> {
+    let proxy = plan.nodes.iter().any(|node| plan.endpoint.proxy_on(node));
+    let names = ["apiserver-kubelet-client.yaml"]
+        .into_iter()
+        .chain(proxy.then_some("endpoint-servers.yaml"));
+    let file = |name: &str| Ok((name.to_owned(), template::render(&format!("addons/{name}.j2"), &())?));
+    names.map(file).collect()
 }
 
 /// The user's own of a phase; what is fetched is no part of a document.

@@ -1,5 +1,6 @@
 //! The files of a tree, as `render` writes them and `verify --against` compares them.
 
+use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use super::{assembly::Assembly, failure::Failure, project::Project};
@@ -42,6 +43,12 @@ impl<'n> Documents<'n> {
             ends: pki.expires,
             made: made(&pki),
         })
+    }
+
+    /// Those of several nodes. The error is that of the first node that fails.
+    pub(super) fn of_all(assembly: &Assembly<'_>, nodes: &[&'n NodePlan]) -> Result<Vec<Self>, Failure> {
+        let documents: Vec<_> = nodes.par_iter().map(|node| Self::of(assembly, node)).collect();
+        documents.into_iter().collect()
     }
 
     /// A pool's document has no certificate, and its token counts from the day of founding.

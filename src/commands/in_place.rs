@@ -164,8 +164,8 @@ impl<'a> Base<'a> {
     /// The files of a machine before and after; `None` if a document cannot be unpacked.
     fn pair(&self, node: &NodePlan, tree: &TreeWriter, manifest: &Manifest) -> Result<Option<Pair>, Failure> {
         let read = |path: &str| fs::read(self.root.join(path));
-        let old = plan::unpacked(&self.manifest, node, &read, &self.root)?;
-        let new = plan::unpacked(manifest, node, &|path| tree.content(path), &self.args.out)?;
+        let old = plan::unpacked(&self.manifest, &[node], &read, &self.root)?.remove(&node.name);
+        let new = plan::unpacked(manifest, &[node], &|path| tree.content(path), &self.args.out)?.remove(&node.name);
         Ok(old.zip(new).map(|(old, new)| Pair { old, new }))
     }
 

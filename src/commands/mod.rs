@@ -32,6 +32,7 @@ mod profile;
 mod progress;
 pub mod project;
 mod publish;
+mod recover;
 mod render;
 mod rendered;
 mod report;
@@ -72,6 +73,7 @@ pub fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Diff(args) => diff::run(args),
         Verb::Update(args) => update::run(args),
         Verb::Founded(args) => founded::run(args),
+        Verb::Recover(args) => recover::run(args),
         Verb::Adopt(args) => adopt::run(args),
         Verb::Kubeconfig(args) => kubeconfig::run(args),
         Verb::Certs(args) => certs::run(args),

@@ -180,6 +180,7 @@ fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
     all.extend(units::firewall(plan, node)?);
     all.extend(units::implied(plan, node));
     all.extend(etcd::backup_units(plan, node)?);
+    all.extend(endpoint::units(plan, node)?);
     if plan.security.sandbox_units {
         units::sandbox(plan, node, &mut all)?;
     }

@@ -125,6 +125,9 @@ fn scripts(node: &NodePlan, context: &Value, steps: &[&Step]) -> Result<Vec<Node
             ..script(node, "", "boot/firelay-reset.j2", context)?
         },
     ]);
+    if context["servers"] == true {
+        files.push(script(node, "servers", "endpoint/servers.sh.j2", context)?);
+    }
     if context["cluster_status"] == true {
         files.push(script(node, "cluster-status", "boot/cluster-status.j2", context)?);
     }
@@ -213,6 +216,11 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         .any(|artifact| artifact.format == ArtifactFormat::TarZst)
         .into();
     context["programs"] = programs(plan, node).into();
+    context["kubernetes"] = node.roles.kubernetes().into();
+    // Label of pods that no drain evicts, or nothing.
+    context["undrained"] = plan.updates().map_or("", |(_, updates)| &updates.undrained).into();
+    // The list of the own proxy's servers is refreshed.
+    context["servers"] = plan.endpoint.proxy_on(node).into();
     context
 }
 

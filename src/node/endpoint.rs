@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::{Error, NodeFile, address, render};
+use super::{Error, NodeFile, NodeUnit, address, render};
 use crate::plan::{BgpPlan, NodePlan, Plan, ProviderPlan};
 
 /// Where manifests and configuration wait; the proxy's container mounts it.
@@ -14,7 +14,7 @@ const STAGING: &str = "/etc/firelay/endpoint";
 pub fn manifest(plan: &Plan, node: &NodePlan) -> Option<&'static str> {
     match plan.endpoint.provider {
         ProviderPlan::KubeVip { .. } if node.roles.control_plane => Some("kube-vip"),
-        ProviderPlan::Local { .. } if node.roles.worker && !node.roles.control_plane => Some("haproxy"),
+        ProviderPlan::Local { .. } if plan.endpoint.proxy_on(node) => Some("haproxy"),
         _ => None,
     }
 }
@@ -60,6 +60,19 @@ pub fn files(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
             ])
         }
     }
+}
+
+/// The timer that refreshes the proxy's servers, and its service.
+pub fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<NodeUnit>, Error> {
+    if !plan.endpoint.proxy_on(node) {
+        return Ok(Vec::new());
+    }
+    let unit = |kind: &str, enabled| {
+        let (name, template) = (format!("firelay-servers.{kind}"), format!("endpoint/servers.{kind}.j2"));
+        let content = render::text(node, &name, &template, &json!({ "lib": node.os.paths.lib }))?;
+        Ok(NodeUnit::new(&name, content, enabled))
+    };
+    Ok(vec![unit("service", false)?, unit("timer", true)?])
 }
 
 fn sessions_path() -> String {

@@ -293,13 +293,21 @@ impl<'a> Change<'a> {
         }
         let skipped = new.major != old.major || new.minor > old.minor + MINOR_STEPS;
         skipped.then(|| {
-            let next = format!("{}.{}", old.major, old.minor + 1);
+            let last = if new.major == old.major {
+                new.minor
+            } else {
+                old.minor + 1
+            };
+            let minors: Vec<_> = (old.minor + 1..=last)
+                .map(|minor| format!("{}.{minor}", old.major))
+                .collect();
             let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
             let finding = finding.label(format!(
                 "the cluster runs {old} ({line}), and {new} is more than one minor on"
             ));
             finding.help(format!(
-                "go to a version of {next} first, and on when every machine runs it"
+                "go by way of {}, each when every machine runs the one before",
+                minors.join(", ")
             ))
         })
     }

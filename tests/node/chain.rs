@@ -582,9 +582,90 @@ fn a_reset_leaves_what_was_fetched_and_lets_the_chain_run_again() {
             "systemctl stop firelay",
             "kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock",
             "systemctl disable kubelet",
+            "iptables-save ",
+            "ip6tables-save ",
+            "nft delete table ip kube-proxy",
+            "nft delete table ip6 kube-proxy",
         ]
     );
     assert_eq!(machine.status()["state"], "reset");
+}
+
+/// An API server with one pod on the Node, until it is evicted.
+const ONE_POD: &str = r#"#!/bin/bash
+url=${*: -1}
+echo "curl ${url#http://}" >>ROOT/calls
+case $url in
+*/eviction) touch ROOT/evicted && printf 201 ;;
+*/pods)
+  [ -e ROOT/evicted ] || cat <<'E'
+{
+  "items": [
+    {
+      "metadata": {
+        "name": "web-1",
+        "namespace": "default",
+        "ownerReferences": [
+        ]
+      }
+    }
+  ]
+}
+E
+  ;;
+esac
+"#;
+
+/// The place of the first call with this text.
+fn place(calls: &[String], text: &str) -> usize {
+    let found = calls.iter().position(|call| call.contains(text));
+    found.unwrap_or_else(|| panic!("{text}: {calls:?}"))
+}
+
+#[test]
+fn a_reset_drains_a_worker_and_removes_what_its_network_left() {
+    let machine = ready("ha-ubuntu", "worker-1");
+    machine.program("curl", &ONE_POD.replace("ROOT", machine.root().to_str().unwrap()));
+    machine.write("/etc/cni/net.d/10-flannel.conflist", 0o600, "{}");
+    for link in ["eth0", "flannel.1", "cni0"] {
+        machine.write(&format!("/sys/class/net/{link}"), 0o644, "");
+    }
+    machine.stand_in(
+        "iptables-save",
+        "printf '%s\\n' '*nat' '-A KUBE-SERVICES -j ACCEPT' '-A OWN -j ACCEPT' COMMIT",
+    );
+    let restored = machine.at("/restored");
+    machine.stand_in("iptables-restore", &format!("cat >{}", restored.display()));
+    succeeded(&reset(&machine, &["--yes"]));
+    let calls = machine.calls();
+    assert!(
+        place(&calls, "/pods/web-1/eviction") < place(&calls, "kubeadm reset"),
+        "{calls:?}"
+    );
+    assert!(
+        place(&calls, "ip link delete cni0") < place(&calls, "ip link delete flannel.1"),
+        "{calls:?}"
+    );
+    assert!(!calls.iter().any(|call| call.contains("eth0")), "{calls:?}");
+    assert_eq!(machine.read("/restored"), "*nat\n-A OWN -j ACCEPT\nCOMMIT\n");
+    assert!(!machine.exists("/etc/cni/net.d/10-flannel.conflist"));
+}
+
+#[test]
+fn a_reset_of_a_control_plane_deletes_its_node_after_kubeadm_has_read_it() {
+    let machine = ready("ha-ubuntu", "cp2");
+    machine.write("/etc/kubernetes/admin.conf", 0o600, "");
+    succeeded(&reset(&machine, &["--yes"]));
+    let calls = machine.calls();
+    assert!(
+        place(&calls, "drain cp2 --ignore-daemonsets") < place(&calls, "kubeadm reset"),
+        "{calls:?}"
+    );
+    assert!(
+        place(&calls, "kubeadm reset") < place(&calls, "delete node cp2"),
+        "{calls:?}"
+    );
+    assert!(!machine.exists("/run/firelay/admin"));
 }
 
 #[test]

@@ -490,9 +490,10 @@ fn the_largest_document_of_ha_ubuntu_fits_ec2() {
         .collect();
     assert_eq!(counted.len(), 6);
     assert!(counted.iter().all(|bytes| *bytes <= 16_384), "{counted:?}");
-    let sent = fs::read_to_string(rendered.out.join("nodes/cp1/user-data.gz.b64")).unwrap();
+    let largest = "nodes/cp2/user-data";
+    let sent = fs::read_to_string(rendered.out.join(format!("{largest}.gz.b64"))).unwrap();
     let gzip = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, sent).unwrap();
     assert_eq!(gzip.len() as u64, *counted.iter().max().unwrap());
-    let plain = fs::read(rendered.out.join("nodes/cp1/user-data")).unwrap();
+    let plain = fs::read(rendered.out.join(largest)).unwrap();
     assert!(read_cloud_init(&gzip) == read_cloud_init(&plain));
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Files, output, read_tree, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 31] = [
+const PLACES: [&str; 32] = [
     "/etc/NetworkManager",
     "/etc/chrony",
     "/etc/cni",
@@ -43,6 +43,7 @@ const PLACES: [&str; 31] = [
     "/run/firelay",
     "/run/ignition.json",
     "/run/systemd/system",
+    "/sys/class/net",
     "/sys/fs",
     "/usr/local/bin",
     "/usr/local/lib",
@@ -52,13 +53,19 @@ const PLACES: [&str; 31] = [
 ];
 
 /// Programs that would change the machine that runs the tests.
-const OUTSIDE: [&str; 9] = [
+const OUTSIDE: [&str; 15] = [
     "cloud-init",
     "dnf",
     "hostnamectl",
+    "ip",
+    "ip6tables-restore",
+    "ip6tables-save",
+    "iptables-restore",
+    "iptables-save",
     "kubeadm",
     "kubectl",
     "modprobe",
+    "nft",
     "swapoff",
     "systemctl",
     "timedatectl",
@@ -230,7 +237,7 @@ impl Machine {
     }
 
     /// The directory in which the profile of the node's system puts the steps.
-    fn lib(&self) -> &'static str {
+    pub fn lib(&self) -> &'static str {
         let places = ["/usr/local/lib/firelay", "/opt/firelay", "/opt/lib/firelay"];
         places.into_iter().find(|place| self.exists(place)).unwrap()
     }

@@ -11,7 +11,7 @@ use std::{
 use firelay_verify::{Machine, Tree, TreeFile};
 
 use super::{
-    assembly::{Assembly, for_each_node},
+    assembly::Assembly,
     failure::{Failure, shell_word},
     plan::{Secrets, assembled},
     progress,
@@ -140,8 +140,7 @@ fn inputs(args: &Diff, spec: &Path) -> Inputs {
 /// The machines that a spec makes.
 fn rendered(project: &Project, bundle: &Bundle) -> Result<Vec<Machine>, Failure> {
     let assembly = Assembly::new(project, bundle, false)?;
-    let machines = for_each_node(&project.plan.nodes, |node| assembled(project, &assembly, node))?;
-    Ok(machines.into_iter().flatten().collect())
+    assembled(project, &assembly)
 }
 
 /// The change of every machine: those of the new side in its order, then removed ones.

@@ -4,18 +4,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
+    sync::atomic::Ordering,
 };
 
 use firelay_verify::{Fetch, Machine, Tree};
+use rayon::prelude::*;
 
 use super::super::{
-    assembly::{Assembly, for_each_node},
-    documents::Documents,
-    failure::Failure,
-    project::Project,
-    rendered::Rendered,
-    state::Update,
-    why,
+    assembly::Assembly, documents::Documents, failure::Failure, progress, project::Project, rendered::Rendered,
+    state::Update, why,
 };
 use crate::{
     changes::{self, FieldChange, FileChange, MachineChange},
@@ -28,6 +25,8 @@ use crate::{
     tree::{Manifest, ManifestFile, TreeReader, TreeWriter, is_update},
 };
 
+/// Machines that are compared together, and of which what they share is parsed once.
+const PART: usize = 256;
 /// Questions for lines of the spec; each costs as much as some renders.
 const QUESTIONS: usize = 8;
 /// With more machines a question costs too much.
@@ -44,24 +43,25 @@ pub(super) fn changes(
     last: Option<&TreeReader>,
 ) -> Result<Vec<MachineChange>, Failure> {
     let assembly = update.assembly()?;
-    let bundle = assembly.bundle();
-    let secrets = Secrets::of(project, bundle);
-    let mut changes = for_each_node(&project.plan.nodes, |node| {
-        let documents = Documents::of(&assembly, node)?;
-        let files: Vec<_> = documents.files().into_iter().map(described).collect();
-        let described: Vec<_> = files.iter().map(|(file, _)| file).collect();
-        let digest = record::machine_digest(bundle, &node.name, update.issued_at(node), &described);
-        if let Some(change) = update.change_of(node, &digest) {
-            return Ok(change);
-        }
-        let old = last.map(|last| unpacked(&last.manifest, node, &|path| fs::read(last.root.join(path)), &last.root));
-        let new = unpacked_new(project, node, &files)?;
-        Ok(changed(
-            node,
-            old.transpose()?.flatten().as_ref(),
-            new.as_ref(),
-            &secrets,
-        ))
+    let secrets = Secrets::of(project, assembly.bundle());
+    let nodes: Vec<_> = project.plan.nodes.iter().collect();
+    let mut changes = in_parts(&nodes, |part| {
+        let documents = Documents::of_all(&assembly, part)?;
+        let new = NewDocuments::of(project, &documents);
+        let digest = |(node, files): (&&NodePlan, &Described<'_>)| {
+            let files: Vec<_> = files.iter().map(|(file, _)| file).collect();
+            record::machine_digest(assembly.bundle(), &node.name, update.issued_at(node), &files)
+        };
+        let digests: Vec<_> = part.iter().zip(&new.files).map(digest).collect();
+        let digests: Vec<_> = digests.iter().map(String::as_str).collect();
+        let unpack = |nodes: &[&NodePlan]| {
+            let read = |last: &TreeReader| {
+                let fetch = |path: &str| fs::read(last.root.join(path));
+                unpacked(&last.manifest, nodes, &fetch, &last.root)
+            };
+            Ok((last.map(read).transpose()?.unwrap_or_default(), new.unpacked(nodes)?))
+        };
+        changes_of_part(update, (part, &digests), unpack, &secrets)
     })?;
     changes.extend(update.removed());
     update.configure(&mut changes);
@@ -69,34 +69,86 @@ pub(super) fn changes(
     Ok(changes)
 }
 
-/// The machine that a new document of a node makes.
-pub(in super::super) fn assembled(
-    project: &Project,
-    assembly: &Assembly<'_>,
-    node: &NodePlan,
-) -> Result<Option<Machine>, Failure> {
-    let documents = Documents::of(assembly, node)?;
-    let files: Vec<_> = documents.files().into_iter().map(described).collect();
-    unpacked_new(project, node, &files)
+/// Runs a function for one part of the nodes after the other.
+fn in_parts<T>(nodes: &[&NodePlan], work: impl Fn(&[&NodePlan]) -> Result<Vec<T>, Failure>) -> Result<Vec<T>, Failure> {
+    progress::counted(nodes.len(), |finished| {
+        let mut all = Vec::with_capacity(nodes.len());
+        for part in nodes.chunks(PART) {
+            all.extend(work(part)?);
+            finished.fetch_add(part.len(), Ordering::Relaxed);
+        }
+        Ok(all)
+    })
 }
 
-fn unpacked_new(
-    project: &Project,
-    node: &NodePlan,
-    files: &[(ManifestFile, &[u8])],
-) -> Result<Option<Machine>, Failure> {
-    let by_path: BTreeMap<_, _> = files.iter().map(|(file, bytes)| (file.path.as_str(), *bytes)).collect();
-    let manifest = Manifest {
-        files: files.iter().map(|(file, _)| file.clone()).collect(),
-        ..Manifest::new(&project.plan.name, &project.plan.kubernetes.version.to_string(), "")
+/// The changes of some machines, in their order. Only those are unpacked whose files have to be compared.
+fn changes_of_part(
+    update: &Update<'_>,
+    (nodes, digests): (&[&NodePlan], &[&str]),
+    unpack: impl FnOnce(&[&NodePlan]) -> Result<(Machines, Machines), Failure>,
+    secrets: &Secrets,
+) -> Result<Vec<MachineChange>, Failure> {
+    let known: Vec<_> = nodes
+        .iter()
+        .zip(digests)
+        .map(|(node, digest)| update.change_of(node, digest))
+        .collect();
+    let open = nodes.iter().zip(&known).filter(|(_, known)| known.is_none());
+    let open: Vec<_> = open.map(|(node, _)| *node).collect();
+    let (old, new) = if open.is_empty() {
+        (Machines::new(), Machines::new())
+    } else {
+        unpack(&open)?
     };
-    let fetch = |path: &str| {
-        by_path
-            .get(path)
-            .map(|bytes| bytes.to_vec())
-            .ok_or(io::ErrorKind::NotFound.into())
-    };
-    unpacked(&manifest, node, &fetch, Path::new("the new tree"))
+    let compared = |node: &NodePlan| changed(node, old.get(&node.name), new.get(&node.name), secrets);
+    let one = |(node, known): (&&NodePlan, Option<MachineChange>)| known.unwrap_or_else(|| compared(node));
+    Ok(nodes.par_iter().zip(known).map(one).collect())
+}
+
+/// Described files of one node.
+type Described<'d> = Vec<(ManifestFile, &'d [u8])>;
+
+/// The documents of some nodes, which no tree has yet.
+struct NewDocuments<'d> {
+    project: &'d Project,
+    /// The files of each node.
+    files: Vec<Described<'d>>,
+}
+
+impl<'d> NewDocuments<'d> {
+    fn of(project: &'d Project, documents: &'d [Documents<'_>]) -> Self {
+        let files = documents.par_iter();
+        let files = files.map(|documents| documents.files().into_iter().map(described).collect());
+        Self {
+            project,
+            files: files.collect(),
+        }
+    }
+
+    fn unpacked(&self, nodes: &[&NodePlan]) -> Result<Machines, Failure> {
+        let files = || self.files.iter().flatten();
+        let by_path: BTreeMap<_, _> = files().map(|(file, bytes)| (file.path.as_str(), *bytes)).collect();
+        let Project { plan, .. } = self.project;
+        let manifest = Manifest {
+            files: files().map(|(file, _)| file.clone()).collect(),
+            ..Manifest::new(&plan.name, &plan.kubernetes.version.to_string(), "")
+        };
+        let fetch = |path: &str| {
+            let bytes = by_path.get(path);
+            bytes.map(|bytes| bytes.to_vec()).ok_or(io::ErrorKind::NotFound.into())
+        };
+        unpacked(&manifest, nodes, &fetch, Path::new("the new tree"))
+    }
+}
+
+/// The machines that new documents make, in the order of the spec.
+pub(in super::super) fn assembled(project: &Project, assembly: &Assembly<'_>) -> Result<Vec<Machine>, Failure> {
+    let nodes: Vec<_> = project.plan.nodes.iter().collect();
+    in_parts(&nodes, |part| {
+        let documents = Documents::of_all(assembly, part)?;
+        let mut machines = NewDocuments::of(project, &documents).unpacked(part)?;
+        Ok(part.iter().filter_map(|node| machines.remove(&node.name)).collect())
+    })
 }
 
 /// The changes of members of etcd that a render is about to put in place, where the loss of one matters.
@@ -136,21 +188,18 @@ fn changes_of(
     let bundle = update.bundle();
     let secrets = Secrets::of(project, bundle);
     let rendered = record::machines_of_tree(bundle, manifest);
-    let one = |node: &&NodePlan| {
-        let digest = rendered.get(&node.name).map_or("", |own| own.digest.as_str());
-        if let Some(change) = update.change_of(node, digest) {
-            return Ok(change);
-        }
-        let old = last.map(|last| unpacked(last, node, &|path| fs::read(out.join(path)), out));
-        let new = unpacked(manifest, node, fetch, out)?;
-        Ok(changed(
-            node,
-            old.transpose()?.flatten().as_ref(),
-            new.as_ref(),
-            &secrets,
-        ))
-    };
-    nodes.iter().map(one).collect()
+    in_parts(nodes, |part| {
+        let digest = |node: &&NodePlan| rendered.get(&node.name).map_or("", |own| own.digest.as_str());
+        let digests: Vec<_> = part.iter().map(digest).collect();
+        let unpack = |nodes: &[&NodePlan]| {
+            let old = last.map(|last| unpacked(last, nodes, &|path| fs::read(out.join(path)), out));
+            Ok((
+                old.transpose()?.unwrap_or_default(),
+                unpacked(manifest, nodes, fetch, out)?,
+            ))
+        };
+        changes_of_part(update, (part, &digests), unpack, &secrets)
+    })
 }
 
 fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {
@@ -180,17 +229,19 @@ pub(in super::super) struct Pair {
     pub(in super::super) new: Machine,
 }
 
-/// The machine that a node's documents make.
+/// Machines by name.
+pub(in super::super) type Machines = BTreeMap<String, Machine>;
+
+/// The machines that the documents of nodes make. What several have in common is parsed once.
 pub(in super::super) fn unpacked(
     manifest: &Manifest,
-    node: &NodePlan,
+    nodes: &[&NodePlan],
     fetch: &Fetch<'_>,
     out: &Path,
-) -> Result<Option<Machine>, Failure> {
-    let own = manifest
-        .files
-        .iter()
-        .filter(|file| file.node.as_ref() == Some(&node.name) && !is_update(&file.path));
+) -> Result<Machines, Failure> {
+    let names: BTreeSet<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let is_own = |file: &&ManifestFile| file.node.as_deref().is_some_and(|node| names.contains(node));
+    let own = { manifest.files.iter() }.filter(|file| is_own(file) && !is_update(&file.path));
     let manifest = Manifest {
         files: own.cloned().collect(),
         ..Manifest::new(
@@ -199,7 +250,8 @@ pub(in super::super) fn unpacked(
             &manifest.bundle_fingerprint,
         )
     };
-    Ok(Tree::read(manifest.to_json().as_bytes(), fetch, out)?.machines.pop())
+    let machines = Tree::read(manifest.to_json().as_bytes(), fetch, out)?.machines;
+    Ok(machines.into_iter().map(|own| (own.name.clone(), own)).collect())
 }
 
 /// Secrets that no output shows: values, and the user's manifests, which may hold any.

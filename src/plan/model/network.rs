@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::NodePlan;
 use crate::secret::Secret;
 
 /// Where every API server listens, kubeadm's own `localAPIEndpoint.bindPort`. The endpoint's port may differ.
@@ -73,6 +74,11 @@ impl EndpointPlan {
     /// Whether each node's /etc/hosts defines the address of the name.
     pub fn in_hosts(&self) -> bool {
         self.provider != ProviderPlan::External
+    }
+
+    /// Whether a node has a proxy of its own in front of the API servers.
+    pub fn proxy_on(&self, node: &NodePlan) -> bool {
+        matches!(self.provider, ProviderPlan::Local { .. }) && node.roles.worker && !node.roles.control_plane
     }
 }
 

@@ -254,3 +254,66 @@ fn a_reset_waits_until_kube_vip_has_given_its_address_back() {
     assert!(machine.read("/then").contains("10.5.0.11"));
     assert_eq!(leads(&machine, VIP), [""; 0]);
 }
+
+/// Makes the API server name these addresses of its servers, and runs the service at this time.
+fn refresh(machine: &Machine, addresses: &str, now: u64) {
+    let slice = format!(
+        "{{\n  \"endpoints\": [\n    {{\n      \"addresses\": [\n        {addresses}\n      ]\n    }}\n  ]\n}}"
+    );
+    machine.program("curl", &format!("#!/bin/bash\ncat <<'E'\n{slice}\nE\n"));
+    machine.program(
+        "date",
+        &format!("#!/bin/bash\n[[ $* != +%s ]] && exec /bin/date \"$@\"\necho {now}\n"),
+    );
+    let script = machine.at(&format!("{}/servers", machine.lib()));
+    succeeded(&super::support::output(Command::new(script).env_clear(), "bash"));
+}
+
+/// The servers behind the proxy.
+fn servers(machine: &Machine) -> Vec<String> {
+    let text = machine.read("/etc/firelay/endpoint/haproxy.cfg");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("  server "));
+    lines.map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_proxy_learns_new_servers_keeps_those_of_the_spec_and_forgets_old_ones_after_a_day() {
+    let machine = Machine::of("local-endpoint", "w1");
+    machine.stand_in("crictl", "[[ $* != *\" ps \"* ]] || echo c0ffee");
+    let path = "/etc/firelay/endpoint/haproxy.cfg";
+    let (seed, own) = (machine.read(path), servers(&machine));
+    assert_eq!(own.len(), 3);
+    let (day, new) = (86_400, "10.6.0.99:6443".to_owned());
+    refresh(&machine, "\"10.6.0.11\", \"10.6.0.99\"", day);
+    assert_eq!(servers(&machine), [own.clone(), vec![new.clone()]].concat());
+    assert!(machine.calls().last().unwrap().ends_with("stop --timeout 30 c0ffee"));
+    let calls = machine.calls().len();
+    // One that is away for less than a day stays, and nothing is restarted for the same list.
+    refresh(&machine, "\"10.6.0.11\"", day + day / 2);
+    assert!(servers(&machine).contains(&new));
+    assert_eq!(machine.calls().len(), calls);
+    refresh(&machine, "\"10.6.0.11\"", 3 * day);
+    assert_eq!(machine.read(path), seed);
+    // Without an answer nothing changes.
+    machine.program("curl", "#!/bin/bash\nexit 7\n");
+    let script = machine.at(&format!("{}/servers", machine.lib()));
+    succeeded(&super::support::output(Command::new(script).env_clear(), "bash"));
+    assert_eq!(machine.read(path), seed);
+}
+
+#[test]
+fn addresses_of_ipv6_stand_in_brackets() {
+    let machine = Machine::of("local-endpoint", "w1");
+    machine.stand_in("crictl", "");
+    refresh(&machine, "\"fd00::99\"", 1);
+    assert!(
+        servers(&machine).contains(&"[fd00::99]:6443".to_owned()),
+        "{:?}",
+        servers(&machine)
+    );
+    assert!(
+        machine
+            .read("/etc/firelay/endpoint/haproxy.cfg")
+            .contains("  server firelay_fd00::99 [fd00::99]:6443\n")
+    );
+}

@@ -17,6 +17,7 @@ mod pages;
 mod plan;
 mod readme;
 mod record;
+mod recover;
 mod render;
 mod report;
 mod rotate;

@@ -412,7 +412,7 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     refused(&desk, &["render"], &["FL1215", "the record has cp1, cp2, cp3"]);
     desk.write("cluster.yaml", &spec);
     edit(&desk, "kubernetes: \"1.36.4\"", "kubernetes: \"1.34.9\"");
-    refused(&desk, &["render"], &["FL1212", "go to a version of 1.35 first"]);
+    refused(&desk, &["render"], &["FL1212", "go by way of 1.35, 1.36, each"]);
     edit(&desk, "kubernetes: \"1.34.9\"", "kubernetes: \"1.36.4\"");
     // The user accepts the finding.
     let accepted = desk.run(&["render", "--set", "nodes[worker-{1..3}]=null", "--accept", "FL1218"]);

@@ -425,6 +425,10 @@ pub const PAGES: &[Page] = &[
         &[
             ("etcd     2026-11-23", Text),
             ("ls -l /var/backups/etcd", Elsewhere),
+            (
+                "firelay recover --snapshot",
+                Run("sed -i '/^etcd:/d; $ a etcd: { backup: { every: 6h } }' cluster.yaml"),
+            ),
             ("firelay-recover /var/backups", RUN),
             ("firelay-recover --join", RUN),
             ("firelay-reset --yes", RUN),

@@ -1,0 +1,239 @@
+//! `recover`: the commands by which this cluster comes back from a snapshot of etcd. The programs on the machines do the work, because a cluster
+//! without a quorum takes no order from outside.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{
+    failure::Failure,
+    project::{Project, did_you_mean},
+    state::State,
+    streams,
+};
+use crate::{
+    cli::Recover,
+    plan::{EtcdBackupPlan, NodePlan, Plan},
+    record::{MachineRecord, Record},
+};
+
+/// The scheme of a snapshot in a bucket.
+const BUCKET: &str = "s3://";
+/// The length of `-20261123T030010Z.db`, with which the name of a snapshot ends.
+const TIME: usize = 20;
+
+/// Commands of one place. Each waits for the one before.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    /// The machine; where spec and bundle are if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    purpose: &'static str,
+    commands: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Recovery<'a> {
+    cluster: &'a str,
+    snapshot: &'a str,
+    steps: Vec<Step>,
+}
+
+/// Runs the verb.
+pub fn run(args: &Recover) -> Result<(), Failure> {
+    let project = Project::load(&args.spec)?;
+    let plan = &project.plan;
+    let state = State::open(args.state.as_deref(), &args.inputs())?;
+    let backup = backup(plan, state.record())?;
+    refuse_foreign(plan, &state)?;
+    check_place(&args.snapshot, backup)?;
+    let founder = founder(plan, args)?;
+    for name in &args.lost {
+        member(plan, "--lost", name)?;
+    }
+    let lost = |node: &NodePlan| args.lost.contains(&node.name);
+    if lost(founder) {
+        let (name, help) = (
+            &founder.name,
+            "name a member that runs with --on, and copy the snapshot to it",
+        );
+        return Err(Failure::Refused(format!(
+            "{name} is lost, and cannot found etcd anew\n  = help: {help}"
+        )));
+    }
+    refuse_adopted(state.record(), members(plan).filter(|node| !lost(node)))?;
+    let recovery = Recovery {
+        cluster: &plan.name,
+        snapshot: &args.snapshot,
+        steps: steps(plan, &args.snapshot, founder, lost),
+    };
+    streams::report(args.output, &recovery, || recovery.text())
+}
+
+/// The members of etcd.
+fn members(plan: &Plan) -> impl Iterator<Item = &NodePlan> {
+    let is_member = |node: &&NodePlan| match plan.etcd.external {
+        true => node.roles.etcd,
+        false => node.roles.control_plane,
+    };
+    plan.nodes.iter().filter(is_member)
+}
+
+/// Only machines with snapshots have the program that recovers.
+fn backup<'p>(plan: &'p Plan, record: Option<&Record>) -> Result<&'p EtcdBackupPlan, Failure> {
+    if record.is_some_and(|record| record.founded_at.is_none()) {
+        return Err(Failure::Refused(format!(
+            "the record says that cluster {} is not founded: there is nothing to recover\n  = help: if it runs, say so first: firelay \
+             founded",
+            plan.name
+        )));
+    }
+    plan.etcd.backup.as_ref().ok_or_else(|| {
+        Failure::Refused(
+            "the spec has no etcd.backup, so no machine has firelay-recover\n  = help: restore by hand as etcd's page on disaster recovery \
+             says, or write etcd.backup into the spec and create a machine with its new document"
+                .to_owned(),
+        )
+    })
+}
+
+/// The record is of another cluster, or of another topology.
+fn refuse_foreign(plan: &Plan, state: &State) -> Result<(), Failure> {
+    let Some(record) = state.record() else { return Ok(()) };
+    let path = state.path.display();
+    if record.cluster != plan.name {
+        return Err(Failure::Refused(format!(
+            "{path} is of cluster {}, and the spec of {}\n  = help: name the record of this cluster with --state",
+            record.cluster, plan.name
+        )));
+    }
+    let external = record.fixed.etcd.name() == "external";
+    if external == plan.etcd.external {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "{path} has {} etcd, and the spec another\n  = help: bring the spec back that the machines have",
+        record.fixed.etcd.name()
+    )))
+}
+
+fn check_place(snapshot: &str, backup: &EtcdBackupPlan) -> Result<(), Failure> {
+    let folder = snapshot.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let refused = match (snapshot.starts_with(BUCKET), &backup.s3) {
+        (false, _) if snapshot.starts_with('/') => return Ok(()),
+        (false, _) => "is no absolute path: it is a file on the machine that founds etcd anew".to_owned(),
+        (true, Some(bucket)) if folder == bucket.place => return Ok(()),
+        (true, Some(bucket)) => format!("is not in {}, the bucket of etcd.backup", bucket.place),
+        (true, None) => format!("is in a bucket, and snapshots of this cluster are in {}", backup.to),
+    };
+    Err(Failure::Usage(format!("--snapshot {snapshot} {refused}")))
+}
+
+fn member<'p>(plan: &'p Plan, flag: &str, name: &str) -> Result<&'p NodePlan, Failure> {
+    let names = members(plan).map(|node| node.name.as_str()).collect::<Vec<_>>();
+    let found = members(plan).find(|node| node.name == name);
+    found.ok_or_else(|| {
+        let hint = did_you_mean(name, names.iter().copied());
+        Failure::Usage(format!(
+            "{flag} {name} is no member of etcd, which are {}{hint}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// The member that `--on` names, or the one whose name the snapshot has.
+fn founder<'p>(plan: &'p Plan, args: &Recover) -> Result<&'p NodePlan, Failure> {
+    if let Some(name) = &args.on {
+        return member(plan, "--on", name);
+    }
+    let file = args.snapshot.rsplit('/').next().unwrap_or_default();
+    let name = file
+        .strip_prefix("etcd-")
+        .and_then(|rest| rest.get(..rest.len().checked_sub(TIME)?));
+    let taken_by = members(plan).find(|node| Some(node.name.as_str()) == name);
+    taken_by.ok_or_else(|| {
+        Failure::Usage(format!(
+            "{file} does not name a member of etcd: name the one that founds etcd anew with --on"
+        ))
+    })
+}
+
+/// Machines that something else created have no firelay-recover.
+fn refuse_adopted<'p>(record: Option<&Record>, running: impl Iterator<Item = &'p NodePlan>) -> Result<(), Failure> {
+    let is_adopted = |node: &&NodePlan| {
+        record.is_some_and(|record| record.machines.get(&node.name).is_some_and(MachineRecord::is_adopted))
+    };
+    let names: Vec<_> = running.filter(is_adopted).map(|node| node.name.as_str()).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "firelay did not create {}, so that firelay-recover is not there\n  = help: recover with the tool that created them, or replace \
+             them: --lost NAME counts a machine as gone",
+            names.join(", ")
+        ))),
+    }
+}
+
+/// One member is founded from the snapshot, those that run join it, and lost ones are created anew.
+fn steps(plan: &Plan, snapshot: &str, founder: &NodePlan, lost: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
+    let on = |node: &NodePlan, purpose, commands: &[&str]| Step {
+        machine: Some(node.name.clone()),
+        purpose,
+        commands: commands.iter().map(|&command| command.to_owned()).collect(),
+    };
+    let recover = format!("firelay-recover {snapshot} --yes");
+    let mut steps = vec![on(
+        founder,
+        "found etcd anew, with this machine as its only member",
+        &[&recover],
+    )];
+    let others = || members(plan).filter(|node| node.name != founder.name);
+    let purpose = match plan.etcd.external {
+        true => "join it without the former data; go on when it is ready",
+        false => {
+            "join it without the former data; where firelay-reset asks for a reboot, reboot instead; go on when it is ready"
+        }
+    };
+    let join: &[&str] = match plan.etcd.external {
+        true => &["firelay-recover --join --yes", "firelay-status"],
+        false => &["firelay-reset --yes", "systemctl start firelay", "firelay-status"],
+    };
+    let running = others().filter(|node| !lost(node));
+    steps.extend(running.map(|node| on(node, purpose, join)));
+    steps.extend(anew(plan, others().filter(|node| lost(node))));
+    let judge = if plan.etcd.external { plan.founder() } else { founder };
+    steps.push(on(judge, "see that all is well", &["firelay-status --cluster"]));
+    steps
+}
+
+fn anew<'p>(plan: &Plan, lost: impl Iterator<Item = &'p NodePlan>) -> Option<Step> {
+    let names: Vec<_> = lost.map(|node| node.name.as_str()).collect();
+    let render = format!("firelay render --founded --replace {}", names.join(" --replace "));
+    let nodes = (!plan.etcd.external).then(|| format!("kubectl delete node {}", names.join(" ")));
+    (!names.is_empty()).then(|| Step {
+        machine: None,
+        purpose: "delete the Nodes of lost machines, and create these anew, one after the other",
+        commands: nodes.into_iter().chain([render]).collect(),
+    })
+}
+
+impl Recovery<'_> {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "cluster {}, from {}\n\nAs root, one step after the other:\n",
+            self.cluster, self.snapshot
+        );
+        for (at, step) in self.steps.iter().enumerate() {
+            let place = step
+                .machine
+                .as_deref()
+                .map_or_else(String::new, |name| format!("on {name}: "));
+            let _ = writeln!(text, "\n{}. {place}{}", at + 1, step.purpose);
+            for command in &step.commands {
+                let _ = writeln!(text, "     {command}");
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,104 @@
+//! `recover`: the commands for this cluster, and what it refuses. The programs that it names run in tests/node/members.rs.
+
+use super::desk::Desk;
+
+const SNAPSHOT: &str = "/var/backups/etcd/etcd-cp2-20261123T030010Z.db";
+const BACKUP: [&str; 2] = ["--set", "etcd.backup={ every: 6h }"];
+
+fn founded(example: &str) -> Desk {
+    let desk = Desk::of(example);
+    assert_eq!(desk.run(&[&["render"], &BACKUP[..]].concat()).code, 0);
+    assert_eq!(desk.run(&["founded"]).code, 0);
+    desk
+}
+
+/// Machine and commands of each step.
+fn steps(desk: &Desk, arguments: &[&str]) -> Vec<(String, Vec<String>)> {
+    let answer = desk.run(&[&["recover", "--output", "json"], &BACKUP[..], arguments].concat());
+    let value = answer.json();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let step = |step: &serde_json::Value| {
+        let commands = step["commands"].as_array().unwrap().iter().map(text);
+        (text(&step["machine"]), commands.collect())
+    };
+    value["steps"].as_array().unwrap().iter().map(step).collect()
+}
+
+#[test]
+fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_the_other() {
+    let desk = founded("ha-ubuntu");
+    let before = desk.everything();
+    let found = steps(&desk, &["--snapshot", SNAPSHOT, "--lost", "cp3"]);
+    assert_eq!(
+        found[0],
+        ("cp2".to_owned(), vec![format!("firelay-recover {SNAPSHOT} --yes")])
+    );
+    assert_eq!(found[1].0, "cp1");
+    assert_eq!(found[1].1[..2], ["firelay-reset --yes", "systemctl start firelay"]);
+    assert_eq!(
+        found[2],
+        (
+            String::new(),
+            vec![
+                "kubectl delete node cp3".to_owned(),
+                "firelay render --founded --replace cp3".to_owned()
+            ]
+        )
+    );
+    assert_eq!(found.len(), 4);
+    assert_eq!(desk.everything(), before, "it writes nothing");
+}
+
+#[test]
+fn members_of_external_etcd_join_with_their_own_program() {
+    let desk = founded("external-etcd");
+    let found = steps(&desk, &["--snapshot", "/mnt/any.db", "--on", "etcd2"]);
+    let machines: Vec<_> = found.iter().map(|(machine, _)| machine.as_str()).collect();
+    assert_eq!(machines, ["etcd2", "etcd1", "etcd3", "cp1"]);
+    assert_eq!(found[1].1[0], "firelay-recover --join --yes");
+    assert!(!format!("{found:?}").contains("firelay-reset"));
+}
+
+#[test]
+fn it_names_both_sides_of_what_does_not_fit() {
+    let desk = founded("ha-ubuntu");
+    let snapshot = ["--snapshot", SNAPSHOT];
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["--lost", "cp2"], 3, "cp2 is lost, and cannot found etcd anew"),
+        (
+            &["--on", "worker-1"],
+            2,
+            "worker-1 is no member of etcd, which are cp1, cp2, cp3",
+        ),
+        (&["--lost", "cp9"], 2, "--lost cp9 is no member of etcd"),
+        (&["--set", "name=other"], 3, "is of cluster ha, and the spec of other"),
+        (&["--set", "etcd.backup=null"], 3, "no machine has firelay-recover"),
+        (
+            &["--snapshot", "s3://a/b.db"],
+            2,
+            "snapshots of this cluster are in /var/backups/etcd",
+        ),
+        (
+            &["--snapshot", "/mnt/any.db"],
+            2,
+            "name the one that founds etcd anew with --on",
+        ),
+    ];
+    for (further, code, said) in cases {
+        let given = if further[0] == "--snapshot" {
+            &[][..]
+        } else {
+            &snapshot[..]
+        };
+        let answer = desk.run(&[&["recover"], &BACKUP[..], given, further].concat());
+        assert_eq!(answer.code, code, "{further:?}: {answer:?}");
+        assert!(answer.stderr.contains(said), "{further:?}: {answer:?}");
+    }
+    let young = Desk::of("ha-ubuntu");
+    assert_eq!(young.run(&[&["render"], &BACKUP[..]].concat()).code, 0);
+    let answer = young.run(&[&["recover"], &BACKUP[..], &snapshot[..]].concat());
+    assert!(
+        answer.code == 3 && answer.stderr.contains("is not founded"),
+        "{answer:?}"
+    );
+}
