@@ -215,6 +215,12 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         .iter()
         .any(|artifact| artifact.format == ArtifactFormat::TarZst)
         .into();
+    // The digest of a program is SHA-512.
+    context["sha512"] = node
+        .artifacts
+        .iter()
+        .any(|artifact| artifact.digest.len() == 128)
+        .into();
     context["programs"] = programs(plan, node).into();
     context["kubernetes"] = node.roles.kubernetes().into();
     // Label of pods that no drain evicts, or nothing.

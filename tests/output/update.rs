@@ -44,6 +44,8 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
             KMS,
             "--set",
             "platform=openstack",
+            "--set",
+            "addons.gvisor={}",
         ]);
         render
             .arg(example(name).spec)

@@ -36,6 +36,8 @@ def main():
         names = [word for word in sys.argv[sys.argv.index("node") + 1:] if not word.startswith("-")]
         for name in names:
             status, answer = admin.call("DELETE", f"/api/v1/nodes/{name}", server=server)
+            if status == 404 and "--ignore-not-found" in sys.argv:
+                continue
             if status != 200:
                 sys.exit(f"Error from server ({answer['reason']}): nodes {name!r}")
             print(f'node "{name}" deleted')

@@ -3,7 +3,8 @@
 use super::desk::Desk;
 
 const SNAPSHOT: &str = "/var/backups/etcd/etcd-cp2-20261123T030010Z.db";
-const BACKUP: [&str; 2] = ["--set", "etcd.backup={ every: 6h }"];
+/// Documents of AWS have no room for the scripts of snapshots.
+const BACKUP: [&str; 4] = ["--set", "etcd.backup={ every: 6h }", "--set", "platform=metal"];
 
 fn founded(example: &str) -> Desk {
     let desk = Desk::of(example);
@@ -71,7 +72,7 @@ fn it_names_both_sides_of_what_does_not_fit() {
             "worker-1 is no member of etcd, which are cp1, cp2, cp3",
         ),
         (&["--lost", "cp9"], 2, "--lost cp9 is no member of etcd"),
-        (&["--set", "name=other"], 3, "is of cluster ha, and the spec of other"),
+        (&["--set", "name=other"], 3, "is of cluster prod, and the spec of other"),
         (&["--set", "etcd.backup=null"], 3, "no machine has firelay-recover"),
         (
             &["--snapshot", "s3://a/b.db"],

@@ -29,6 +29,7 @@ fn every_verb_of_trees_takes_an_argument_and_a_flag() {
     let run = |verb: &str, tree: &[&str], further: &[&str]| {
         let desk = Desk::of("single-node");
         assert_eq!(desk.run(&["render", "-o", "tree"]).code, 0);
+        assert_eq!(desk.run(&["founded"]).code, 0);
         let verb: Vec<_> = verb.split(' ').collect();
         let before = further.iter().filter(|_| verb.len() > 1);
         let after = further.iter().filter(|_| verb.len() == 1);

@@ -427,7 +427,7 @@ pub const PAGES: &[Page] = &[
             ("ls -l /var/backups/etcd", Elsewhere),
             (
                 "firelay recover --snapshot",
-                Run("sed -i '/^etcd:/d; $ a etcd: { backup: { every: 6h } }' cluster.yaml"),
+                Run("firelay founded && sed -i '/^etcd:/d; $ a etcd: { backup: { every: 6h } }' cluster.yaml"),
             ),
             ("firelay-recover /var/backups", RUN),
             ("firelay-recover --join", RUN),
