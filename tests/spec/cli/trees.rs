@@ -43,8 +43,12 @@ fn every_verb_of_trees_takes_an_argument_and_a_flag() {
         let [short, long] = [["-o", "tree"], ["--out", "tree"]].map(|tree| run(verb, &tree, further));
         assert_eq!(format!("{argument:?}"), format!("{short:?}"), "{verb}");
         assert_eq!(format!("{argument:?}"), format!("{long:?}"), "{verb}");
-        let other = run(verb, &["-o", rendered("ha-ubuntu").to_str().unwrap()], further);
-        assert_ne!(format!("{argument:?}"), format!("{other:?}"), "{verb} reads the tree");
+        // `serve` cannot listen there, whatever the tree holds.
+        let differs = |tree| format!("{:?}", run(verb, &["-o", tree], further)) != format!("{argument:?}");
+        assert!(
+            differs("none") || differs(rendered("ha-ubuntu").to_str().unwrap()),
+            "{verb} reads the tree"
+        );
     }
 }
 
