@@ -339,12 +339,14 @@ impl<'c> Updated<'c> {
         );
         // It tells of a container by its name.
         machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
-        // The power goes at the sync that a test names. The driver must not see its children end.
+        // The power goes at the sync that a test names. No process must see another stop or end, so parents stop before their
+        // children. The order of process numbers does not give that: they wrap around. ps pads a number with spaces and takes none.
         machine.program(
             "sync",
             &format!(
                 "#!/bin/bash\n[ -e {root}/cut ] || exit 0\nexec 9<>{root}/lock\nflock 9\nread -r left <{root}/cut\n\
-                 if ((left == 0)); then : >{root}/killed; driver=$(ps -o sid= -p $$); kill -9 $driver $(ps -o pid= --sid \"$driver\"); fi\n\
+                 others() {{ ps --forest -o pid= --sid $(ps -o sid= -p $$) | grep -vxE \" *$$\"; }}\n\
+                 if ((left == 0)); then : >{root}/killed; kill -STOP $(others); kill -9 $(others); kill -9 $$; fi\n\
                  echo $((left - 1)) >{root}/cut\n"
             ),
         );
