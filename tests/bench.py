@@ -17,7 +17,7 @@ kind: Cluster
 name: bench
 kubernetes: { version: 1.36.4 }
 endpoint: { host: api.bench.example.com }
-network: { pods: [10.192.0.0/10], services: [10.96.0.0/12] }
+network: { pods: [10.128.0.0/9], services: [10.96.0.0/12] }
 os: ubuntu-24.04
 platform: aws
 nodes:

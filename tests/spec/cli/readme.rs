@@ -158,3 +158,24 @@ fn every_example_is_in_the_readme_and_tested() {
     let tested: BTreeSet<_> = examples().into_iter().map(|example| example.name).collect();
     assert_eq!(listed, tested);
 }
+
+/// The README's figures are those of the last `just bench --write`.
+#[test]
+fn the_figures_of_the_readme_are_measured() {
+    let text = fs::read_to_string(root().join("docs/performance.json")).unwrap();
+    let bench: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let calls = bench["calls"].as_array().unwrap();
+    let render = calls.iter().find(|call| call["what"] == "render").unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, sentence) = readme.split_once("A render of ").unwrap();
+    let number = |after: &str| -> f64 {
+        let rest = sentence.split_once(after).unwrap().1;
+        let end = rest.find(' ').unwrap();
+        rest[..end].replace(',', "").parse().unwrap()
+    };
+    assert_eq!(number(""), bench["machines"].as_f64().unwrap());
+    for (figure, measured) in [(number(" takes "), &render["cpu"]), (number(" and "), &render["memory"])] {
+        let ratio = figure / measured.as_f64().unwrap();
+        assert!((0.5..=2.0).contains(&ratio), "README.md: {figure}; docs/performance.json: {measured}");
+    }
+}
