@@ -573,6 +573,10 @@ fn what_ignition_cannot_say_is_refused() {
         ),
         (hostname, "/etc/hostname is written twice: keep one of the two"),
     ];
+    let newest = Ignition {
+        version: "3.6.0".to_owned(),
+    };
+    assert!(newest.render(&cases[0].0, Compression::None).unwrap().contains("2541"));
     for (files, message) in cases {
         assert_eq!(
             ignition().render(&files, Compression::Inner).unwrap_err().to_string(),

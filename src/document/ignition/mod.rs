@@ -5,6 +5,7 @@ mod schema;
 
 use std::collections::BTreeMap;
 
+use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,8 +18,10 @@ use crate::{
     secret::Secret,
 };
 
-/// Permission bits that Ignition below spec 3.6 keeps.
+/// Permission bits that every specification keeps.
 const PERMISSIONS: u32 = 0o777;
+/// From this specification on setuid, setgid and sticky bits are kept too (docs/migrating-configs.md).
+const SPECIAL_MODES: Version = Version::new(3, 6, 0);
 
 /// Ignition JSON of one specification version.
 ///
@@ -52,7 +55,7 @@ pub struct Remote<'a> {
 impl Ignition {
     /// The document as a value, with the text of its files in the order of `storage.files`.
     pub(super) fn said(&self, files: &NodeFiles) -> Result<(Value, Vec<Text>), Error> {
-        let implied = checked(files)?;
+        let implied = self.checked(files)?;
         let config = serde_json::to_value(Config::new(&self.version, files, &implied));
         let contents = implied.iter().chain(&files.files).map(|file| file.content.clone());
         Ok((
@@ -65,14 +68,16 @@ impl Ignition {
     pub fn pointing(&self, remote: &Remote<'_>) -> String {
         json(&Wrapper::remote(&self.version, remote))
     }
-}
 
-/// The implied files, after checking that Ignition can represent all files.
-fn checked(files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
-    let implied = implied_files(files);
-    layout::check(files, &implied)?;
-    refuse_special_modes(files)?;
-    Ok(implied)
+    /// The implied files, after checking that this specification can represent all files.
+    fn checked(&self, files: &NodeFiles) -> Result<Vec<NodeFile>, Error> {
+        let implied = implied_files(files);
+        layout::check(files, &implied)?;
+        if !Version::parse(&self.version).is_ok_and(|version| version >= SPECIAL_MODES) {
+            refuse_special_modes(files)?;
+        }
+        Ok(implied)
+    }
 }
 
 impl Document for Ignition {
@@ -81,7 +86,7 @@ impl Document for Ignition {
     }
 
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error> {
-        let implied = checked(files)?;
+        let implied = self.checked(files)?;
         let config = json(&Config::new(&self.version, files, &implied));
         Ok(match compression {
             Compression::None => config,

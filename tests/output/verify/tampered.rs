@@ -139,6 +139,12 @@ pub const CASES: &[Case] = &[
     case("FL1011", "special mode of Ignition", "ha-flatcar", |tree| {
         tree.edit("w1", |config| config["storage"]["files"][0]["mode"] = json!(0o4755));
     }),
+    case("FL1011", "special mode before Ignition 3.6", "ha-flatcar", |tree| {
+        tree.edit("w1", |config| {
+            config["ignition"]["version"] = json!("3.5.0");
+            config["storage"]["files"][0]["mode"] = json!(0o4755);
+        });
+    }),
     case("FL1011", "drop-in without its ending", "ha-flatcar", |tree| {
         tree.edit("w1", |config| {
             let units = config["systemd"]["units"].as_array_mut().unwrap();

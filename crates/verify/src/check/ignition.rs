@@ -1,5 +1,5 @@
 //! The rules of Ignition's specification 3.x that its schema does not contain (coreos/ignition,
-//! docs/configuration-v3_4.md and `config/v3_4/types`; 2026-11-21).
+//! docs/configuration-v3_4.md and `config/v3_4/types`, 2026-11-21; docs/migrating-configs.md for 3.6, 2026-11-25).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Specifications of the stable series.
-const VERSIONS: [&str; 6] = ["3.0.0", "3.1.0", "3.2.0", "3.3.0", "3.4.0", "3.5.0"];
+const VERSIONS: [&str; 7] = ["3.0.0", "3.1.0", "3.2.0", "3.3.0", "3.4.0", "3.5.0", "3.6.0"];
 
 /// Kinds of units (systemd.unit(5)).
 const ENDINGS: [&str; 11] = [
@@ -31,7 +31,7 @@ const ENDINGS: [&str; 11] = [
 ];
 
 /// From this specification on special permission bits are kept.
-const SPECIAL: Minor = Minor::new(3, 4);
+const SPECIAL: Minor = Minor::new(3, 6);
 
 /// Every Ignition config on the way.
 pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
