@@ -204,6 +204,28 @@ fn a_member_whose_disk_is_new_takes_the_place_of_its_former_self() {
     assert_ne!(id("first "), id("then "));
 }
 
+/// etcd takes no new member while it has a dead one under another address.
+#[test]
+fn a_member_that_returns_at_another_address_takes_the_place_of_its_former_self() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["etcd1", "etcd2", "etcd3"];
+    let mut all = machines("external-etcd", &names, &[], directory.path());
+    // Of the second render only etcd3's document is used; one living member of its list is enough.
+    let moved = ["--set", "nodes[etcd{1..3}].addresses=[10.2.0.32-10.2.0.34]"];
+    all.extend(machines("external-etcd", &["etcd3"], &moved, directory.path()));
+    let text = r#"
+kill -9 "$(cat "$3/pid")"
+step "$4"
+echo "then $(list "$1")"
+"#;
+    let text = inside(&all, directory.path(), &format!("{NETWORK}{text}"));
+    let members = listed(&text, "then ");
+    assert_eq!(members.len(), 3, "{text}");
+    let third = members.iter().find(|member| member["name"] == "etcd3").unwrap();
+    assert_eq!(third["clientURLs"][0], "https://10.2.0.34:2379");
+    assert!(third["isLearner"].is_null(), "it votes: {third}");
+}
+
 const BACKUP: [&str; 2] = ["--set", "etcd.backup={ every: 1h, keep: 2, to: /var/lib/backups/etcd }"];
 
 #[test]

@@ -84,6 +84,16 @@ fn space_in_the_answer_of_etcd_does_not_hide_a_member() {
 }
 
 #[test]
+fn the_member_of_the_same_machine_at_another_address_is_removed() {
+    let moved = MEMBERS.replace("10.0.0.13", "10.0.0.99").replace("cp13", "cp3");
+    let (output, calls) = drop_stale("cp3", &moved.replace(",\"isLearner\":true", ""));
+    let said = succeeded(&output);
+    assert!(said.contains("the etcd member that 10.0.0.99 left behind"), "{said}");
+    let remove = r#"10.0.0.11 remove {"ID":"9372538179322589801"}"#;
+    assert_eq!(calls, ["10.0.0.11 list {}", remove]);
+}
+
+#[test]
 fn members_of_others_are_left_alone() {
     let without = MEMBERS
         .replace("http://10.0.0.12:2380", "http://10.0.0.120:2380")
