@@ -134,6 +134,7 @@ fn changed(
     is_secret: &impl Fn(&str, &FieldChange) -> bool,
 ) -> Option<FileChange> {
     let mut fields = Vec::new();
+    let mut found = Vec::new();
     let (mut line, mut handlers) = (None, None);
     match (&old.what, &new.what) {
         (What::File(before), What::File(after)) if before != after => {
@@ -146,7 +147,7 @@ fn changed(
                     .zip(before.lines())
                     .position(|(one, other)| one != other)
                     .map(|line| line + 1);
-                fields = content(path, before, after);
+                found = content(path, before, after);
                 handlers = registration::handlers(path, before, after, registration::runs_etcd(machines.1));
             }
             handlers = authorities::handler(path, machines.0, machines.1)
@@ -158,11 +159,13 @@ fn changed(
                 closed || SECRET.iter().any(|word| named.contains(word)) || is_secret(path, change) || { values }
                     .any(|value| has_credentials(value))
             };
-            for field in &mut fields {
-                if hides(field) {
-                    *field = FieldChange::hidden(&field.field);
-                }
-            }
+            fields = found
+                .into_iter()
+                .map(|(place, field)| match hides(&field) {
+                    true => FieldChange::hidden(&place),
+                    false => field,
+                })
+                .collect();
         }
         (one, other) if one != other => {
             fields.push(plain("kind", "", ""));
@@ -216,10 +219,11 @@ fn shown(value: &str) -> String {
     }
 }
 
-/// Fields of YAML and JSON, and lines of everything else. Lines of PEM say nothing to people, and may be parts of a key.
-fn content(path: &str, old: &str, new: &str) -> Vec<FieldChange> {
+/// Fields of YAML and JSON, and lines of everything else, each with a name that contains nothing of a value. Lines of PEM say nothing to
+/// people, and may be parts of a key.
+fn content(path: &str, old: &str, new: &str) -> Vec<(String, FieldChange)> {
     if [old, new].iter().any(|text| text.starts_with(PEM)) {
-        return vec![FieldChange::hidden("PEM")];
+        return vec![("PEM".to_owned(), FieldChange::hidden("PEM"))];
     }
     let fields = fields(path, old)
         .zip(fields(path, new))
@@ -271,18 +275,19 @@ fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
     }
 }
 
-fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<FieldChange> {
+fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<(String, FieldChange)> {
     let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
     let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
     let change = |key: &String| {
         let (old, new) = (old.get(key), new.get(key));
-        FieldChange::new(key, old.map(String::as_str), new.map(String::as_str))
+        let change = FieldChange::new(key, old.map(String::as_str), new.map(String::as_str));
+        (key.clone(), change)
     };
     differ.map(change).collect()
 }
 
-/// Lines that only one of the texts has, in their order.
-fn lines(old: &str, new: &str) -> Vec<FieldChange> {
+/// Lines that only one of the texts has, in their order. What stands before `=` is the name of a setting, or a part of a secret in base64.
+fn lines(old: &str, new: &str) -> Vec<(String, FieldChange)> {
     let (had, has): (BTreeSet<_>, BTreeSet<_>) = (old.lines().collect(), new.lines().collect());
     let gone = old.lines().filter(|line| !has.contains(line));
     let come = new.lines().enumerate().filter(|(_, line)| !had.contains(line));
@@ -299,12 +304,14 @@ fn lines(old: &str, new: &str) -> Vec<FieldChange> {
                 .filter(|name| !name.contains(' '))
         };
         let line = new.map_or_else(|| "line".to_owned(), |(at, _)| format!("line {}", at + 1));
-        changes.push(FieldChange {
-            field: new.map(|(_, text)| text).or(old).and_then(name).unwrap_or(line),
+        let field = new.map(|(_, text)| text).or(old).and_then(name);
+        let change = FieldChange {
+            field: field.unwrap_or_else(|| line.clone()),
             old: old.map(shown),
             new: new.map(|(_, text)| shown(text)),
             hidden: false,
-        });
+        };
+        changes.push((line, change));
     }
 }
 

@@ -78,8 +78,8 @@ impl Collector {
                 found.insert(path.to_owned(), field);
             }
             Content::Mapping(entries) => {
-                for (key, value) in entries {
-                    let key = key.text().unwrap_or_default();
+                for (name, value) in entries {
+                    let key = name.text().unwrap_or_default();
                     let below = if path.is_empty() {
                         key.to_owned()
                     } else {
@@ -88,6 +88,10 @@ impl Collector {
                     keys.push(key);
                     self.collect(value, &below, keys, found);
                     keys.pop();
+                    if let Some(field) = found.get_mut(&below).filter(|_| value.span == name.span) {
+                        // The place of a block is that of its key, so it says nothing about the value.
+                        field.is_secret |= !field.text.is_empty();
+                    }
                 }
             }
             Content::Sequence(items) => {
@@ -105,12 +109,15 @@ impl Collector {
         }
     }
 
-    /// Without known places of secrets, every value may be one.
+    /// Without known places of secrets, every value may be one. The place of an alias is not that of its value.
     fn is_secret(&self, span: Span) -> bool {
         let text = self.source.texts().get(self.source.number(span.start));
-        let Some(secrets) = text.and_then(|text| text.secrets.as_ref()) else {
+        let Some((text, secrets)) = text.and_then(|text| Some((text, text.secrets.as_ref()?))) else {
             return true;
         };
+        if text.text[span.start - text.start..].starts_with('*') {
+            return true;
+        }
         let touches = |secret: &Span| secret.start <= span.end && span.start <= secret.end;
         self.inserted.contains(&span) || secrets.iter().any(touches)
     }

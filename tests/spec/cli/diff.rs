@@ -186,3 +186,69 @@ delivery: {{ pxe: {{ url: 'http://10.0.0.5:8080', systems: {{ debian-13: {{ kern
         assert!(SECRETS.iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
     }
 }
+
+/// YAML's forms of a text, of which some have their place at the key or at an anchor.
+#[test]
+fn secrets_in_every_form_of_yaml_are_not_shown() {
+    let spec = |secret: &str, value: &str| {
+        let registry = "{ host: registry.example.com, mirrors: [{ url: 'https://mirror.example.com', auth: { username: u, password: *word } }] }";
+        format!(
+            "{HEAD}
+kubernetes: {{ version: 1.36.4 }}
+runtime: {{ registries: [{registry}] }}
+files:
+  - path: /etc/a
+    content: {value}
+manifests:
+  - name: word
+    content: |
+      {{ apiVersion: v1, kind: Secret, metadata: {{ name: a }}, stringData: {{ a: {secret} }} }}
+{OLD}"
+        )
+        .replace("*word", if value.starts_with('&') { "*word" } else { secret })
+    };
+    let forms: [fn(&str) -> String; 5] = [
+        |secret| secret.to_owned(),
+        |secret| format!("'{secret}'"),
+        |secret| format!("|\n      pw {secret}\n      more"),
+        |secret| format!(">-\n      pw {secret}"),
+        |secret| format!("&word {secret}"),
+    ];
+    for form in forms {
+        let desk = Desk::empty();
+        for (name, secret) in [("old.yaml", SECRETS[0]), ("new.yaml", SECRETS[1])] {
+            let text = spec(secret, &form(secret));
+            // An anchor stands before its alias.
+            let (before, after) = text.split_once("runtime:").unwrap();
+            let (runtime, files) = after.split_once('\n').unwrap();
+            desk.write(name, &format!("{before}{files}\nruntime:{runtime}\n"));
+        }
+        for further in [&[][..], &["--output", "json"]] {
+            let ran = desk.run(&[&["diff", "old.yaml", "new.yaml", "--detailed-exitcode"], further].concat());
+            assert_eq!(ran.code, 6, "{ran:?}");
+            assert!(SECRETS.iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
+        }
+    }
+}
+
+/// A line in base64 has its padding where a setting has its value.
+#[test]
+fn base64_is_not_the_name_of_a_setting() {
+    let desk = Desk::empty();
+    for (name, content) in [("old", "aHVudGVyMg=="), ("new", "aHVudGVyMw==")] {
+        let file = format!("{name}.yaml");
+        let files = format!("files: [{{ path: /etc/a, content: '{content}' }}]");
+        desk.write(
+            &file,
+            &format!("{HEAD}\nkubernetes: {{ version: 1.36.4 }}\n{files}\n{OLD}"),
+        );
+        let state = format!("{name}.state.yaml");
+        let ran = desk.run(&["render", &file, "--new-secrets", "--out", name, "--state", &state]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let ran = desk.run(&["diff", "old", "new"]);
+    assert!(
+        ran.stdout.contains("line 1: (not shown)") && !ran.stdout.contains("aHVudGVy"),
+        "{ran:?}"
+    );
+}

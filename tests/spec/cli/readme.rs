@@ -174,8 +174,14 @@ fn the_figures_of_the_readme_are_measured() {
         rest[..end].replace(',', "").parse().unwrap()
     };
     assert_eq!(number(""), bench["machines"].as_f64().unwrap());
-    for (figure, measured) in [(number(" takes "), &render["cpu"]), (number(" and "), &render["memory"])] {
+    for (figure, measured) in [
+        (number(" takes "), &render["cpu"]),
+        (number(" and "), &render["memory"]),
+    ] {
         let ratio = figure / measured.as_f64().unwrap();
-        assert!((0.5..=2.0).contains(&ratio), "README.md: {figure}; docs/performance.json: {measured}");
+        assert!(
+            (0.5..=2.0).contains(&ratio),
+            "README.md: {figure}; docs/performance.json: {measured}"
+        );
     }
 }
