@@ -114,7 +114,7 @@ fn bare() -> Environment<'static> {
     environment.set_formatter(|out, state, value| {
         let text = text(value)?;
         match matches!(state.auto_escape(), AutoEscape::Html) && !value.is_safe() {
-            true => Ok(write!(out, "{}", HtmlEscape(&text))?),
+            true => Ok(out.write_str(&html(&text))?),
             false => Ok(out.write_str(&text)?),
         }
     });
@@ -212,9 +212,14 @@ fn toml(text: &str) -> String {
     string + "\""
 }
 
+/// Text as HTML. A slash needs no escape: no value stands in a script or an unquoted attribute.
+fn html(text: &str) -> String {
+    HtmlEscape(text).to_string().replace("&#x2f;", "/")
+}
+
 /// HTML in which texts between backticks are `<code>`.
 fn code(text: &str) -> Value {
-    let escaped = HtmlEscape(text).to_string();
+    let escaped = html(text);
     let mut html = String::new();
     for (number, part) in escaped.split('`').enumerate() {
         let tag = ["", "</code>", "<code>"][if number == 0 { 0 } else { 1 + number % 2 }];
@@ -317,8 +322,11 @@ mod tests {
     #[test]
     fn html_is_escaped_and_nothing_else() {
         let mut environment = bare();
-        let context = || Value::from(Serde(BTreeMap::from([("v", "<b>&\"")])));
-        for (name, text) in [("a.html.j2", "&lt;b&gt;&amp;&quot; <b>&\""), ("a.j2", "<b>&\" <b>&\"")] {
+        let context = || Value::from(Serde(BTreeMap::from([("v", "<b/>&\"")])));
+        for (name, text) in [
+            ("a.html.j2", "&lt;b/&gt;&amp;&quot; <b/>&\""),
+            ("a.j2", "<b/>&\" <b/>&\""),
+        ] {
             environment.add_template(name, "{{ v }} {{ v | safe }}").unwrap();
             assert_eq!(environment.get_template(name).unwrap().render(context()).unwrap(), text);
         }

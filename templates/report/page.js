@@ -6,7 +6,7 @@ const rows = [...document.querySelectorAll("[data-names]")];
 // "worker-1..40" has worker-17.
 const isIn = (name, range) => {
   const [, text, first, last] = /^(.*?)(\d+)\.\.(\d+)$/.exec(range) ?? [];
-  if (text === undefined || !name.startsWith(text) || !/^(0|[1-9]\d*)$/.test(name.slice(text.length))) return name === range;
+  if (text === undefined || !name.startsWith(text) || !/^(0|[1-9]\d*)$/.test(name.slice(text.length))) return range.includes(name);
   const number = Number(name.slice(text.length));
   return Number(first) <= number && number <= Number(last);
 };

@@ -96,6 +96,15 @@ impl<'s> Node<'s> {
         }
     }
 
+    /// The number of values in this node.
+    pub fn scalars(&self) -> usize {
+        match &self.content {
+            Content::Scalar(_) => 1,
+            Content::Sequence(items) => items.iter().map(Node::scalars).sum(),
+            Content::Mapping(entries) => entries.iter().map(|(_, value)| value.scalars()).sum(),
+        }
+    }
+
     /// The cost of an alias to this node, in nodes; 16 bytes of text count as one more.
     pub(super) fn weight(&self) -> usize {
         match &self.content {

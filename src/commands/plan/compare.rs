@@ -8,6 +8,7 @@ use std::{
 };
 
 use firelay_verify::{Fetch, Machine, Tree};
+use firelay_yaml::Node;
 use rayon::prelude::*;
 
 use super::super::{
@@ -29,8 +30,8 @@ use crate::{
 const PART: usize = 256;
 /// Questions for lines of the spec; each costs as much as some renders.
 const QUESTIONS: usize = 8;
-/// With more machines a question costs too much.
-const FEW: usize = 300;
+/// A question varies the values of the spec, and each variant is planned: with more values times machines it takes seconds.
+const VARIANTS: usize = 4_000;
 /// Lines of the spec for one file.
 const LINES: usize = 3;
 /// Shorter texts occur by chance.
@@ -285,9 +286,14 @@ impl Secrets {
 
 /// Adds the lines of the spec that changes come from, a question for each kind of change.
 pub(in super::super) fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
-    if project.plan.nodes.len() > FEW {
+    let values = project.spec.root().map_or(0, Node::scalars);
+    if values * project.plan.nodes.len() > VARIANTS {
         return Ok(());
     }
+    progress::during("looking for the lines of the spec", || ask(project, changes))
+}
+
+fn ask(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
     let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for change in changes {
         let Some(node) = project.plan.nodes.iter().find(|node| node.name == change.name) else {

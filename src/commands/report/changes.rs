@@ -9,7 +9,7 @@ use super::{
 use crate::changes::{Action, Counts, FileChange, MachineChange, Member, Step, alike};
 
 /// Groups and steps that are shown; `plan` shows all.
-const SHOWN: usize = 100;
+const SHOWN: usize = 40;
 /// Files of a machine that are shown.
 const FILES: usize = 12;
 

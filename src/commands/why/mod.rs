@@ -20,6 +20,7 @@ use super::{
     failure::Failure,
     input,
     preview::{FAKE_SECRETS, FakeSecrets, Preview},
+    progress,
     project::Project,
 };
 use crate::{
@@ -49,7 +50,7 @@ pub fn run(args: &Why) -> Result<(), Failure> {
     let node = project.node(&address.node)?;
     let answer = match &address.thing {
         Thing::File(path) if patch::is_secret(path) => Answer::secret(&address),
-        _ => answer(&project, node, &address, args)?,
+        _ => progress::during("trying variants of the spec", || answer(&project, node, &address, args))?,
     };
     report::print(&answer, args.output)
 }

@@ -218,6 +218,36 @@ fn a_page_with_a_secret_is_refused() {
     assert!(!desk.at("report.html").exists());
 }
 
+/// Machines of which each has another change are the most that a page has to say. The lines of the spec are not looked for: with each value
+/// and each machine that would take minutes.
+#[test]
+fn the_changes_of_a_hundred_different_machines_are_a_small_page() {
+    let desk = Desk::of("ha-ubuntu");
+    let spec = |tier: &str, version: &str| {
+        let own = (0..97).map(|at| {
+            let (name, address) = (at * 7, at + 1);
+            format!(
+                "  - {{ name: w{name}, roles: [worker], addresses: [10.0.1.{address}], labels: {{ {tier}{at}: x }} }}\n"
+            )
+        });
+        let example = fs::read_to_string(example("ha-ubuntu").spec).unwrap();
+        example.replace("version: 1.36.4", version) + &own.collect::<String>()
+    };
+    desk.write("cluster.yaml", &spec("a", "version: 1.36.3"));
+    for verb in [&["render"][..], &["founded"], &["render"]] {
+        assert_eq!(desk.run(verb).code, 0);
+    }
+    desk.write("cluster.yaml", &spec("b", "version: 1.36.4"));
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = desk.read("report.html");
+    assert!(
+        page.contains("to update") && page.len() <= 300_000,
+        "{} bytes",
+        page.len()
+    );
+}
+
 /// A hundred machines fit into 300 KB, and names that do not count on are in the page for the filter.
 #[test]
 fn a_hundred_machines_are_a_small_page() {
