@@ -44,6 +44,10 @@ use crate::{
 pub fn run(args: &Report) -> Result<(), Failure> {
     match args.serve {
         Some(address) => serve::run(args, address),
+        None if args.out.is_dir() => Err(Failure::Usage(format!(
+            "{0} is a directory, and --out is the page to write: for the page of a tree, run `firelay report {0} --out FILE`",
+            args.out.display()
+        ))),
         None => with_subject(args, &mut Files::new(), |subject, now| write(args, subject, now)),
     }
 }

@@ -206,16 +206,22 @@ fn cell(text: &Text, outer: Range<usize>, content: &[u8]) -> Cell {
     }
 }
 
-/// The finding for a quote that nothing closes: it would take the rest of the file for one value.
+/// The finding for a quote that nothing closes: it would take the rest of the file for one value. Text behind a closed one would become
+/// part of the value (RFC 4180 section 2.5 has none).
 fn check_quote(text: &Text, value: &Range<usize>) -> Option<Diagnostic> {
     let start = value.start;
-    let value = &text.text[value.clone()];
-    if !value.starts_with('"') || value.matches('"').count().is_multiple_of(2) {
+    let value = text.text[value.clone()].trim_end();
+    if !value.starts_with('"') {
         return None;
     }
     let quote = Span::new(text.start + start, text.start + start + 1);
-    let finding = Diagnostic::error(OF_ROW, "a quote that does not end").at(quote);
-    Some(finding.help("close it; a quote within quotes is written twice"))
+    let message = match (value.matches('"').count().is_multiple_of(2), value.ends_with('"')) {
+        (true, true) => return None,
+        (true, false) => "text behind a quote",
+        (false, _) => "a quote that does not end",
+    };
+    let finding = Diagnostic::error(OF_ROW, message).at(quote);
+    Some(finding.help("close it at the end of the value; a quote within quotes is written twice"))
 }
 
 fn known(name: &Cell) -> Option<&'static Column> {
@@ -442,6 +448,24 @@ mod tests {
             told,
             [("a", place(2)), ("1", place(4)), ("b", place(7)), ("x=y", place(9))]
         );
+    }
+
+    #[test]
+    fn text_behind_a_quote_is_no_part_of_the_value() {
+        for (cell, fine) in [
+            ("\"w1\"x", false),
+            ("\"w1\"", true),
+            ("\"w\"\"1\"", true),
+            ("\"w1\" ", true),
+        ] {
+            let text = Text {
+                name: "inventory.csv".to_owned(),
+                text: cell.to_owned(),
+                start: 0,
+                secrets: None,
+            };
+            assert_eq!(check_quote(&text, &(0..cell.len())).is_none(), fine, "{cell}");
+        }
     }
 
     #[test]

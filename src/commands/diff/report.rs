@@ -89,9 +89,14 @@ impl Report {
             self.files.iter().map(file).collect(),
         );
         lines.push(format!(
-            "{} of {} differ.",
+            "{} of {} {}.",
             self.differing().count(),
-            counted(self.machines.len(), "machine")
+            counted(self.machines.len(), "machine"),
+            if self.differing().count() == 1 {
+                "differs"
+            } else {
+                "differ"
+            }
         ));
         lines.join("\n") + "\n"
     }

@@ -192,9 +192,31 @@ impl Answers {
                 .any(|machine| machine.name == name)
         };
         match self.macs.iter().find(|mac| !named(&mac.name)) {
-            Some(mac) => Err(format!("{}: no machine or range has this name", mac.name)),
+            Some(mac) => Err(self.range_of(&mac.name).map_or_else(
+                || format!("{}: no machine or range has this name", mac.name),
+                |range| {
+                    format!(
+                        "{} is in {range}: give all addresses of the range, {range}=MAC,MAC,…",
+                        mac.name
+                    )
+                },
+            )),
             None => Ok(()),
         }
+    }
+
+    /// The range that a machine is in.
+    fn range_of(&self, name: &str) -> Option<&str> {
+        let is_in = |range: &str| {
+            let (before, rest) = range.split_once('{')?;
+            let (bounds, behind) = rest.split_once('}')?;
+            let (first, last) = bounds.split_once("..")?;
+            let number: u32 = name.strip_prefix(before)?.strip_suffix(behind)?.parse().ok()?;
+            Some((first.parse().ok()?..=last.parse().ok()?).contains(&number))
+        };
+        let machines = self.control_planes.iter().chain(&self.workers);
+        let mut ranges = machines.map(|machine| machine.name.as_str());
+        ranges.find(|range| is_in(range) == Some(true))
     }
 
     /// The platform's machines can boot from the network, where a server identifies them by their MAC addresses.

@@ -381,6 +381,18 @@ fn failures() -> Vec<Case> {
             &["init", "--mac", "cp9=52:54:00:12:34:01"],
             2,
         ),
+        (
+            "init-mac-of-a-range",
+            Desk::empty(),
+            &[
+                "init",
+                "--control-plane",
+                "cp{1..3}=10.0.0.11-10.0.0.13",
+                "--mac",
+                "cp2=52:54:00:12:34:02",
+            ],
+            2,
+        ),
         ("diff-mixed", Desk::of("single-node"), &["diff", "cluster.yaml", "."], 2),
         (
             "diff-missing",

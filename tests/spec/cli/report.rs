@@ -274,3 +274,12 @@ fn a_hundred_machines_are_a_small_page() {
         assert!(!shown.collect::<String>().contains("w672"), "{id} cuts the list");
     }
 }
+
+#[test]
+fn a_directory_is_no_page() {
+    let desk = Desk::of("ha-ubuntu");
+    fs::create_dir(desk.at("tree")).unwrap();
+    let ran = desk.run(&["report", "--out", "tree"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("`firelay report tree --out FILE`"), "{ran:?}");
+}

@@ -24,6 +24,9 @@ pub fn mermaid(picture: &Picture) -> Result<String, Error> {
     render(include_str!("order.mmd.j2"), &Drawn::of(picture))
 }
 
+/// Characters of names beside a bar or above boxes.
+const NAMES: usize = 40;
+
 /// Fills in a template. Text for SVG goes through `escape`, strings of DOT and Mermaid through `json`.
 fn render(template: &str, context: &impl Serialize) -> Result<String, Error> {
     let mut environment = Environment::new();
@@ -38,6 +41,22 @@ fn render(template: &str, context: &impl Serialize) -> Result<String, Error> {
         serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
     });
     environment.render_str(template, Value::from(Serde(context)))
+}
+
+/// Names beside a bar or above boxes: of a long list the first, and how many follow.
+fn cut(names: &str) -> String {
+    if names.chars().count() <= NAMES {
+        return names.to_owned();
+    }
+    let (first, rest) = names.split_once(", ").unwrap_or((names, ""));
+    let more = match rest.split(", ").filter(|name| !name.is_empty()).count() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    match first.char_indices().nth(NAMES - more.len()) {
+        Some((end, _)) => format!("{}…{more}", &first[..end]),
+        None => format!("{first}{more}"),
+    }
 }
 
 /// The context of the templates for DOT and Mermaid.
@@ -143,4 +162,28 @@ fn span(time: Option<(u64, u64)>) -> String {
         || "never".to_owned(),
         |(from, to)| format!("{} to {}", clock(from), clock(to)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_list_of_names_is_cut_with_its_number() {
+        let long = ["alpha-worker-node.rack-0.dc.example.com"; 3].join(", ");
+        let shown = cut(&long);
+        assert!(
+            shown.ends_with("… and 2 more") && shown.chars().count() <= 41,
+            "{shown}"
+        );
+        assert_eq!(cut("worker-1..40"), "worker-1..40");
+        assert_eq!(
+            cut("a.very.long.name.of.a.worker, b, c, d, e"),
+            "a.very.long.name.of.a.worker, b, c, d, e"
+        );
+        assert_eq!(
+            cut("a.very.long.name.of.a.worker, b, c, d, eeee"),
+            "a.very.long.name.of.a.worker and 4 more"
+        );
+    }
 }

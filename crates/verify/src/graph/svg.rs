@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 use minijinja::Error;
 use serde::Serialize;
 
-use super::{clock, kind, notes, render, span, title};
+use super::{clock, cut, kind, notes, render, span, title};
 use crate::order::{Bar, Picture, PictureStep};
 
 const MARGIN: u64 = 20;
-/// Characters of the names on the left; longer ones are cut.
-const NAMES: usize = 40;
 const GAP: u64 = 30;
 /// Sizes of text; `order.svg.j2` has the same.
 const TITLE: u64 = 14;
@@ -253,14 +251,6 @@ fn pixels(text: &str, size: u64) -> u64 {
 /// The first line of a box.
 fn heading(step: &PictureStep) -> String {
     format!("{}  {}", step.name, span(step.time))
-}
-
-/// A name on the left.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(NAMES) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Width of the longest name on the left.

@@ -1,6 +1,6 @@
 //! For a terminal and a diff: the machines with their steps and waits, then the times as bars.
 
-use super::{clock, duration, kind, span, title};
+use super::{clock, cut, duration, kind, span, title};
 use crate::order::{Bar, Group, Picture, PictureStep, PictureWait};
 
 /// Characters of a bar.
@@ -13,7 +13,7 @@ pub fn text(picture: &Picture) -> String {
     let width = picture
         .timeline
         .iter()
-        .map(|bar| bar.title.len())
+        .map(|bar| cut(&bar.title).chars().count())
         .max()
         .unwrap_or_default();
     let end = clock(picture.seconds);
@@ -23,7 +23,7 @@ pub fn text(picture: &Picture) -> String {
         picture
             .timeline
             .iter()
-            .map(|bar| format!("{:width$}  |{}|\n", bar.title, drawn(bar, picture.seconds))),
+            .map(|bar| format!("{:width$}  |{}|\n", cut(&bar.title), drawn(bar, picture.seconds))),
     );
     text + &format!("{:width$}   = works, . waits for another machine\n", "")
 }
