@@ -63,8 +63,12 @@ pub fn create(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     made.and_then(|()| sync_directory(directory(path)))
 }
 
-/// Writes or replaces a file, and keeps its owner. A link is replaced, not followed.
+/// Writes or replaces a file, and keeps its owner. A link is replaced, not followed. A device or pipe, such as /dev/null, takes the bytes
+/// and stays: the machine needs it.
 pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    if is_device(path) {
+        return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
     let owner = fs::symlink_metadata(path).ok();
     sweep(directory(path));
     undisturbed(|| {
@@ -72,6 +76,11 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
         file.persist(path).map(drop).map_err(|error| error.error)
     })?;
     sync_directory(directory(path))
+}
+
+/// Whether a path leads to a device, pipe or socket.
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// A file next to its final path until [`Prepared::place`] renames it. Dropping it removes it.
@@ -82,8 +91,14 @@ pub struct Prepared {
     _unfinished: Unfinished,
 }
 
-/// Writes a file next to its final path: only the renaming can fail later. A link is replaced, not followed.
+/// Writes a file next to its final path: only the renaming can fail later. A link is replaced, not followed. A device is an error.
 pub fn prepare(path: &Path, bytes: &[u8], access: Access) -> io::Result<Prepared> {
+    if is_device(path) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a device, not a file",
+        ));
+    }
     let owner = fs::symlink_metadata(path).ok();
     sweep(directory(path));
     undisturbed(|| {
@@ -241,6 +256,26 @@ mod tests {
                 fs::remove_file(path).unwrap();
             }
         }
+    }
+
+    /// As root, a renamed file would take the place of /dev/null for the whole machine.
+    #[test]
+    fn a_pipe_takes_the_bytes_and_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&pipe, &link).unwrap();
+        for path in [&pipe, &link] {
+            std::thread::scope(|scope| {
+                let read = scope.spawn(|| fs::read(&pipe).unwrap());
+                replace(path, b"bytes", Access::Owner).unwrap();
+                assert_eq!(read.join().unwrap(), b"bytes");
+            });
+            assert!(prepare(path, b"bytes", Access::Owner).is_err());
+        }
+        assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 
     #[test]
