@@ -14,6 +14,9 @@ pub struct Cluster {
     pub endpoint: Option<String>,
     /// `FL_ENDPOINT` of most machines.
     pub asked: Option<String>,
+    /// The address that machines write into /etc/hosts for the endpoint, `FL_LEAD`: kube-vip's, or with proxies the loopback or a
+    /// control plane's own.
+    pub lead: Option<IpAddr>,
     /// The first address of the first range of Services, which is the API server's.
     pub service: Option<IpAddr>,
     /// `cluster.local`; absent if no document has kubeadm's configuration, as in a founded cluster.
@@ -66,6 +69,10 @@ impl Cluster {
                     .filter_map(|machine| variable(machine, "FL_ENDPOINT")),
                 endpoint.as_deref(),
             ),
+            lead: tree
+                .machines
+                .iter()
+                .find_map(|machine| variable(machine, "FL_LEAD")?.parse().ok()),
             service: text("/networking/serviceSubnet").and_then(|ranges| first(ranges.split(',').next()?)),
             domain: config.map(|_| text("/networking/dnsDomain").unwrap_or(DOMAIN).to_owned()),
             names: names

@@ -67,7 +67,8 @@ impl Cluster {
     pub(super) fn of(subject: &Subject) -> Self {
         let facts = &subject.facts;
         let machines = machines(&subject.tree);
-        let talks: Vec<_> = subject.manifest.ports.iter().map(Talk::of).collect();
+        let way = Way::of(facts, &subject.tree);
+        let talks: Vec<_> = subject.manifest.ports.iter().map(|port| Talk::of(port, &way)).collect();
         let ranges = ranges(facts, &subject.tree);
         let layout = Layout {
             drawing: Drawing::new(
@@ -79,6 +80,7 @@ impl Cluster {
             talks: &talks,
             ranges: &ranges,
             endpoint: facts.endpoint.as_deref().unwrap_or("unknown"),
+            way: &way,
         };
         Self {
             drawing: layout.draw(),
@@ -124,14 +126,13 @@ fn document(machine: &Machine) -> &'static str {
 }
 
 /// The addresses of few machines, or the first and the last of each family.
+fn own_addresses(machine: &Machine) -> Vec<IpAddr> {
+    let list = variable(machine, "FL_ADDRESSES").unwrap_or_default();
+    list.split([' ', ',']).filter_map(|text| text.parse().ok()).collect()
+}
+
 fn addresses(machines: &[&Machine]) -> String {
-    let all = machines.iter().filter_map(|machine| variable(machine, "FL_ADDRESSES"));
-    let all: Vec<String> = all.collect();
-    let all = all
-        .iter()
-        .flat_map(|list| list.split([' ', ',']))
-        .filter_map(|text| text.parse().ok());
-    let mut all: Vec<IpAddr> = all.collect();
+    let mut all: Vec<IpAddr> = machines.iter().flat_map(|machine| own_addresses(machine)).collect();
     all.sort_unstable();
     let (four, six): (Vec<_>, Vec<_>) = all.iter().partition(|address| address.is_ipv4());
     let texts = [four, six]
@@ -164,12 +165,52 @@ fn ranges(facts: &Facts, tree: &Tree) -> Vec<Range> {
     rows.map(|(name, value)| Range { name, value }).collect()
 }
 
+/// How requests for the endpoint come to an API server (docs/endpoint.md).
+enum Way {
+    External,
+    KubeVip(IpAddr),
+    Local,
+}
+
+impl Way {
+    fn of(facts: &Facts, tree: &Tree) -> Self {
+        let is_own = |address: IpAddr| {
+            tree.machines
+                .iter()
+                .any(|machine| own_addresses(machine).contains(&address))
+        };
+        match facts.lead {
+            None => Self::External,
+            Some(address) if address.is_loopback() || is_own(address) => Self::Local,
+            Some(address) => Self::KubeVip(address),
+        }
+    }
+
+    /// For the picture.
+    fn title(&self) -> String {
+        match self {
+            Self::External => "your load balancer or DNS".to_owned(),
+            Self::KubeVip(address) => format!("kube-vip, {address}"),
+            Self::Local => "a proxy on each worker".to_owned(),
+        }
+    }
+
+    /// The clients of the API servers.
+    fn clients(&self) -> &'static str {
+        match self {
+            Self::External => "all machines, through the endpoint",
+            Self::KubeVip(_) => "all machines, through the address of kube-vip",
+            Self::Local => "workers, through their own proxies; control planes, each its own",
+        }
+    }
+}
+
 impl Talk {
     /// The clients of a port: kubernetes.io, "Ports and Protocols". Plugins and add-ons connect the machines that listen.
-    fn of(port: &ManifestPort) -> Self {
+    fn of(port: &ManifestPort, way: &Way) -> Self {
         let to = place(port.on);
         let from = match (port.of.as_str(), port.port) {
-            ("kube-apiserver", _) => "all machines, through the endpoint",
+            ("kube-apiserver", _) => way.clients(),
             ("etcd", Some(2379)) | ("kubelet", _) => "control planes",
             _ => to,
         };
@@ -221,6 +262,7 @@ struct Layout<'a> {
     talks: &'a [Talk],
     ranges: &'a [Range],
     endpoint: &'a str,
+    way: &'a Way,
 }
 
 impl Layout<'_> {
@@ -306,7 +348,7 @@ impl Layout<'_> {
 
     /// The endpoint, an arrow to the control planes, and the ranges below it.
     fn endpoint(&mut self, top: u32) -> u32 {
-        let height = 2 * LINE + PADDING;
+        let height = 3 * LINE + PADDING;
         let area = Area {
             x: EDGE,
             y: top,
@@ -314,7 +356,7 @@ impl Layout<'_> {
             height,
         };
         self.drawing.frame("endpoint", area);
-        self.lines((EDGE, top), LEFT, ["API endpoint", self.endpoint]);
+        self.lines((EDGE, top), LEFT, ["API endpoint", self.endpoint, &self.way.title()]);
         let (start, middle) = (EDGE + LEFT, top + height / 2);
         self.drawing.arrow((start + 6, middle), (start + BETWEEN - 6, middle));
         let label = self.label(|talk| talk.of == "kube-apiserver");

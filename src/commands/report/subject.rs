@@ -28,6 +28,7 @@ use crate::{
     audit::{Catalogue, MachineFiles, Report as Exposure},
     changes::Counts,
     cli::{Inputs, Report, StateArgs},
+    node::endpoint::lead,
     plan::Plan,
     redact::redact_spec,
     tree::{Manifest, ManifestFile, TreeReader},
@@ -129,6 +130,7 @@ fn facts(plan: &Plan) -> Facts {
     let (network, endpoint) = (&plan.network, &plan.endpoint);
     Facts {
         endpoint: Some(format!("{}:{}", endpoint.host, endpoint.port)),
+        lead: plan.nodes.first().and_then(|node| lead(plan, node)),
         service: Some(network.api_service),
         domain: Some(plan.kubernetes.dns.domain.clone()),
         pods: network.pods.clone(),

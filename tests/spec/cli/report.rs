@@ -283,3 +283,17 @@ fn a_directory_is_no_page() {
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("`firelay report tree --out FILE`"), "{ran:?}");
 }
+
+#[test]
+fn the_page_shows_how_machines_reach_the_api() {
+    for (name, way) in [
+        ("ha-ubuntu", "your load balancer or DNS"),
+        ("kube-vip", "kube-vip, 10.5.0.10"),
+        ("local-endpoint", "a proxy on each worker"),
+    ] {
+        let desk = Desk::of(name);
+        let ran = desk.run(&["report"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(desk.read("report.html").contains(way), "{name}");
+    }
+}
