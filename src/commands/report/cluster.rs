@@ -13,6 +13,8 @@ use super::{
 use crate::tree::{ManifestPort, Place};
 
 const WIDTH: u32 = 920;
+/// A telephone's, where everything is in one column.
+const NARROW: u32 = 340;
 const LEFT: u32 = 300;
 /// Around the drawing, for the width of its lines.
 const EDGE: u32 = 2;
@@ -31,6 +33,7 @@ const DRAWN: usize = 9;
 #[derive(Serialize)]
 pub(super) struct Cluster {
     drawing: Drawing,
+    narrow: Drawing,
     machines: Vec<Machines>,
     ranges: Vec<Range>,
     talks: Vec<Talk>,
@@ -70,12 +73,13 @@ impl Cluster {
         let way = Way::of(facts, &subject.tree);
         let talks: Vec<_> = subject.manifest.ports.iter().map(|port| Talk::of(port, &way)).collect();
         let ranges = ranges(facts, &subject.tree);
-        let layout = Layout {
+        let layout = |width| Layout {
             drawing: Drawing::new(
                 format!("The machines of {}", subject.manifest.cluster),
                 described(&machines, &talks),
-                WIDTH,
+                width,
             ),
+            width,
             machines: &machines,
             talks: &talks,
             ranges: &ranges,
@@ -83,7 +87,8 @@ impl Cluster {
             way: &way,
         };
         Self {
-            drawing: layout.draw(),
+            drawing: layout(WIDTH).draw(),
+            narrow: layout(NARROW).draw_narrow(),
             machines,
             ranges,
             talks,
@@ -258,6 +263,7 @@ fn described(machines: &[Machines], talks: &[Talk]) -> String {
 /// Workers above, the endpoint and the ranges left, control planes and etcd right, connections of all machines below.
 struct Layout<'a> {
     drawing: Drawing,
+    width: u32,
     machines: &'a [Machines],
     talks: &'a [Talk],
     ranges: &'a [Range],
@@ -276,11 +282,34 @@ impl Layout<'_> {
             self.connection((right, y + BELOW), (right, y), "kubelet");
             y += BELOW;
         }
-        let left = self.endpoint(y);
+        let end = self.endpoint(y);
+        self.to_servers(y, end);
+        let left = self.addresses(end + GAP);
         let right = self.servers(y);
         y = self.mesh(left.max(right));
         self.drawing.height = y + EDGE;
         self.drawing
+    }
+
+    /// The same in one column. The connection of control planes to kubelets is in the table alone.
+    fn draw_narrow(mut self) -> Drawing {
+        let mut y = EDGE;
+        let x = EDGE + 2 * PADDING;
+        let workers = self.of(|group| !group.is("control-plane") && !group.is("etcd"));
+        if !workers.is_empty() {
+            y = self.tiles(y, &workers) + BELOW;
+            self.connection((x, y - BELOW), (x, y), "kube-apiserver");
+        }
+        y = self.endpoint(y) + BELOW;
+        self.connection((x, y - BELOW), (x, y), "kube-apiserver");
+        y = self.servers(y);
+        y = self.addresses(y + GAP);
+        self.drawing.height = self.mesh(y) + EDGE;
+        self.drawing
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.width < WIDTH
     }
 
     fn of(&self, is: impl Fn(&Machines) -> bool) -> Vec<usize> {
@@ -291,8 +320,8 @@ impl Layout<'_> {
     /// Workers and pools in a frame, side by side. Returns the end of the frame.
     fn tiles(&mut self, top: u32, groups: &[usize]) -> u32 {
         let drawn = u32::try_from(groups.len().min(DRAWN)).unwrap_or(1);
-        let columns = drawn.min(TILES);
-        let width = (WIDTH - 2 * EDGE - (columns + 1) * PADDING) / columns;
+        let columns = drawn.min(if self.is_narrow() { 1 } else { TILES });
+        let width = (self.width - 2 * EDGE - (columns + 1) * PADDING) / columns;
         let height = 3 * LINE + PADDING;
         let rows = drawn.div_ceil(columns);
         let more = groups.len().saturating_sub(DRAWN);
@@ -300,7 +329,7 @@ impl Layout<'_> {
         let frame = Area {
             x: EDGE,
             y: top,
-            width: WIDTH - 2 * EDGE,
+            width: self.width - 2 * EDGE,
             height: rows * (height + PADDING) + PADDING + note,
         };
         self.drawing.frame("workers", frame);
@@ -316,7 +345,8 @@ impl Layout<'_> {
         let end = top + frame.height;
         if more > 0 {
             let text = format!("and {more} more groups, in the table below");
-            self.drawing.text("note", (EDGE + PADDING, end - PADDING), WIDTH, &text);
+            self.drawing
+                .text("note", (EDGE + PADDING, end - PADDING), self.width - 2 * PADDING, &text);
         }
         end
     }
@@ -346,7 +376,6 @@ impl Layout<'_> {
         ports.collect::<Vec<_>>().join(", ")
     }
 
-    /// The endpoint, an arrow to the control planes, and the ranges below it.
     fn endpoint(&mut self, top: u32) -> u32 {
         let height = 3 * LINE + PADDING;
         let area = Area {
@@ -357,14 +386,27 @@ impl Layout<'_> {
         };
         self.drawing.frame("endpoint", area);
         self.lines((EDGE, top), LEFT, ["API endpoint", self.endpoint, &self.way.title()]);
-        let (start, middle) = (EDGE + LEFT, top + height / 2);
+        top + height
+    }
+
+    /// An arrow from the endpoint to the control planes.
+    fn to_servers(&mut self, top: u32, end: u32) {
+        let (start, middle) = (EDGE + LEFT, top.midpoint(end));
         self.drawing.arrow((start + 6, middle), (start + BETWEEN - 6, middle));
         let label = self.label(|talk| talk.of == "kube-apiserver");
         let x = start + (BETWEEN.saturating_sub(width_of(&label))) / 2;
         self.drawing.text("label", (x, middle - 10), BETWEEN, &label);
-        let y = top + height + GAP;
+    }
+
+    /// The ranges.
+    fn addresses(&mut self, y: u32) -> u32 {
         let height = LINE * (1 + u32::try_from(self.ranges.len()).unwrap_or_default()) + PADDING;
-        let area = Area { y, height, ..area };
+        let area = Area {
+            x: EDGE,
+            y,
+            width: LEFT,
+            height,
+        };
         self.drawing.frame("ranges", area);
         let rows = self
             .ranges
@@ -385,7 +427,7 @@ impl Layout<'_> {
         if members.is_empty() {
             return end;
         }
-        let x = EDGE + LEFT + BETWEEN + 60;
+        let x = self.servers_at() + 60;
         let label = self.label(|talk| talk.of == "etcd" && talk.from == "control planes");
         self.drawing.arrow((x, end + 6), (x, end + BELOW - 6));
         self.drawing
@@ -394,8 +436,14 @@ impl Layout<'_> {
         self.machines_in(end + BELOW, "etcd", &members, Some(format!("{between} between them")))
     }
 
+    /// Where boxes of control planes and members begin.
+    fn servers_at(&self) -> u32 {
+        if self.is_narrow() { EDGE } else { EDGE + LEFT + BETWEEN }
+    }
+
     fn machines_in(&mut self, top: u32, class: &'static str, groups: &[usize], note: Option<String>) -> u32 {
-        let (x, width) = (EDGE + LEFT + BETWEEN, WIDTH - 2 * EDGE - LEFT - BETWEEN);
+        let x = self.servers_at();
+        let width = self.width - EDGE - x;
         let mut lines = Vec::new();
         for at in groups.iter().take(DRAWN) {
             let group = &self.machines[*at];
@@ -433,7 +481,7 @@ impl Layout<'_> {
         let area = Area {
             x: EDGE,
             y: top + GAP,
-            width: WIDTH - 2 * EDGE,
+            width: self.width - 2 * EDGE,
             height,
         };
         self.drawing.frame("mesh", area);

@@ -15,8 +15,12 @@ use super::support::{self, example, firelay, said};
 const OVERLAPS: &str = r#"
 const faults = [];
 const touch = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
-for (const svg of document.querySelectorAll("svg.drawing, svg:root")) {
+// Of two drawings of the cluster, one is for narrow windows. Every drawing is inside the window.
+const drawn = [...document.querySelectorAll("svg.drawing, svg:root")].filter((svg) => svg.getBoundingClientRect().width > 0);
+if (drawn.length !== 1) faults.push(`${drawn.length} drawings`);
+for (const svg of drawn) {
   const whole = svg.getBoundingClientRect();
+  if (svg.classList.contains("narrow") ? whole.right > innerWidth : svg.classList.contains("broad") && innerWidth < 700) faults.push("wider than the window");
   const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect(), text]);
   if (texts.length < 5) faults.push("too few texts");
   const boxes = [...svg.querySelectorAll("rect[rx]")].map((box) => box.getBoundingClientRect());
