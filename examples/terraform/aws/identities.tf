@@ -79,11 +79,20 @@ locals {
   }
 }
 
+locals {
+  # AWS takes 64 characters.
+  role_names = {
+    for role in local.created_roles : role =>
+    length("${local.cluster.name}-${role}") <= 64 ? "${local.cluster.name}-${role}" :
+    "${substr(local.cluster.name, 0, 40)}-${substr(sha256(local.cluster.name), 0, 8)}-${role}"
+  }
+}
+
 data "aws_partition" "here" {}
 
 resource "aws_iam_role" "node" {
   for_each    = local.created_roles
-  name        = "${local.cluster.name}-${each.key}"
+  name        = local.role_names[each.key]
   description = "Machines (${each.key}) of the Kubernetes cluster ${local.cluster.name}"
   tags        = var.tags
   assume_role_policy = jsonencode({
@@ -94,7 +103,7 @@ resource "aws_iam_role" "node" {
 
 resource "aws_iam_instance_profile" "node" {
   for_each = local.created_roles
-  name     = "${local.cluster.name}-${each.key}"
+  name     = local.role_names[each.key]
   role     = aws_iam_role.node[each.key].name
   tags     = var.tags
 }

@@ -75,6 +75,10 @@ resource "aws_instance" "member" {
 
   lifecycle {
     ignore_changes = [ami, user_data, user_data_base64, root_block_device[0].kms_key_id]
+    precondition {
+      condition     = local.subnets[each.key] != null
+      error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."
+    }
   }
 }
 
@@ -106,5 +110,12 @@ resource "aws_instance" "worker" {
     encrypted   = true
     kms_key_id  = var.disk_encryption_key
     tags        = merge(var.tags, { Name = "${local.cluster.name}-${each.key}" })
+  }
+
+  lifecycle {
+    precondition {
+      condition     = local.subnets[each.key] != null
+      error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."
+    }
   }
 }

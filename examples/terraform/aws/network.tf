@@ -124,9 +124,17 @@ resource "aws_vpc_security_group_egress_rule" "all_ipv6" {
   tags              = var.tags
 }
 
+locals {
+  # AWS takes 32 characters.
+  balancer_name = (
+    length(local.cluster.name) <= 28 ? "${local.cluster.name}-api" :
+    "${substr(local.cluster.name, 0, 19)}-${substr(sha256(local.cluster.name), 0, 8)}-api"
+  )
+}
+
 resource "aws_lb" "api" {
   count                            = local.balancers
-  name                             = "${local.cluster.name}-api"
+  name                             = local.balancer_name
   internal                         = var.load_balancer == "internal"
   load_balancer_type               = "network"
   subnets                          = coalesce(var.load_balancer_subnet_ids, var.subnet_ids)
@@ -138,7 +146,7 @@ resource "aws_lb" "api" {
 # By address, not by instance: a control plane must reach itself through the load balancer, too.
 resource "aws_lb_target_group" "api" {
   count              = local.balancers
-  name               = "${local.cluster.name}-api"
+  name               = local.balancer_name
   vpc_id             = var.vpc_id
   target_type        = "ip"
   port               = 6443

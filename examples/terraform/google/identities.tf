@@ -33,11 +33,19 @@ locals {
   }
 }
 
+locals {
+  account_ids = {
+    for role in local.created_roles : role =>
+    length("${local.cluster.name}-${local.short_roles[role]}") <= 30 ? "${local.cluster.name}-${local.short_roles[role]}" :
+    "${substr(local.cluster.name, 0, 16)}-${substr(sha256(local.cluster.name), 0, 6)}-${local.short_roles[role]}"
+  }
+}
+
 data "google_project" "here" {}
 
 resource "google_service_account" "node" {
   for_each     = local.created_roles
-  account_id   = "${local.cluster.name}-${local.short_roles[each.key]}"
+  account_id   = local.account_ids[each.key]
   display_name = "Machines (${each.key}) of the Kubernetes cluster ${local.cluster.name}"
 }
 
