@@ -283,7 +283,7 @@ impl Layout<'_> {
             y += BELOW;
         }
         let end = self.endpoint(y);
-        self.to_servers(y, end);
+        self.arrow_to_servers(y, end);
         let left = self.addresses(end + GAP);
         let right = self.servers(y);
         y = self.mesh(left.max(right));
@@ -390,7 +390,7 @@ impl Layout<'_> {
     }
 
     /// An arrow from the endpoint to the control planes.
-    fn to_servers(&mut self, top: u32, end: u32) {
+    fn arrow_to_servers(&mut self, top: u32, end: u32) {
         let (start, middle) = (EDGE + LEFT, top.midpoint(end));
         self.drawing.arrow((start + 6, middle), (start + BETWEEN - 6, middle));
         let label = self.label(|talk| talk.of == "kube-apiserver");

@@ -173,7 +173,8 @@ fn the_figures_of_the_readme_are_measured() {
         let end = rest.find(' ').unwrap();
         rest[..end].replace(',', "").parse().unwrap()
     };
-    assert_eq!(number(""), bench["machines"].as_f64().unwrap());
+    let machines = bench["machines"].as_f64().unwrap();
+    assert!((number("") - machines).abs() < 0.5, "README.md: {} machines", number(""));
     for (figure, measured) in [
         (number(" takes "), &render["cpu"]),
         (number(" and "), &render["memory"]),
